@@ -1,8 +1,6 @@
 package activation
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
@@ -81,99 +79,34 @@ var (
 const chunkElements = 1024
 
 // A chunk is memory for some elements. f is the function of x, and slope its slope.
-type chunk struct{ f, slope, other [chunkElements]float32 }
+type chunk struct{ f, slope [chunkElements]float32 }
 
 var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
 
-// A slope computes a function f and its slope for the elements of x.
-type slope func(s *chunk, t *tier.Tier, x []float32) (f, slope []float32)
+// A slope returns the kernel of a function and its slope.
+type slope func(t *tier.Tier) func(f, slope, x []float32)
 
-// ratio returns f(x)/x, and 1/2 for 0.
-func ratio(f, x float32) float32 {
-	if x == 0 {
-		return 0.5
-	}
-	return f / x
-}
+func siluSlope(t *tier.Tier) func(f, slope, x []float32)     { return t.Activations().SiLUSlope }
+func geluSlope(t *tier.Tier) func(f, slope, x []float32)     { return t.Activations().GELUSlope }
+func geluTanhSlope(t *tier.Tier) func(f, slope, x []float32) { return t.Activations().GELUTanhSlope }
 
-// siluSlope uses x·(1-s) = -SiLU(-x).
-func siluSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
-	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations().SiLU(f, x)
-	for i, x := range x {
-		other[i] = -x
-	}
-	t.Activations().SiLU(other, other)
-	for i, x := range x {
-		slope[i] = float32(ratio(f[i], x) * (1 - other[i]))
-		if x < -steep || x > steep {
-			slope[i] = step(x)
-		}
-	}
-	return f, slope
-}
-
-// steep is where a slope is 0 or 1: from here on the formulas may multiply 0 by infinity.
-const steep = 100
-
-// step returns 0 for negative x and 1 for others.
-func step(x float32) float32 {
-	if x < 0 {
-		return 0
-	}
-	return 1
-}
-
-// geluSlope uses Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
-func geluSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
-	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations().GELU(f, x)
-	for i, x := range x {
-		other[i] = float32(x*x) * (-math.Log2E / 2)
-	}
-	t.Elementwise().Exp2(other, other)
-	for i, x := range x {
-		slope[i] = ratio(f[i], x) + float32(x*float32(other[i]*invRootTwoPi))
-		if x < -steep || x > steep {
-			slope[i] = step(x)
-		}
-	}
-	return f, slope
-}
-
-const (
-	invRootTwoPi = 0.398942280401432677939946059934 // 1/sqrt(2π)
-	tanhSlope0   = 1.595769121605730711759542307706 // 2·sqrt(2/π)
-	tanhSlope1   = 3 * 0.044715 * tanhSlope0
-)
-
-// geluTanhSlope uses x·(1-s) = -GELUTanh(-x).
-func geluTanhSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
-	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations().GELUTanh(f, x)
-	for i, x := range x {
-		other[i] = -x
-	}
-	t.Activations().GELUTanh(other, other)
-	for i, x := range x {
-		u := tanhSlope0 + float32(float32(x*x)*tanhSlope1)
-		slope[i] = float32(ratio(f[i], x) * (1 - float32(other[i]*u)))
-		if x < -steep || x > steep {
-			slope[i] = step(x)
-		}
-	}
+// of computes the function and its slope for the elements of x.
+func (s *chunk) of(function func(f, slope, x []float32), x []float32) (f, slope []float32) {
+	f, slope = s.f[:len(x)], s.slope[:len(x)]
+	function(f, slope, x)
 	return f, slope
 }
 
 // slopes multiplies dy by the slopes of a function.
 func slopes(c *elementwise.Call, function slope) {
 	dx, dy, x := c.Slices[0], c.Slices[1], c.Slices[2]
-	s := chunks.Get()
+	s, both := chunks.Get(), function(c.Tier)
 	for len(x) > 0 {
 		n := min(len(x), chunkElements)
-		_, slope := function(s, c.Tier, x[:n])
+		_, slope := s.of(both, x[:n])
+		to, from := dx[:len(slope)], dy[:len(slope)]
 		for i, k := range slope {
-			dx[i] = dy[i] * k
+			to[i] = from[i] * k
 		}
 		dx, dy, x = dx[n:], dy[n:], x[n:]
 	}
@@ -183,10 +116,10 @@ func slopes(c *elementwise.Call, function slope) {
 // gatedSlopes computes the gradients of a function of gate times up.
 func gatedSlopes(c *elementwise.Call, function slope) {
 	dgate, dup, dy, gate, up := c.Slices[0], c.Slices[1], c.Slices[2], c.Slices[3], c.Slices[4]
-	s := chunks.Get()
+	s, both := chunks.Get(), function(c.Tier)
 	for len(gate) > 0 {
 		n := min(len(gate), chunkElements)
-		f, slope := function(s, c.Tier, gate[:n])
+		f, slope := s.of(both, gate[:n])
 		for i, k := range slope {
 			g, u := dy[i], up[i]
 			dgate[i], dup[i] = float32(g*u)*k, g*f[i]

@@ -3833,49 +3833,6 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-// func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
-// Requires: AVX
-TEXT ·weightAddBiasAVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    m+32(FP), DX
-	MOVQ    bias_base+40(FP), BX
-	MOVQ    bias_len+48(FP), SI
-	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
-	SHLQ    $0x02, SI
-	JZ      done
-	TESTQ   DX, DX
-	JZ      done
-
-row:
-	XORL DI, DI
-
-	// One vector: x = c + bias.
-vector:
-	VMOVUPS   (AX)(DI*1), Y1
-	VADDPS    (BX)(DI*1), Y1, Y1
-	VCMPPS    $0x03, Y1, Y1, Y2
-	VBLENDVPS Y2, Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)(DI*1)
-	ADDQ      $0x00000020, DI
-	CMPQ      DI, SI
-	JLT       vector
-	ADDQ      CX, AX
-	DECQ      DX
-	JNZ       row
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const7fc00000AVX2<>+0(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX2<>+8(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX2<>+16(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX2<>+24(SB)/8, $0x7fc000007fc00000
-GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
-
 // func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX
 TEXT ·weightPackAVX2(SB), NOSPLIT, $0-80
@@ -14954,900 +14911,6 @@ DATA tanhVAVX2<>+16(SB)/8, $0x37c9ffb0398d8d8e
 DATA tanhVAVX2<>+24(SB)/8, $0x34000000360ffffb
 GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
 
-// func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·additiveBackwardAVX2(SB), NOSPLIT, $0-168
-	PCALIGN $0x40
-	MOVQ    ldd+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldk+80(FP), DX
-	SHLQ    $0x02, DX
-	VMOVUPS const80000000AVX2<>+0(SB), Y0
-	VMOVUPS const41103000AVX2<>+0(SB), Y1
-	MOVQ    q_len+40(FP), BX
-	XORQ    AX, AX
-	SUBQ    $0x00000008, BX
-	JL      last
-
-vector:
-	MOVQ    q_base+32(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS (SI), Y2
-	MOVQ    dq_base+120(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS (SI), Y3
-	MOVQ    dw_base+144(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS (SI), Y4
-	VMOVUPS const3f800000AVX2<>+0(SB), Y5
-	MOVQ    k_base+56(FP), SI
-	ADDQ    AX, SI
-	MOVQ    dk_base+0(FP), DI
-	ADDQ    AX, DI
-	MOVQ    x_base+96(FP), R8
-	MOVQ    n+88(FP), R9
-	TESTQ   R9, R9
-	JZ      keys
-	PCALIGN $0x40
-
-key:
-	VMOVUPS (SI), Y6
-	VADDPS  Y2, Y6, Y6
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y6, Y0, Y7
-	VMINPS      Y7, Y1, Y7
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
-	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
-	VSUBPS      Y9, Y7, Y7
-
-	// h, a polynomial in r².
-	VMULPS      Y7, Y7, Y9
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS      tanhTAVX2<>+0(SB), Y8, Y9
-	VPERMPS      tanhVAVX2<>+0(SB), Y8, Y8
-	VFMADD231PS  Y9, Y7, Y10
-	VMULPS       Y7, Y8, Y8
-	VDIVPS       Y10, Y8, Y8
-	VADDPS       Y8, Y9, Y9
-	VANDPS       Y0, Y6, Y6
-	VORPS        Y6, Y9, Y9
-	VBROADCASTSS (R8), Y7
-	VFMADD231PS  Y9, Y7, Y4
-	VSUBPS       Y9, Y5, Y6
-	VADDPS       Y9, Y5, Y9
-	VMULPS       Y9, Y6, Y6
-	VFMADD231PS  Y6, Y7, Y3
-	VMULPS       Y6, Y7, Y7
-	VMOVUPS      (DI), Y9
-	VADDPS       Y7, Y9, Y9
-	VMOVUPS      Y9, (DI)
-	ADDQ         DX, SI
-	ADDQ         CX, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          key
-
-keys:
-	MOVQ    dq_base+120(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS Y3, (SI)
-	MOVQ    dw_base+144(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS Y4, (SI)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, BX
-	JGE     vector
-
-	// Less than a vector is left.
-last:
-	ADDQ       $0x00000008, BX
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), SI
-	MOVQ       $0x00000040, DI
-	SUBQ       BX, DI
-	LEAQ       (SI)(DI*4), SI
-	MOVQ       q_base+32(FP), BX
-	ADDQ       AX, BX
-	VMOVUPS    (SI), Y2
-	VMASKMOVPS (BX), Y2, Y2
-	MOVQ       dq_base+120(FP), BX
-	ADDQ       AX, BX
-	VMOVUPS    (SI), Y3
-	VMASKMOVPS (BX), Y3, Y3
-	MOVQ       dw_base+144(FP), BX
-	ADDQ       AX, BX
-	VMOVUPS    (SI), Y4
-	VMASKMOVPS (BX), Y4, Y4
-	VMOVUPS    const3f800000AVX2<>+0(SB), Y5
-	MOVQ       k_base+56(FP), BX
-	ADDQ       AX, BX
-	MOVQ       dk_base+0(FP), DI
-	ADDQ       AX, DI
-	MOVQ       x_base+96(FP), R8
-	MOVQ       n+88(FP), R9
-	TESTQ      R9, R9
-	JZ         lastkeys
-	PCALIGN    $0x40
-
-lastkey:
-	VMOVUPS    (SI), Y6
-	VMASKMOVPS (BX), Y6, Y6
-	VADDPS     Y2, Y6, Y6
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y6, Y0, Y7
-	VMINPS      Y7, Y1, Y7
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
-	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
-	VSUBPS      Y9, Y7, Y7
-
-	// h, a polynomial in r².
-	VMULPS      Y7, Y7, Y9
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS      tanhTAVX2<>+0(SB), Y8, Y9
-	VPERMPS      tanhVAVX2<>+0(SB), Y8, Y8
-	VFMADD231PS  Y9, Y7, Y10
-	VMULPS       Y7, Y8, Y8
-	VDIVPS       Y10, Y8, Y8
-	VADDPS       Y8, Y9, Y9
-	VANDPS       Y0, Y6, Y6
-	VORPS        Y6, Y9, Y9
-	VBROADCASTSS (R8), Y7
-	VFMADD231PS  Y9, Y7, Y4
-	VSUBPS       Y9, Y5, Y6
-	VADDPS       Y9, Y5, Y9
-	VMULPS       Y9, Y6, Y6
-	VFMADD231PS  Y6, Y7, Y3
-	VMULPS       Y6, Y7, Y7
-	VMOVUPS      (SI), Y6
-	VMASKMOVPS   (DI), Y6, Y9
-	VADDPS       Y7, Y9, Y9
-	VMOVUPS      (SI), Y6
-	VMASKMOVPS   Y9, Y6, (DI)
-	ADDQ         DX, BX
-	ADDQ         CX, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          lastkey
-
-lastkeys:
-	MOVQ       dq_base+120(FP), CX
-	ADDQ       AX, CX
-	VMOVUPS    (SI), Y0
-	VMASKMOVPS Y3, Y0, (CX)
-	MOVQ       dw_base+144(FP), CX
-	ADDQ       AX, CX
-	VMOVUPS    (SI), Y0
-	VMASKMOVPS Y4, Y0, (CX)
-
-end:
-	VZEROUPPER
-	RET
-
-DATA masksAVX2<>+0(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+8(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+16(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+24(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+32(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+40(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+48(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+56(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+64(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+72(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+80(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+88(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+96(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+104(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+112(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+120(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+128(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+136(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+144(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+152(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+160(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+168(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+176(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+184(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+192(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+200(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+208(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+216(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+224(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+232(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+240(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+248(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+256(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+264(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+272(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+280(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+288(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+296(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+304(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+312(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+320(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+328(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+336(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+344(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+352(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+360(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+368(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+376(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+384(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+392(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+400(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+408(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+416(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+424(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+432(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+440(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+448(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+456(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+464(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+472(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+480(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+488(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+496(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+504(SB)/8, $0x0000000000000000
-GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
-
-// func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-// Requires: AVX
-TEXT ·addWeightedAVX2(SB), NOSPLIT, $0-96
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+32(FP), CX
-	MOVQ    weights_base+72(FP), DX
-	MOVQ    ldd+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    lds+56(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    weights_len+80(FP), DI
-	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
-	SUBQ    $0x00000018, DI
-	JL      columns3end
-
-columns3:
-	VMOVUPS (DX), Y1
-	VMOVUPS 32(DX), Y2
-	VMOVUPS 64(DX), Y3
-	MOVQ    CX, R8
-	MOVQ    AX, R9
-	MOVQ    n+64(FP), R10
-	TESTQ   R10, R10
-	JZ      columns3rows
-	PCALIGN $0x40
-
-columns3row:
-	VMOVUPS   (R8), Y4
-	VMOVUPS   (R9), Y5
-	VMULPS    Y1, Y4, Y4
-	VADDPS    Y4, Y5, Y5
-	VCMPPS    $0x03, Y5, Y5, Y4
-	VBLENDVPS Y4, Y0, Y5, Y5
-	VMOVUPS   Y5, (R9)
-	VMOVUPS   32(R8), Y4
-	VMOVUPS   32(R9), Y5
-	VMULPS    Y2, Y4, Y4
-	VADDPS    Y4, Y5, Y5
-	VCMPPS    $0x03, Y5, Y5, Y4
-	VBLENDVPS Y4, Y0, Y5, Y5
-	VMOVUPS   Y5, 32(R9)
-	VMOVUPS   64(R8), Y4
-	VMOVUPS   64(R9), Y5
-	VMULPS    Y3, Y4, Y4
-	VADDPS    Y4, Y5, Y5
-	VCMPPS    $0x03, Y5, Y5, Y4
-	VBLENDVPS Y4, Y0, Y5, Y5
-	VMOVUPS   Y5, 64(R9)
-	ADDQ      SI, R8
-	ADDQ      BX, R9
-	DECQ      R10
-	JNZ       columns3row
-
-columns3rows:
-	ADDQ $0x00000060, AX
-	ADDQ $0x00000060, CX
-	ADDQ $0x00000060, DX
-	SUBQ $0x00000018, DI
-	JGE  columns3
-
-columns3end:
-	ADDQ $0x00000018, DI
-	SUBQ $0x00000008, DI
-	JL   columns1end
-
-columns1:
-	VMOVUPS (DX), Y1
-	MOVQ    CX, R8
-	MOVQ    AX, R9
-	MOVQ    n+64(FP), R10
-	TESTQ   R10, R10
-	JZ      columns1rows
-	PCALIGN $0x40
-
-columns1row:
-	VMOVUPS   (R8), Y2
-	VMOVUPS   (R9), Y3
-	VMULPS    Y1, Y2, Y2
-	VADDPS    Y2, Y3, Y3
-	VCMPPS    $0x03, Y3, Y3, Y2
-	VBLENDVPS Y2, Y0, Y3, Y3
-	VMOVUPS   Y3, (R9)
-	ADDQ      SI, R8
-	ADDQ      BX, R9
-	DECQ      R10
-	JNZ       columns1row
-
-columns1rows:
-	ADDQ $0x00000020, AX
-	ADDQ $0x00000020, CX
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DI
-	JGE  columns1
-
-columns1end:
-	ADDQ       $0x00000008, DI
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), R8
-	MOVQ       $0x00000040, R9
-	SUBQ       DI, R9
-	LEAQ       (R8)(R9*4), R8
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (DX), Y1, Y1
-	MOVQ       AX, AX
-	MOVQ       n+64(FP), DX
-	TESTQ      DX, DX
-	JZ         lastrows
-	PCALIGN    $0x40
-
-lastrow:
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (CX), Y2, Y2
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (AX), Y3, Y3
-	VMULPS     Y1, Y2, Y2
-	VADDPS     Y2, Y3, Y3
-	VCMPPS     $0x03, Y3, Y3, Y2
-	VBLENDVPS  Y2, Y0, Y3, Y3
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS Y3, Y2, (AX)
-	ADDQ       SI, CX
-	ADDQ       BX, AX
-	DECQ       DX
-	JNZ        lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
-
-// func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-// Requires: AVX, AVX2
-TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
-	PCALIGN      $0x40
-	MOVQ         w_base+0(FP), AX
-	MOVQ         g_base+24(FP), CX
-	MOVQ         m_base+48(FP), DX
-	MOVQ         v_base+72(FP), BX
-	MOVQ         w_len+8(FP), SI
-	VBROADCASTSS keep+96(FP), Y0
-	VBROADCASTSS gain1+100(FP), Y1
-	VBROADCASTSS beta2+104(FP), Y2
-	VBROADCASTSS gain2+108(FP), Y3
-	VBROADCASTSS root+112(FP), Y4
-	VBROADCASTSS epsilon+116(FP), Y5
-	VBROADCASTSS rate+120(FP), Y6
-	SUBQ         $0x00000010, SI
-	JL           columns2end
-
-columns2:
-	VMOVUPS  (BX), Y9
-	VMULPS   Y2, Y9, Y9
-	VMOVUPS  (CX), Y7
-	VMULPS   Y3, Y7, Y8
-	VMULPS   Y7, Y8, Y8
-	VADDPS   Y8, Y9, Y9
-	VPXOR    Y10, Y10, Y10
-	VPAND    const7f800000AVX2<>+0(SB), Y9, Y8
-	VPCMPEQD Y10, Y8, Y8
-	VPANDN   Y9, Y8, Y9
-	VMOVUPS  Y9, (BX)
-	VSQRTPS  Y9, Y9
-	VMOVUPS  (DX), Y8
-	VSUBPS   Y8, Y7, Y7
-	VMULPS   Y1, Y7, Y7
-	VADDPS   Y8, Y7, Y7
-	VPXOR    Y10, Y10, Y10
-	VPAND    const7f800000AVX2<>+0(SB), Y7, Y8
-	VPCMPEQD Y10, Y8, Y8
-	VPANDN   Y7, Y8, Y7
-	VMOVUPS  Y7, (DX)
-	VMOVUPS  32(BX), Y10
-	VMULPS   Y2, Y10, Y10
-	VMOVUPS  32(CX), Y8
-	VMULPS   Y3, Y8, Y11
-	VMULPS   Y8, Y11, Y11
-	VADDPS   Y11, Y10, Y10
-	VPXOR    Y12, Y12, Y12
-	VPAND    const7f800000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD Y12, Y11, Y11
-	VPANDN   Y10, Y11, Y10
-	VMOVUPS  Y10, 32(BX)
-	VSQRTPS  Y10, Y10
-	VMOVUPS  32(DX), Y11
-	VSUBPS   Y11, Y8, Y8
-	VMULPS   Y1, Y8, Y8
-	VADDPS   Y11, Y8, Y8
-	VPXOR    Y12, Y12, Y12
-	VPAND    const7f800000AVX2<>+0(SB), Y8, Y11
-	VPCMPEQD Y12, Y11, Y11
-	VPANDN   Y8, Y11, Y8
-	VMOVUPS  Y8, 32(DX)
-	VDIVPS   Y4, Y9, Y9
-	VADDPS   Y5, Y9, Y9
-	VDIVPS   Y9, Y7, Y7
-	VMULPS   Y6, Y7, Y7
-	VMOVUPS  (AX), Y9
-	VMULPS   Y0, Y9, Y9
-	VSUBPS   Y7, Y9, Y9
-	VPXOR    Y11, Y11, Y11
-	VPAND    const7f800000AVX2<>+0(SB), Y9, Y7
-	VPCMPEQD Y11, Y7, Y7
-	VPANDN   Y9, Y7, Y9
-	VMOVUPS  Y9, (AX)
-	VDIVPS   Y4, Y10, Y10
-	VADDPS   Y5, Y10, Y10
-	VDIVPS   Y10, Y8, Y8
-	VMULPS   Y6, Y8, Y8
-	VMOVUPS  32(AX), Y7
-	VMULPS   Y0, Y7, Y7
-	VSUBPS   Y8, Y7, Y7
-	VPXOR    Y9, Y9, Y9
-	VPAND    const7f800000AVX2<>+0(SB), Y7, Y8
-	VPCMPEQD Y9, Y8, Y8
-	VPANDN   Y7, Y8, Y7
-	VMOVUPS  Y7, 32(AX)
-	ADDQ     $0x00000040, AX
-	ADDQ     $0x00000040, CX
-	ADDQ     $0x00000040, DX
-	ADDQ     $0x00000040, BX
-	SUBQ     $0x00000010, SI
-	JGE      columns2
-
-columns2end:
-	ADDQ $0x00000010, SI
-	SUBQ $0x00000008, SI
-	JL   columns1end
-
-columns1:
-	VMOVUPS  (BX), Y8
-	VMULPS   Y2, Y8, Y8
-	VMOVUPS  (CX), Y7
-	VMULPS   Y3, Y7, Y9
-	VMULPS   Y7, Y9, Y9
-	VADDPS   Y9, Y8, Y8
-	VPXOR    Y10, Y10, Y10
-	VPAND    const7f800000AVX2<>+0(SB), Y8, Y9
-	VPCMPEQD Y10, Y9, Y9
-	VPANDN   Y8, Y9, Y8
-	VMOVUPS  Y8, (BX)
-	VSQRTPS  Y8, Y8
-	VMOVUPS  (DX), Y9
-	VSUBPS   Y9, Y7, Y7
-	VMULPS   Y1, Y7, Y7
-	VADDPS   Y9, Y7, Y7
-	VPXOR    Y10, Y10, Y10
-	VPAND    const7f800000AVX2<>+0(SB), Y7, Y9
-	VPCMPEQD Y10, Y9, Y9
-	VPANDN   Y7, Y9, Y7
-	VMOVUPS  Y7, (DX)
-	VDIVPS   Y4, Y8, Y8
-	VADDPS   Y5, Y8, Y8
-	VDIVPS   Y8, Y7, Y7
-	VMULPS   Y6, Y7, Y7
-	VMOVUPS  (AX), Y8
-	VMULPS   Y0, Y8, Y8
-	VSUBPS   Y7, Y8, Y8
-	VPXOR    Y9, Y9, Y9
-	VPAND    const7f800000AVX2<>+0(SB), Y8, Y7
-	VPCMPEQD Y9, Y7, Y7
-	VPANDN   Y8, Y7, Y8
-	VMOVUPS  Y8, (AX)
-	ADDQ     $0x00000020, AX
-	ADDQ     $0x00000020, CX
-	ADDQ     $0x00000020, DX
-	ADDQ     $0x00000020, BX
-	SUBQ     $0x00000008, SI
-	JGE      columns1
-
-columns1end:
-	ADDQ       $0x00000008, SI
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       SI, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y7
-	VMASKMOVPS (BX), Y7, Y7
-	VMULPS     Y2, Y7, Y7
-	VMOVUPS    (DI), Y2
-	VMASKMOVPS (CX), Y2, Y2
-	VMULPS     Y3, Y2, Y3
-	VMULPS     Y2, Y3, Y3
-	VADDPS     Y3, Y7, Y7
-	VPXOR      Y8, Y8, Y8
-	VPAND      const7f800000AVX2<>+0(SB), Y7, Y3
-	VPCMPEQD   Y8, Y3, Y3
-	VPANDN     Y7, Y3, Y7
-	VMOVUPS    (DI), Y3
-	VMASKMOVPS Y7, Y3, (BX)
-	VSQRTPS    Y7, Y7
-	VMOVUPS    (DI), Y3
-	VMASKMOVPS (DX), Y3, Y3
-	VSUBPS     Y3, Y2, Y2
-	VMULPS     Y1, Y2, Y2
-	VADDPS     Y3, Y2, Y2
-	VPXOR      Y3, Y3, Y3
-	VPAND      const7f800000AVX2<>+0(SB), Y2, Y1
-	VPCMPEQD   Y3, Y1, Y1
-	VPANDN     Y2, Y1, Y2
-	VMOVUPS    (DI), Y1
-	VMASKMOVPS Y2, Y1, (DX)
-	VDIVPS     Y4, Y7, Y7
-	VADDPS     Y5, Y7, Y7
-	VDIVPS     Y7, Y2, Y2
-	VMULPS     Y6, Y2, Y2
-	VMOVUPS    (DI), Y1
-	VMASKMOVPS (AX), Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VSUBPS     Y2, Y1, Y1
-	VPXOR      Y2, Y2, Y2
-	VPAND      const7f800000AVX2<>+0(SB), Y1, Y0
-	VPCMPEQD   Y2, Y0, Y0
-	VPANDN     Y1, Y0, Y1
-	VMOVUPS    (DI), Y0
-	VMASKMOVPS Y1, Y0, (AX)
-
-end:
-	VZEROUPPER
-	RET
-
-DATA const7f800000AVX2<>+0(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+8(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+16(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+24(SB)/8, $0x7f8000007f800000
-GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·softcapAVX2(SB), NOSPLIT, $0-72
-	PCALIGN      $0x40
-	MOVQ         s_base+0(FP), AX
-	MOVQ         ld+24(FP), CX
-	SHLQ         $0x02, CX
-	MOVQ         n+32(FP), DX
-	MOVQ         max_base+48(FP), BX
-	MOVQ         max_len+56(FP), SI
-	VBROADCASTSS limit+40(FP), Y0
-	VBROADCASTSS inv+44(FP), Y1
-	VMOVUPS      const80000000AVX2<>+0(SB), Y2
-	VMOVUPS      const41103000AVX2<>+0(SB), Y3
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000010
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	VMOVUPS (BX), Y4
-	VMOVUPS 32(BX), Y5
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	TESTQ   R8, R8
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMULPS (DI), Y1, Y6
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y6, Y2, Y7
-	VMINPS      Y7, Y3, Y7
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
-	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
-	VSUBPS      Y9, Y7, Y7
-
-	// h, a polynomial in r².
-	VMULPS      Y7, Y7, Y9
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y8, Y9
-	VPERMPS     tanhVAVX2<>+0(SB), Y8, Y8
-	VFMADD231PS Y9, Y7, Y10
-	VMULPS      Y7, Y8, Y8
-	VDIVPS      Y10, Y8, Y8
-	VADDPS      Y8, Y9, Y9
-	VANDPS      Y2, Y6, Y6
-	VORPS       Y6, Y9, Y9
-	VMULPS      Y0, Y9, Y9
-	VMOVUPS     Y9, (DI)
-	VMAXPS      Y4, Y9, Y4
-	VMULPS      32(DI), Y1, Y6
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y6, Y2, Y7
-	VMINPS      Y7, Y3, Y7
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
-	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
-	VSUBPS      Y9, Y7, Y7
-
-	// h, a polynomial in r².
-	VMULPS      Y7, Y7, Y9
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y8, Y9
-	VPERMPS     tanhVAVX2<>+0(SB), Y8, Y8
-	VFMADD231PS Y9, Y7, Y10
-	VMULPS      Y7, Y8, Y8
-	VDIVPS      Y10, Y8, Y8
-	VADDPS      Y8, Y9, Y9
-	VANDPS      Y2, Y6, Y6
-	VORPS       Y6, Y9, Y9
-	VMULPS      Y0, Y9, Y9
-	VMOVUPS     Y9, 32(DI)
-	VMAXPS      Y5, Y9, Y5
-	ADDQ        CX, DI
-	DECQ        R8
-	JNZ         chunk2row
-
-chunk2done:
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, BX
-	SUBQ    $0x00000010, SI
-	JMP     columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	VMOVUPS (BX), Y4
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	TESTQ   R8, R8
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMULPS (DI), Y1, Y5
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y5, Y2, Y6
-	VMINPS      Y6, Y3, Y6
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y7
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y6, Y7
-	VPERMPS     tanhCAVX2<>+0(SB), Y7, Y8
-	VSUBPS      Y8, Y6, Y6
-
-	// h, a polynomial in r².
-	VMULPS      Y6, Y6, Y8
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y9
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y8, Y9
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y8, Y9
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y9
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y7, Y8
-	VPERMPS     tanhVAVX2<>+0(SB), Y7, Y7
-	VFMADD231PS Y8, Y6, Y9
-	VMULPS      Y6, Y7, Y7
-	VDIVPS      Y9, Y7, Y7
-	VADDPS      Y7, Y8, Y8
-	VANDPS      Y2, Y5, Y5
-	VORPS       Y5, Y8, Y8
-	VMULPS      Y0, Y8, Y8
-	VMOVUPS     Y8, (DI)
-	VMAXPS      Y4, Y8, Y4
-	ADDQ        CX, DI
-	DECQ        R8
-	JNZ         chunk1row
-
-chunk1done:
-	VMOVUPS Y4, (BX)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, BX
-	SUBQ    $0x00000008, SI
-	JMP     columns
-
-// func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-// Requires: AVX, AVX2
-TEXT ·maskSpanAVX2(SB), NOSPLIT, $0-120
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    ld+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    lo_base+48(FP), DX
-	MOVQ    hi_base+72(FP), BX
-	MOVQ    max_base+96(FP), SI
-	MOVQ    max_len+104(FP), DI
-	VMOVUPS const00000001AVX2<>+0(SB), Y0
-	VMOVUPS constff800000AVX2<>+0(SB), Y1
-
-	// One vector of lanes: spans, maxima and the row's number in registers.
-columns:
-	TESTQ        DI, DI
-	JZ           done
-	VMOVUPS      (DX), Y2
-	VMOVUPS      (BX), Y3
-	VMOVUPS      (SI), Y4
-	VPBROADCASTD j0+32(FP), Y5
-	MOVQ         n+40(FP), R9
-	MOVQ         AX, R8
-	TESTQ        R9, R9
-	JZ           next
-
-row:
-	// Keep the scores with lo ≤ j < hi.
-	VMOVUPS   (R8), Y6
-	VPCMPGTD  Y5, Y2, Y7
-	VPCMPGTD  Y5, Y3, Y8
-	VPANDN    Y8, Y7, Y8
-	VBLENDVPS Y8, Y6, Y1, Y6
-	VMOVUPS   Y6, (R8)
-	VMAXPS    Y4, Y6, Y4
-	VPADDD    Y0, Y5, Y5
-	ADDQ      CX, R8
-	DECQ      R9
-	JNZ       row
-
-next:
-	VMOVUPS Y4, (SI)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, BX
-	ADDQ    $0x00000020, SI
-	SUBQ    $0x00000008, DI
-	JMP     columns
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constff800000AVX2<>+0(SB)/8, $0xff800000ff800000
-DATA constff800000AVX2<>+8(SB)/8, $0xff800000ff800000
-DATA constff800000AVX2<>+16(SB)/8, $0xff800000ff800000
-DATA constff800000AVX2<>+24(SB)/8, $0xff800000ff800000
-GLOBL constff800000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func aLiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·aLiBiAVX2(SB), NOSPLIT, $0-120
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    ld+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    n+40(FP), DX
-	MOVQ    slopes_base+48(FP), BX
-	MOVQ    pos_base+72(FP), SI
-	MOVQ    max_base+96(FP), DI
-	MOVQ    max_len+104(FP), R8
-	VMOVUPS const00000001AVX2<>+0(SB), Y0
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  R8, $0x00000010
-	JGE   chunk2
-	TESTQ R8, R8
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (SI), Y3
-	VMOVUPS      (DI), Y5
-	VMOVUPS      32(BX), Y2
-	VMOVUPS      32(SI), Y4
-	VMOVUPS      32(DI), Y6
-	VPBROADCASTD j0+32(FP), Y7
-	MOVQ         AX, R9
-	MOVQ         DX, R10
-	TESTQ        R10, R10
-	JZ           chunk2done
-	PCALIGN      $0x40
-
-chunk2row:
-	VPSUBD       Y7, Y3, Y8
-	VPABSD       Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMOVUPS      (R9), Y9
-	VFNMADD231PS Y8, Y1, Y9
-	VMOVUPS      Y9, (R9)
-	VMAXPS       Y5, Y9, Y5
-	VPSUBD       Y7, Y4, Y8
-	VPABSD       Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMOVUPS      32(R9), Y9
-	VFNMADD231PS Y8, Y2, Y9
-	VMOVUPS      Y9, 32(R9)
-	VMAXPS       Y6, Y9, Y6
-	VPADDD       Y0, Y7, Y7
-	ADDQ         CX, R9
-	DECQ         R10
-	JNZ          chunk2row
-
-chunk2done:
-	VMOVUPS Y5, (DI)
-	VMOVUPS Y6, 32(DI)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	ADDQ    $0x00000040, DI
-	SUBQ    $0x00000010, R8
-	JMP     columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (SI), Y2
-	VMOVUPS      (DI), Y3
-	VPBROADCASTD j0+32(FP), Y4
-	MOVQ         AX, R9
-	MOVQ         DX, R10
-	TESTQ        R10, R10
-	JZ           chunk1done
-	PCALIGN      $0x40
-
-chunk1row:
-	VPSUBD       Y4, Y2, Y5
-	VPABSD       Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMOVUPS      (R9), Y6
-	VFNMADD231PS Y5, Y1, Y6
-	VMOVUPS      Y6, (R9)
-	VMAXPS       Y3, Y6, Y3
-	VPADDD       Y0, Y4, Y4
-	ADDQ         CX, R9
-	DECQ         R10
-	JNZ          chunk1row
-
-chunk1done:
-	VMOVUPS Y3, (DI)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, BX
-	ADDQ    $0x00000020, SI
-	ADDQ    $0x00000020, DI
-	SUBQ    $0x00000008, R8
-	JMP     columns
-
 // func biasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
 // Requires: AVX, FMA3
 TEXT ·biasAVX2(SB), NOSPLIT, $0-112
@@ -16348,6 +15411,12 @@ one:
 	JNZ       one
 	JMP       next
 
+DATA constff800000AVX2<>+0(SB)/8, $0xff800000ff800000
+DATA constff800000AVX2<>+8(SB)/8, $0xff800000ff800000
+DATA constff800000AVX2<>+16(SB)/8, $0xff800000ff800000
+DATA constff800000AVX2<>+24(SB)/8, $0xff800000ff800000
+GLOBL constff800000AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA spread0AVX2<>+0(SB)/8, $0x0180808000808080
 DATA spread0AVX2<>+8(SB)/8, $0x0380808002808080
 DATA spread0AVX2<>+16(SB)/8, $0x0180808000808080
@@ -16371,199 +15440,6 @@ DATA spread3AVX2<>+8(SB)/8, $0x0f8080800e808080
 DATA spread3AVX2<>+16(SB)/8, $0x0d8080800c808080
 DATA spread3AVX2<>+24(SB)/8, $0x0f8080800e808080
 GLOBL spread3AVX2<>(SB), RODATA|NOPTR, $32
-
-// func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·softmaxAVX2(SB), NOSPLIT, $0-88
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    ld+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    n+32(FP), DX
-	MOVQ    max_base+40(FP), BX
-	MOVQ    sum_base+64(FP), SI
-	MOVQ    max_len+48(FP), DI
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  DI, $0x00000010
-	JGE   chunk2
-	TESTQ DI, DI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk2:
-	VMOVUPS (BX), Y0
-
-	// z = m, 0 for -Inf.
-	VMOVAPS Y0, Y2
-	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y0, Y0
-	VANDPS  Y0, Y2, Y2
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS 32(BX), Y1
-
-	// z = m, 0 for -Inf.
-	VMOVAPS Y1, Y3
-	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y1, Y1
-	VANDPS  Y1, Y3, Y3
-	VXORPS  Y1, Y1, Y1
-	MOVQ    AX, R8
-	MOVQ    DX, R9
-	TESTQ   R9, R9
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMOVUPS (R8), Y4
-	VSUBPS  Y2, Y4, Y4
-	VMOVUPS 32(R8), Y5
-	VSUBPS  Y3, Y5, Y5
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y4, Y6
-	VCVTDQ2PS Y6, Y8
-	VSUBPS    Y8, Y4, Y8
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y4, Y4
-	VCVTPS2DQ Y5, Y7
-	VCVTDQ2PS Y7, Y9
-	VSUBPS    Y9, Y5, Y9
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y5, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y10
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y11
-
-	// Scale by 2^n.
-	VPSLLD  $0x17, Y6, Y6
-	VPADDD  Y6, Y10, Y10
-	VANDPS  Y4, Y10, Y10
-	VPSLLD  $0x17, Y7, Y7
-	VPADDD  Y7, Y11, Y11
-	VANDPS  Y5, Y11, Y11
-	VMOVUPS Y10, (R8)
-	VADDPS  Y10, Y0, Y0
-	VMOVUPS Y11, 32(R8)
-	VADDPS  Y11, Y1, Y1
-	ADDQ    CX, R8
-	DECQ    R9
-	JNZ     chunk2row
-
-chunk2done:
-	VMOVUPS Y0, (SI)
-	VMOVUPS Y1, 32(SI)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	SUBQ    $0x00000010, DI
-	JMP     columns
-
-	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk1:
-	VMOVUPS (BX), Y0
-
-	// z = m, 0 for -Inf.
-	VMOVAPS Y0, Y1
-	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y0, Y0
-	VANDPS  Y0, Y1, Y1
-	VXORPS  Y0, Y0, Y0
-	MOVQ    AX, R8
-	MOVQ    DX, R9
-	TESTQ   R9, R9
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMOVUPS (R8), Y2
-	VSUBPS  Y1, Y2, Y2
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y2, Y3
-	VCVTDQ2PS Y3, Y4
-	VSUBPS    Y4, Y2, Y4
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y2, Y2
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y4, Y5
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y4, Y5
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y4, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y4, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y4, Y5
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y4, Y5
-
-	// Scale by 2^n.
-	VPSLLD  $0x17, Y3, Y3
-	VPADDD  Y3, Y5, Y5
-	VANDPS  Y2, Y5, Y5
-	VMOVUPS Y5, (R8)
-	VADDPS  Y5, Y0, Y0
-	ADDQ    CX, R8
-	DECQ    R9
-	JNZ     chunk1row
-
-chunk1done:
-	VMOVUPS Y0, (SI)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, BX
-	ADDQ    $0x00000020, SI
-	SUBQ    $0x00000008, DI
-	JMP     columns
-
-DATA const3f317218AVX2<>+0(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX2<>+8(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX2<>+16(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX2<>+24(SB)/8, $0x3f3172183f317218
-GLOBL const3f317218AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3e75fdeeAVX2<>+0(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX2<>+8(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX2<>+16(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX2<>+24(SB)/8, $0x3e75fdee3e75fdee
-GLOBL const3e75fdeeAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3d6357beAVX2<>+0(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX2<>+8(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX2<>+16(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX2<>+24(SB)/8, $0x3d6357be3d6357be
-GLOBL const3d6357beAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3c1d96f0AVX2<>+0(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX2<>+8(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX2<>+16(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX2<>+24(SB)/8, $0x3c1d96f03c1d96f0
-GLOBL const3c1d96f0AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3aaf8418AVX2<>+0(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX2<>+8(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX2<>+16(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX2<>+24(SB)/8, $0x3aaf84183aaf8418
-GLOBL const3aaf8418AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3920b5aeAVX2<>+0(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX2<>+8(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX2<>+16(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX2<>+24(SB)/8, $0x3920b5ae3920b5ae
-GLOBL const3920b5aeAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constc2c80000AVX2<>+0(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX2<>+8(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX2<>+16(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX2<>+24(SB)/8, $0xc2c80000c2c80000
-GLOBL constc2c80000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func dropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX2
@@ -16887,87 +15763,6 @@ DATA constcd9e8d57AVX2<>+8(SB)/8, $0xcd9e8d57cd9e8d57
 DATA constcd9e8d57AVX2<>+16(SB)/8, $0xcd9e8d57cd9e8d57
 DATA constcd9e8d57AVX2<>+24(SB)/8, $0xcd9e8d57cd9e8d57
 GLOBL constcd9e8d57AVX2<>(SB), RODATA|NOPTR, $32
-
-// func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·mergeStatsAVX2(SB), NOSPLIT, $0-144
-	PCALIGN $0x40
-	MOVQ    max_base+0(FP), AX
-	MOVQ    sum_base+24(FP), CX
-	MOVQ    blockMax_base+48(FP), DX
-	MOVQ    blockSum_base+72(FP), BX
-	MOVQ    alpha_base+96(FP), SI
-	MOVQ    beta_base+120(FP), DI
-	MOVQ    max_len+8(FP), R8
-
-	// One vector of lanes: m' = max(blockMax, max).
-columns:
-	TESTQ   R8, R8
-	JZ      done
-	VMOVUPS (AX), Y0
-	VMOVUPS (DX), Y1
-	VMAXPS  Y0, Y1, Y2
-	VMOVUPS Y2, (AX)
-
-	// z = m, 0 for -Inf.
-	VMOVAPS Y2, Y3
-	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y2, Y2
-	VANDPS  Y2, Y3, Y3
-	VSUBPS  Y3, Y0, Y0
-	VSUBPS  Y3, Y1, Y1
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y0, Y2
-	VCVTDQ2PS Y2, Y4
-	VSUBPS    Y4, Y0, Y4
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y0, Y0
-	VCVTPS2DQ Y1, Y3
-	VCVTDQ2PS Y3, Y5
-	VSUBPS    Y5, Y1, Y5
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y1, Y1
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y4, Y6
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y7
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y4, Y6
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y7
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y4, Y6
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y7
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y4, Y6
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y7
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y4, Y6
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y7
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y4, Y6
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y7
-
-	// Scale by 2^n.
-	VPSLLD  $0x17, Y2, Y2
-	VPADDD  Y2, Y6, Y6
-	VANDPS  Y0, Y6, Y6
-	VPSLLD  $0x17, Y3, Y3
-	VPADDD  Y3, Y7, Y7
-	VANDPS  Y1, Y7, Y7
-	VMOVUPS Y6, (SI)
-	VMOVUPS Y7, (DI)
-
-	// sum = fma(blockSum, beta, sum·alpha)
-	VMULPS      (CX), Y6, Y0
-	VFMADD231PS (BX), Y7, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        $0x00000020, AX
-	ADDQ        $0x00000020, CX
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x00000020, BX
-	ADDQ        $0x00000020, SI
-	ADDQ        $0x00000020, DI
-	SUBQ        $0x00000008, R8
-	JMP         columns
-
-done:
-	VZEROUPPER
-	RET
 
 // func packAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 // Requires: AVX
@@ -18492,6 +17287,72 @@ next:
 	MOVQ R8, ret+184(FP)
 	VZEROUPPER
 	RET
+
+DATA masksAVX2<>+0(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+8(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+16(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+24(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+32(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+40(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+48(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+56(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+64(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+72(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+80(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+88(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+96(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+104(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+112(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+120(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+128(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+136(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+144(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+152(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+160(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+168(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+176(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+184(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+192(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+200(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+208(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+216(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+224(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+232(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+240(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+248(SB)/8, $0xffffffffffffffff
+DATA masksAVX2<>+256(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+264(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+272(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+280(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+288(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+296(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+304(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+312(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+320(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+328(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+336(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+344(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+352(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+360(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+368(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+376(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+384(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+392(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+400(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+408(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+416(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+424(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+432(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+440(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+448(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+456(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+464(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+472(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+480(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+488(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+496(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+504(SB)/8, $0x0000000000000000
+GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
 
 // func skinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, CMOV, FMA3, MMX+
@@ -24307,6 +23168,48 @@ done:
 	VZEROUPPER
 	RET
 
+DATA const3f317218AVX2<>+0(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX2<>+8(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX2<>+16(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX2<>+24(SB)/8, $0x3f3172183f317218
+GLOBL const3f317218AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3e75fdeeAVX2<>+0(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX2<>+8(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX2<>+16(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX2<>+24(SB)/8, $0x3e75fdee3e75fdee
+GLOBL const3e75fdeeAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3d6357beAVX2<>+0(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX2<>+8(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX2<>+16(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX2<>+24(SB)/8, $0x3d6357be3d6357be
+GLOBL const3d6357beAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3c1d96f0AVX2<>+0(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX2<>+8(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX2<>+16(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX2<>+24(SB)/8, $0x3c1d96f03c1d96f0
+GLOBL const3c1d96f0AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3aaf8418AVX2<>+0(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX2<>+8(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX2<>+16(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX2<>+24(SB)/8, $0x3aaf84183aaf8418
+GLOBL const3aaf8418AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3920b5aeAVX2<>+0(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX2<>+8(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX2<>+16(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX2<>+24(SB)/8, $0x3920b5ae3920b5ae
+GLOBL const3920b5aeAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc2c80000AVX2<>+0(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX2<>+8(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX2<>+16(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX2<>+24(SB)/8, $0xc2c80000c2c80000
+GLOBL constc2c80000AVX2<>(SB), RODATA|NOPTR, $32
+
 // func skinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
 TEXT ·skinnyMergeAVX2(SB), NOSPLIT, $0-128
@@ -24515,6 +23418,12 @@ row:
 	VZEROUPPER
 	RET
 
+DATA const7f800000AVX2<>+0(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX2<>+8(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX2<>+16(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX2<>+24(SB)/8, $0x7f8000007f800000
+GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const0bc00000AVX2<>+0(SB)/8, $0x0bc000000bc00000
 DATA const0bc00000AVX2<>+8(SB)/8, $0x0bc000000bc00000
 DATA const0bc00000AVX2<>+16(SB)/8, $0x0bc000000bc00000
@@ -24532,6 +23441,12 @@ DATA const0d7fffffAVX2<>+8(SB)/8, $0x0d7fffff0d7fffff
 DATA const0d7fffffAVX2<>+16(SB)/8, $0x0d7fffff0d7fffff
 DATA const0d7fffffAVX2<>+24(SB)/8, $0x0d7fffff0d7fffff
 GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const7fc00000AVX2<>+0(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX2<>+8(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX2<>+16(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX2<>+24(SB)/8, $0x7fc000007fc00000
+GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 // Requires: AVX, FMA3
@@ -28358,191 +27273,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func addAVX2(dst []float32, x []float32, y []float32)
-// Requires: AVX
-TEXT ·addAVX2(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    y_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
-	XORQ    SI, SI
-	SUBQ    $0x00000008, BX
-	JL      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS   (CX)(SI*4), Y1
-	VMOVUPS   (DX)(SI*4), Y2
-	VADDPS    Y2, Y1, Y1
-	VCMPPS    $0x03, Y1, Y1, Y2
-	VBLENDVPS Y2, Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	ADDQ      $0x00000008, SI
-	SUBQ      $0x00000008, BX
-	JGE       vector
-
-	// Less than a vector is left.
-last:
-	ADDQ       $0x00000008, BX
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       BX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VADDPS     Y3, Y2, Y2
-	VCMPPS     $0x03, Y2, Y2, Y3
-	VBLENDVPS  Y3, Y0, Y2, Y2
-	VMASKMOVPS Y2, Y1, (AX)(SI*4)
-
-end:
-	VZEROUPPER
-	RET
-
-// func addRowsAVX2(dst []float32, src []float32, lds int, n int)
-// Requires: AVX
-TEXT ·addRowsAVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    lds+48(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
-	SUBQ    $0x00000040, BX
-	JL      columns8end
-
-columns8:
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 64(AX), Y3
-	VMOVUPS 96(AX), Y4
-	VMOVUPS 128(AX), Y5
-	VMOVUPS 160(AX), Y6
-	VMOVUPS 192(AX), Y7
-	VMOVUPS 224(AX), Y8
-	MOVQ    CX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      columns8rows
-	PCALIGN $0x40
-
-columns8row:
-	VMOVUPS (SI), Y9
-	VADDPS  Y9, Y1, Y1
-	VMOVUPS 32(SI), Y9
-	VADDPS  Y9, Y2, Y2
-	VMOVUPS 64(SI), Y9
-	VADDPS  Y9, Y3, Y3
-	VMOVUPS 96(SI), Y9
-	VADDPS  Y9, Y4, Y4
-	VMOVUPS 128(SI), Y9
-	VADDPS  Y9, Y5, Y5
-	VMOVUPS 160(SI), Y9
-	VADDPS  Y9, Y6, Y6
-	VMOVUPS 192(SI), Y9
-	VADDPS  Y9, Y7, Y7
-	VMOVUPS 224(SI), Y9
-	VADDPS  Y9, Y8, Y8
-	ADDQ    DX, SI
-	DECQ    DI
-	JNZ     columns8row
-
-columns8rows:
-	VCMPPS    $0x03, Y1, Y1, Y9
-	VBLENDVPS Y9, Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)
-	VCMPPS    $0x03, Y2, Y2, Y1
-	VBLENDVPS Y1, Y0, Y2, Y2
-	VMOVUPS   Y2, 32(AX)
-	VCMPPS    $0x03, Y3, Y3, Y1
-	VBLENDVPS Y1, Y0, Y3, Y3
-	VMOVUPS   Y3, 64(AX)
-	VCMPPS    $0x03, Y4, Y4, Y1
-	VBLENDVPS Y1, Y0, Y4, Y4
-	VMOVUPS   Y4, 96(AX)
-	VCMPPS    $0x03, Y5, Y5, Y1
-	VBLENDVPS Y1, Y0, Y5, Y5
-	VMOVUPS   Y5, 128(AX)
-	VCMPPS    $0x03, Y6, Y6, Y1
-	VBLENDVPS Y1, Y0, Y6, Y6
-	VMOVUPS   Y6, 160(AX)
-	VCMPPS    $0x03, Y7, Y7, Y1
-	VBLENDVPS Y1, Y0, Y7, Y7
-	VMOVUPS   Y7, 192(AX)
-	VCMPPS    $0x03, Y8, Y8, Y1
-	VBLENDVPS Y1, Y0, Y8, Y8
-	VMOVUPS   Y8, 224(AX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, CX
-	SUBQ      $0x00000040, BX
-	JGE       columns8
-
-columns8end:
-	ADDQ $0x00000040, BX
-	SUBQ $0x00000008, BX
-	JL   columns1end
-
-columns1:
-	VMOVUPS (AX), Y1
-	MOVQ    CX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      columns1rows
-	PCALIGN $0x40
-
-columns1row:
-	VMOVUPS (SI), Y2
-	VADDPS  Y2, Y1, Y1
-	ADDQ    DX, SI
-	DECQ    DI
-	JNZ     columns1row
-
-columns1rows:
-	VCMPPS    $0x03, Y1, Y1, Y2
-	VBLENDVPS Y2, Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000020, CX
-	SUBQ      $0x00000008, BX
-	JGE       columns1
-
-columns1end:
-	ADDQ       $0x00000008, BX
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), SI
-	MOVQ       $0x00000040, DI
-	SUBQ       BX, DI
-	LEAQ       (SI)(DI*4), SI
-	VMOVUPS    (SI), Y1
-	VMASKMOVPS (AX), Y1, Y1
-	MOVQ       n+56(FP), BX
-	TESTQ      BX, BX
-	JZ         lastrows
-	PCALIGN    $0x40
-
-lastrow:
-	VMOVUPS    (SI), Y2
-	VMASKMOVPS (CX), Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	ADDQ       DX, CX
-	DECQ       BX
-	JNZ        lastrow
-
-lastrows:
-	VCMPPS     $0x03, Y1, Y1, Y2
-	VBLENDVPS  Y2, Y0, Y1, Y1
-	VMOVUPS    (SI), Y0
-	VMASKMOVPS Y1, Y0, (AX)
-
-end:
-	VZEROUPPER
-	RET
-
 // func hadamardAVX2(x []float32, n int, scale float32)
 // Requires: AVX
 TEXT ·hadamardAVX2(SB), NOSPLIT, $0-36
@@ -28917,2182 +27647,6 @@ end:
 	VZEROUPPER
 	RET
 
-// func exp2AVX2(dst []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·exp2AVX2(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS const43000000AVX2<>+0(SB), Y0
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000008, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Y1
-	VMINPS  Y1, Y0, Y1
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y1, Y2
-	VCVTDQ2PS Y2, Y3
-	VSUBPS    Y3, Y1, Y3
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y1, Y1
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y4
-
-	// Scale by 2^n.
-	VPSLLD  $0x17, Y2, Y2
-	VPADDD  Y2, Y4, Y4
-	VANDPS  Y1, Y4, Y4
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Y1
-	VMINPS  Y1, Y0, Y1
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y1, Y2
-	VCVTDQ2PS Y2, Y3
-	VSUBPS    Y3, Y1, Y3
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y1, Y1
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y3, Y5
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y3, Y5
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y3, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y3, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y3, Y5
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y5
-
-	// Scale by 2^n.
-	VPSLLD  $0x17, Y2, Y2
-	VPADDD  Y2, Y5, Y5
-	VANDPS  Y1, Y5, Y5
-	VMOVUPS Y5, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
-	CMPQ    BX, SI
-	JLT     vector
-
-last:
-	VMOVUPS Y4, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X1
-	VMINPS Y1, Y0, Y1
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y1, Y2
-	VCVTDQ2PS Y2, Y3
-	VSUBPS    Y3, Y1, Y3
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y1, Y1
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y3, Y4
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y4
-
-	// Scale by 2^n.
-	VPSLLD $0x17, Y2, Y2
-	VPADDD Y2, Y4, Y4
-	VANDPS Y1, Y4, Y4
-	VMOVSS X4, (AX)(BX*4)
-	INCQ   BX
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc2fc0000AVX2<>+0(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX2<>+8(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX2<>+16(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX2<>+24(SB)/8, $0xc2fc0000c2fc0000
-GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const43000000AVX2<>+0(SB)/8, $0x4300000043000000
-DATA const43000000AVX2<>+8(SB)/8, $0x4300000043000000
-DATA const43000000AVX2<>+16(SB)/8, $0x4300000043000000
-DATA const43000000AVX2<>+24(SB)/8, $0x4300000043000000
-GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func tanhAVX2(dst []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tanhAVX2(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS const80000000AVX2<>+0(SB), Y0
-	VMOVUPS const41103000AVX2<>+0(SB), Y1
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000008, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Y2
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y2, Y0, Y3
-	VMINPS      Y3, Y1, Y3
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y4
-	VPERMPS     tanhCAVX2<>+0(SB), Y4, Y5
-	VSUBPS      Y5, Y3, Y3
-
-	// h, a polynomial in r².
-	VMULPS      Y3, Y3, Y5
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y6
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y4, Y5
-	VPERMPS     tanhVAVX2<>+0(SB), Y4, Y4
-	VFMADD231PS Y5, Y3, Y6
-	VMULPS      Y3, Y4, Y4
-	VDIVPS      Y6, Y4, Y4
-	VADDPS      Y4, Y5, Y5
-	VANDPS      Y0, Y2, Y2
-	VORPS       Y2, Y5, Y5
-	JZ          last
-	PCALIGN     $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Y2
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y2, Y0, Y3
-	VMINPS      Y3, Y1, Y3
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y4
-	VPERMPS     tanhCAVX2<>+0(SB), Y4, Y6
-	VSUBPS      Y6, Y3, Y3
-
-	// h, a polynomial in r².
-	VMULPS      Y3, Y3, Y6
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y7
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y6, Y7
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y4, Y6
-	VPERMPS     tanhVAVX2<>+0(SB), Y4, Y4
-	VFMADD231PS Y6, Y3, Y7
-	VMULPS      Y3, Y4, Y4
-	VDIVPS      Y7, Y4, Y4
-	VADDPS      Y4, Y6, Y6
-	VANDPS      Y0, Y2, Y2
-	VORPS       Y2, Y6, Y6
-	VMOVUPS     Y6, (AX)(BX*4)
-	ADDQ        $0x00000008, BX
-	CMPQ        BX, SI
-	JLT         vector
-
-last:
-	VMOVUPS Y5, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X2
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y2, Y0, Y3
-	VMINPS      Y3, Y1, Y3
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y4
-	VPERMPS     tanhCAVX2<>+0(SB), Y4, Y5
-	VSUBPS      Y5, Y3, Y3
-
-	// h, a polynomial in r².
-	VMULPS      Y3, Y3, Y5
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y6
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y4, Y5
-	VPERMPS     tanhVAVX2<>+0(SB), Y4, Y4
-	VFMADD231PS Y5, Y3, Y6
-	VMULPS      Y3, Y4, Y4
-	VDIVPS      Y6, Y4, Y4
-	VADDPS      Y4, Y5, Y5
-	VANDPS      Y0, Y2, Y2
-	VORPS       Y2, Y5, Y5
-	VMOVSS      X5, (AX)(BX*4)
-	INCQ        BX
-	JMP         single
-
-done:
-	VZEROUPPER
-	RET
-
-// func siLUAVX2(dst []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·siLUAVX2(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS constc2dc0000AVX2<>+0(SB), Y0
-	VMOVUPS const3f800000AVX2<>+0(SB), Y1
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000008, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMINPS  const41f00000AVX2<>+0(SB), Y2, Y3
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y4, Y5
-	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD  $0x17, Y4, Y4
-	VPADDD  Y4, Y3, Y3
-	VPSUBD  Y5, Y3, Y3
-	VPSUBD  Y5, Y1, Y5
-	VADDPS  Y5, Y3, Y3
-	VDIVPS  Y3, Y2, Y2
-	VMULPS  Y5, Y2, Y2
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Y3
-	VMAXPS  Y3, Y0, Y3
-	VMINPS  const41f00000AVX2<>+0(SB), Y3, Y4
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y5
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
-	VSUBPS      Y5, Y6, Y6
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y6
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y4, Y6
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y5, Y6
-	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
-	VPSLLD  $0x17, Y5, Y5
-	VPADDD  Y5, Y4, Y4
-	VPSUBD  Y6, Y4, Y4
-	VPSUBD  Y6, Y1, Y6
-	VADDPS  Y6, Y4, Y4
-	VDIVPS  Y4, Y3, Y3
-	VMULPS  Y6, Y3, Y3
-	VMOVUPS Y3, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
-	CMPQ    BX, SI
-	JLT     vector
-
-last:
-	VMOVUPS Y2, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X2
-	VMAXPS Y2, Y0, Y2
-	VMINPS const41f00000AVX2<>+0(SB), Y2, Y3
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Y4, Y5
-	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD $0x17, Y4, Y4
-	VPADDD Y4, Y3, Y3
-	VPSUBD Y5, Y3, Y3
-	VPSUBD Y5, Y1, Y5
-	VADDPS Y5, Y3, Y3
-	VDIVPS Y3, Y2, Y2
-	VMULPS Y5, Y2, Y2
-	VMOVSS X2, (AX)(BX*4)
-	INCQ   BX
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc2dc0000AVX2<>+0(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX2<>+8(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX2<>+16(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX2<>+24(SB)/8, $0xc2dc0000c2dc0000
-GLOBL constc2dc0000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const41f00000AVX2<>+0(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX2<>+8(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX2<>+16(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX2<>+24(SB)/8, $0x41f0000041f00000
-GLOBL const41f00000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constbfb8aa3bAVX2<>+0(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX2<>+8(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX2<>+16(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX2<>+24(SB)/8, $0xbfb8aa3bbfb8aa3b
-GLOBL constbfb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constb2a57060AVX2<>+0(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX2<>+8(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX2<>+16(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX2<>+24(SB)/8, $0xb2a57060b2a57060
-GLOBL constb2a57060AVX2<>(SB), RODATA|NOPTR, $32
-
-// func geluAVX2(dst []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluAVX2(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS const80000000AVX2<>+0(SB), Y0
-	VMOVUPS constc1666666AVX2<>+0(SB), Y1
-	VXORPS  Y2, Y2, Y2
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000008, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Y3
-	VMAXPS  Y3, Y1, Y4
-	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
-	VANDNPS Y4, Y0, Y4
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
-	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
-	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
-	VPSRLD      $0x16, Y5, Y5
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y4, Y6
-	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
-	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
-	VFMADD213PS Y5, Y6, Y7
-
-	// s + e is the square.
-	VMULPS      Y4, Y4, Y5
-	VMOVAPS     Y5, Y6
-	VFMSUB231PS Y4, Y4, Y6
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
-	VSUBPS      Y4, Y8, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
-	VMAXPS       Y3, Y2, Y3
-	VFNMADD231PS Y5, Y7, Y3
-	JZ           last
-	PCALIGN      $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Y4
-	VMAXPS  Y4, Y1, Y5
-	VMINPS  const40c00000AVX2<>+0(SB), Y5, Y5
-	VANDNPS Y5, Y0, Y5
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y6
-	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y5, Y6
-	VPSUBD      const3f9a8279AVX2<>+0(SB), Y6, Y6
-	VPSRLD      $0x16, Y6, Y6
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX2<>+0(SB), Y6, Y7
-	VSUBPS      Y7, Y5, Y7
-	VPERMPS     geluT6AVX2<>+0(SB), Y6, Y8
-	VPERMPS     geluT5AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT4AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT3AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT2AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT1AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT0AVX2<>+0(SB), Y6, Y6
-	VFMADD213PS Y6, Y7, Y8
-
-	// s + e is the square.
-	VMULPS      Y5, Y5, Y6
-	VMOVAPS     Y6, Y7
-	VFMSUB231PS Y5, Y5, Y7
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y5
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y5
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y9
-	VSUBPS      Y5, Y9, Y9
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y9
-	VFMADD231PS constb2257060AVX2<>+0(SB), Y6, Y9
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y7, Y9
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y6
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMULPS       const2f800000AVX2<>+0(SB), Y6, Y6
-	VMAXPS       Y4, Y2, Y4
-	VFNMADD231PS Y6, Y8, Y4
-	VMOVUPS      Y4, (AX)(BX*4)
-	ADDQ         $0x00000008, BX
-	CMPQ         BX, SI
-	JLT          vector
-
-last:
-	VMOVUPS Y3, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ    BX, DX
-	JGE     done
-	VMOVSS  (CX)(BX*4), X3
-	VMAXPS  Y3, Y1, Y4
-	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
-	VANDNPS Y4, Y0, Y4
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
-	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
-	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
-	VPSRLD      $0x16, Y5, Y5
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y4, Y6
-	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
-	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
-	VFMADD213PS Y5, Y6, Y7
-
-	// s + e is the square.
-	VMULPS      Y4, Y4, Y5
-	VMOVAPS     Y5, Y6
-	VFMSUB231PS Y4, Y4, Y6
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
-	VSUBPS      Y4, Y8, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
-	VMAXPS       Y3, Y2, Y3
-	VFNMADD231PS Y5, Y7, Y3
-	VMOVSS       X3, (AX)(BX*4)
-	INCQ         BX
-	JMP          single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc1666666AVX2<>+0(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX2<>+8(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX2<>+16(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX2<>+24(SB)/8, $0xc1666666c1666666
-GLOBL constc1666666AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const4b400020AVX2<>+0(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX2<>+8(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX2<>+16(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX2<>+24(SB)/8, $0x4b4000204b400020
-GLOBL const4b400020AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const40c00000AVX2<>+0(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX2<>+8(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX2<>+16(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX2<>+24(SB)/8, $0x40c0000040c00000
-GLOBL const40c00000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constbf38aa3bAVX2<>+0(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX2<>+8(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX2<>+16(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX2<>+24(SB)/8, $0xbf38aa3bbf38aa3b
-GLOBL constbf38aa3bAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constb2257060AVX2<>+0(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX2<>+8(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX2<>+16(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX2<>+24(SB)/8, $0xb2257060b2257060
-GLOBL constb2257060AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const2f800000AVX2<>+0(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX2<>+8(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX2<>+16(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX2<>+24(SB)/8, $0x2f8000002f800000
-GLOBL const2f800000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3fa09ceaAVX2<>+0(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX2<>+8(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX2<>+16(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX2<>+24(SB)/8, $0x3fa09cea3fa09cea
-GLOBL const3fa09ceaAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3f9a8279AVX2<>+0(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX2<>+8(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX2<>+16(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX2<>+24(SB)/8, $0x3f9a82793f9a8279
-GLOBL const3f9a8279AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluCAVX2<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX2<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX2<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX2<>+24(SB)/8, $0x4143367041050e21
-GLOBL geluCAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluT0AVX2<>+0(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX2<>+8(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX2<>+16(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX2<>+24(SB)/8, $0x3ecae9be3ec96cad
-GLOBL geluT0AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluT1AVX2<>+0(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX2<>+8(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX2<>+16(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX2<>+24(SB)/8, $0x39dd7cbd3aa79641
-GLOBL geluT1AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluT2AVX2<>+0(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX2<>+8(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX2<>+16(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX2<>+24(SB)/8, $0xb8545248b965655d
-GLOBL geluT2AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluT3AVX2<>+0(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX2<>+8(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX2<>+16(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX2<>+24(SB)/8, $0x36b37e2f3809a63d
-GLOBL geluT3AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluT4AVX2<>+0(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX2<>+8(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX2<>+16(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX2<>+24(SB)/8, $0xb50d64d1b699481a
-GLOBL geluT4AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluT5AVX2<>+0(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX2<>+8(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX2<>+16(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX2<>+24(SB)/8, $0x33658a63352e2774
-GLOBL geluT5AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA geluT6AVX2<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX2<>+8(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX2<>+16(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX2<>+24(SB)/8, $0xb1ac238bb3b1ca7f
-GLOBL geluT6AVX2<>(SB), RODATA|NOPTR, $32
-
-// func geluTanhAVX2(dst []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS constc12e6666AVX2<>+0(SB), Y0
-	VMOVUPS const3f800000AVX2<>+0(SB), Y1
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000008, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMINPS  const40c00000AVX2<>+0(SB), Y2, Y3
-
-	// s + e is the square.
-	VMULPS      Y3, Y3, Y4
-	VMOVAPS     Y4, Y5
-	VFMSUB231PS Y3, Y3, Y5
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
-	VSUBPS      Y6, Y7, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS Y6, Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS Y6, Y3, Y5
-	VFMADD231PS Y7, Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y4, Y5
-	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD  $0x17, Y4, Y4
-	VPADDD  Y4, Y3, Y3
-	VPSUBD  Y5, Y3, Y3
-	VPSUBD  Y5, Y1, Y5
-	VADDPS  Y5, Y3, Y3
-	VDIVPS  Y3, Y2, Y2
-	VMULPS  Y5, Y2, Y2
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Y3
-	VMAXPS  Y3, Y0, Y3
-	VMINPS  const40c00000AVX2<>+0(SB), Y3, Y4
-
-	// s + e is the square.
-	VMULPS      Y4, Y4, Y5
-	VMOVAPS     Y5, Y6
-	VFMSUB231PS Y4, Y4, Y6
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y8
-	VSUBPS      Y7, Y8, Y8
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS const310a8d56AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y6, Y8
-	VADDPS      constb486f39dAVX2<>+0(SB), Y8, Y8
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VFMADD231PS Y7, Y4, Y5
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
-	VSUBPS      Y5, Y6, Y6
-	VFMADD231PS Y7, Y4, Y6
-	VFMADD231PS Y8, Y4, Y6
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y5, Y6
-	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
-	VPSLLD  $0x17, Y5, Y5
-	VPADDD  Y5, Y4, Y4
-	VPSUBD  Y6, Y4, Y4
-	VPSUBD  Y6, Y1, Y6
-	VADDPS  Y6, Y4, Y4
-	VDIVPS  Y4, Y3, Y3
-	VMULPS  Y6, Y3, Y3
-	VMOVUPS Y3, (AX)(BX*4)
-	ADDQ    $0x00000008, BX
-	CMPQ    BX, SI
-	JLT     vector
-
-last:
-	VMOVUPS Y2, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X2
-	VMAXPS Y2, Y0, Y2
-	VMINPS const40c00000AVX2<>+0(SB), Y2, Y3
-
-	// s + e is the square.
-	VMULPS      Y3, Y3, Y4
-	VMOVAPS     Y4, Y5
-	VFMSUB231PS Y3, Y3, Y5
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
-	VSUBPS      Y6, Y7, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS Y6, Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS Y6, Y3, Y5
-	VFMADD231PS Y7, Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Y4, Y5
-	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD $0x17, Y4, Y4
-	VPADDD Y4, Y3, Y3
-	VPSUBD Y5, Y3, Y3
-	VPSUBD Y5, Y1, Y5
-	VADDPS Y5, Y3, Y3
-	VDIVPS Y3, Y2, Y2
-	VMULPS Y5, Y2, Y2
-	VMOVSS X2, (AX)(BX*4)
-	INCQ   BX
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc12e6666AVX2<>+0(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX2<>+8(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX2<>+16(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX2<>+24(SB)/8, $0xc12e6666c12e6666
-GLOBL constc12e6666AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constc0135760AVX2<>+0(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX2<>+8(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX2<>+16(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX2<>+24(SB)/8, $0xc0135760c0135760
-GLOBL constc0135760AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constb486f39dAVX2<>+0(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX2<>+8(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX2<>+16(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX2<>+24(SB)/8, $0xb486f39db486f39d
-GLOBL constb486f39dAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constbdd2d3e8AVX2<>+0(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX2<>+8(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX2<>+16(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX2<>+24(SB)/8, $0xbdd2d3e8bdd2d3e8
-GLOBL constbdd2d3e8AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const310a8d56AVX2<>+0(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX2<>+8(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX2<>+16(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX2<>+24(SB)/8, $0x310a8d56310a8d56
-GLOBL const310a8d56AVX2<>(SB), RODATA|NOPTR, $32
-
-// func swiGLUAVX2(dst []float32, gate []float32, up []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·swiGLUAVX2(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    gate_base+24(FP), CX
-	MOVQ    up_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS constc2dc0000AVX2<>+0(SB), Y0
-	VMOVUPS const3f800000AVX2<>+0(SB), Y1
-	XORQ    SI, SI
-	MOVQ    BX, DI
-	SUBQ    $0x00000008, DI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(DI*4), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMINPS  const41f00000AVX2<>+0(SB), Y2, Y3
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y4, Y5
-	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD  $0x17, Y4, Y4
-	VPADDD  Y4, Y3, Y3
-	VPSUBD  Y5, Y3, Y3
-	VPSUBD  Y5, Y1, Y5
-	VADDPS  Y5, Y3, Y3
-	VDIVPS  Y3, Y2, Y2
-	VMULPS  Y5, Y2, Y2
-	VMULPS  (DX)(DI*4), Y2, Y2
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(SI*4), Y3
-	VMAXPS  Y3, Y0, Y3
-	VMINPS  const41f00000AVX2<>+0(SB), Y3, Y4
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y5
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
-	VSUBPS      Y5, Y6, Y6
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y6
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y4, Y6
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y5, Y6
-	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
-	VPSLLD  $0x17, Y5, Y5
-	VPADDD  Y5, Y4, Y4
-	VPSUBD  Y6, Y4, Y4
-	VPSUBD  Y6, Y1, Y6
-	VADDPS  Y6, Y4, Y4
-	VDIVPS  Y4, Y3, Y3
-	VMULPS  Y6, Y3, Y3
-	VMULPS  (DX)(SI*4), Y3, Y3
-	VMOVUPS Y3, (AX)(SI*4)
-	ADDQ    $0x00000008, SI
-	CMPQ    SI, DI
-	JLT     vector
-
-last:
-	VMOVUPS Y2, (AX)(DI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   SI, BX
-	JGE    done
-	VMOVSS (CX)(SI*4), X2
-	VMAXPS Y2, Y0, Y2
-	VMINPS const41f00000AVX2<>+0(SB), Y2, Y3
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Y4, Y5
-	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD $0x17, Y4, Y4
-	VPADDD Y4, Y3, Y3
-	VPSUBD Y5, Y3, Y3
-	VPSUBD Y5, Y1, Y5
-	VADDPS Y5, Y3, Y3
-	VDIVPS Y3, Y2, Y2
-	VMULPS Y5, Y2, Y2
-	VMULSS (DX)(SI*4), X2, X2
-	VMOVSS X2, (AX)(SI*4)
-	INCQ   SI
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-// func geGLUAVX2(dst []float32, gate []float32, up []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geGLUAVX2(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    gate_base+24(FP), CX
-	MOVQ    up_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS const80000000AVX2<>+0(SB), Y0
-	VMOVUPS constc1666666AVX2<>+0(SB), Y1
-	VXORPS  Y2, Y2, Y2
-	XORQ    SI, SI
-	MOVQ    BX, DI
-	SUBQ    $0x00000008, DI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(DI*4), Y3
-	VMAXPS  Y3, Y1, Y4
-	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
-	VANDNPS Y4, Y0, Y4
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
-	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
-	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
-	VPSRLD      $0x16, Y5, Y5
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y4, Y6
-	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
-	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
-	VFMADD213PS Y5, Y6, Y7
-
-	// s + e is the square.
-	VMULPS      Y4, Y4, Y5
-	VMOVAPS     Y5, Y6
-	VFMSUB231PS Y4, Y4, Y6
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
-	VSUBPS      Y4, Y8, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
-	VMAXPS       Y3, Y2, Y3
-	VFNMADD231PS Y5, Y7, Y3
-	VMULPS       (DX)(DI*4), Y3, Y3
-	JZ           last
-	PCALIGN      $0x40
-
-vector:
-	VMOVUPS (CX)(SI*4), Y4
-	VMAXPS  Y4, Y1, Y5
-	VMINPS  const40c00000AVX2<>+0(SB), Y5, Y5
-	VANDNPS Y5, Y0, Y5
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y6
-	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y5, Y6
-	VPSUBD      const3f9a8279AVX2<>+0(SB), Y6, Y6
-	VPSRLD      $0x16, Y6, Y6
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX2<>+0(SB), Y6, Y7
-	VSUBPS      Y7, Y5, Y7
-	VPERMPS     geluT6AVX2<>+0(SB), Y6, Y8
-	VPERMPS     geluT5AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT4AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT3AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT2AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT1AVX2<>+0(SB), Y6, Y9
-	VFMADD213PS Y9, Y7, Y8
-	VPERMPS     geluT0AVX2<>+0(SB), Y6, Y6
-	VFMADD213PS Y6, Y7, Y8
-
-	// s + e is the square.
-	VMULPS      Y5, Y5, Y6
-	VMOVAPS     Y6, Y7
-	VFMSUB231PS Y5, Y5, Y7
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y5
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y5
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y9
-	VSUBPS      Y5, Y9, Y9
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y9
-	VFMADD231PS constb2257060AVX2<>+0(SB), Y6, Y9
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y7, Y9
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y6
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y6
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMULPS       const2f800000AVX2<>+0(SB), Y6, Y6
-	VMAXPS       Y4, Y2, Y4
-	VFNMADD231PS Y6, Y8, Y4
-	VMULPS       (DX)(SI*4), Y4, Y4
-	VMOVUPS      Y4, (AX)(SI*4)
-	ADDQ         $0x00000008, SI
-	CMPQ         SI, DI
-	JLT          vector
-
-last:
-	VMOVUPS Y3, (AX)(DI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVSS  (CX)(SI*4), X3
-	VMAXPS  Y3, Y1, Y4
-	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
-	VANDNPS Y4, Y0, Y4
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
-	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
-	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
-	VPSRLD      $0x16, Y5, Y5
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y4, Y6
-	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
-	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
-	VFMADD213PS Y8, Y6, Y7
-	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
-	VFMADD213PS Y5, Y6, Y7
-
-	// s + e is the square.
-	VMULPS      Y4, Y4, Y5
-	VMOVAPS     Y5, Y6
-	VFMSUB231PS Y4, Y4, Y6
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
-	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
-	VSUBPS      Y4, Y8, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
-	VMAXPS       Y3, Y2, Y3
-	VFNMADD231PS Y5, Y7, Y3
-	VMULSS       (DX)(SI*4), X3, X3
-	VMOVSS       X3, (AX)(SI*4)
-	INCQ         SI
-	JMP          single
-
-done:
-	VZEROUPPER
-	RET
-
-// func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geGLUTanhAVX2(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    gate_base+24(FP), CX
-	MOVQ    up_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS constc12e6666AVX2<>+0(SB), Y0
-	VMOVUPS const3f800000AVX2<>+0(SB), Y1
-	XORQ    SI, SI
-	MOVQ    BX, DI
-	SUBQ    $0x00000008, DI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(DI*4), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMINPS  const40c00000AVX2<>+0(SB), Y2, Y3
-
-	// s + e is the square.
-	VMULPS      Y3, Y3, Y4
-	VMOVAPS     Y4, Y5
-	VFMSUB231PS Y3, Y3, Y5
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
-	VSUBPS      Y6, Y7, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS Y6, Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS Y6, Y3, Y5
-	VFMADD231PS Y7, Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y4, Y5
-	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD  $0x17, Y4, Y4
-	VPADDD  Y4, Y3, Y3
-	VPSUBD  Y5, Y3, Y3
-	VPSUBD  Y5, Y1, Y5
-	VADDPS  Y5, Y3, Y3
-	VDIVPS  Y3, Y2, Y2
-	VMULPS  Y5, Y2, Y2
-	VMULPS  (DX)(DI*4), Y2, Y2
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(SI*4), Y3
-	VMAXPS  Y3, Y0, Y3
-	VMINPS  const40c00000AVX2<>+0(SB), Y3, Y4
-
-	// s + e is the square.
-	VMULPS      Y4, Y4, Y5
-	VMOVAPS     Y5, Y6
-	VFMSUB231PS Y4, Y4, Y6
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y8
-	VSUBPS      Y7, Y8, Y8
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS const310a8d56AVX2<>+0(SB), Y5, Y8
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y6, Y8
-	VADDPS      constb486f39dAVX2<>+0(SB), Y8, Y8
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VFMADD231PS Y7, Y4, Y5
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
-	VSUBPS      Y5, Y6, Y6
-	VFMADD231PS Y7, Y4, Y6
-	VFMADD231PS Y8, Y4, Y6
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Y5, Y6
-	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
-	VPSLLD  $0x17, Y5, Y5
-	VPADDD  Y5, Y4, Y4
-	VPSUBD  Y6, Y4, Y4
-	VPSUBD  Y6, Y1, Y6
-	VADDPS  Y6, Y4, Y4
-	VDIVPS  Y4, Y3, Y3
-	VMULPS  Y6, Y3, Y3
-	VMULPS  (DX)(SI*4), Y3, Y3
-	VMOVUPS Y3, (AX)(SI*4)
-	ADDQ    $0x00000008, SI
-	CMPQ    SI, DI
-	JLT     vector
-
-last:
-	VMOVUPS Y2, (AX)(DI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   SI, BX
-	JGE    done
-	VMOVSS (CX)(SI*4), X2
-	VMAXPS Y2, Y0, Y2
-	VMINPS const40c00000AVX2<>+0(SB), Y2, Y3
-
-	// s + e is the square.
-	VMULPS      Y3, Y3, Y4
-	VMOVAPS     Y4, Y5
-	VFMSUB231PS Y3, Y3, Y5
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
-	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
-	VSUBPS      Y6, Y7, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS Y6, Y3, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VSUBPS      Y4, Y5, Y5
-	VFMADD231PS Y6, Y3, Y5
-	VFMADD231PS Y7, Y3, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Y4, Y5
-	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD $0x17, Y4, Y4
-	VPADDD Y4, Y3, Y3
-	VPSUBD Y5, Y3, Y3
-	VPSUBD Y5, Y1, Y5
-	VADDPS Y5, Y3, Y3
-	VDIVPS Y3, Y2, Y2
-	VMULPS Y5, Y2, Y2
-	VMULSS (DX)(SI*4), X2, X2
-	VMOVSS X2, (AX)(SI*4)
-	INCQ   SI
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-// func gruAVX2(state []float32, gates []float32, in []float32, hidden []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·gruAVX2(SB), NOSPLIT, $0-96
-	PCALIGN $0x40
-	MOVQ    state_len+8(FP), AX
-	MOVQ    state_base+0(FP), CX
-	MOVQ    gates_base+24(FP), DX
-	MOVQ    in_base+48(FP), BX
-	MOVQ    hidden_base+72(FP), SI
-	VMOVUPS const80000000AVX2<>+0(SB), Y0
-	VMOVUPS const41103000AVX2<>+0(SB), Y1
-	MOVQ    AX, DI
-	SUBQ    $0x00000008, DI
-	JL      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	VADDPS  Y3, Y2, Y2
-	VORPS   Y0, Y2, Y4
-	VMULPS  const3fb8aa3bAVX2<>+0(SB), Y4, Y4
-	VMOVUPS (BX)(AX*4), Y3
-	VMOVUPS (SI)(AX*4), Y5
-	VADDPS  Y5, Y3, Y3
-	VORPS   Y0, Y3, Y5
-	VMULPS  const3fb8aa3bAVX2<>+0(SB), Y5, Y5
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y4, Y6
-	VCVTDQ2PS Y6, Y8
-	VSUBPS    Y8, Y4, Y8
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y4, Y4
-	VCVTPS2DQ Y5, Y7
-	VCVTDQ2PS Y7, Y9
-	VSUBPS    Y9, Y5, Y9
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y5, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y10
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y11
-
-	// Scale by 2^n.
-	VPSLLD $0x17, Y6, Y6
-	VPADDD Y6, Y10, Y10
-	VANDPS Y4, Y10, Y10
-	VPSLLD $0x17, Y7, Y7
-	VPADDD Y7, Y11, Y11
-	VANDPS Y5, Y11, Y11
-
-	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVUPS   const3f800000AVX2<>+0(SB), Y5
-	VADDPS    Y5, Y10, Y4
-	VBLENDVPS Y2, Y10, Y5, Y5
-	VDIVPS    Y4, Y5, Y2
-	VMOVUPS   Y2, (DX)
-	VMOVUPS   const3f800000AVX2<>+0(SB), Y4
-	VADDPS    Y4, Y11, Y5
-	VBLENDVPS Y3, Y11, Y4, Y4
-	VDIVPS    Y5, Y4, Y3
-	VMOVUPS   Y3, (DX)(AX*4)
-	VMOVUPS   (SI)(AX*8), Y4
-	VMULPS    Y4, Y2, Y2
-	VMOVUPS   (BX)(AX*8), Y4
-	VADDPS    Y4, Y2, Y2
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y2, Y0, Y4
-	VMINPS      Y4, Y1, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y4, Y5
-	VPERMPS     tanhCAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y4, Y4
-
-	// h, a polynomial in r².
-	VMULPS      Y4, Y4, Y6
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y7
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y6, Y7
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y5, Y6
-	VPERMPS     tanhVAVX2<>+0(SB), Y5, Y5
-	VFMADD231PS Y6, Y4, Y7
-	VMULPS      Y4, Y5, Y5
-	VDIVPS      Y7, Y5, Y5
-	VADDPS      Y5, Y6, Y6
-	VANDPS      Y0, Y2, Y2
-	VORPS       Y2, Y6, Y6
-	VMOVUPS     Y6, (DX)(AX*8)
-	VMOVUPS     (CX), Y2
-	VSUBPS      Y6, Y2, Y2
-	VMULPS      Y3, Y2, Y2
-	VADDPS      Y6, Y2, Y2
-	VMOVUPS     Y2, (CX)
-	ADDQ        $0x00000020, CX
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x00000020, BX
-	ADDQ        $0x00000020, SI
-	SUBQ        $0x00000008, DI
-	JGE         vector
-
-	// Less than a vector is left.
-last:
-	ADDQ       $0x00000008, DI
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), R8
-	MOVQ       $0x00000040, R9
-	SUBQ       DI, R9
-	LEAQ       (R8)(R9*4), R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (BX), Y2, Y2
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	VORPS      Y0, Y2, Y4
-	VMULPS     const3fb8aa3bAVX2<>+0(SB), Y4, Y4
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (BX)(AX*4), Y3, Y3
-	VMOVUPS    (R8), Y5
-	VMASKMOVPS (SI)(AX*4), Y5, Y5
-	VADDPS     Y5, Y3, Y3
-	VORPS      Y0, Y3, Y5
-	VMULPS     const3fb8aa3bAVX2<>+0(SB), Y5, Y5
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y4, Y6
-	VCVTDQ2PS Y6, Y8
-	VSUBPS    Y8, Y4, Y8
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y4, Y4
-	VCVTPS2DQ Y5, Y7
-	VCVTDQ2PS Y7, Y9
-	VSUBPS    Y9, Y5, Y9
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y5, Y5
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y10
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y11
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y10
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y11
-
-	// Scale by 2^n.
-	VPSLLD $0x17, Y6, Y6
-	VPADDD Y6, Y10, Y10
-	VANDPS Y4, Y10, Y10
-	VPSLLD $0x17, Y7, Y7
-	VPADDD Y7, Y11, Y11
-	VANDPS Y5, Y11, Y11
-
-	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVUPS    const3f800000AVX2<>+0(SB), Y5
-	VADDPS     Y5, Y10, Y4
-	VBLENDVPS  Y2, Y10, Y5, Y5
-	VDIVPS     Y4, Y5, Y2
-	VMOVUPS    (R8), Y4
-	VMASKMOVPS Y2, Y4, (DX)
-	VMOVUPS    const3f800000AVX2<>+0(SB), Y4
-	VADDPS     Y4, Y11, Y5
-	VBLENDVPS  Y3, Y11, Y4, Y4
-	VDIVPS     Y5, Y4, Y3
-	VMOVUPS    (R8), Y4
-	VMASKMOVPS Y3, Y4, (DX)(AX*4)
-	VMOVUPS    (R8), Y4
-	VMASKMOVPS (SI)(AX*8), Y4, Y4
-	VMULPS     Y4, Y2, Y2
-	VMOVUPS    (R8), Y4
-	VMASKMOVPS (BX)(AX*8), Y4, Y4
-	VADDPS     Y4, Y2, Y2
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y2, Y0, Y4
-	VMINPS      Y4, Y1, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y1
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y4, Y1
-	VPERMPS     tanhCAVX2<>+0(SB), Y1, Y5
-	VSUBPS      Y5, Y4, Y4
-
-	// h, a polynomial in r².
-	VMULPS      Y4, Y4, Y5
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y6
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     tanhTAVX2<>+0(SB), Y1, Y5
-	VPERMPS     tanhVAVX2<>+0(SB), Y1, Y1
-	VFMADD231PS Y5, Y4, Y6
-	VMULPS      Y4, Y1, Y1
-	VDIVPS      Y6, Y1, Y1
-	VADDPS      Y1, Y5, Y5
-	VANDPS      Y0, Y2, Y2
-	VORPS       Y2, Y5, Y5
-	VMOVUPS     (R8), Y0
-	VMASKMOVPS  Y5, Y0, (DX)(AX*8)
-	VMOVUPS     (R8), Y0
-	VMASKMOVPS  (CX), Y0, Y0
-	VSUBPS      Y5, Y0, Y0
-	VMULPS      Y3, Y0, Y0
-	VADDPS      Y5, Y0, Y0
-	VMOVUPS     (R8), Y1
-	VMASKMOVPS  Y0, Y1, (CX)
-
-end:
-	VZEROUPPER
-	RET
-
-// func gruBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
-// Requires: AVX
-TEXT ·gruBackwardAVX2(SB), NOSPLIT, $0-144
-	PCALIGN $0x40
-	MOVQ    d_len+8(FP), AX
-	MOVQ    d_base+0(FP), CX
-	MOVQ    dIn_base+24(FP), DX
-	MOVQ    dHidden_base+48(FP), BX
-	MOVQ    gates_base+72(FP), SI
-	MOVQ    hidden_base+96(FP), DI
-	MOVQ    before_base+120(FP), R8
-	VMOVUPS const3f800000AVX2<>+0(SB), Y0
-	MOVQ    AX, R9
-	SUBQ    $0x00000008, R9
-	JL      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (SI), Y1
-	VMOVUPS (SI)(AX*4), Y2
-	VMOVUPS (SI)(AX*8), Y3
-	VMOVUPS (CX), Y4
-	VMOVUPS (R8), Y5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	VSUBPS  Y2, Y0, Y6
-	VMULPS  Y6, Y4, Y8
-	VSUBPS  Y3, Y0, Y7
-	VSUBPS  Y3, Y5, Y5
-	VADDPS  Y3, Y0, Y3
-	VMULPS  Y3, Y7, Y7
-	VMULPS  Y7, Y8, Y8
-	VMOVUPS Y8, (DX)(AX*8)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	VMULPS  Y5, Y4, Y5
-	VMULPS  Y2, Y6, Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, (DX)(AX*4)
-	VMOVUPS Y5, (BX)(AX*4)
-	VMULPS  Y2, Y4, Y4
-	VMOVUPS Y4, (CX)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	VMOVUPS (DI)(AX*8), Y2
-	VMULPS  Y8, Y2, Y2
-	VMULPS  Y1, Y8, Y8
-	VMOVUPS Y8, (BX)(AX*8)
-	VSUBPS  Y1, Y0, Y7
-	VMULPS  Y1, Y7, Y7
-	VMULPS  Y7, Y2, Y2
-	VMOVUPS Y2, (DX)
-	VMOVUPS Y2, (BX)
-	ADDQ    $0x00000020, CX
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, BX
-	ADDQ    $0x00000020, SI
-	ADDQ    $0x00000020, DI
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, R9
-	JGE     vector
-
-	// Less than a vector is left.
-last:
-	ADDQ       $0x00000008, R9
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), R10
-	MOVQ       $0x00000040, R11
-	SUBQ       R9, R11
-	LEAQ       (R10)(R11*4), R10
-	VMOVUPS    (R10), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VMOVUPS    (R10), Y2
-	VMASKMOVPS (SI)(AX*4), Y2, Y2
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS (SI)(AX*8), Y3, Y3
-	VMOVUPS    (R10), Y4
-	VMASKMOVPS (CX), Y4, Y4
-	VMOVUPS    (R10), Y5
-	VMASKMOVPS (R8), Y5, Y5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	VSUBPS     Y2, Y0, Y6
-	VMULPS     Y6, Y4, Y8
-	VSUBPS     Y3, Y0, Y7
-	VSUBPS     Y3, Y5, Y5
-	VADDPS     Y3, Y0, Y3
-	VMULPS     Y3, Y7, Y7
-	VMULPS     Y7, Y8, Y8
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS Y8, Y3, (DX)(AX*8)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	VMULPS     Y5, Y4, Y5
-	VMULPS     Y2, Y6, Y6
-	VMULPS     Y6, Y5, Y5
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS Y5, Y3, (DX)(AX*4)
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS Y5, Y3, (BX)(AX*4)
-	VMULPS     Y2, Y4, Y4
-	VMOVUPS    (R10), Y2
-	VMASKMOVPS Y4, Y2, (CX)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	VMOVUPS    (R10), Y2
-	VMASKMOVPS (DI)(AX*8), Y2, Y2
-	VMULPS     Y8, Y2, Y2
-	VMULPS     Y1, Y8, Y8
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS Y8, Y3, (BX)(AX*8)
-	VSUBPS     Y1, Y0, Y7
-	VMULPS     Y1, Y7, Y7
-	VMULPS     Y7, Y2, Y2
-	VMOVUPS    (R10), Y0
-	VMASKMOVPS Y2, Y0, (DX)
-	VMOVUPS    (R10), Y0
-	VMASKMOVPS Y2, Y0, (BX)
-
-end:
-	VZEROUPPER
-	RET
-
-// func backwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·backwardWeightsAVX2(SB), NOSPLIT, $0-136
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    dp_base+24(FP), CX
-	SUBQ    s_base+0(FP), CX
-	MOVQ    ld+48(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    n+56(FP), BX
-	MOVQ    lse_len+72(FP), SI
-	MOVQ    lse_base+64(FP), DI
-	MOVQ    sum_base+88(FP), R8
-	MOVQ    dot_base+112(FP), R9
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000010
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk2:
-	VMOVUPS (DI), Y0
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y4, Y4, Y4
-	VMOVUPS 32(DI), Y1
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y5, Y5, Y5
-	MOVQ    AX, R10
-	MOVQ    BX, R11
-	TESTQ   R11, R11
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VXORPS  Y8, Y8, Y8
-	VMOVUPS (R10), Y6
-	VSUBPS  Y0, Y6, Y6
-	VMINPS  Y6, Y8, Y6
-	VMOVUPS 32(R10), Y7
-	VSUBPS  Y1, Y7, Y7
-	VMINPS  Y7, Y8, Y7
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y6, Y8
-	VCVTDQ2PS Y8, Y10
-	VSUBPS    Y10, Y6, Y10
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y6, Y6
-	VCVTPS2DQ Y7, Y9
-	VCVTDQ2PS Y9, Y11
-	VSUBPS    Y11, Y7, Y11
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y7, Y7
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y12
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y13
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y12
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y13
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y13
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
-
-	// Scale by 2^n.
-	VPSLLD $0x17, Y8, Y8
-	VPADDD Y8, Y12, Y12
-	VANDPS Y6, Y12, Y12
-	VPSLLD $0x17, Y9, Y9
-	VPADDD Y9, Y13, Y13
-	VANDPS Y7, Y13, Y13
-
-	// Hidden scores give weights of 0, and these no products.
-	VMOVUPS     (R10), Y6
-	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y6, Y6
-	VANDPS      Y6, Y12, Y12
-	VMOVUPS     Y12, (R10)
-	VADDPS      Y12, Y2, Y2
-	VMOVUPS     (R10)(CX*1), Y6
-	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y12, Y7
-	VANDPS      Y7, Y6, Y6
-	VFMADD231PS Y6, Y12, Y4
-	VMOVUPS     32(R10), Y6
-	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y6, Y6
-	VANDPS      Y6, Y13, Y13
-	VMOVUPS     Y13, 32(R10)
-	VADDPS      Y13, Y3, Y3
-	VMOVUPS     32(R10)(CX*1), Y6
-	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y13, Y7
-	VANDPS      Y7, Y6, Y6
-	VFMADD231PS Y6, Y13, Y5
-	ADDQ        DX, R10
-	DECQ        R11
-	JNZ         chunk2row
-
-chunk2done:
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y3, 32(R8)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	ADDQ    $0x00000040, R9
-	SUBQ    $0x00000010, SI
-	JMP     columns
-
-chunk1:
-	VMOVUPS (DI), Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	MOVQ    AX, R10
-	MOVQ    BX, R11
-	TESTQ   R11, R11
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VXORPS  Y4, Y4, Y4
-	VMOVUPS (R10), Y3
-	VSUBPS  Y0, Y3, Y3
-	VMINPS  Y3, Y4, Y3
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCVTPS2DQ Y3, Y4
-	VCVTDQ2PS Y4, Y5
-	VSUBPS    Y5, Y3, Y5
-	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y3, Y3
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
-
-	// Scale by 2^n.
-	VPSLLD $0x17, Y4, Y4
-	VPADDD Y4, Y6, Y6
-	VANDPS Y3, Y6, Y6
-
-	// Hidden scores give weights of 0, and these no products.
-	VMOVUPS     (R10), Y3
-	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y3, Y3
-	VANDPS      Y3, Y6, Y6
-	VMOVUPS     Y6, (R10)
-	VADDPS      Y6, Y1, Y1
-	VMOVUPS     (R10)(CX*1), Y3
-	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y6, Y4
-	VANDPS      Y4, Y3, Y3
-	VFMADD231PS Y3, Y6, Y2
-	ADDQ        DX, R10
-	DECQ        R11
-	JNZ         chunk1row
-
-chunk1done:
-	VMOVUPS Y1, (R8)
-	VMOVUPS Y2, (R9)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, DI
-	ADDQ    $0x00000020, R8
-	ADDQ    $0x00000020, R9
-	SUBQ    $0x00000008, SI
-	JMP     columns
-
-DATA const00000000AVX2<>+0(SB)/8, $0x0000000000000000
-DATA const00000000AVX2<>+8(SB)/8, $0x0000000000000000
-DATA const00000000AVX2<>+16(SB)/8, $0x0000000000000000
-DATA const00000000AVX2<>+24(SB)/8, $0x0000000000000000
-GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func backwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-// Requires: AVX, AVX2
-TEXT ·backwardScoresAVX2(SB), NOSPLIT, $0-112
-	PCALIGN $0x40
-	MOVQ    p_base+0(FP), AX
-	MOVQ    dp_base+24(FP), CX
-	SUBQ    p_base+0(FP), CX
-	MOVQ    ld+48(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    n+56(FP), BX
-	MOVQ    inv_len+72(FP), SI
-	MOVQ    inv_base+64(FP), DI
-	MOVQ    mean_base+88(FP), R8
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000010
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk2:
-	VMOVUPS (DI), Y0
-	VMOVUPS (R8), Y2
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 32(R8), Y3
-	MOVQ    AX, R9
-	MOVQ    BX, R10
-	TESTQ   R10, R10
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMOVUPS  (R9), Y4
-	VMULPS   Y0, Y4, Y5
-	VMOVUPS  (R9)(CX*1), Y6
-	VSUBPS   Y2, Y6, Y6
-	VMULPS   Y5, Y6, Y6
-	VANDPS   const7fffffffAVX2<>+0(SB), Y6, Y7
-	VPMAXUD  const0d800000AVX2<>+0(SB), Y7, Y8
-	VPCMPEQD Y7, Y8, Y8
-	VPAND    Y8, Y6, Y6
-	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y7
-	VANDPS   Y7, Y6, Y6
-	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y4
-	VANDPS   Y4, Y5, Y5
-	VMOVUPS  Y5, (R9)
-	VMOVUPS  Y6, (R9)(CX*1)
-	VMOVUPS  32(R9), Y4
-	VMULPS   Y1, Y4, Y5
-	VMOVUPS  32(R9)(CX*1), Y6
-	VSUBPS   Y3, Y6, Y6
-	VMULPS   Y5, Y6, Y6
-	VANDPS   const7fffffffAVX2<>+0(SB), Y6, Y7
-	VPMAXUD  const0d800000AVX2<>+0(SB), Y7, Y8
-	VPCMPEQD Y7, Y8, Y8
-	VPAND    Y8, Y6, Y6
-	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y7
-	VANDPS   Y7, Y6, Y6
-	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y4
-	VANDPS   Y4, Y5, Y5
-	VMOVUPS  Y5, 32(R9)
-	VMOVUPS  Y6, 32(R9)(CX*1)
-	ADDQ     DX, R9
-	DECQ     R10
-	JNZ      chunk2row
-
-chunk2done:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, DI
-	ADDQ $0x00000040, R8
-	SUBQ $0x00000010, SI
-	JMP  columns
-
-chunk1:
-	VMOVUPS (DI), Y0
-	VMOVUPS (R8), Y1
-	MOVQ    AX, R9
-	MOVQ    BX, R10
-	TESTQ   R10, R10
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMOVUPS  (R9), Y2
-	VMULPS   Y0, Y2, Y3
-	VMOVUPS  (R9)(CX*1), Y4
-	VSUBPS   Y1, Y4, Y4
-	VMULPS   Y3, Y4, Y4
-	VANDPS   const7fffffffAVX2<>+0(SB), Y4, Y5
-	VPMAXUD  const0d800000AVX2<>+0(SB), Y5, Y6
-	VPCMPEQD Y5, Y6, Y6
-	VPAND    Y6, Y4, Y4
-	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y2, Y5
-	VANDPS   Y5, Y4, Y4
-	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y2, Y2
-	VANDPS   Y2, Y3, Y3
-	VMOVUPS  Y3, (R9)
-	VMOVUPS  Y4, (R9)(CX*1)
-	ADDQ     DX, R9
-	DECQ     R10
-	JNZ      chunk1row
-
-chunk1done:
-	ADDQ $0x00000020, AX
-	ADDQ $0x00000020, DI
-	ADDQ $0x00000020, R8
-	SUBQ $0x00000008, SI
-	JMP  columns
-
-DATA const0d800000AVX2<>+0(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX2<>+8(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX2<>+16(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX2<>+24(SB)/8, $0x0d8000000d800000
-GLOBL const0d800000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
-// Requires: AVX, FMA3
-TEXT ·backwardSoftcapAVX2(SB), NOSPLIT, $0-76
-	PCALIGN      $0x40
-	MOVQ         ds_base+0(FP), AX
-	MOVQ         s_base+24(FP), CX
-	SUBQ         ds_base+0(FP), CX
-	MOVQ         ld+48(FP), DX
-	SHLQ         $0x02, DX
-	MOVQ         n+56(FP), BX
-	MOVQ         lanes+64(FP), SI
-	VBROADCASTSS inv+72(FP), Y0
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y1
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000010
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk2:
-	MOVQ    AX, DI
-	MOVQ    BX, R8
-	TESTQ   R8, R8
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMULPS       (DI)(CX*1), Y0, Y2
-	VMOVUPS      (DI), Y3
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y2, Y2, Y4
-	VMULPS       Y3, Y4, Y4
-	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
-	VANDPS       Y2, Y4, Y4
-	VMOVUPS      Y4, (DI)
-	VMULPS       32(DI)(CX*1), Y0, Y2
-	VMOVUPS      32(DI), Y3
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y2, Y2, Y4
-	VMULPS       Y3, Y4, Y4
-	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
-	VANDPS       Y2, Y4, Y4
-	VMOVUPS      Y4, 32(DI)
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          chunk2row
-
-chunk2done:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, SI
-	JMP  columns
-
-chunk1:
-	MOVQ    AX, DI
-	MOVQ    BX, R8
-	TESTQ   R8, R8
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMULPS       (DI)(CX*1), Y0, Y2
-	VMOVUPS      (DI), Y3
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y2, Y2, Y4
-	VMULPS       Y3, Y4, Y4
-	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
-	VANDPS       Y2, Y4, Y4
-	VMOVUPS      Y4, (DI)
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          chunk1row
-
-chunk1done:
-	ADDQ $0x00000020, AX
-	SUBQ $0x00000008, SI
-	JMP  columns
-
 // func peakAVX2(n int)
 // Requires: AVX, FMA3
 TEXT ·peakAVX2(SB), NOSPLIT, $0-8
@@ -31193,5 +27747,3590 @@ loop:
 	JNZ     loop
 
 done:
+	VZEROUPPER
+	RET
+
+// func exp2AVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·exp2AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const43000000AVX2<>+0(SB), Y0
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y1
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y2
+	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y3
+	VMOVUPS const3d6357beAVX2<>+0(SB), Y4
+	VMOVUPS const3e75fdeeAVX2<>+0(SB), Y5
+	VMOVUPS const3f317218AVX2<>+0(SB), Y6
+	VMOVUPS const3f800000AVX2<>+0(SB), Y7
+	VMOVUPS constc2fc0000AVX2<>+0(SB), Y8
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (BX)(AX*1), Y9
+	VMINPS      Y9, Y0, Y9
+	VCVTPS2DQ   Y9, Y10
+	VCVTDQ2PS   Y10, Y11
+	VSUBPS      Y11, Y9, Y11
+	VMOVAPS     Y2, Y12
+	VFMADD231PS Y1, Y11, Y12
+	VFMADD213PS Y3, Y11, Y12
+	VFMADD213PS Y4, Y11, Y12
+	VFMADD213PS Y5, Y11, Y12
+	VFMADD213PS Y6, Y11, Y12
+	VFMADD213PS Y7, Y11, Y12
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y12, Y12
+	VCMPPS      $0x11, Y8, Y9, Y9
+	VANDNPS     Y12, Y9, Y9
+	VMOVUPS     Y9, (DX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX2<>+0(SB), SI
+	MOVQ        $0x00000040, DI
+	SUBQ        CX, DI
+	LEAQ        (SI)(DI*4), SI
+	VMOVUPS     (SI), Y9
+	VMASKMOVPS  (BX)(AX*1), Y9, Y10
+	VMINPS      Y10, Y0, Y10
+	VCVTPS2DQ   Y10, Y0
+	VCVTDQ2PS   Y0, Y11
+	VSUBPS      Y11, Y10, Y11
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y1, Y11, Y2
+	VFMADD213PS Y3, Y11, Y2
+	VFMADD213PS Y4, Y11, Y2
+	VFMADD213PS Y5, Y11, Y2
+	VFMADD213PS Y6, Y11, Y2
+	VFMADD213PS Y7, Y11, Y2
+	VPSLLD      $0x17, Y0, Y0
+	VPADDD      Y0, Y2, Y2
+	VCMPPS      $0x11, Y8, Y10, Y0
+	VANDNPS     Y2, Y0, Y10
+	VMASKMOVPS  Y10, Y9, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const43000000AVX2<>+0(SB)/8, $0x4300000043000000
+DATA const43000000AVX2<>+8(SB)/8, $0x4300000043000000
+DATA const43000000AVX2<>+16(SB)/8, $0x4300000043000000
+DATA const43000000AVX2<>+24(SB)/8, $0x4300000043000000
+GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc2fc0000AVX2<>+0(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX2<>+8(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX2<>+16(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX2<>+24(SB)/8, $0xc2fc0000c2fc0000
+GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func tanhAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanhAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const41103000AVX2<>+0(SB), Y0
+	VMOVUPS const80000000AVX2<>+0(SB), Y1
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y2
+	VMOVUPS const3f550000AVX2<>+0(SB), Y3
+	VMOVUPS const4b400000AVX2<>+0(SB), Y4
+	VMOVUPS tanhCAVX2<>+0(SB), Y5
+	VMOVUPS const3b01b40bAVX2<>+0(SB), Y6
+	VMOVUPS constbcb5d1e4AVX2<>+0(SB), Y7
+	VMOVUPS const3eaaaa79AVX2<>+0(SB), Y8
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (BX)(AX*1), Y9
+	VANDPS      Y2, Y9, Y10
+	VMINPS      Y10, Y0, Y10
+	VMOVAPS     Y4, Y11
+	VFMADD231PS Y3, Y10, Y11
+	VPERMPS     Y5, Y11, Y12
+	VSUBPS      Y12, Y10, Y10
+	VMULPS      Y10, Y10, Y12
+	VMOVAPS     Y7, Y13
+	VFMADD231PS Y6, Y12, Y13
+	VFMADD213PS Y8, Y12, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y12, Y13
+	VPERMPS     tanhTAVX2<>+0(SB), Y11, Y12
+	VPERMPS     tanhVAVX2<>+0(SB), Y11, Y11
+	VMULPS      Y10, Y11, Y11
+	VFMADD231PS Y12, Y10, Y13
+	VDIVPS      Y13, Y11, Y11
+	VADDPS      Y11, Y12, Y12
+	VANDPS      Y1, Y9, Y9
+	VORPS       Y12, Y9, Y12
+	VMOVUPS     Y12, (DX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX2<>+0(SB), SI
+	MOVQ        $0x00000040, DI
+	SUBQ        CX, DI
+	LEAQ        (SI)(DI*4), SI
+	VMOVUPS     (SI), Y9
+	VMASKMOVPS  (BX)(AX*1), Y9, Y10
+	VANDPS      Y2, Y10, Y2
+	VMINPS      Y2, Y0, Y2
+	VMOVAPS     Y4, Y0
+	VFMADD231PS Y3, Y2, Y0
+	VPERMPS     Y5, Y0, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     Y7, Y4
+	VFMADD231PS Y6, Y3, Y4
+	VFMADD213PS Y8, Y3, Y4
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y4
+	VPERMPS     tanhTAVX2<>+0(SB), Y0, Y3
+	VPERMPS     tanhVAVX2<>+0(SB), Y0, Y0
+	VMULPS      Y2, Y0, Y0
+	VFMADD231PS Y3, Y2, Y4
+	VDIVPS      Y4, Y0, Y0
+	VADDPS      Y0, Y3, Y3
+	VANDPS      Y1, Y10, Y0
+	VORPS       Y3, Y0, Y3
+	VMASKMOVPS  Y3, Y9, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func siLUAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siLUAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const4b400000AVX2<>+0(SB), Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	VMOVUPS constc2dc0000AVX2<>+0(SB), Y2
+	VMOVUPS const41f00000AVX2<>+0(SB), Y3
+	VMOVUPS constbfb8aa3bAVX2<>+0(SB), Y4
+	VMOVUPS constb2a57060AVX2<>+0(SB), Y5
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y6
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y7
+	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y8
+	VMOVUPS const3d6357beAVX2<>+0(SB), Y9
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (BX)(AX*1), Y10
+	VMAXPS      Y10, Y2, Y10
+	VMINPS      Y10, Y3, Y11
+	VMOVAPS     Y0, Y12
+	VFMADD231PS Y4, Y11, Y12
+	VSUBPS      Y12, Y0, Y13
+	VFMADD231PS Y4, Y11, Y13
+	VFMADD231PS Y5, Y11, Y13
+	VMOVAPS     Y7, Y11
+	VFMADD231PS Y6, Y13, Y11
+	VFMADD213PS Y8, Y13, Y11
+	VFMADD213PS Y9, Y13, Y11
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y11
+	VFMADD213PS Y1, Y13, Y11
+	VPSLLD      $0x16, Y12, Y13
+	VANDPS      constff800000AVX2<>+0(SB), Y13, Y13
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y11, Y11
+	VPSUBD      Y13, Y11, Y11
+	VPSUBD      Y13, Y1, Y13
+	VADDPS      Y13, Y11, Y11
+	VDIVPS      Y11, Y10, Y10
+	VMULPS      Y13, Y10, Y10
+	VMOVUPS     Y10, (DX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX2<>+0(SB), SI
+	MOVQ        $0x00000040, DI
+	SUBQ        CX, DI
+	LEAQ        (SI)(DI*4), SI
+	VMOVUPS     (SI), Y10
+	VMASKMOVPS  (BX)(AX*1), Y10, Y11
+	VMAXPS      Y11, Y2, Y11
+	VMINPS      Y11, Y3, Y2
+	VMOVAPS     Y0, Y3
+	VFMADD231PS Y4, Y2, Y3
+	VSUBPS      Y3, Y0, Y0
+	VFMADD231PS Y4, Y2, Y0
+	VFMADD231PS Y5, Y2, Y0
+	VMOVAPS     Y7, Y2
+	VFMADD231PS Y6, Y0, Y2
+	VFMADD213PS Y8, Y0, Y2
+	VFMADD213PS Y9, Y0, Y2
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y0, Y2
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y0, Y2
+	VFMADD213PS Y1, Y0, Y2
+	VPSLLD      $0x16, Y3, Y0
+	VANDPS      constff800000AVX2<>+0(SB), Y0, Y0
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y2, Y2
+	VPSUBD      Y0, Y2, Y2
+	VPSUBD      Y0, Y1, Y0
+	VADDPS      Y0, Y2, Y2
+	VDIVPS      Y2, Y11, Y11
+	VMULPS      Y0, Y11, Y11
+	VMASKMOVPS  Y11, Y10, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA constc2dc0000AVX2<>+0(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX2<>+8(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX2<>+16(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX2<>+24(SB)/8, $0xc2dc0000c2dc0000
+GLOBL constc2dc0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const41f00000AVX2<>+0(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX2<>+8(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX2<>+16(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX2<>+24(SB)/8, $0x41f0000041f00000
+GLOBL const41f00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbfb8aa3bAVX2<>+0(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX2<>+8(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX2<>+16(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX2<>+24(SB)/8, $0xbfb8aa3bbfb8aa3b
+GLOBL constbfb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constb2a57060AVX2<>+0(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX2<>+8(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX2<>+16(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX2<>+24(SB)/8, $0xb2a57060b2a57060
+GLOBL constb2a57060AVX2<>(SB), RODATA|NOPTR, $32
+
+// func geluAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const4b400020AVX2<>+0(SB), Y0
+	VMOVUPS constc1666666AVX2<>+0(SB), Y1
+	VMOVUPS const40c00000AVX2<>+0(SB), Y2
+	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y3
+	VMOVUPS const3f9a8279AVX2<>+0(SB), Y4
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y5
+	VMOVUPS constb2257060AVX2<>+0(SB), Y6
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y7
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (BX)(AX*1), Y8
+	VMAXPS       Y8, Y1, Y9
+	VMINPS       Y9, Y2, Y9
+	VANDPS       Y5, Y9, Y9
+	VMULPS       Y9, Y9, Y10
+	VMOVAPS      Y10, Y11
+	VFNMADD231PS Y9, Y9, Y11
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y3, Y10, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y3, Y10, Y13
+	VFMADD231PS  Y6, Y10, Y13
+	VFNMADD231PS Y3, Y11, Y13
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS  Y7, Y13, Y10
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y10
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMULPS       const2f800000AVX2<>+0(SB), Y10, Y10
+	VMOVAPS      Y4, Y11
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y11
+	VPSUBD       Y4, Y11, Y11
+	VPSRLD       $0x16, Y11, Y11
+	VPERMPS      geluCAVX2<>+0(SB), Y11, Y12
+	VSUBPS       Y12, Y9, Y9
+	VPERMPS      geluT6AVX2<>+0(SB), Y11, Y12
+	VPERMPS      geluT5AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT4AVX2<>+0(SB), Y11, Y12
+	VFMADD231PS  Y13, Y9, Y12
+	VPERMPS      geluT3AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT2AVX2<>+0(SB), Y11, Y12
+	VFMADD231PS  Y13, Y9, Y12
+	VPERMPS      geluT1AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT0AVX2<>+0(SB), Y11, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VXORPS       Y9, Y9, Y9
+	VMAXPS       Y8, Y9, Y8
+	VFNMADD231PS Y10, Y11, Y8
+	VMOVUPS      Y8, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX2<>+0(SB), SI
+	MOVQ         $0x00000040, DI
+	SUBQ         CX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y8
+	VMASKMOVPS   (BX)(AX*1), Y8, Y9
+	VMAXPS       Y9, Y1, Y1
+	VMINPS       Y1, Y2, Y1
+	VANDPS       Y5, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y2, Y5
+	VFNMADD231PS Y1, Y1, Y5
+	VMOVAPS      Y0, Y10
+	VFMADD231PS  Y3, Y2, Y10
+	VSUBPS       Y10, Y0, Y0
+	VFMADD231PS  Y3, Y2, Y0
+	VFMADD231PS  Y6, Y2, Y0
+	VFNMADD231PS Y3, Y5, Y0
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y2
+	VFMADD231PS  Y7, Y0, Y2
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y0, Y2
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VMULPS       const2f800000AVX2<>+0(SB), Y2, Y2
+	VMOVAPS      Y4, Y0
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y1, Y0
+	VPSUBD       Y4, Y0, Y0
+	VPSRLD       $0x16, Y0, Y0
+	VPERMPS      geluCAVX2<>+0(SB), Y0, Y3
+	VSUBPS       Y3, Y1, Y1
+	VPERMPS      geluT6AVX2<>+0(SB), Y0, Y3
+	VPERMPS      geluT5AVX2<>+0(SB), Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VPERMPS      geluT4AVX2<>+0(SB), Y0, Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VPERMPS      geluT3AVX2<>+0(SB), Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VPERMPS      geluT2AVX2<>+0(SB), Y0, Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VPERMPS      geluT1AVX2<>+0(SB), Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VPERMPS      geluT0AVX2<>+0(SB), Y0, Y0
+	VFMADD231PS  Y4, Y1, Y0
+	VXORPS       Y1, Y1, Y1
+	VMAXPS       Y9, Y1, Y9
+	VFNMADD231PS Y2, Y0, Y9
+	VMASKMOVPS   Y9, Y8, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const4b400020AVX2<>+0(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX2<>+8(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX2<>+16(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX2<>+24(SB)/8, $0x4b4000204b400020
+GLOBL const4b400020AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc1666666AVX2<>+0(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX2<>+8(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX2<>+16(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX2<>+24(SB)/8, $0xc1666666c1666666
+GLOBL constc1666666AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const40c00000AVX2<>+0(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX2<>+8(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX2<>+16(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX2<>+24(SB)/8, $0x40c0000040c00000
+GLOBL const40c00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbf38aa3bAVX2<>+0(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX2<>+8(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX2<>+16(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX2<>+24(SB)/8, $0xbf38aa3bbf38aa3b
+GLOBL constbf38aa3bAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f9a8279AVX2<>+0(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX2<>+8(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX2<>+16(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX2<>+24(SB)/8, $0x3f9a82793f9a8279
+GLOBL const3f9a8279AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constb2257060AVX2<>+0(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX2<>+8(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX2<>+16(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX2<>+24(SB)/8, $0xb2257060b2257060
+GLOBL constb2257060AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const2f800000AVX2<>+0(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX2<>+8(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX2<>+16(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX2<>+24(SB)/8, $0x2f8000002f800000
+GLOBL const2f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3fa09ceaAVX2<>+0(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX2<>+8(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX2<>+16(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX2<>+24(SB)/8, $0x3fa09cea3fa09cea
+GLOBL const3fa09ceaAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluCAVX2<>+0(SB)/8, $0x3f2e4a1700000000
+DATA geluCAVX2<>+8(SB)/8, $0x401484a23fae61e6
+DATA geluCAVX2<>+16(SB)/8, $0x40b30e31406c3827
+DATA geluCAVX2<>+24(SB)/8, $0x4143367041050e21
+GLOBL geluCAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT6AVX2<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
+DATA geluT6AVX2<>+8(SB)/8, $0xb918d8cdba82f329
+DATA geluT6AVX2<>+16(SB)/8, $0xb5a6aed1b7820b21
+DATA geluT6AVX2<>+24(SB)/8, $0xb1ac238bb3b1ca7f
+GLOBL geluT6AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT5AVX2<>+0(SB)/8, $0x3c4bdd1d3d70308e
+DATA geluT5AVX2<>+8(SB)/8, $0x3a09540c3b432920
+DATA geluT5AVX2<>+16(SB)/8, $0x36f18d91388d92da
+DATA geluT5AVX2<>+24(SB)/8, $0x33658a63352e2774
+GLOBL geluT5AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT4AVX2<>+0(SB)/8, $0xbcf448f1be0769be
+DATA geluT4AVX2<>+8(SB)/8, $0xbadbba97bc043e5c
+DATA geluT4AVX2<>+16(SB)/8, $0xb81c4d54b98ca690
+DATA geluT4AVX2<>+24(SB)/8, $0xb50d64d1b699481a
+GLOBL geluT4AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT3AVX2<>+0(SB)/8, $0x3d8563713e7fef6c
+DATA geluT3AVX2<>+8(SB)/8, $0x3ba7e8da3ca6f38e
+DATA geluT3AVX2<>+16(SB)/8, $0x394b38b63a897551
+DATA geluT3AVX2<>+24(SB)/8, $0x36b37e2f3809a63d
+GLOBL geluT3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT2AVX2<>+0(SB)/8, $0xbdfb66ecbecc41ed
+DATA geluT2AVX2<>+8(SB)/8, $0xbc64a81cbd389250
+DATA geluT2AVX2<>+16(SB)/8, $0xba72e082bb735030
+DATA geluT2AVX2<>+24(SB)/8, $0xb8545248b965655d
+GLOBL geluT2AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT1AVX2<>+0(SB)/8, $0x3e3e75453f000000
+DATA geluT1AVX2<>+8(SB)/8, $0x3d0270303da751b2
+DATA geluT1AVX2<>+16(SB)/8, $0x3b7bf1053c3812ec
+DATA geluT1AVX2<>+24(SB)/8, $0x39dd7cbd3aa79641
+GLOBL geluT1AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT0AVX2<>+0(SB)/8, $0x3e59fb8400000000
+DATA geluT0AVX2<>+8(SB)/8, $0x3eb231d33e98b188
+DATA geluT0AVX2<>+16(SB)/8, $0x3ec647023ebfbdf4
+DATA geluT0AVX2<>+24(SB)/8, $0x3ecae9be3ec96cad
+GLOBL geluT0AVX2<>(SB), RODATA|NOPTR, $32
+
+// func geluTanhAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS constc0135760AVX2<>+0(SB), Y0
+	VMOVUPS const4b400000AVX2<>+0(SB), Y1
+	VMOVUPS const3f800000AVX2<>+0(SB), Y2
+	VMOVUPS constc12e6666AVX2<>+0(SB), Y3
+	VMOVUPS const40c00000AVX2<>+0(SB), Y4
+	VMOVUPS constbdd2d3e8AVX2<>+0(SB), Y5
+	VMOVUPS const310a8d56AVX2<>+0(SB), Y6
+	VMOVUPS constb486f39dAVX2<>+0(SB), Y7
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (BX)(AX*1), Y8
+	VMAXPS       Y8, Y3, Y8
+	VMINPS       Y8, Y4, Y9
+	VMULPS       Y9, Y9, Y10
+	VMOVAPS      Y10, Y11
+	VFNMADD231PS Y9, Y9, Y11
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y5, Y10, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y5, Y10, Y13
+	VFMADD231PS  Y6, Y10, Y13
+	VFNMADD231PS Y5, Y11, Y13
+	VADDPS       Y7, Y13, Y13
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  Y12, Y9, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  Y12, Y9, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  Y2, Y11, Y9
+	VPSLLD       $0x16, Y10, Y11
+	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y11, Y9, Y9
+	VPSUBD       Y11, Y2, Y11
+	VADDPS       Y11, Y9, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y11, Y8, Y8
+	VMOVUPS      Y8, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX2<>+0(SB), SI
+	MOVQ         $0x00000040, DI
+	SUBQ         CX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y8
+	VMASKMOVPS   (BX)(AX*1), Y8, Y9
+	VMAXPS       Y9, Y3, Y9
+	VMINPS       Y9, Y4, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVAPS      Y4, Y10
+	VFNMADD231PS Y3, Y3, Y10
+	VMOVAPS      Y0, Y11
+	VFMADD231PS  Y5, Y4, Y11
+	VSUBPS       Y11, Y0, Y0
+	VFMADD231PS  Y5, Y4, Y0
+	VFMADD231PS  Y6, Y4, Y0
+	VFNMADD231PS Y5, Y10, Y0
+	VADDPS       Y7, Y0, Y0
+	VMOVAPS      Y1, Y4
+	VFMADD231PS  Y11, Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VFMADD231PS  Y11, Y3, Y1
+	VFMADD231PS  Y0, Y3, Y1
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y0
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  Y2, Y1, Y0
+	VPSLLD       $0x16, Y4, Y1
+	VANDPS       constff800000AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPSUBD       Y1, Y0, Y0
+	VPSUBD       Y1, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VDIVPS       Y0, Y9, Y9
+	VMULPS       Y1, Y9, Y9
+	VMASKMOVPS   Y9, Y8, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA constc0135760AVX2<>+0(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX2<>+8(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX2<>+16(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX2<>+24(SB)/8, $0xc0135760c0135760
+GLOBL constc0135760AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc12e6666AVX2<>+0(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX2<>+8(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX2<>+16(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX2<>+24(SB)/8, $0xc12e6666c12e6666
+GLOBL constc12e6666AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbdd2d3e8AVX2<>+0(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX2<>+8(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX2<>+16(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX2<>+24(SB)/8, $0xbdd2d3e8bdd2d3e8
+GLOBL constbdd2d3e8AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const310a8d56AVX2<>+0(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX2<>+8(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX2<>+16(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX2<>+24(SB)/8, $0x310a8d56310a8d56
+GLOBL const310a8d56AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constb486f39dAVX2<>+0(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX2<>+8(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX2<>+16(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX2<>+24(SB)/8, $0xb486f39db486f39d
+GLOBL constb486f39dAVX2<>(SB), RODATA|NOPTR, $32
+
+// func swiGLUAVX2(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·swiGLUAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS const4b400000AVX2<>+0(SB), Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	VMOVUPS constc2dc0000AVX2<>+0(SB), Y2
+	VMOVUPS const41f00000AVX2<>+0(SB), Y3
+	VMOVUPS constbfb8aa3bAVX2<>+0(SB), Y4
+	VMOVUPS constb2a57060AVX2<>+0(SB), Y5
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y6
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y7
+	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y8
+	VMOVUPS const3d6357beAVX2<>+0(SB), Y9
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (DX)(AX*1), Y10
+	VMAXPS      Y10, Y2, Y10
+	VMINPS      Y10, Y3, Y11
+	VMOVAPS     Y0, Y12
+	VFMADD231PS Y4, Y11, Y12
+	VSUBPS      Y12, Y0, Y13
+	VFMADD231PS Y4, Y11, Y13
+	VFMADD231PS Y5, Y11, Y13
+	VMOVAPS     Y7, Y11
+	VFMADD231PS Y6, Y13, Y11
+	VFMADD213PS Y8, Y13, Y11
+	VFMADD213PS Y9, Y13, Y11
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y11
+	VFMADD213PS Y1, Y13, Y11
+	VPSLLD      $0x16, Y12, Y13
+	VANDPS      constff800000AVX2<>+0(SB), Y13, Y13
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y11, Y11
+	VPSUBD      Y13, Y11, Y11
+	VPSUBD      Y13, Y1, Y13
+	VADDPS      Y13, Y11, Y11
+	VDIVPS      Y11, Y10, Y10
+	VMULPS      Y13, Y10, Y10
+	VMULPS      (SI)(AX*1), Y10, Y10
+	VMOVUPS     Y10, (BX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX2<>+0(SB), DI
+	MOVQ        $0x00000040, R8
+	SUBQ        CX, R8
+	LEAQ        (DI)(R8*4), DI
+	VMOVUPS     (DI), Y10
+	VMASKMOVPS  (DX)(AX*1), Y10, Y11
+	VMAXPS      Y11, Y2, Y11
+	VMINPS      Y11, Y3, Y2
+	VMOVAPS     Y0, Y3
+	VFMADD231PS Y4, Y2, Y3
+	VSUBPS      Y3, Y0, Y0
+	VFMADD231PS Y4, Y2, Y0
+	VFMADD231PS Y5, Y2, Y0
+	VMOVAPS     Y7, Y2
+	VFMADD231PS Y6, Y0, Y2
+	VFMADD213PS Y8, Y0, Y2
+	VFMADD213PS Y9, Y0, Y2
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y0, Y2
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y0, Y2
+	VFMADD213PS Y1, Y0, Y2
+	VPSLLD      $0x16, Y3, Y0
+	VANDPS      constff800000AVX2<>+0(SB), Y0, Y0
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y2, Y2
+	VPSUBD      Y0, Y2, Y2
+	VPSUBD      Y0, Y1, Y0
+	VADDPS      Y0, Y2, Y2
+	VDIVPS      Y2, Y11, Y11
+	VMULPS      Y0, Y11, Y11
+	VMASKMOVPS  (SI)(AX*1), Y10, Y0
+	VMULPS      Y0, Y11, Y11
+	VMASKMOVPS  Y11, Y10, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func geGLUAVX2(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geGLUAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS const4b400020AVX2<>+0(SB), Y0
+	VMOVUPS constc1666666AVX2<>+0(SB), Y1
+	VMOVUPS const40c00000AVX2<>+0(SB), Y2
+	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y3
+	VMOVUPS const3f9a8279AVX2<>+0(SB), Y4
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y5
+	VMOVUPS constb2257060AVX2<>+0(SB), Y6
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y7
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Y8
+	VMAXPS       Y8, Y1, Y9
+	VMINPS       Y9, Y2, Y9
+	VANDPS       Y5, Y9, Y9
+	VMULPS       Y9, Y9, Y10
+	VMOVAPS      Y10, Y11
+	VFNMADD231PS Y9, Y9, Y11
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y3, Y10, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y3, Y10, Y13
+	VFMADD231PS  Y6, Y10, Y13
+	VFNMADD231PS Y3, Y11, Y13
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS  Y7, Y13, Y10
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y10
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMULPS       const2f800000AVX2<>+0(SB), Y10, Y10
+	VMOVAPS      Y4, Y11
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y11
+	VPSUBD       Y4, Y11, Y11
+	VPSRLD       $0x16, Y11, Y11
+	VPERMPS      geluCAVX2<>+0(SB), Y11, Y12
+	VSUBPS       Y12, Y9, Y9
+	VPERMPS      geluT6AVX2<>+0(SB), Y11, Y12
+	VPERMPS      geluT5AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT4AVX2<>+0(SB), Y11, Y12
+	VFMADD231PS  Y13, Y9, Y12
+	VPERMPS      geluT3AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT2AVX2<>+0(SB), Y11, Y12
+	VFMADD231PS  Y13, Y9, Y12
+	VPERMPS      geluT1AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT0AVX2<>+0(SB), Y11, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VXORPS       Y9, Y9, Y9
+	VMAXPS       Y8, Y9, Y8
+	VFNMADD231PS Y10, Y11, Y8
+	VMULPS       (SI)(AX*1), Y8, Y8
+	VMOVUPS      Y8, (BX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX2<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y8
+	VMASKMOVPS   (DX)(AX*1), Y8, Y9
+	VMAXPS       Y9, Y1, Y1
+	VMINPS       Y1, Y2, Y1
+	VANDPS       Y5, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y2, Y5
+	VFNMADD231PS Y1, Y1, Y5
+	VMOVAPS      Y0, Y10
+	VFMADD231PS  Y3, Y2, Y10
+	VSUBPS       Y10, Y0, Y0
+	VFMADD231PS  Y3, Y2, Y0
+	VFMADD231PS  Y6, Y2, Y0
+	VFNMADD231PS Y3, Y5, Y0
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y2
+	VFMADD231PS  Y7, Y0, Y2
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y0, Y2
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y0, Y2
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VMULPS       const2f800000AVX2<>+0(SB), Y2, Y2
+	VMOVAPS      Y4, Y0
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y1, Y0
+	VPSUBD       Y4, Y0, Y0
+	VPSRLD       $0x16, Y0, Y0
+	VPERMPS      geluCAVX2<>+0(SB), Y0, Y3
+	VSUBPS       Y3, Y1, Y1
+	VPERMPS      geluT6AVX2<>+0(SB), Y0, Y3
+	VPERMPS      geluT5AVX2<>+0(SB), Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VPERMPS      geluT4AVX2<>+0(SB), Y0, Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VPERMPS      geluT3AVX2<>+0(SB), Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VPERMPS      geluT2AVX2<>+0(SB), Y0, Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VPERMPS      geluT1AVX2<>+0(SB), Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VPERMPS      geluT0AVX2<>+0(SB), Y0, Y0
+	VFMADD231PS  Y4, Y1, Y0
+	VXORPS       Y1, Y1, Y1
+	VMAXPS       Y9, Y1, Y9
+	VFNMADD231PS Y2, Y0, Y9
+	VMASKMOVPS   (SI)(AX*1), Y8, Y0
+	VMULPS       Y0, Y9, Y9
+	VMASKMOVPS   Y9, Y8, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geGLUTanhAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS constc0135760AVX2<>+0(SB), Y0
+	VMOVUPS const4b400000AVX2<>+0(SB), Y1
+	VMOVUPS const3f800000AVX2<>+0(SB), Y2
+	VMOVUPS constc12e6666AVX2<>+0(SB), Y3
+	VMOVUPS const40c00000AVX2<>+0(SB), Y4
+	VMOVUPS constbdd2d3e8AVX2<>+0(SB), Y5
+	VMOVUPS const310a8d56AVX2<>+0(SB), Y6
+	VMOVUPS constb486f39dAVX2<>+0(SB), Y7
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Y8
+	VMAXPS       Y8, Y3, Y8
+	VMINPS       Y8, Y4, Y9
+	VMULPS       Y9, Y9, Y10
+	VMOVAPS      Y10, Y11
+	VFNMADD231PS Y9, Y9, Y11
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y5, Y10, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y5, Y10, Y13
+	VFMADD231PS  Y6, Y10, Y13
+	VFNMADD231PS Y5, Y11, Y13
+	VADDPS       Y7, Y13, Y13
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  Y12, Y9, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  Y12, Y9, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  Y2, Y11, Y9
+	VPSLLD       $0x16, Y10, Y11
+	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y11, Y9, Y9
+	VPSUBD       Y11, Y2, Y11
+	VADDPS       Y11, Y9, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y11, Y8, Y8
+	VMULPS       (SI)(AX*1), Y8, Y8
+	VMOVUPS      Y8, (BX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX2<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y8
+	VMASKMOVPS   (DX)(AX*1), Y8, Y9
+	VMAXPS       Y9, Y3, Y9
+	VMINPS       Y9, Y4, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVAPS      Y4, Y10
+	VFNMADD231PS Y3, Y3, Y10
+	VMOVAPS      Y0, Y11
+	VFMADD231PS  Y5, Y4, Y11
+	VSUBPS       Y11, Y0, Y0
+	VFMADD231PS  Y5, Y4, Y0
+	VFMADD231PS  Y6, Y4, Y0
+	VFNMADD231PS Y5, Y10, Y0
+	VADDPS       Y7, Y0, Y0
+	VMOVAPS      Y1, Y4
+	VFMADD231PS  Y11, Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VFMADD231PS  Y11, Y3, Y1
+	VFMADD231PS  Y0, Y3, Y1
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y0
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y1, Y0
+	VFMADD213PS  Y2, Y1, Y0
+	VPSLLD       $0x16, Y4, Y1
+	VANDPS       constff800000AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPSUBD       Y1, Y0, Y0
+	VPSUBD       Y1, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VDIVPS       Y0, Y9, Y9
+	VMULPS       Y1, Y9, Y9
+	VMASKMOVPS   (SI)(AX*1), Y8, Y0
+	VMULPS       Y0, Y9, Y9
+	VMASKMOVPS   Y9, Y8, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func siLUSlopeAVX2(f []float32, slope []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siLUSlopeAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    slope_base+24(FP), SI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	VMOVUPS const4b400000AVX2<>+0(SB), Y1
+	VMOVUPS constc2dc0000AVX2<>+0(SB), Y2
+	VMOVUPS const41f00000AVX2<>+0(SB), Y3
+	VMOVUPS constbfb8aa3bAVX2<>+0(SB), Y4
+	VMOVUPS const80000000AVX2<>+0(SB), Y5
+	VMOVUPS const42c80000AVX2<>+0(SB), Y6
+	VMOVUPS constb2a57060AVX2<>+0(SB), Y7
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (DX)(AX*1), Y8
+	VMAXPS      Y8, Y2, Y9
+	VMINPS      Y9, Y3, Y10
+	VMOVAPS     Y1, Y11
+	VFMADD231PS Y4, Y10, Y11
+	VSUBPS      Y11, Y1, Y12
+	VFMADD231PS Y4, Y10, Y12
+	VFMADD231PS Y7, Y10, Y12
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS Y0, Y12, Y10
+	VPSLLD      $0x16, Y11, Y12
+	VANDPS      constff800000AVX2<>+0(SB), Y12, Y12
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y10, Y10
+	VPSUBD      Y12, Y10, Y10
+	VPSUBD      Y12, Y0, Y12
+	VADDPS      Y12, Y10, Y10
+	VDIVPS      Y10, Y9, Y9
+	VMULPS      Y12, Y9, Y9
+	VSUBPS      Y8, Y5, Y10
+	VMAXPS      Y10, Y2, Y10
+	VMINPS      Y10, Y3, Y11
+	VMOVAPS     Y1, Y12
+	VFMADD231PS Y4, Y11, Y12
+	VSUBPS      Y12, Y1, Y13
+	VFMADD231PS Y4, Y11, Y13
+	VFMADD231PS Y7, Y11, Y13
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y11
+	VFMADD213PS Y0, Y13, Y11
+	VPSLLD      $0x16, Y12, Y13
+	VANDPS      constff800000AVX2<>+0(SB), Y13, Y13
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y11, Y11
+	VPSUBD      Y13, Y11, Y11
+	VPSUBD      Y13, Y0, Y13
+	VADDPS      Y13, Y11, Y11
+	VDIVPS      Y11, Y10, Y10
+	VMULPS      Y13, Y10, Y10
+	VDIVPS      Y8, Y9, Y11
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y8, Y12
+	VBLENDVPS   Y12, const3f000000AVX2<>+0(SB), Y11, Y11
+	VSUBPS      Y10, Y0, Y10
+	VMULPS      Y10, Y11, Y11
+	VCMPPS      $0x11, const00000000AVX2<>+0(SB), Y8, Y10
+	VANDNPS     Y0, Y10, Y10
+	VMOVUPS     Y9, (BX)(AX*1)
+	VANDPS      const7fffffffAVX2<>+0(SB), Y8, Y8
+	VCMPPS      $0x11, Y8, Y6, Y8
+	VBLENDVPS   Y8, Y10, Y11, Y8
+	VMOVUPS     Y8, (SI)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX2<>+0(SB), DI
+	MOVQ        $0x00000040, R8
+	SUBQ        CX, R8
+	LEAQ        (DI)(R8*4), DI
+	VMOVUPS     (DI), Y8
+	VMASKMOVPS  (DX)(AX*1), Y8, Y9
+	VMAXPS      Y9, Y2, Y10
+	VMINPS      Y10, Y3, Y11
+	VMOVAPS     Y1, Y12
+	VFMADD231PS Y4, Y11, Y12
+	VSUBPS      Y12, Y1, Y13
+	VFMADD231PS Y4, Y11, Y13
+	VFMADD231PS Y7, Y11, Y13
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y11
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y11
+	VFMADD213PS Y0, Y13, Y11
+	VPSLLD      $0x16, Y12, Y13
+	VANDPS      constff800000AVX2<>+0(SB), Y13, Y13
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y11, Y11
+	VPSUBD      Y13, Y11, Y11
+	VPSUBD      Y13, Y0, Y13
+	VADDPS      Y13, Y11, Y11
+	VDIVPS      Y11, Y10, Y10
+	VMULPS      Y13, Y10, Y10
+	VSUBPS      Y9, Y5, Y5
+	VMAXPS      Y5, Y2, Y5
+	VMINPS      Y5, Y3, Y2
+	VMOVAPS     Y1, Y3
+	VFMADD231PS Y4, Y2, Y3
+	VSUBPS      Y3, Y1, Y1
+	VFMADD231PS Y4, Y2, Y1
+	VFMADD231PS Y7, Y2, Y1
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y2
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y1, Y2
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y1, Y2
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y1, Y2
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y1, Y2
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y1, Y2
+	VFMADD213PS Y0, Y1, Y2
+	VPSLLD      $0x16, Y3, Y1
+	VANDPS      constff800000AVX2<>+0(SB), Y1, Y1
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y2, Y2
+	VPSUBD      Y1, Y2, Y2
+	VPSUBD      Y1, Y0, Y1
+	VADDPS      Y1, Y2, Y2
+	VDIVPS      Y2, Y5, Y5
+	VMULPS      Y1, Y5, Y5
+	VDIVPS      Y9, Y10, Y1
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y9, Y2
+	VBLENDVPS   Y2, const3f000000AVX2<>+0(SB), Y1, Y1
+	VSUBPS      Y5, Y0, Y5
+	VMULPS      Y5, Y1, Y1
+	VCMPPS      $0x11, const00000000AVX2<>+0(SB), Y9, Y2
+	VANDNPS     Y0, Y2, Y0
+	VMASKMOVPS  Y10, Y8, (BX)(AX*1)
+	VANDPS      const7fffffffAVX2<>+0(SB), Y9, Y9
+	VCMPPS      $0x11, Y9, Y6, Y2
+	VBLENDVPS   Y2, Y0, Y1, Y9
+	VMASKMOVPS  Y9, Y8, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const42c80000AVX2<>+0(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX2<>+8(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX2<>+16(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX2<>+24(SB)/8, $0x42c8000042c80000
+GLOBL const42c80000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00000000AVX2<>+0(SB)/8, $0x0000000000000000
+DATA const00000000AVX2<>+8(SB)/8, $0x0000000000000000
+DATA const00000000AVX2<>+16(SB)/8, $0x0000000000000000
+DATA const00000000AVX2<>+24(SB)/8, $0x0000000000000000
+GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f000000AVX2<>+0(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX2<>+8(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX2<>+16(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX2<>+24(SB)/8, $0x3f0000003f000000
+GLOBL const3f000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func geluSlopeAVX2(f []float32, slope []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluSlopeAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    slope_base+24(FP), SI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y1
+	VMOVUPS const4b400020AVX2<>+0(SB), Y2
+	VMOVUPS constc1666666AVX2<>+0(SB), Y3
+	VMOVUPS const40c00000AVX2<>+0(SB), Y4
+	VMOVUPS const42c80000AVX2<>+0(SB), Y5
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y6
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y7
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Y8
+	VMAXPS       Y8, Y3, Y9
+	VMINPS       Y9, Y4, Y9
+	VANDPS       Y6, Y9, Y9
+	VMULPS       Y9, Y9, Y10
+	VMOVAPS      Y10, Y11
+	VFNMADD231PS Y9, Y9, Y11
+	VMOVAPS      Y2, Y12
+	VFMADD231PS  Y1, Y10, Y12
+	VSUBPS       Y12, Y2, Y13
+	VFMADD231PS  Y1, Y10, Y13
+	VFMADD231PS  constb2257060AVX2<>+0(SB), Y10, Y13
+	VFNMADD231PS Y1, Y11, Y13
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS  Y7, Y13, Y10
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y10
+	VFMADD213PS  Y0, Y13, Y10
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMULPS       const2f800000AVX2<>+0(SB), Y10, Y10
+	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y11
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y11
+	VPSUBD       const3f9a8279AVX2<>+0(SB), Y11, Y11
+	VPSRLD       $0x16, Y11, Y11
+	VPERMPS      geluCAVX2<>+0(SB), Y11, Y12
+	VSUBPS       Y12, Y9, Y9
+	VPERMPS      geluT6AVX2<>+0(SB), Y11, Y12
+	VPERMPS      geluT5AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT4AVX2<>+0(SB), Y11, Y12
+	VFMADD231PS  Y13, Y9, Y12
+	VPERMPS      geluT3AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT2AVX2<>+0(SB), Y11, Y12
+	VFMADD231PS  Y13, Y9, Y12
+	VPERMPS      geluT1AVX2<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y9, Y13
+	VPERMPS      geluT0AVX2<>+0(SB), Y11, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VXORPS       Y9, Y9, Y9
+	VMAXPS       Y8, Y9, Y9
+	VFNMADD231PS Y10, Y11, Y9
+	VMULPS       Y8, Y8, Y10
+	VMULPS       Y1, Y10, Y10
+	VCVTPS2DQ    Y10, Y11
+	VCVTDQ2PS    Y11, Y12
+	VSUBPS       Y12, Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y13
+	VFMADD231PS  Y7, Y12, Y13
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y13
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y13
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y13
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y13
+	VFMADD213PS  Y0, Y12, Y13
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y13, Y13
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y10, Y10
+	VANDNPS      Y13, Y10, Y10
+	VDIVPS       Y8, Y9, Y11
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y8, Y12
+	VBLENDVPS    Y12, const3f000000AVX2<>+0(SB), Y11, Y11
+	VMULPS       const3ecc422aAVX2<>+0(SB), Y10, Y10
+	VMULPS       Y10, Y8, Y10
+	VADDPS       Y10, Y11, Y11
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y8, Y10
+	VANDNPS      Y0, Y10, Y10
+	VMOVUPS      Y9, (BX)(AX*1)
+	VANDPS       Y6, Y8, Y8
+	VCMPPS       $0x11, Y8, Y5, Y8
+	VBLENDVPS    Y8, Y10, Y11, Y8
+	VMOVUPS      Y8, (SI)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX2<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y8
+	VMASKMOVPS   (DX)(AX*1), Y8, Y9
+	VMAXPS       Y9, Y3, Y3
+	VMINPS       Y3, Y4, Y3
+	VANDPS       Y6, Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVAPS      Y4, Y10
+	VFNMADD231PS Y3, Y3, Y10
+	VMOVAPS      Y2, Y11
+	VFMADD231PS  Y1, Y4, Y11
+	VSUBPS       Y11, Y2, Y2
+	VFMADD231PS  Y1, Y4, Y2
+	VFMADD231PS  constb2257060AVX2<>+0(SB), Y4, Y2
+	VFNMADD231PS Y1, Y10, Y2
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y2, Y4
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y2, Y4
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y2, Y4
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y2, Y4
+	VFMADD213PS  Y0, Y2, Y4
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VMULPS       const2f800000AVX2<>+0(SB), Y4, Y4
+	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y2
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y3, Y2
+	VPSUBD       const3f9a8279AVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x16, Y2, Y2
+	VPERMPS      geluCAVX2<>+0(SB), Y2, Y10
+	VSUBPS       Y10, Y3, Y3
+	VPERMPS      geluT6AVX2<>+0(SB), Y2, Y10
+	VPERMPS      geluT5AVX2<>+0(SB), Y2, Y11
+	VFMADD231PS  Y10, Y3, Y11
+	VPERMPS      geluT4AVX2<>+0(SB), Y2, Y10
+	VFMADD231PS  Y11, Y3, Y10
+	VPERMPS      geluT3AVX2<>+0(SB), Y2, Y11
+	VFMADD231PS  Y10, Y3, Y11
+	VPERMPS      geluT2AVX2<>+0(SB), Y2, Y10
+	VFMADD231PS  Y11, Y3, Y10
+	VPERMPS      geluT1AVX2<>+0(SB), Y2, Y11
+	VFMADD231PS  Y10, Y3, Y11
+	VPERMPS      geluT0AVX2<>+0(SB), Y2, Y2
+	VFMADD231PS  Y11, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y9, Y3, Y3
+	VFNMADD231PS Y4, Y2, Y3
+	VMULPS       Y9, Y9, Y2
+	VMULPS       Y1, Y2, Y2
+	VCVTPS2DQ    Y2, Y1
+	VCVTDQ2PS    Y1, Y4
+	VSUBPS       Y4, Y2, Y4
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS  Y7, Y4, Y10
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y4, Y10
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y4, Y10
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y4, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y4, Y10
+	VFMADD213PS  Y0, Y4, Y10
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y10, Y10
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y2, Y1
+	VANDNPS      Y10, Y1, Y2
+	VDIVPS       Y9, Y3, Y1
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y9, Y4
+	VBLENDVPS    Y4, const3f000000AVX2<>+0(SB), Y1, Y1
+	VMULPS       const3ecc422aAVX2<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y9, Y2
+	VADDPS       Y2, Y1, Y1
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y9, Y2
+	VANDNPS      Y0, Y2, Y0
+	VMASKMOVPS   Y3, Y8, (BX)(AX*1)
+	VANDPS       Y6, Y9, Y9
+	VCMPPS       $0x11, Y9, Y5, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y9
+	VMASKMOVPS   Y9, Y8, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const3ecc422aAVX2<>+0(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX2<>+8(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX2<>+16(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX2<>+24(SB)/8, $0x3ecc422a3ecc422a
+GLOBL const3ecc422aAVX2<>(SB), RODATA|NOPTR, $32
+
+// func geluTanhSlopeAVX2(f []float32, slope []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhSlopeAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    slope_base+24(FP), SI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	VMOVUPS constc0135760AVX2<>+0(SB), Y1
+	VMOVUPS const4b400000AVX2<>+0(SB), Y2
+	VMOVUPS constc12e6666AVX2<>+0(SB), Y3
+	VMOVUPS const40c00000AVX2<>+0(SB), Y4
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Y5
+	VMAXPS       Y5, Y3, Y6
+	VMINPS       Y6, Y4, Y7
+	VMULPS       Y7, Y7, Y8
+	VMOVAPS      Y8, Y9
+	VFNMADD231PS Y7, Y7, Y9
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y8, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y8, Y11
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y8, Y11
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y9, Y11
+	VADDPS       constb486f39dAVX2<>+0(SB), Y11, Y11
+	VMOVAPS      Y2, Y8
+	VFMADD231PS  Y10, Y7, Y8
+	VSUBPS       Y8, Y2, Y9
+	VFMADD231PS  Y10, Y7, Y9
+	VFMADD231PS  Y11, Y7, Y9
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y9, Y7
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y9, Y7
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y9, Y7
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y9, Y7
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y9, Y7
+	VFMADD213PS  Y0, Y9, Y7
+	VPSLLD       $0x16, Y8, Y9
+	VANDPS       constff800000AVX2<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSUBD       Y9, Y7, Y7
+	VPSUBD       Y9, Y0, Y9
+	VADDPS       Y9, Y7, Y7
+	VDIVPS       Y7, Y6, Y6
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VMULPS       const3e5b33b6AVX2<>+0(SB), Y7, Y7
+	VADDPS       const3fcc422aAVX2<>+0(SB), Y7, Y7
+	VMOVUPS      const80000000AVX2<>+0(SB), Y8
+	VSUBPS       Y5, Y8, Y8
+	VMAXPS       Y8, Y3, Y8
+	VMINPS       Y8, Y4, Y9
+	VMULPS       Y9, Y9, Y10
+	VMOVAPS      Y10, Y11
+	VFNMADD231PS Y9, Y9, Y11
+	VMOVAPS      Y1, Y12
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y12
+	VSUBPS       Y12, Y1, Y13
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y13
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y10, Y13
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y11, Y13
+	VADDPS       constb486f39dAVX2<>+0(SB), Y13, Y13
+	VMOVAPS      Y2, Y10
+	VFMADD231PS  Y12, Y9, Y10
+	VSUBPS       Y10, Y2, Y11
+	VFMADD231PS  Y12, Y9, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  Y0, Y11, Y9
+	VPSLLD       $0x16, Y10, Y11
+	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y11, Y9, Y9
+	VPSUBD       Y11, Y0, Y11
+	VADDPS       Y11, Y9, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y11, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VDIVPS       Y5, Y6, Y7
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y5, Y9
+	VBLENDVPS    Y9, const3f000000AVX2<>+0(SB), Y7, Y7
+	VSUBPS       Y8, Y0, Y8
+	VMULPS       Y8, Y7, Y7
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y5, Y8
+	VANDNPS      Y0, Y8, Y8
+	VMOVUPS      Y6, (BX)(AX*1)
+	VANDPS       const7fffffffAVX2<>+0(SB), Y5, Y5
+	VMOVUPS      const42c80000AVX2<>+0(SB), Y6
+	VCMPPS       $0x11, Y5, Y6, Y5
+	VBLENDVPS    Y5, Y8, Y7, Y5
+	VMOVUPS      Y5, (SI)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX2<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y5
+	VMASKMOVPS   (DX)(AX*1), Y5, Y6
+	VMAXPS       Y6, Y3, Y7
+	VMINPS       Y7, Y4, Y8
+	VMULPS       Y8, Y8, Y9
+	VMOVAPS      Y9, Y10
+	VFNMADD231PS Y8, Y8, Y10
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y12
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y9, Y12
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y10, Y12
+	VADDPS       constb486f39dAVX2<>+0(SB), Y12, Y12
+	VMOVAPS      Y2, Y9
+	VFMADD231PS  Y11, Y8, Y9
+	VSUBPS       Y9, Y2, Y10
+	VFMADD231PS  Y11, Y8, Y10
+	VFMADD231PS  Y12, Y8, Y10
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  Y0, Y10, Y8
+	VPSLLD       $0x16, Y9, Y10
+	VANDPS       constff800000AVX2<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPSUBD       Y10, Y0, Y10
+	VADDPS       Y10, Y8, Y8
+	VDIVPS       Y8, Y7, Y7
+	VMULPS       Y10, Y7, Y7
+	VMULPS       Y6, Y6, Y8
+	VMULPS       const3e5b33b6AVX2<>+0(SB), Y8, Y8
+	VADDPS       const3fcc422aAVX2<>+0(SB), Y8, Y8
+	VMOVUPS      const80000000AVX2<>+0(SB), Y9
+	VSUBPS       Y6, Y9, Y9
+	VMAXPS       Y9, Y3, Y9
+	VMINPS       Y9, Y4, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVAPS      Y4, Y10
+	VFNMADD231PS Y3, Y3, Y10
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y11
+	VSUBPS       Y11, Y1, Y1
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y1
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y4, Y1
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y10, Y1
+	VADDPS       constb486f39dAVX2<>+0(SB), Y1, Y1
+	VMOVAPS      Y2, Y4
+	VFMADD231PS  Y11, Y3, Y4
+	VSUBPS       Y4, Y2, Y2
+	VFMADD231PS  Y11, Y3, Y2
+	VFMADD231PS  Y1, Y3, Y2
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y1
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y2, Y1
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y2, Y1
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y2, Y1
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y2, Y1
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y2, Y1
+	VFMADD213PS  Y0, Y2, Y1
+	VPSLLD       $0x16, Y4, Y2
+	VANDPS       constff800000AVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VPSUBD       Y2, Y1, Y1
+	VPSUBD       Y2, Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VDIVPS       Y1, Y9, Y9
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VDIVPS       Y6, Y7, Y1
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y6, Y2
+	VBLENDVPS    Y2, const3f000000AVX2<>+0(SB), Y1, Y1
+	VSUBPS       Y9, Y0, Y9
+	VMULPS       Y9, Y1, Y1
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y6, Y2
+	VANDNPS      Y0, Y2, Y0
+	VMASKMOVPS   Y7, Y5, (BX)(AX*1)
+	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y6
+	VMOVUPS      const42c80000AVX2<>+0(SB), Y2
+	VCMPPS       $0x11, Y6, Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y6
+	VMASKMOVPS   Y6, Y5, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const3e5b33b6AVX2<>+0(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX2<>+8(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX2<>+16(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX2<>+24(SB)/8, $0x3e5b33b63e5b33b6
+GLOBL const3e5b33b6AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3fcc422aAVX2<>+0(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX2<>+8(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX2<>+16(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX2<>+24(SB)/8, $0x3fcc422a3fcc422a
+GLOBL const3fcc422aAVX2<>(SB), RODATA|NOPTR, $32
+
+// func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softcapAVX2(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
+	MOVQ         max_len+56(FP), CX
+	VBROADCASTSS inv+44(FP), Y0
+	VBROADCASTSS limit+40(FP), Y1
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JL           lanes2end
+
+lanes2:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y3
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMULPS      (DX), Y0, Y4
+	VMULPS      32(DX), Y0, Y5
+	VANDPS      const7fffffffAVX2<>+0(SB), Y4, Y6
+	VANDPS      const7fffffffAVX2<>+0(SB), Y5, Y7
+	VMOVUPS     const41103000AVX2<>+0(SB), Y8
+	VMINPS      Y6, Y8, Y6
+	VMOVUPS     const41103000AVX2<>+0(SB), Y8
+	VMINPS      Y7, Y8, Y7
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y6, Y8
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y9
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y9
+	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y10
+	VPERMPS     tanhCAVX2<>+0(SB), Y9, Y11
+	VSUBPS      Y10, Y6, Y6
+	VSUBPS      Y11, Y7, Y7
+	VMULPS      Y6, Y6, Y10
+	VMULPS      Y7, Y7, Y11
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y12
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y10, Y12
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y13
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
+	VPERMPS     tanhTAVX2<>+0(SB), Y8, Y10
+	VPERMPS     tanhTAVX2<>+0(SB), Y9, Y11
+	VPERMPS     tanhVAVX2<>+0(SB), Y8, Y8
+	VPERMPS     tanhVAVX2<>+0(SB), Y9, Y9
+	VMULPS      Y6, Y8, Y8
+	VMULPS      Y7, Y9, Y9
+	VFMADD231PS Y10, Y6, Y12
+	VFMADD231PS Y11, Y7, Y13
+	VDIVPS      Y12, Y8, Y8
+	VDIVPS      Y13, Y9, Y9
+	VADDPS      Y8, Y10, Y10
+	VADDPS      Y9, Y11, Y11
+	VANDPS      const80000000AVX2<>+0(SB), Y4, Y4
+	VORPS       Y10, Y4, Y10
+	VANDPS      const80000000AVX2<>+0(SB), Y5, Y4
+	VORPS       Y11, Y4, Y11
+	VMULPS      Y1, Y10, Y10
+	VMULPS      Y1, Y11, Y11
+	VMOVUPS     Y10, (DX)
+	VMOVUPS     Y11, 32(DX)
+	VMAXPS      Y2, Y10, Y2
+	VMAXPS      Y3, Y11, Y3
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS Y2, (DX)(AX*1)
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS Y3, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS      (DX), Y0, Y3
+	VANDPS      const7fffffffAVX2<>+0(SB), Y3, Y4
+	VMOVUPS     const41103000AVX2<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y4, Y5
+	VPERMPS     tanhCAVX2<>+0(SB), Y5, Y6
+	VSUBPS      Y6, Y4, Y4
+	VMULPS      Y4, Y4, Y6
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y7
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+	VPERMPS     tanhTAVX2<>+0(SB), Y5, Y6
+	VPERMPS     tanhVAVX2<>+0(SB), Y5, Y5
+	VMULPS      Y4, Y5, Y5
+	VFMADD231PS Y6, Y4, Y7
+	VDIVPS      Y7, Y5, Y5
+	VADDPS      Y5, Y6, Y6
+	VANDPS      const80000000AVX2<>+0(SB), Y3, Y3
+	VORPS       Y6, Y3, Y6
+	VMULPS      Y1, Y6, Y6
+	VMOVUPS     Y6, (DX)
+	VMAXPS      Y2, Y6, Y2
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS Y2, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func aLiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·aLiBiAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    max_len+104(FP), CX
+	VMOVUPS const00000001AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Y1
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      32(DX)(AX*1), Y2
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Y3
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      32(DX)(AX*1), Y4
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Y5
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      32(DX)(AX*1), Y6
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Y0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes2rows
+	PCALIGN      $0x40
+
+lanes2row:
+	VMOVUPS      (DX), Y7
+	VMOVUPS      32(DX), Y8
+	VPSUBD       Y0, Y3, Y9
+	VPSUBD       Y0, Y4, Y10
+	VPABSD       Y9, Y9
+	VPABSD       Y10, Y10
+	VCVTDQ2PS    Y9, Y9
+	VCVTDQ2PS    Y10, Y10
+	VFNMADD231PS Y9, Y1, Y7
+	VFNMADD231PS Y10, Y2, Y8
+	VMOVUPS      Y7, (DX)
+	VMOVUPS      Y8, 32(DX)
+	VMAXPS       Y5, Y7, Y5
+	VMAXPS       Y6, Y8, Y6
+	ADDQ         BX, DX
+	VPADDD       const00000001AVX2<>+0(SB), Y0, Y0
+	DECQ         SI
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Y5, (DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Y6, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Y1
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Y2
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Y3
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Y0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes1rows
+	PCALIGN      $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Y4
+	VPSUBD       Y0, Y2, Y5
+	VPABSD       Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFNMADD231PS Y5, Y1, Y4
+	VMOVUPS      Y4, (DX)
+	VMAXPS       Y3, Y4, Y3
+	ADDQ         BX, DX
+	VPADDD       const00000001AVX2<>+0(SB), Y0, Y0
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Y3, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+// Requires: AVX, AVX2
+TEXT ·maskSpanAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    max_len+104(FP), CX
+	VMOVUPS constff800000AVX2<>+0(SB), Y1
+	VMOVUPS const00000001AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Y2
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      32(DX)(AX*1), Y3
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Y4
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      32(DX)(AX*1), Y5
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Y6
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      32(DX)(AX*1), Y7
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Y0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes2rows
+	PCALIGN      $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Y8
+	VMOVUPS   32(DX), Y9
+	VPCMPGTD  Y0, Y4, Y10
+	VBLENDVPS Y10, Y8, Y1, Y8
+	VPCMPGTD  Y0, Y5, Y10
+	VBLENDVPS Y10, Y9, Y1, Y9
+	VPCMPGTD  Y0, Y2, Y10
+	VBLENDVPS Y10, Y1, Y8, Y8
+	VPCMPGTD  Y0, Y3, Y10
+	VBLENDVPS Y10, Y1, Y9, Y9
+	VMOVUPS   Y8, (DX)
+	VMOVUPS   Y9, 32(DX)
+	VMAXPS    Y6, Y8, Y6
+	VMAXPS    Y7, Y9, Y7
+	ADDQ      BX, DX
+	VPADDD    const00000001AVX2<>+0(SB), Y0, Y0
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Y6, (DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Y7, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Y2
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Y3
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Y4
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Y0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes1rows
+	PCALIGN      $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Y5
+	VPCMPGTD  Y0, Y3, Y6
+	VBLENDVPS Y6, Y5, Y1, Y5
+	VPCMPGTD  Y0, Y2, Y6
+	VBLENDVPS Y6, Y1, Y5, Y5
+	VMOVUPS   Y5, (DX)
+	VMAXPS    Y4, Y5, Y4
+	ADDQ      BX, DX
+	VPADDD    const00000001AVX2<>+0(SB), Y0, Y0
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Y4, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxAVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    max_len+48(FP), CX
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y0
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y1
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y3
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y2, Y4
+	VANDNPS Y2, Y4, Y2
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y3, Y4
+	VANDNPS Y3, Y4, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS     (DX), Y6
+	VMOVUPS     32(DX), Y7
+	VSUBPS      Y2, Y6, Y6
+	VSUBPS      Y3, Y7, Y7
+	VCVTPS2DQ   Y6, Y8
+	VCVTPS2DQ   Y7, Y9
+	VCVTDQ2PS   Y8, Y10
+	VCVTDQ2PS   Y9, Y11
+	VSUBPS      Y10, Y6, Y10
+	VSUBPS      Y11, Y7, Y11
+	VMOVAPS     Y1, Y12
+	VFMADD231PS Y0, Y10, Y12
+	VMOVAPS     Y1, Y13
+	VFMADD231PS Y0, Y11, Y13
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
+	VPSLLD      $0x17, Y8, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y8, Y12, Y12
+	VPADDD      Y9, Y13, Y13
+	VCMPPS      $0x11, constc2c80000AVX2<>+0(SB), Y6, Y6
+	VANDNPS     Y12, Y6, Y6
+	VCMPPS      $0x11, constc2c80000AVX2<>+0(SB), Y7, Y7
+	VANDNPS     Y13, Y7, Y7
+	VMOVUPS     Y6, (DX)
+	VMOVUPS     Y7, 32(DX)
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y7, Y5, Y5
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y4, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y5, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y2, Y3
+	VANDNPS Y2, Y3, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (DX), Y4
+	VSUBPS      Y2, Y4, Y4
+	VCVTPS2DQ   Y4, Y5
+	VCVTDQ2PS   Y5, Y6
+	VSUBPS      Y6, Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS Y0, Y6, Y7
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y7, Y7
+	VCMPPS      $0x11, constc2c80000AVX2<>+0(SB), Y4, Y4
+	VANDNPS     Y7, Y4, Y4
+	VMOVUPS     Y4, (DX)
+	VADDPS      Y4, Y3, Y3
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y3, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·mergeStatsAVX2(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    max_len+8(FP), CX
+	MOVQ    max_base+0(FP), DX
+	MOVQ    sum_base+24(FP), BX
+	MOVQ    blockMax_base+48(FP), SI
+	MOVQ    alpha_base+96(FP), DI
+	MOVQ    beta_base+120(FP), R8
+	MOVQ    blockSum_base+72(FP), R9
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y0
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y1
+	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y2
+	VMOVUPS const3d6357beAVX2<>+0(SB), Y3
+	VMOVUPS const3e75fdeeAVX2<>+0(SB), Y4
+	VMOVUPS const3f317218AVX2<>+0(SB), Y5
+	VMOVUPS const3f800000AVX2<>+0(SB), Y6
+	VMOVUPS constc2c80000AVX2<>+0(SB), Y7
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (DX)(AX*1), Y8
+	VMOVUPS     (SI)(AX*1), Y9
+	VMAXPS      Y8, Y9, Y10
+	VMOVUPS     Y10, (DX)(AX*1)
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y10, Y11
+	VANDNPS     Y10, Y11, Y10
+	VSUBPS      Y10, Y8, Y8
+	VCVTPS2DQ   Y8, Y11
+	VCVTDQ2PS   Y11, Y12
+	VSUBPS      Y12, Y8, Y12
+	VMOVAPS     Y1, Y13
+	VFMADD231PS Y0, Y12, Y13
+	VFMADD213PS Y2, Y12, Y13
+	VFMADD213PS Y3, Y12, Y13
+	VFMADD213PS Y4, Y12, Y13
+	VFMADD213PS Y5, Y12, Y13
+	VFMADD213PS Y6, Y12, Y13
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y13, Y13
+	VCMPPS      $0x11, Y7, Y8, Y8
+	VANDNPS     Y13, Y8, Y8
+	VSUBPS      Y10, Y9, Y9
+	VCVTPS2DQ   Y9, Y10
+	VCVTDQ2PS   Y10, Y11
+	VSUBPS      Y11, Y9, Y11
+	VMOVAPS     Y1, Y12
+	VFMADD231PS Y0, Y11, Y12
+	VFMADD213PS Y2, Y11, Y12
+	VFMADD213PS Y3, Y11, Y12
+	VFMADD213PS Y4, Y11, Y12
+	VFMADD213PS Y5, Y11, Y12
+	VFMADD213PS Y6, Y11, Y12
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y12, Y12
+	VCMPPS      $0x11, Y7, Y9, Y9
+	VANDNPS     Y12, Y9, Y9
+	VMOVUPS     Y8, (DI)(AX*1)
+	VMOVUPS     Y9, (R8)(AX*1)
+	VMOVUPS     (R9)(AX*1), Y10
+	VMULPS      (BX)(AX*1), Y8, Y8
+	VFMADD231PS Y10, Y9, Y8
+	VMOVUPS     Y8, (BX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func backwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·backwardWeightsAVX2(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    lse_len+72(FP), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    lse_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y0
+	MOVQ    lse_base+64(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS     (DX), Y6
+	VMOVUPS     32(DX), Y7
+	VSUBPS      Y0, Y6, Y6
+	VSUBPS      Y1, Y7, Y7
+	VXORPS      Y8, Y8, Y8
+	VMINPS      Y6, Y8, Y6
+	VXORPS      Y8, Y8, Y8
+	VMINPS      Y7, Y8, Y7
+	VCVTPS2DQ   Y6, Y8
+	VCVTPS2DQ   Y7, Y9
+	VCVTDQ2PS   Y8, Y10
+	VCVTDQ2PS   Y9, Y11
+	VSUBPS      Y10, Y6, Y10
+	VSUBPS      Y11, Y7, Y11
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y12
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y12
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y13
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
+	VPSLLD      $0x17, Y8, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y8, Y12, Y12
+	VPADDD      Y9, Y13, Y13
+	VCMPPS      $0x11, constc2c80000AVX2<>+0(SB), Y6, Y6
+	VANDNPS     Y12, Y6, Y6
+	VCMPPS      $0x11, constc2c80000AVX2<>+0(SB), Y7, Y7
+	VANDNPS     Y13, Y7, Y7
+	VMOVUPS     (DX), Y8
+	VMOVUPS     32(DX), Y9
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y8, Y8
+	VANDNPS     Y6, Y8, Y8
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y9, Y6
+	VANDNPS     Y7, Y6, Y9
+	VMOVUPS     Y8, (DX)
+	VMOVUPS     Y9, 32(DX)
+	VADDPS      Y8, Y2, Y2
+	VADDPS      Y9, Y3, Y3
+	VMOVUPS     (SI), Y6
+	VMOVUPS     32(SI), Y7
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y8, Y10
+	VANDNPS     Y6, Y10, Y6
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y9, Y10
+	VANDNPS     Y7, Y10, Y7
+	VFMADD231PS Y8, Y6, Y4
+	VFMADD231PS Y9, Y7, Y5
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+88(FP), DX
+	VMOVUPS Y2, (DX)(AX*1)
+	MOVQ    sum_base+88(FP), DX
+	VMOVUPS Y3, 32(DX)(AX*1)
+	MOVQ    dot_base+112(FP), DX
+	VMOVUPS Y4, (DX)(AX*1)
+	MOVQ    dot_base+112(FP), DX
+	VMOVUPS Y5, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    lse_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (DX), Y3
+	VSUBPS      Y0, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VMINPS      Y3, Y4, Y3
+	VCVTPS2DQ   Y3, Y4
+	VCVTDQ2PS   Y4, Y5
+	VSUBPS      Y5, Y3, Y5
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y6, Y6
+	VCMPPS      $0x11, constc2c80000AVX2<>+0(SB), Y3, Y3
+	VANDNPS     Y6, Y3, Y3
+	VMOVUPS     (DX), Y4
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y4, Y4
+	VANDNPS     Y3, Y4, Y4
+	VMOVUPS     Y4, (DX)
+	VADDPS      Y4, Y1, Y1
+	VMOVUPS     (SI), Y3
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y4, Y5
+	VANDNPS     Y3, Y5, Y3
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+88(FP), DX
+	VMOVUPS Y1, (DX)(AX*1)
+	MOVQ    dot_base+112(FP), DX
+	VMOVUPS Y2, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func backwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+// Requires: AVX
+TEXT ·backwardScoresAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    inv_len+72(FP), CX
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
+	VMOVUPS const0d800000AVX2<>+0(SB), Y1
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y3
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Y4
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y5
+	MOVQ    p_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS (DX), Y6
+	VMOVUPS 32(DX), Y7
+	VMULPS  Y2, Y6, Y8
+	VMULPS  Y3, Y7, Y9
+	VMOVUPS (SI), Y10
+	VMOVUPS 32(SI), Y11
+	VSUBPS  Y4, Y10, Y10
+	VSUBPS  Y5, Y11, Y11
+	VMULPS  Y8, Y10, Y10
+	VMULPS  Y9, Y11, Y11
+	VANDPS  Y0, Y10, Y12
+	VANDPS  Y0, Y11, Y13
+	VCMPPS  $0x11, Y1, Y12, Y12
+	VANDNPS Y10, Y12, Y12
+	VCMPPS  $0x11, Y1, Y13, Y10
+	VANDNPS Y11, Y10, Y13
+	VCMPPS  $0x00, const00000000AVX2<>+0(SB), Y6, Y10
+	VANDNPS Y12, Y10, Y12
+	VCMPPS  $0x00, const00000000AVX2<>+0(SB), Y7, Y10
+	VANDNPS Y13, Y10, Y13
+	VMOVUPS Y12, (SI)
+	VMOVUPS Y13, 32(SI)
+	VCMPPS  $0x00, const00000000AVX2<>+0(SB), Y6, Y6
+	VANDNPS Y8, Y6, Y6
+	VCMPPS  $0x00, const00000000AVX2<>+0(SB), Y7, Y7
+	VANDNPS Y9, Y7, Y7
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	DECQ    DI
+	JNZ     lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Y3
+	MOVQ    p_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (DX), Y4
+	VMULPS  Y2, Y4, Y5
+	VMOVUPS (SI), Y6
+	VSUBPS  Y3, Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VANDPS  Y0, Y6, Y7
+	VCMPPS  $0x11, Y1, Y7, Y7
+	VANDNPS Y6, Y7, Y7
+	VCMPPS  $0x00, const00000000AVX2<>+0(SB), Y4, Y6
+	VANDNPS Y7, Y6, Y7
+	VMOVUPS Y7, (SI)
+	VCMPPS  $0x00, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDNPS Y5, Y4, Y4
+	VMOVUPS Y4, (DX)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	DECQ    DI
+	JNZ     lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+DATA const0d800000AVX2<>+0(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+8(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+16(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+24(SB)/8, $0x0d8000000d800000
+GLOBL const0d800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// Requires: AVX, FMA3
+TEXT ·backwardSoftcapAVX2(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
+	MOVQ         lanes+64(FP), CX
+	VBROADCASTSS inv+72(FP), Y0
+	VMOVUPS      const3f800000AVX2<>+0(SB), Y1
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JL           lanes2end
+
+lanes2:
+	MOVQ    ds_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    s_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMULPS       (SI), Y0, Y2
+	VMULPS       32(SI), Y0, Y3
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VFNMADD213PS Y1, Y2, Y2
+	VFNMADD213PS Y1, Y3, Y3
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDNPS      Y2, Y4, Y4
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y5, Y2
+	VANDNPS      Y3, Y2, Y5
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      Y5, 32(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	DECQ         DI
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    ds_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    s_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS       (SI), Y0, Y2
+	VMOVUPS      (DX), Y3
+	VFNMADD213PS Y1, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y3, Y3
+	VANDNPS      Y2, Y3, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	DECQ         DI
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+// Requires: AVX
+TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
+	PCALIGN      $0x40
+	MOVQ         w_len+8(FP), CX
+	MOVQ         w_base+0(FP), DX
+	MOVQ         m_base+48(FP), BX
+	MOVQ         v_base+72(FP), SI
+	MOVQ         g_base+24(FP), DI
+	VBROADCASTSS beta2+104(FP), Y0
+	VBROADCASTSS gain2+108(FP), Y1
+	VBROADCASTSS gain1+100(FP), Y2
+	VBROADCASTSS root+112(FP), Y3
+	VBROADCASTSS epsilon+116(FP), Y4
+	VBROADCASTSS rate+120(FP), Y5
+	VBROADCASTSS keep+96(FP), Y6
+	VMOVUPS      const7fffffffAVX2<>+0(SB), Y7
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JL           lanes2end
+	PCALIGN      $0x40
+
+lanes2:
+	VMOVUPS (DI)(AX*1), Y8
+	VMOVUPS 32(DI)(AX*1), Y9
+	VMULPS  (SI)(AX*1), Y0, Y10
+	VMULPS  32(SI)(AX*1), Y0, Y11
+	VMULPS  Y1, Y8, Y12
+	VMULPS  Y1, Y9, Y13
+	VMULPS  Y8, Y12, Y12
+	VMULPS  Y9, Y13, Y13
+	VADDPS  Y12, Y10, Y10
+	VADDPS  Y13, Y11, Y11
+	VANDPS  Y7, Y10, Y12
+	VANDPS  Y7, Y11, Y13
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y12, Y12
+	VANDNPS Y10, Y12, Y12
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y13, Y10
+	VANDNPS Y11, Y10, Y13
+	VMOVUPS Y12, (SI)(AX*1)
+	VMOVUPS Y13, 32(SI)(AX*1)
+	VMOVUPS (BX)(AX*1), Y10
+	VMOVUPS 32(BX)(AX*1), Y11
+	VSUBPS  Y10, Y8, Y8
+	VSUBPS  Y11, Y9, Y9
+	VMULPS  Y2, Y8, Y8
+	VMULPS  Y2, Y9, Y9
+	VADDPS  Y8, Y10, Y10
+	VADDPS  Y9, Y11, Y11
+	VANDPS  Y7, Y10, Y8
+	VANDPS  Y7, Y11, Y9
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
+	VANDNPS Y10, Y8, Y8
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y9, Y9
+	VANDNPS Y11, Y9, Y9
+	VMOVUPS Y8, (BX)(AX*1)
+	VMOVUPS Y9, 32(BX)(AX*1)
+	VSQRTPS Y12, Y12
+	VSQRTPS Y13, Y13
+	VDIVPS  Y3, Y12, Y12
+	VDIVPS  Y3, Y13, Y13
+	VADDPS  Y4, Y12, Y12
+	VADDPS  Y4, Y13, Y13
+	VDIVPS  Y12, Y8, Y8
+	VDIVPS  Y13, Y9, Y9
+	VMULPS  Y5, Y8, Y8
+	VMULPS  Y5, Y9, Y9
+	VMULPS  (DX)(AX*1), Y6, Y10
+	VMULPS  32(DX)(AX*1), Y6, Y11
+	VSUBPS  Y8, Y10, Y10
+	VSUBPS  Y9, Y11, Y11
+	VANDPS  Y7, Y10, Y8
+	VANDPS  Y7, Y11, Y9
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
+	VANDNPS Y10, Y8, Y8
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y9, Y9
+	VANDNPS Y11, Y9, Y9
+	VMOVUPS Y8, (DX)(AX*1)
+	VMOVUPS Y9, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ    $0x00000010, CX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DI)(AX*1), Y8
+	VMULPS  (SI)(AX*1), Y0, Y9
+	VMULPS  Y1, Y8, Y10
+	VMULPS  Y8, Y10, Y10
+	VADDPS  Y10, Y9, Y9
+	VANDPS  Y7, Y9, Y10
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y10, Y10
+	VANDNPS Y9, Y10, Y10
+	VMOVUPS Y10, (SI)(AX*1)
+	VMOVUPS (BX)(AX*1), Y9
+	VSUBPS  Y9, Y8, Y8
+	VMULPS  Y2, Y8, Y8
+	VADDPS  Y8, Y9, Y9
+	VANDPS  Y7, Y9, Y8
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
+	VANDNPS Y9, Y8, Y8
+	VMOVUPS Y8, (BX)(AX*1)
+	VSQRTPS Y10, Y10
+	VDIVPS  Y3, Y10, Y10
+	VADDPS  Y4, Y10, Y10
+	VDIVPS  Y10, Y8, Y8
+	VMULPS  Y5, Y8, Y8
+	VMULPS  (DX)(AX*1), Y6, Y9
+	VSUBPS  Y8, Y9, Y9
+	VANDPS  Y7, Y9, Y8
+	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
+	VANDNPS Y9, Y8, Y8
+	VMOVUPS Y8, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       CX, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y8
+	VMASKMOVPS (DI)(AX*1), Y8, Y9
+	VMASKMOVPS (SI)(AX*1), Y8, Y10
+	VMULPS     Y0, Y10, Y10
+	VMULPS     Y1, Y9, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y0, Y10, Y10
+	VANDPS     Y7, Y10, Y0
+	VCMPPS     $0x11, const00800000AVX2<>+0(SB), Y0, Y0
+	VANDNPS    Y10, Y0, Y0
+	VMASKMOVPS Y0, Y8, (SI)(AX*1)
+	VMASKMOVPS (BX)(AX*1), Y8, Y1
+	VSUBPS     Y1, Y9, Y9
+	VMULPS     Y2, Y9, Y9
+	VADDPS     Y9, Y1, Y1
+	VANDPS     Y7, Y1, Y2
+	VCMPPS     $0x11, const00800000AVX2<>+0(SB), Y2, Y2
+	VANDNPS    Y1, Y2, Y2
+	VMASKMOVPS Y2, Y8, (BX)(AX*1)
+	VSQRTPS    Y0, Y0
+	VDIVPS     Y3, Y0, Y0
+	VADDPS     Y4, Y0, Y0
+	VDIVPS     Y0, Y2, Y2
+	VMULPS     Y5, Y2, Y2
+	VMASKMOVPS (DX)(AX*1), Y8, Y0
+	VMULPS     Y6, Y0, Y0
+	VSUBPS     Y2, Y0, Y0
+	VANDPS     Y7, Y0, Y1
+	VCMPPS     $0x11, const00800000AVX2<>+0(SB), Y1, Y1
+	VANDNPS    Y0, Y1, Y1
+	VMASKMOVPS Y1, Y8, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const00800000AVX2<>+0(SB)/8, $0x0080000000800000
+DATA const00800000AVX2<>+8(SB)/8, $0x0080000000800000
+DATA const00800000AVX2<>+16(SB)/8, $0x0080000000800000
+DATA const00800000AVX2<>+24(SB)/8, $0x0080000000800000
+GLOBL const00800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func addAVX2(dst []float32, x []float32, y []float32)
+// Requires: AVX
+TEXT ·addAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    y_base+48(FP), SI
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (BX)(AX*1), Y1
+	VADDPS    (SI)(AX*1), Y1, Y1
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (DX)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (BX)(AX*1), Y1, Y2
+	VMASKMOVPS (SI)(AX*1), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VBLENDVPS  Y3, Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX2(dst []float32, src []float32, lds int, n int)
+// Requires: AVX
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000040, CX
+	JL      lanes8end
+
+lanes8:
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 64(DX)(AX*1), Y3
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 96(DX)(AX*1), Y4
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 128(DX)(AX*1), Y5
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 160(DX)(AX*1), Y6
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 192(DX)(AX*1), Y7
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 224(DX)(AX*1), Y8
+	MOVQ    src_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    lds+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+56(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes8rows
+	PCALIGN $0x40
+
+lanes8row:
+	VADDPS (DX), Y1, Y1
+	VADDPS 32(DX), Y2, Y2
+	VADDPS 64(DX), Y3, Y3
+	VADDPS 96(DX), Y4, Y4
+	VADDPS 128(DX), Y5, Y5
+	VADDPS 160(DX), Y6, Y6
+	VADDPS 192(DX), Y7, Y7
+	VADDPS 224(DX), Y8, Y8
+	ADDQ   BX, DX
+	DECQ   SI
+	JNZ    lanes8row
+
+lanes8rows:
+	VCMPPS    $0x03, Y1, Y1, Y9
+	VBLENDVPS Y9, Y0, Y1, Y1
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y1, (DX)(AX*1)
+	VCMPPS    $0x03, Y2, Y2, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y2, 32(DX)(AX*1)
+	VCMPPS    $0x03, Y3, Y3, Y1
+	VBLENDVPS Y1, Y0, Y3, Y3
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y3, 64(DX)(AX*1)
+	VCMPPS    $0x03, Y4, Y4, Y1
+	VBLENDVPS Y1, Y0, Y4, Y4
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y4, 96(DX)(AX*1)
+	VCMPPS    $0x03, Y5, Y5, Y1
+	VBLENDVPS Y1, Y0, Y5, Y5
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y5, 128(DX)(AX*1)
+	VCMPPS    $0x03, Y6, Y6, Y1
+	VBLENDVPS Y1, Y0, Y6, Y6
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y6, 160(DX)(AX*1)
+	VCMPPS    $0x03, Y7, Y7, Y1
+	VBLENDVPS Y1, Y0, Y7, Y7
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y7, 192(DX)(AX*1)
+	VCMPPS    $0x03, Y8, Y8, Y1
+	VBLENDVPS Y1, Y0, Y8, Y8
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y8, 224(DX)(AX*1)
+	ADDQ      $0x00000100, AX
+	SUBQ      $0x00000040, CX
+	JGE       lanes8
+
+lanes8end:
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    src_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    lds+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+56(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VADDPS (DX), Y1, Y1
+	ADDQ   BX, DX
+	DECQ   SI
+	JNZ    lanes1row
+
+lanes1rows:
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Y1, (DX)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	MOVQ       dst_base+0(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       src_base+24(FP), CX
+	ADDQ       AX, CX
+	MOVQ       lds+48(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       n+56(FP), BX
+	TESTQ      BX, BX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS (CX), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	ADDQ       DX, CX
+	DECQ       BX
+	JNZ        lastrow
+
+lastrows:
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VBLENDVPS  Y3, Y0, Y2, Y2
+	MOVQ       dst_base+0(FP), CX
+	VMASKMOVPS Y2, Y1, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+// Requires: AVX
+TEXT ·addWeightedAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    weights_len+80(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000018, CX
+	JL      lanes3end
+
+lanes3:
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS 64(DX)(AX*1), Y3
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+64(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes3rows
+	PCALIGN $0x40
+
+lanes3row:
+	VMULPS    (SI), Y1, Y4
+	VMULPS    32(SI), Y2, Y5
+	VMULPS    64(SI), Y3, Y6
+	VADDPS    (DX), Y4, Y4
+	VADDPS    32(DX), Y5, Y5
+	VADDPS    64(DX), Y6, Y6
+	VCMPPS    $0x03, Y4, Y4, Y7
+	VBLENDVPS Y7, Y0, Y4, Y4
+	VCMPPS    $0x03, Y5, Y5, Y7
+	VBLENDVPS Y7, Y0, Y5, Y5
+	VCMPPS    $0x03, Y6, Y6, Y7
+	VBLENDVPS Y7, Y0, Y6, Y6
+	VMOVUPS   Y4, (DX)
+	VMOVUPS   Y5, 32(DX)
+	VMOVUPS   Y6, 64(DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	DECQ      R8
+	JNZ       lanes3row
+
+lanes3rows:
+	ADDQ $0x00000060, AX
+	SUBQ $0x00000018, CX
+	JGE  lanes3
+
+lanes3end:
+	ADDQ $0x00000018, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+64(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS    (SI), Y1, Y2
+	VADDPS    (DX), Y2, Y2
+	VCMPPS    $0x03, Y2, Y2, Y3
+	VBLENDVPS Y3, Y0, Y2, Y2
+	VMOVUPS   Y2, (DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	DECQ      R8
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	MOVQ       weights_base+72(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       dst_base+0(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ldd+24(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       src_base+32(FP), BX
+	ADDQ       AX, BX
+	MOVQ       lds+56(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       n+64(FP), SI
+	TESTQ      SI, SI
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS (BX), Y1, Y3
+	VMULPS     Y2, Y3, Y3
+	VMASKMOVPS (CX), Y1, Y4
+	VADDPS     Y3, Y4, Y4
+	VCMPPS     $0x03, Y4, Y4, Y3
+	VBLENDVPS  Y3, Y0, Y4, Y4
+	VMASKMOVPS Y4, Y1, (CX)
+	ADDQ       DX, CX
+	ADDQ       AX, BX
+	DECQ       SI
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·additiveBackwardAVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    q_len+40(FP), CX
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	VMOVUPS const41103000AVX2<>+0(SB), Y1
+	VMOVUPS const80000000AVX2<>+0(SB), Y2
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y3
+	VMOVUPS const3f550000AVX2<>+0(SB), Y4
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+
+lanes1:
+	MOVQ    q_base+32(FP), DX
+	VMOVUPS (DX)(AX*1), Y5
+	MOVQ    dq_base+120(FP), DX
+	VMOVUPS (DX)(AX*1), Y6
+	MOVQ    dw_base+144(FP), DX
+	VMOVUPS (DX)(AX*1), Y7
+	MOVQ    k_base+56(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldk+80(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dk_base+0(FP), SI
+	ADDQ    AX, SI
+	MOVQ    ldd+24(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    x_base+96(FP), R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VBROADCASTSS (R8), Y8
+	VADDPS       (DX), Y5, Y9
+	VANDPS       Y3, Y9, Y10
+	VMINPS       Y10, Y1, Y10
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y11
+	VFMADD231PS  Y4, Y10, Y11
+	VPERMPS      tanhCAVX2<>+0(SB), Y11, Y12
+	VSUBPS       Y12, Y10, Y10
+	VMULPS       Y10, Y10, Y12
+	VMOVUPS      constbcb5d1e4AVX2<>+0(SB), Y13
+	VFMADD231PS  const3b01b40bAVX2<>+0(SB), Y12, Y13
+	VFMADD213PS  const3eaaaa79AVX2<>+0(SB), Y12, Y13
+	VFMADD213PS  Y0, Y12, Y13
+	VPERMPS      tanhTAVX2<>+0(SB), Y11, Y12
+	VPERMPS      tanhVAVX2<>+0(SB), Y11, Y11
+	VMULPS       Y10, Y11, Y11
+	VFMADD231PS  Y12, Y10, Y13
+	VDIVPS       Y13, Y11, Y11
+	VADDPS       Y11, Y12, Y12
+	VANDPS       Y2, Y9, Y9
+	VORPS        Y12, Y9, Y12
+	VFMADD231PS  Y12, Y8, Y7
+	VSUBPS       Y12, Y0, Y9
+	VADDPS       Y0, Y12, Y12
+	VMULPS       Y12, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      (SI), Y10
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y10, Y10
+	VMOVUPS      Y10, (SI)
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    dq_base+120(FP), DX
+	VMOVUPS Y6, (DX)(AX*1)
+	MOVQ    dw_base+144(FP), DX
+	VMOVUPS Y7, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y5
+	MOVQ       q_base+32(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y5, Y6
+	MOVQ       dq_base+120(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y5, Y7
+	MOVQ       dw_base+144(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y5, Y8
+	MOVQ       k_base+56(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ldk+80(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       dk_base+0(FP), BX
+	ADDQ       AX, BX
+	MOVQ       ldd+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       x_base+96(FP), DI
+	MOVQ       n+88(FP), R8
+	TESTQ      R8, R8
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VBROADCASTSS (DI), Y9
+	VMASKMOVPS   (CX), Y5, Y10
+	VADDPS       Y6, Y10, Y10
+	VANDPS       Y3, Y10, Y11
+	VMINPS       Y11, Y1, Y11
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y12
+	VFMADD231PS  Y4, Y11, Y12
+	VPERMPS      tanhCAVX2<>+0(SB), Y12, Y13
+	VSUBPS       Y13, Y11, Y11
+	VMULPS       Y11, Y11, Y13
+	VMOVUPS      constbcb5d1e4AVX2<>+0(SB), Y14
+	VFMADD231PS  const3b01b40bAVX2<>+0(SB), Y13, Y14
+	VFMADD213PS  const3eaaaa79AVX2<>+0(SB), Y13, Y14
+	VFMADD213PS  Y0, Y13, Y14
+	VPERMPS      tanhTAVX2<>+0(SB), Y12, Y13
+	VPERMPS      tanhVAVX2<>+0(SB), Y12, Y12
+	VMULPS       Y11, Y12, Y12
+	VFMADD231PS  Y13, Y11, Y14
+	VDIVPS       Y14, Y12, Y12
+	VADDPS       Y12, Y13, Y13
+	VANDPS       Y2, Y10, Y10
+	VORPS        Y13, Y10, Y13
+	VFMADD231PS  Y13, Y9, Y8
+	VSUBPS       Y13, Y0, Y10
+	VADDPS       Y0, Y13, Y13
+	VMULPS       Y13, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VMASKMOVPS   (BX), Y5, Y11
+	VMULPS       Y9, Y10, Y10
+	VADDPS       Y10, Y11, Y11
+	VMASKMOVPS   Y11, Y5, (BX)
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          lastrow
+
+lastrows:
+	MOVQ       dq_base+120(FP), CX
+	VMASKMOVPS Y7, Y5, (CX)(AX*1)
+	MOVQ       dw_base+144(FP), CX
+	VMASKMOVPS Y8, Y5, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+// Requires: AVX
+TEXT ·weightAddBiasAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    bias_len+48(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    bias_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    bias_base+40(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    c_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldc+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    m+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VADDPS    (DX), Y1, Y3
+	VADDPS    32(DX), Y2, Y4
+	VCMPPS    $0x03, Y3, Y3, Y5
+	VBLENDVPS Y5, Y0, Y3, Y3
+	VCMPPS    $0x03, Y4, Y4, Y5
+	VBLENDVPS Y5, Y0, Y4, Y4
+	VMOVUPS   Y3, (DX)
+	VMOVUPS   Y4, 32(DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    bias_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    c_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldc+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    m+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VADDPS    (DX), Y1, Y2
+	VCMPPS    $0x03, Y2, Y2, Y3
+	VBLENDVPS Y3, Y0, Y2, Y2
+	VMOVUPS   Y2, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func gruAVX2(state []float32, gates []float32, in []float32, hidden []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·gruAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    state_len+8(FP), AX
+	MOVQ    in_base+48(FP), CX
+	MOVQ    hidden_base+72(FP), DX
+	MOVQ    gates_base+24(FP), BX
+	MOVQ    state_len+8(FP), SI
+	MOVQ    state_base+0(FP), DI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	VMOVUPS const80000000AVX2<>+0(SB), Y1
+	VMOVUPS const41103000AVX2<>+0(SB), Y2
+	VMOVUPS const3fb8aa3bAVX2<>+0(SB), Y3
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y4
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y5
+	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y6
+	VMOVUPS const3d6357beAVX2<>+0(SB), Y7
+	SUBQ    $0x00000008, AX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (CX), Y8
+	VADDPS      (DX), Y8, Y8
+	VORPS       Y1, Y8, Y9
+	VMULPS      Y3, Y9, Y9
+	VCVTPS2DQ   Y9, Y10
+	VCVTDQ2PS   Y10, Y11
+	VSUBPS      Y11, Y9, Y11
+	VMOVAPS     Y5, Y12
+	VFMADD231PS Y4, Y11, Y12
+	VFMADD213PS Y6, Y11, Y12
+	VFMADD213PS Y7, Y11, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y12
+	VFMADD213PS Y0, Y11, Y12
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y12, Y12
+	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y9, Y9
+	VANDNPS     Y12, Y9, Y9
+	VBLENDVPS   Y8, Y9, Y0, Y8
+	VADDPS      Y0, Y9, Y9
+	VDIVPS      Y9, Y8, Y8
+	VMOVUPS     Y8, (BX)
+	VMOVUPS     (CX)(SI*4), Y9
+	VADDPS      (DX)(SI*4), Y9, Y9
+	VORPS       Y1, Y9, Y10
+	VMULPS      Y3, Y10, Y10
+	VCVTPS2DQ   Y10, Y11
+	VCVTDQ2PS   Y11, Y12
+	VSUBPS      Y12, Y10, Y12
+	VMOVAPS     Y5, Y13
+	VFMADD231PS Y4, Y12, Y13
+	VFMADD213PS Y6, Y12, Y13
+	VFMADD213PS Y7, Y12, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y13
+	VFMADD213PS Y0, Y12, Y13
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y13, Y13
+	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y10, Y10
+	VANDNPS     Y13, Y10, Y10
+	VBLENDVPS   Y9, Y10, Y0, Y9
+	VADDPS      Y0, Y10, Y10
+	VDIVPS      Y10, Y9, Y9
+	VMOVUPS     Y9, (BX)(SI*4)
+	VMULPS      (DX)(SI*8), Y8, Y8
+	VADDPS      (CX)(SI*8), Y8, Y8
+	VANDPS      const7fffffffAVX2<>+0(SB), Y8, Y10
+	VMINPS      Y10, Y2, Y10
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y11
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y10, Y11
+	VPERMPS     tanhCAVX2<>+0(SB), Y11, Y12
+	VSUBPS      Y12, Y10, Y10
+	VMULPS      Y10, Y10, Y12
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y13
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y12, Y13
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y12, Y13
+	VFMADD213PS Y0, Y12, Y13
+	VPERMPS     tanhTAVX2<>+0(SB), Y11, Y12
+	VPERMPS     tanhVAVX2<>+0(SB), Y11, Y11
+	VMULPS      Y10, Y11, Y11
+	VFMADD231PS Y12, Y10, Y13
+	VDIVPS      Y13, Y11, Y11
+	VADDPS      Y11, Y12, Y12
+	VANDPS      Y1, Y8, Y8
+	VORPS       Y12, Y8, Y12
+	VMOVUPS     Y12, (BX)(SI*8)
+	VMOVUPS     (DI), Y8
+	VSUBPS      Y12, Y8, Y8
+	VMULPS      Y9, Y8, Y8
+	VADDPS      Y12, Y8, Y8
+	VMOVUPS     Y8, (DI)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, DI
+	SUBQ        $0x00000008, AX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000008, AX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX2<>+0(SB), R8
+	MOVQ        $0x00000040, R9
+	SUBQ        AX, R9
+	LEAQ        (R8)(R9*4), R8
+	VMOVUPS     (R8), Y8
+	VMASKMOVPS  (CX), Y8, Y9
+	VMASKMOVPS  (DX), Y8, Y10
+	VADDPS      Y10, Y9, Y9
+	VORPS       Y1, Y9, Y10
+	VMULPS      Y3, Y10, Y10
+	VCVTPS2DQ   Y10, Y11
+	VCVTDQ2PS   Y11, Y12
+	VSUBPS      Y12, Y10, Y12
+	VMOVAPS     Y5, Y13
+	VFMADD231PS Y4, Y12, Y13
+	VFMADD213PS Y6, Y12, Y13
+	VFMADD213PS Y7, Y12, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y13
+	VFMADD213PS Y0, Y12, Y13
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y13, Y13
+	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y10, Y10
+	VANDNPS     Y13, Y10, Y10
+	VBLENDVPS   Y9, Y10, Y0, Y9
+	VADDPS      Y0, Y10, Y10
+	VDIVPS      Y10, Y9, Y9
+	VMASKMOVPS  Y9, Y8, (BX)
+	VMASKMOVPS  (CX)(SI*4), Y8, Y10
+	VMASKMOVPS  (DX)(SI*4), Y8, Y11
+	VADDPS      Y11, Y10, Y10
+	VORPS       Y1, Y10, Y11
+	VMULPS      Y3, Y11, Y11
+	VCVTPS2DQ   Y11, Y3
+	VCVTDQ2PS   Y3, Y12
+	VSUBPS      Y12, Y11, Y12
+	VMOVAPS     Y5, Y5
+	VFMADD231PS Y4, Y12, Y5
+	VFMADD213PS Y6, Y12, Y5
+	VFMADD213PS Y7, Y12, Y5
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y5
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y5
+	VFMADD213PS Y0, Y12, Y5
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y5, Y5
+	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y11, Y3
+	VANDNPS     Y5, Y3, Y11
+	VBLENDVPS   Y10, Y11, Y0, Y10
+	VADDPS      Y0, Y11, Y11
+	VDIVPS      Y11, Y10, Y10
+	VMASKMOVPS  Y10, Y8, (BX)(SI*4)
+	VMASKMOVPS  (DX)(SI*8), Y8, Y3
+	VMULPS      Y3, Y9, Y9
+	VMASKMOVPS  (CX)(SI*8), Y8, Y3
+	VADDPS      Y3, Y9, Y9
+	VANDPS      const7fffffffAVX2<>+0(SB), Y9, Y3
+	VMINPS      Y3, Y2, Y3
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y2
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y2
+	VPERMPS     tanhCAVX2<>+0(SB), Y2, Y4
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y3, Y3, Y4
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y5
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y4, Y5
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y4, Y5
+	VFMADD213PS Y0, Y4, Y5
+	VPERMPS     tanhTAVX2<>+0(SB), Y2, Y0
+	VPERMPS     tanhVAVX2<>+0(SB), Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	VFMADD231PS Y0, Y3, Y5
+	VDIVPS      Y5, Y2, Y2
+	VADDPS      Y2, Y0, Y0
+	VANDPS      Y1, Y9, Y1
+	VORPS       Y0, Y1, Y0
+	VMASKMOVPS  Y0, Y8, (BX)(SI*8)
+	VMASKMOVPS  (DI), Y8, Y1
+	VSUBPS      Y0, Y1, Y1
+	VMULPS      Y10, Y1, Y1
+	VADDPS      Y0, Y1, Y1
+	VMASKMOVPS  Y1, Y8, (DI)
+
+end:
+	VZEROUPPER
+	RET
+
+// func gruBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+// Requires: AVX
+TEXT ·gruBackwardAVX2(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    d_len+8(FP), AX
+	MOVQ    d_base+0(FP), CX
+	MOVQ    gates_base+72(FP), DX
+	MOVQ    d_len+8(FP), BX
+	MOVQ    dIn_base+24(FP), SI
+	MOVQ    before_base+120(FP), DI
+	MOVQ    dHidden_base+48(FP), R8
+	MOVQ    hidden_base+96(FP), R9
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	SUBQ    $0x00000008, AX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(BX*4), Y1
+	VMOVUPS (DX)(BX*8), Y2
+	VMOVUPS (CX), Y3
+	VSUBPS  Y1, Y0, Y4
+	VMULPS  Y4, Y3, Y5
+	VSUBPS  Y2, Y0, Y6
+	VADDPS  Y0, Y2, Y7
+	VMULPS  Y7, Y6, Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (SI)(BX*8)
+	VMOVUPS (DI), Y6
+	VSUBPS  Y2, Y6, Y6
+	VMULPS  Y6, Y3, Y6
+	VMULPS  Y1, Y4, Y4
+	VMULPS  Y4, Y6, Y6
+	VMOVUPS Y6, (SI)(BX*4)
+	VMOVUPS Y6, (R8)(BX*4)
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, (CX)
+	VMOVUPS (DX), Y1
+	VMULPS  (R9)(BX*8), Y5, Y2
+	VMULPS  Y1, Y5, Y5
+	VMOVUPS Y5, (R8)(BX*8)
+	VSUBPS  Y1, Y0, Y3
+	VMULPS  Y1, Y3, Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y2, (R8)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, SI
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000020, R8
+	ADDQ    $0x00000020, R9
+	SUBQ    $0x00000008, AX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, AX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), R10
+	MOVQ       $0x00000040, R11
+	SUBQ       AX, R11
+	LEAQ       (R10)(R11*4), R10
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VMASKMOVPS (DX)(BX*8), Y1, Y3
+	VMASKMOVPS (CX), Y1, Y4
+	VSUBPS     Y2, Y0, Y5
+	VMULPS     Y5, Y4, Y6
+	VSUBPS     Y3, Y0, Y7
+	VADDPS     Y0, Y3, Y8
+	VMULPS     Y8, Y7, Y7
+	VMULPS     Y7, Y6, Y6
+	VMASKMOVPS Y6, Y1, (SI)(BX*8)
+	VMASKMOVPS (DI), Y1, Y7
+	VSUBPS     Y3, Y7, Y7
+	VMULPS     Y7, Y4, Y7
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y5, Y7, Y7
+	VMASKMOVPS Y7, Y1, (SI)(BX*4)
+	VMASKMOVPS Y7, Y1, (R8)(BX*4)
+	VMULPS     Y2, Y4, Y4
+	VMASKMOVPS Y4, Y1, (CX)
+	VMASKMOVPS (DX), Y1, Y2
+	VMASKMOVPS (R9)(BX*8), Y1, Y3
+	VMULPS     Y3, Y6, Y3
+	VMULPS     Y2, Y6, Y6
+	VMASKMOVPS Y6, Y1, (R8)(BX*8)
+	VSUBPS     Y2, Y0, Y0
+	VMULPS     Y2, Y0, Y0
+	VMULPS     Y0, Y3, Y3
+	VMASKMOVPS Y3, Y1, (SI)
+	VMASKMOVPS Y3, Y1, (R8)
+
+end:
 	VZEROUPPER
 	RET

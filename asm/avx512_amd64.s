@@ -6085,53 +6085,6 @@ TEXT ·weightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
 	MOVQ    $0x00000001, c_cap+16(FP)
 	JMP     ·panelProductBF16AVX512+0(SB)
 
-// func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
-// Requires: AVX, AVX512F
-TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    m+32(FP), DX
-	MOVQ    bias_base+40(FP), BX
-	MOVQ    bias_len+48(FP), SI
-	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
-	SHLQ    $0x02, SI
-	JZ      done
-	TESTQ   DX, DX
-	JZ      done
-
-row:
-	XORL DI, DI
-
-	// One vector: x = c + bias.
-vector:
-	VMOVUPS (AX)(DI*1), Z1
-	VADDPS  (BX)(DI*1), Z1, Z1
-	VCMPPS  $0x03, Z1, Z1, K1
-	VMOVAPS Z0, K1, Z1
-	VMOVUPS Z1, (AX)(DI*1)
-	ADDQ    $0x00000040, DI
-	CMPQ    DI, SI
-	JLT     vector
-	ADDQ    CX, AX
-	DECQ    DX
-	JNZ     row
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const7fc00000AVX512<>+0(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+8(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+16(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+24(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+32(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+40(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+48(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+56(SB)/8, $0x7fc000007fc00000
-GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
-
 // func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F
 TEXT ·weightPackAVX512(SB), NOSPLIT, $0-80
@@ -12868,1135 +12821,6 @@ DATA tanhVAVX512<>+48(SB)/8, $0x37c9ffb0398d8d8e
 DATA tanhVAVX512<>+56(SB)/8, $0x34000000360ffffb
 GLOBL tanhVAVX512<>(SB), RODATA|NOPTR, $64
 
-// func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·additiveBackwardAVX512(SB), NOSPLIT, $0-168
-	PCALIGN $0x40
-	MOVQ    ldd+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldk+80(FP), DX
-	SHLQ    $0x02, DX
-	VMOVUPS const80000000AVX512<>+0(SB), Z0
-	VMOVUPS const41103000AVX512<>+0(SB), Z1
-	VMOVUPS const3f550000AVX512<>+0(SB), Z2
-	VMOVUPS const4b400000AVX512<>+0(SB), Z3
-	VMOVUPS const3f800000AVX512<>+0(SB), Z4
-	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z5
-	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z6
-	VMOVUPS const3b01b40bAVX512<>+0(SB), Z7
-	VMOVUPS tanhCAVX512<>+0(SB), Z8
-	VMOVUPS tanhTAVX512<>+0(SB), Z9
-	VMOVUPS tanhVAVX512<>+0(SB), Z10
-	MOVQ    q_len+40(FP), BX
-	XORQ    AX, AX
-	SUBQ    $0x00000010, BX
-	JL      last
-
-vector:
-	MOVQ    q_base+32(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS (SI), Z11
-	MOVQ    dq_base+120(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS (SI), Z12
-	MOVQ    dw_base+144(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS (SI), Z13
-	VMOVUPS const3f800000AVX512<>+0(SB), Z14
-	MOVQ    k_base+56(FP), SI
-	ADDQ    AX, SI
-	MOVQ    dk_base+0(FP), DI
-	ADDQ    AX, DI
-	MOVQ    x_base+96(FP), R8
-	MOVQ    n+88(FP), R9
-	TESTQ   R9, R9
-	JZ      keys
-	PCALIGN $0x40
-
-key:
-	VMOVUPS (SI), Z15
-	VADDPS  Z11, Z15, Z15
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z15, Z0, Z16
-	VMINPS      Z16, Z1, Z16
-	VMOVUPS     Z3, Z17
-	VFMADD231PS Z2, Z16, Z17
-	VPERMPS     Z8, Z17, Z18
-	VSUBPS      Z18, Z16, Z16
-
-	// h, a polynomial in r².
-	VMULPS      Z16, Z16, Z18
-	VMOVUPS     Z6, Z19
-	VFMADD231PS Z7, Z18, Z19
-	VFMADD213PS Z5, Z18, Z19
-	VFMADD213PS Z4, Z18, Z19
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS      Z9, Z17, Z18
-	VPERMPS      Z10, Z17, Z17
-	VFMADD231PS  Z18, Z16, Z19
-	VMULPS       Z16, Z17, Z17
-	VDIVPS       Z19, Z17, Z17
-	VADDPS       Z17, Z18, Z18
-	VPTERNLOGD   $0xf8, Z0, Z15, Z18
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z18, Z16, Z13
-	VSUBPS       Z18, Z14, Z15
-	VADDPS       Z18, Z14, Z18
-	VMULPS       Z18, Z15, Z15
-	VFMADD231PS  Z15, Z16, Z12
-	VMULPS       Z15, Z16, Z16
-	VMOVUPS      (DI), Z18
-	VADDPS       Z16, Z18, Z18
-	VMOVUPS      Z18, (DI)
-	ADDQ         DX, SI
-	ADDQ         CX, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          key
-
-keys:
-	MOVQ    dq_base+120(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS Z12, (SI)
-	MOVQ    dw_base+144(FP), SI
-	ADDQ    AX, SI
-	VMOVUPS Z13, (SI)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, BX
-	JGE     vector
-
-	// Less than a vector is left.
-last:
-	ADDQ      $0x00000010, BX
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), SI
-	MOVQ      $0x00000040, DI
-	SUBQ      BX, DI
-	LEAQ      (SI)(DI*4), SI
-	MOVQ      q_base+32(FP), BX
-	ADDQ      AX, BX
-	VMOVUPS   (SI), Z11
-	VPMOVD2M  Z11, K1
-	VMOVUPS.Z (BX), K1, Z11
-	MOVQ      dq_base+120(FP), BX
-	ADDQ      AX, BX
-	VMOVUPS   (SI), Z12
-	VPMOVD2M  Z12, K1
-	VMOVUPS.Z (BX), K1, Z12
-	MOVQ      dw_base+144(FP), BX
-	ADDQ      AX, BX
-	VMOVUPS   (SI), Z13
-	VPMOVD2M  Z13, K1
-	VMOVUPS.Z (BX), K1, Z13
-	VMOVUPS   const3f800000AVX512<>+0(SB), Z14
-	MOVQ      k_base+56(FP), BX
-	ADDQ      AX, BX
-	MOVQ      dk_base+0(FP), DI
-	ADDQ      AX, DI
-	MOVQ      x_base+96(FP), R8
-	MOVQ      n+88(FP), R9
-	TESTQ     R9, R9
-	JZ        lastkeys
-	PCALIGN   $0x40
-
-lastkey:
-	VMOVUPS   (SI), Z15
-	VPMOVD2M  Z15, K1
-	VMOVUPS.Z (BX), K1, Z15
-	VADDPS    Z11, Z15, Z15
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z15, Z0, Z16
-	VMINPS      Z16, Z1, Z16
-	VMOVUPS     Z3, Z17
-	VFMADD231PS Z2, Z16, Z17
-	VPERMPS     Z8, Z17, Z18
-	VSUBPS      Z18, Z16, Z16
-
-	// h, a polynomial in r².
-	VMULPS      Z16, Z16, Z18
-	VMOVUPS     Z6, Z19
-	VFMADD231PS Z7, Z18, Z19
-	VFMADD213PS Z5, Z18, Z19
-	VFMADD213PS Z4, Z18, Z19
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS      Z9, Z17, Z18
-	VPERMPS      Z10, Z17, Z17
-	VFMADD231PS  Z18, Z16, Z19
-	VMULPS       Z16, Z17, Z17
-	VDIVPS       Z19, Z17, Z17
-	VADDPS       Z17, Z18, Z18
-	VPTERNLOGD   $0xf8, Z0, Z15, Z18
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z18, Z16, Z13
-	VSUBPS       Z18, Z14, Z15
-	VADDPS       Z18, Z14, Z18
-	VMULPS       Z18, Z15, Z15
-	VFMADD231PS  Z15, Z16, Z12
-	VMULPS       Z15, Z16, Z16
-	VMOVUPS      (SI), Z15
-	VPMOVD2M     Z15, K1
-	VMOVUPS.Z    (DI), K1, Z18
-	VADDPS       Z16, Z18, Z18
-	VMOVUPS      (SI), Z15
-	VPMOVD2M     Z15, K1
-	VMOVUPS      Z18, K1, (DI)
-	ADDQ         DX, BX
-	ADDQ         CX, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          lastkey
-
-lastkeys:
-	MOVQ     dq_base+120(FP), CX
-	ADDQ     AX, CX
-	VMOVUPS  (SI), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  Z12, K1, (CX)
-	MOVQ     dw_base+144(FP), CX
-	ADDQ     AX, CX
-	VMOVUPS  (SI), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  Z13, K1, (CX)
-
-end:
-	VZEROUPPER
-	RET
-
-DATA masksAVX512<>+0(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+8(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+16(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+24(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+32(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+40(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+48(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+56(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+64(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+72(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+80(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+88(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+96(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+104(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+112(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+120(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+128(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+136(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+144(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+152(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+160(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+168(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+176(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+184(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+192(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+200(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+208(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+216(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+224(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+232(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+240(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+248(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+256(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+264(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+272(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+280(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+288(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+296(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+304(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+312(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+320(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+328(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+336(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+344(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+352(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+360(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+368(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+376(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+384(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+392(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+400(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+408(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+416(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+424(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+432(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+440(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+448(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+456(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+464(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+472(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+480(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+488(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+496(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+504(SB)/8, $0x0000000000000000
-GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
-
-// func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·addWeightedAVX512(SB), NOSPLIT, $0-96
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+32(FP), CX
-	MOVQ    weights_base+72(FP), DX
-	MOVQ    ldd+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    lds+56(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    weights_len+80(FP), DI
-	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
-	SUBQ    $0x00000030, DI
-	JL      columns3end
-
-columns3:
-	VMOVUPS (DX), Z1
-	VMOVUPS 64(DX), Z2
-	VMOVUPS 128(DX), Z3
-	MOVQ    CX, R8
-	MOVQ    AX, R9
-	MOVQ    n+64(FP), R10
-	TESTQ   R10, R10
-	JZ      columns3rows
-	PCALIGN $0x40
-
-columns3row:
-	VMOVUPS (R8), Z4
-	VMOVUPS (R9), Z5
-	VMULPS  Z1, Z4, Z4
-	VADDPS  Z4, Z5, Z5
-	VCMPPS  $0x03, Z5, Z5, K1
-	VMOVAPS Z0, K1, Z5
-	VMOVUPS Z5, (R9)
-	VMOVUPS 64(R8), Z4
-	VMOVUPS 64(R9), Z5
-	VMULPS  Z2, Z4, Z4
-	VADDPS  Z4, Z5, Z5
-	VCMPPS  $0x03, Z5, Z5, K1
-	VMOVAPS Z0, K1, Z5
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS 128(R8), Z4
-	VMOVUPS 128(R9), Z5
-	VMULPS  Z3, Z4, Z4
-	VADDPS  Z4, Z5, Z5
-	VCMPPS  $0x03, Z5, Z5, K1
-	VMOVAPS Z0, K1, Z5
-	VMOVUPS Z5, 128(R9)
-	ADDQ    SI, R8
-	ADDQ    BX, R9
-	DECQ    R10
-	JNZ     columns3row
-
-columns3rows:
-	ADDQ $0x000000c0, AX
-	ADDQ $0x000000c0, CX
-	ADDQ $0x000000c0, DX
-	SUBQ $0x00000030, DI
-	JGE  columns3
-
-columns3end:
-	ADDQ $0x00000030, DI
-	SUBQ $0x00000010, DI
-	JL   columns1end
-
-columns1:
-	VMOVUPS (DX), Z1
-	MOVQ    CX, R8
-	MOVQ    AX, R9
-	MOVQ    n+64(FP), R10
-	TESTQ   R10, R10
-	JZ      columns1rows
-	PCALIGN $0x40
-
-columns1row:
-	VMOVUPS (R8), Z2
-	VMOVUPS (R9), Z3
-	VMULPS  Z1, Z2, Z2
-	VADDPS  Z2, Z3, Z3
-	VCMPPS  $0x03, Z3, Z3, K1
-	VMOVAPS Z0, K1, Z3
-	VMOVUPS Z3, (R9)
-	ADDQ    SI, R8
-	ADDQ    BX, R9
-	DECQ    R10
-	JNZ     columns1row
-
-columns1rows:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, CX
-	ADDQ $0x00000040, DX
-	SUBQ $0x00000010, DI
-	JGE  columns1
-
-columns1end:
-	ADDQ      $0x00000010, DI
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), R8
-	MOVQ      $0x00000040, R9
-	SUBQ      DI, R9
-	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z1
-	VPMOVD2M  Z1, K1
-	VMOVUPS.Z (DX), K1, Z1
-	MOVQ      AX, AX
-	MOVQ      n+64(FP), DX
-	TESTQ     DX, DX
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS   (R8), Z2
-	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (CX), K1, Z2
-	VMOVUPS   (R8), Z3
-	VPMOVD2M  Z3, K1
-	VMOVUPS.Z (AX), K1, Z3
-	VMULPS    Z1, Z2, Z2
-	VADDPS    Z2, Z3, Z3
-	VCMPPS    $0x03, Z3, Z3, K1
-	VMOVAPS   Z0, K1, Z3
-	VMOVUPS   (R8), Z2
-	VPMOVD2M  Z2, K1
-	VMOVUPS   Z3, K1, (AX)
-	ADDQ      SI, CX
-	ADDQ      BX, AX
-	DECQ      DX
-	JNZ       lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
-
-// func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·adamWAVX512(SB), NOSPLIT, $0-124
-	PCALIGN      $0x40
-	MOVQ         w_base+0(FP), AX
-	MOVQ         g_base+24(FP), CX
-	MOVQ         m_base+48(FP), DX
-	MOVQ         v_base+72(FP), BX
-	MOVQ         w_len+8(FP), SI
-	VBROADCASTSS keep+96(FP), Z0
-	VBROADCASTSS gain1+100(FP), Z1
-	VBROADCASTSS beta2+104(FP), Z2
-	VBROADCASTSS gain2+108(FP), Z3
-	VBROADCASTSS root+112(FP), Z4
-	VBROADCASTSS epsilon+116(FP), Z5
-	VBROADCASTSS rate+120(FP), Z6
-	SUBQ         $0x00000020, SI
-	JL           columns2end
-
-columns2:
-	VMOVUPS   (BX), Z9
-	VMULPS    Z2, Z9, Z9
-	VMOVUPS   (CX), Z7
-	VMULPS    Z3, Z7, Z8
-	VMULPS    Z7, Z8, Z8
-	VADDPS    Z8, Z9, Z9
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z9, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VMOVUPS   Z9, (BX)
-	VSQRTPS   Z9, Z9
-	VMOVUPS   (DX), Z8
-	VSUBPS    Z8, Z7, Z7
-	VMULPS    Z1, Z7, Z7
-	VADDPS    Z8, Z7, Z7
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z7, K1
-	VMOVAPS.Z Z7, K1, Z7
-	VMOVUPS   Z7, (DX)
-	VMOVUPS   64(BX), Z10
-	VMULPS    Z2, Z10, Z10
-	VMOVUPS   64(CX), Z8
-	VMULPS    Z3, Z8, Z11
-	VMULPS    Z8, Z11, Z11
-	VADDPS    Z11, Z10, Z10
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z10, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VMOVUPS   Z10, 64(BX)
-	VSQRTPS   Z10, Z10
-	VMOVUPS   64(DX), Z11
-	VSUBPS    Z11, Z8, Z8
-	VMULPS    Z1, Z8, Z8
-	VADDPS    Z11, Z8, Z8
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z8, K1, Z8
-	VMOVUPS   Z8, 64(DX)
-	VDIVPS    Z4, Z9, Z9
-	VADDPS    Z5, Z9, Z9
-	VDIVPS    Z9, Z7, Z7
-	VMULPS    Z6, Z7, Z7
-	VMOVUPS   (AX), Z9
-	VMULPS    Z0, Z9, Z9
-	VSUBPS    Z7, Z9, Z9
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z9, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VMOVUPS   Z9, (AX)
-	VDIVPS    Z4, Z10, Z10
-	VADDPS    Z5, Z10, Z10
-	VDIVPS    Z10, Z8, Z8
-	VMULPS    Z6, Z8, Z8
-	VMOVUPS   64(AX), Z7
-	VMULPS    Z0, Z7, Z7
-	VSUBPS    Z8, Z7, Z7
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z7, K1
-	VMOVAPS.Z Z7, K1, Z7
-	VMOVUPS   Z7, 64(AX)
-	ADDQ      $0x00000080, AX
-	ADDQ      $0x00000080, CX
-	ADDQ      $0x00000080, DX
-	ADDQ      $0x00000080, BX
-	SUBQ      $0x00000020, SI
-	JGE       columns2
-
-columns2end:
-	ADDQ $0x00000020, SI
-	SUBQ $0x00000010, SI
-	JL   columns1end
-
-columns1:
-	VMOVUPS   (BX), Z8
-	VMULPS    Z2, Z8, Z8
-	VMOVUPS   (CX), Z7
-	VMULPS    Z3, Z7, Z9
-	VMULPS    Z7, Z9, Z9
-	VADDPS    Z9, Z8, Z8
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z8, K1, Z8
-	VMOVUPS   Z8, (BX)
-	VSQRTPS   Z8, Z8
-	VMOVUPS   (DX), Z9
-	VSUBPS    Z9, Z7, Z7
-	VMULPS    Z1, Z7, Z7
-	VADDPS    Z9, Z7, Z7
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z7, K1
-	VMOVAPS.Z Z7, K1, Z7
-	VMOVUPS   Z7, (DX)
-	VDIVPS    Z4, Z8, Z8
-	VADDPS    Z5, Z8, Z8
-	VDIVPS    Z8, Z7, Z7
-	VMULPS    Z6, Z7, Z7
-	VMOVUPS   (AX), Z8
-	VMULPS    Z0, Z8, Z8
-	VSUBPS    Z7, Z8, Z8
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z8, K1, Z8
-	VMOVUPS   Z8, (AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, CX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	SUBQ      $0x00000010, SI
-	JGE       columns1
-
-columns1end:
-	ADDQ      $0x00000010, SI
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), DI
-	MOVQ      $0x00000040, R8
-	SUBQ      SI, R8
-	LEAQ      (DI)(R8*4), DI
-	VMOVUPS   (DI), Z7
-	VPMOVD2M  Z7, K1
-	VMOVUPS.Z (BX), K1, Z7
-	VMULPS    Z2, Z7, Z7
-	VMOVUPS   (DI), Z2
-	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (CX), K1, Z2
-	VMULPS    Z3, Z2, Z3
-	VMULPS    Z2, Z3, Z3
-	VADDPS    Z3, Z7, Z7
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z7, K1
-	VMOVAPS.Z Z7, K1, Z7
-	VMOVUPS   (DI), Z3
-	VPMOVD2M  Z3, K1
-	VMOVUPS   Z7, K1, (BX)
-	VSQRTPS   Z7, Z7
-	VMOVUPS   (DI), Z3
-	VPMOVD2M  Z3, K1
-	VMOVUPS.Z (DX), K1, Z3
-	VSUBPS    Z3, Z2, Z2
-	VMULPS    Z1, Z2, Z2
-	VADDPS    Z3, Z2, Z2
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z2, K1
-	VMOVAPS.Z Z2, K1, Z2
-	VMOVUPS   (DI), Z1
-	VPMOVD2M  Z1, K1
-	VMOVUPS   Z2, K1, (DX)
-	VDIVPS    Z4, Z7, Z7
-	VADDPS    Z5, Z7, Z7
-	VDIVPS    Z7, Z2, Z2
-	VMULPS    Z6, Z2, Z2
-	VMOVUPS   (DI), Z1
-	VPMOVD2M  Z1, K1
-	VMOVUPS.Z (AX), K1, Z1
-	VMULPS    Z0, Z1, Z1
-	VSUBPS    Z2, Z1, Z1
-	VPTESTMD  const7f800000AVX512<>+0(SB), Z1, K1
-	VMOVAPS.Z Z1, K1, Z1
-	VMOVUPS   (DI), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   Z1, K1, (AX)
-
-end:
-	VZEROUPPER
-	RET
-
-DATA const7f800000AVX512<>+0(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+8(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+16(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+24(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+32(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+40(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+48(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+56(SB)/8, $0x7f8000007f800000
-GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
-
-// func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·softcapAVX512(SB), NOSPLIT, $0-72
-	PCALIGN      $0x40
-	MOVQ         s_base+0(FP), AX
-	MOVQ         ld+24(FP), CX
-	SHLQ         $0x02, CX
-	MOVQ         n+32(FP), DX
-	MOVQ         max_base+48(FP), BX
-	MOVQ         max_len+56(FP), SI
-	VBROADCASTSS limit+40(FP), Z0
-	VBROADCASTSS inv+44(FP), Z1
-	VMOVUPS      const80000000AVX512<>+0(SB), Z2
-	VMOVUPS      const41103000AVX512<>+0(SB), Z3
-	VMOVUPS      const3f550000AVX512<>+0(SB), Z4
-	VMOVUPS      const4b400000AVX512<>+0(SB), Z5
-	VMOVUPS      const3f800000AVX512<>+0(SB), Z6
-	VMOVUPS      const3eaaaa79AVX512<>+0(SB), Z7
-	VMOVUPS      constbcb5d1e4AVX512<>+0(SB), Z8
-	VMOVUPS      const3b01b40bAVX512<>+0(SB), Z9
-	VMOVUPS      tanhCAVX512<>+0(SB), Z10
-	VMOVUPS      tanhTAVX512<>+0(SB), Z11
-	VMOVUPS      tanhVAVX512<>+0(SB), Z12
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000040
-	JGE   chunk4
-	CMPQ  SI, $0x00000020
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 4 vectors of lanes, one row per iteration.
-chunk4:
-	VMOVUPS (BX), Z13
-	VMOVUPS 64(BX), Z14
-	VMOVUPS 128(BX), Z15
-	VMOVUPS 192(BX), Z16
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	TESTQ   R8, R8
-	JZ      chunk4done
-	PCALIGN $0x40
-
-chunk4row:
-	VMULPS (DI), Z1, Z17
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z17, Z2, Z18
-	VMINPS      Z18, Z3, Z18
-	VMOVUPS     Z5, Z19
-	VFMADD231PS Z4, Z18, Z19
-	VPERMPS     Z10, Z19, Z20
-	VSUBPS      Z20, Z18, Z18
-
-	// h, a polynomial in r².
-	VMULPS      Z18, Z18, Z20
-	VMOVUPS     Z8, Z21
-	VFMADD231PS Z9, Z20, Z21
-	VFMADD213PS Z7, Z20, Z21
-	VFMADD213PS Z6, Z20, Z21
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z11, Z19, Z20
-	VPERMPS     Z12, Z19, Z19
-	VFMADD231PS Z20, Z18, Z21
-	VMULPS      Z18, Z19, Z19
-	VDIVPS      Z21, Z19, Z19
-	VADDPS      Z19, Z20, Z20
-	VPTERNLOGD  $0xf8, Z2, Z17, Z20
-	VMULPS      Z0, Z20, Z20
-	VMOVUPS     Z20, (DI)
-	VMAXPS      Z13, Z20, Z13
-	VMULPS      64(DI), Z1, Z17
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z17, Z2, Z18
-	VMINPS      Z18, Z3, Z18
-	VMOVUPS     Z5, Z19
-	VFMADD231PS Z4, Z18, Z19
-	VPERMPS     Z10, Z19, Z20
-	VSUBPS      Z20, Z18, Z18
-
-	// h, a polynomial in r².
-	VMULPS      Z18, Z18, Z20
-	VMOVUPS     Z8, Z21
-	VFMADD231PS Z9, Z20, Z21
-	VFMADD213PS Z7, Z20, Z21
-	VFMADD213PS Z6, Z20, Z21
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z11, Z19, Z20
-	VPERMPS     Z12, Z19, Z19
-	VFMADD231PS Z20, Z18, Z21
-	VMULPS      Z18, Z19, Z19
-	VDIVPS      Z21, Z19, Z19
-	VADDPS      Z19, Z20, Z20
-	VPTERNLOGD  $0xf8, Z2, Z17, Z20
-	VMULPS      Z0, Z20, Z20
-	VMOVUPS     Z20, 64(DI)
-	VMAXPS      Z14, Z20, Z14
-	VMULPS      128(DI), Z1, Z17
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z17, Z2, Z18
-	VMINPS      Z18, Z3, Z18
-	VMOVUPS     Z5, Z19
-	VFMADD231PS Z4, Z18, Z19
-	VPERMPS     Z10, Z19, Z20
-	VSUBPS      Z20, Z18, Z18
-
-	// h, a polynomial in r².
-	VMULPS      Z18, Z18, Z20
-	VMOVUPS     Z8, Z21
-	VFMADD231PS Z9, Z20, Z21
-	VFMADD213PS Z7, Z20, Z21
-	VFMADD213PS Z6, Z20, Z21
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z11, Z19, Z20
-	VPERMPS     Z12, Z19, Z19
-	VFMADD231PS Z20, Z18, Z21
-	VMULPS      Z18, Z19, Z19
-	VDIVPS      Z21, Z19, Z19
-	VADDPS      Z19, Z20, Z20
-	VPTERNLOGD  $0xf8, Z2, Z17, Z20
-	VMULPS      Z0, Z20, Z20
-	VMOVUPS     Z20, 128(DI)
-	VMAXPS      Z15, Z20, Z15
-	VMULPS      192(DI), Z1, Z17
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z17, Z2, Z18
-	VMINPS      Z18, Z3, Z18
-	VMOVUPS     Z5, Z19
-	VFMADD231PS Z4, Z18, Z19
-	VPERMPS     Z10, Z19, Z20
-	VSUBPS      Z20, Z18, Z18
-
-	// h, a polynomial in r².
-	VMULPS      Z18, Z18, Z20
-	VMOVUPS     Z8, Z21
-	VFMADD231PS Z9, Z20, Z21
-	VFMADD213PS Z7, Z20, Z21
-	VFMADD213PS Z6, Z20, Z21
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z11, Z19, Z20
-	VPERMPS     Z12, Z19, Z19
-	VFMADD231PS Z20, Z18, Z21
-	VMULPS      Z18, Z19, Z19
-	VDIVPS      Z21, Z19, Z19
-	VADDPS      Z19, Z20, Z20
-	VPTERNLOGD  $0xf8, Z2, Z17, Z20
-	VMULPS      Z0, Z20, Z20
-	VMOVUPS     Z20, 192(DI)
-	VMAXPS      Z16, Z20, Z16
-	ADDQ        CX, DI
-	DECQ        R8
-	JNZ         chunk4row
-
-chunk4done:
-	VMOVUPS Z13, (BX)
-	VMOVUPS Z14, 64(BX)
-	VMOVUPS Z15, 128(BX)
-	VMOVUPS Z16, 192(BX)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, BX
-	SUBQ    $0x00000040, SI
-	JMP     columns
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	VMOVUPS (BX), Z13
-	VMOVUPS 64(BX), Z14
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	TESTQ   R8, R8
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMULPS (DI), Z1, Z15
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z15, Z2, Z16
-	VMINPS      Z16, Z3, Z16
-	VMOVUPS     Z5, Z17
-	VFMADD231PS Z4, Z16, Z17
-	VPERMPS     Z10, Z17, Z18
-	VSUBPS      Z18, Z16, Z16
-
-	// h, a polynomial in r².
-	VMULPS      Z16, Z16, Z18
-	VMOVUPS     Z8, Z19
-	VFMADD231PS Z9, Z18, Z19
-	VFMADD213PS Z7, Z18, Z19
-	VFMADD213PS Z6, Z18, Z19
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z11, Z17, Z18
-	VPERMPS     Z12, Z17, Z17
-	VFMADD231PS Z18, Z16, Z19
-	VMULPS      Z16, Z17, Z17
-	VDIVPS      Z19, Z17, Z17
-	VADDPS      Z17, Z18, Z18
-	VPTERNLOGD  $0xf8, Z2, Z15, Z18
-	VMULPS      Z0, Z18, Z18
-	VMOVUPS     Z18, (DI)
-	VMAXPS      Z13, Z18, Z13
-	VMULPS      64(DI), Z1, Z15
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z15, Z2, Z16
-	VMINPS      Z16, Z3, Z16
-	VMOVUPS     Z5, Z17
-	VFMADD231PS Z4, Z16, Z17
-	VPERMPS     Z10, Z17, Z18
-	VSUBPS      Z18, Z16, Z16
-
-	// h, a polynomial in r².
-	VMULPS      Z16, Z16, Z18
-	VMOVUPS     Z8, Z19
-	VFMADD231PS Z9, Z18, Z19
-	VFMADD213PS Z7, Z18, Z19
-	VFMADD213PS Z6, Z18, Z19
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z11, Z17, Z18
-	VPERMPS     Z12, Z17, Z17
-	VFMADD231PS Z18, Z16, Z19
-	VMULPS      Z16, Z17, Z17
-	VDIVPS      Z19, Z17, Z17
-	VADDPS      Z17, Z18, Z18
-	VPTERNLOGD  $0xf8, Z2, Z15, Z18
-	VMULPS      Z0, Z18, Z18
-	VMOVUPS     Z18, 64(DI)
-	VMAXPS      Z14, Z18, Z14
-	ADDQ        CX, DI
-	DECQ        R8
-	JNZ         chunk2row
-
-chunk2done:
-	VMOVUPS Z13, (BX)
-	VMOVUPS Z14, 64(BX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, BX
-	SUBQ    $0x00000020, SI
-	JMP     columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	VMOVUPS (BX), Z13
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	TESTQ   R8, R8
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMULPS (DI), Z1, Z14
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z14, Z2, Z15
-	VMINPS      Z15, Z3, Z15
-	VMOVUPS     Z5, Z16
-	VFMADD231PS Z4, Z15, Z16
-	VPERMPS     Z10, Z16, Z17
-	VSUBPS      Z17, Z15, Z15
-
-	// h, a polynomial in r².
-	VMULPS      Z15, Z15, Z17
-	VMOVUPS     Z8, Z18
-	VFMADD231PS Z9, Z17, Z18
-	VFMADD213PS Z7, Z17, Z18
-	VFMADD213PS Z6, Z17, Z18
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z11, Z16, Z17
-	VPERMPS     Z12, Z16, Z16
-	VFMADD231PS Z17, Z15, Z18
-	VMULPS      Z15, Z16, Z16
-	VDIVPS      Z18, Z16, Z16
-	VADDPS      Z16, Z17, Z17
-	VPTERNLOGD  $0xf8, Z2, Z14, Z17
-	VMULPS      Z0, Z17, Z17
-	VMOVUPS     Z17, (DI)
-	VMAXPS      Z13, Z17, Z13
-	ADDQ        CX, DI
-	DECQ        R8
-	JNZ         chunk1row
-
-chunk1done:
-	VMOVUPS Z13, (BX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, BX
-	SUBQ    $0x00000010, SI
-	JMP     columns
-
-// func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-// Requires: AVX, AVX512F
-TEXT ·maskSpanAVX512(SB), NOSPLIT, $0-120
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    ld+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    lo_base+48(FP), DX
-	MOVQ    hi_base+72(FP), BX
-	MOVQ    max_base+96(FP), SI
-	MOVQ    max_len+104(FP), DI
-	VMOVUPS const00000001AVX512<>+0(SB), Z0
-	VMOVUPS constff800000AVX512<>+0(SB), Z1
-
-	// One vector of lanes: spans, maxima and the row's number in registers.
-columns:
-	TESTQ        DI, DI
-	JZ           done
-	VMOVUPS      (DX), Z2
-	VMOVUPS      (BX), Z3
-	VMOVUPS      (SI), Z4
-	VPBROADCASTD j0+32(FP), Z5
-	MOVQ         n+40(FP), R9
-	MOVQ         AX, R8
-	TESTQ        R9, R9
-	JZ           next
-
-row:
-	// Keep the scores with lo ≤ j < hi.
-	VMOVUPS   (R8), Z6
-	VPCMPD    $0x02, Z5, Z2, K1
-	VPCMPD    $0x01, Z3, Z5, K1, K1
-	VBLENDMPS Z6, Z1, K1, Z6
-	VMOVUPS   Z6, (R8)
-	VMAXPS    Z4, Z6, Z4
-	VPADDD    Z0, Z5, Z5
-	ADDQ      CX, R8
-	DECQ      R9
-	JNZ       row
-
-next:
-	VMOVUPS Z4, (SI)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	SUBQ    $0x00000010, DI
-	JMP     columns
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const00000001AVX512<>+0(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+8(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+16(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+24(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+32(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+40(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+48(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+56(SB)/8, $0x0000000100000001
-GLOBL const00000001AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constff800000AVX512<>+0(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+8(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+16(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+24(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+32(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+40(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+48(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+56(SB)/8, $0xff800000ff800000
-GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
-
-// func aLiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-// Requires: AVX, AVX512F
-TEXT ·aLiBiAVX512(SB), NOSPLIT, $0-120
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    ld+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    n+40(FP), DX
-	MOVQ    slopes_base+48(FP), BX
-	MOVQ    pos_base+72(FP), SI
-	MOVQ    max_base+96(FP), DI
-	MOVQ    max_len+104(FP), R8
-	VMOVUPS const00000001AVX512<>+0(SB), Z0
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  R8, $0x00000040
-	JGE   chunk4
-	CMPQ  R8, $0x00000020
-	JGE   chunk2
-	TESTQ R8, R8
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 4 vectors of lanes, one row per iteration.
-chunk4:
-	VMOVUPS      (BX), Z1
-	VMOVUPS      (SI), Z5
-	VMOVUPS      (DI), Z9
-	VMOVUPS      64(BX), Z2
-	VMOVUPS      64(SI), Z6
-	VMOVUPS      64(DI), Z10
-	VMOVUPS      128(BX), Z3
-	VMOVUPS      128(SI), Z7
-	VMOVUPS      128(DI), Z11
-	VMOVUPS      192(BX), Z4
-	VMOVUPS      192(SI), Z8
-	VMOVUPS      192(DI), Z12
-	VPBROADCASTD j0+32(FP), Z13
-	MOVQ         AX, R9
-	MOVQ         DX, R10
-	TESTQ        R10, R10
-	JZ           chunk4done
-	PCALIGN      $0x40
-
-chunk4row:
-	VPSUBD       Z13, Z5, Z14
-	VPABSD       Z14, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMOVUPS      (R9), Z15
-	VFNMADD231PS Z14, Z1, Z15
-	VMOVUPS      Z15, (R9)
-	VMAXPS       Z9, Z15, Z9
-	VPSUBD       Z13, Z6, Z14
-	VPABSD       Z14, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMOVUPS      64(R9), Z15
-	VFNMADD231PS Z14, Z2, Z15
-	VMOVUPS      Z15, 64(R9)
-	VMAXPS       Z10, Z15, Z10
-	VPSUBD       Z13, Z7, Z14
-	VPABSD       Z14, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMOVUPS      128(R9), Z15
-	VFNMADD231PS Z14, Z3, Z15
-	VMOVUPS      Z15, 128(R9)
-	VMAXPS       Z11, Z15, Z11
-	VPSUBD       Z13, Z8, Z14
-	VPABSD       Z14, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMOVUPS      192(R9), Z15
-	VFNMADD231PS Z14, Z4, Z15
-	VMOVUPS      Z15, 192(R9)
-	VMAXPS       Z12, Z15, Z12
-	VPADDD       Z0, Z13, Z13
-	ADDQ         CX, R9
-	DECQ         R10
-	JNZ          chunk4row
-
-chunk4done:
-	VMOVUPS Z9, (DI)
-	VMOVUPS Z10, 64(DI)
-	VMOVUPS Z11, 128(DI)
-	VMOVUPS Z12, 192(DI)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, BX
-	ADDQ    $0x00000100, SI
-	ADDQ    $0x00000100, DI
-	SUBQ    $0x00000040, R8
-	JMP     columns
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	VMOVUPS      (BX), Z1
-	VMOVUPS      (SI), Z3
-	VMOVUPS      (DI), Z5
-	VMOVUPS      64(BX), Z2
-	VMOVUPS      64(SI), Z4
-	VMOVUPS      64(DI), Z6
-	VPBROADCASTD j0+32(FP), Z7
-	MOVQ         AX, R9
-	MOVQ         DX, R10
-	TESTQ        R10, R10
-	JZ           chunk2done
-	PCALIGN      $0x40
-
-chunk2row:
-	VPSUBD       Z7, Z3, Z8
-	VPABSD       Z8, Z8
-	VCVTDQ2PS    Z8, Z8
-	VMOVUPS      (R9), Z9
-	VFNMADD231PS Z8, Z1, Z9
-	VMOVUPS      Z9, (R9)
-	VMAXPS       Z5, Z9, Z5
-	VPSUBD       Z7, Z4, Z8
-	VPABSD       Z8, Z8
-	VCVTDQ2PS    Z8, Z8
-	VMOVUPS      64(R9), Z9
-	VFNMADD231PS Z8, Z2, Z9
-	VMOVUPS      Z9, 64(R9)
-	VMAXPS       Z6, Z9, Z6
-	VPADDD       Z0, Z7, Z7
-	ADDQ         CX, R9
-	DECQ         R10
-	JNZ          chunk2row
-
-chunk2done:
-	VMOVUPS Z5, (DI)
-	VMOVUPS Z6, 64(DI)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, BX
-	ADDQ    $0x00000080, SI
-	ADDQ    $0x00000080, DI
-	SUBQ    $0x00000020, R8
-	JMP     columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	VMOVUPS      (BX), Z1
-	VMOVUPS      (SI), Z2
-	VMOVUPS      (DI), Z3
-	VPBROADCASTD j0+32(FP), Z4
-	MOVQ         AX, R9
-	MOVQ         DX, R10
-	TESTQ        R10, R10
-	JZ           chunk1done
-	PCALIGN      $0x40
-
-chunk1row:
-	VPSUBD       Z4, Z2, Z5
-	VPABSD       Z5, Z5
-	VCVTDQ2PS    Z5, Z5
-	VMOVUPS      (R9), Z6
-	VFNMADD231PS Z5, Z1, Z6
-	VMOVUPS      Z6, (R9)
-	VMAXPS       Z3, Z6, Z3
-	VPADDD       Z0, Z4, Z4
-	ADDQ         CX, R9
-	DECQ         R10
-	JNZ          chunk1row
-
-chunk1done:
-	VMOVUPS Z3, (DI)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	ADDQ    $0x00000040, DI
-	SUBQ    $0x00000010, R8
-	JMP     columns
-
 // func biasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·biasAVX512(SB), NOSPLIT, $0-112
@@ -14662,6 +13486,16 @@ one:
 	JNZ       one
 	JMP       next
 
+DATA constff800000AVX512<>+0(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+8(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+16(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+24(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+32(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+40(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+48(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+56(SB)/8, $0xff800000ff800000
+GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
+
 DATA spread0AVX512<>+0(SB)/8, $0x0180808000808080
 DATA spread0AVX512<>+8(SB)/8, $0x0380808002808080
 DATA spread0AVX512<>+16(SB)/8, $0x0180808000808080
@@ -14701,346 +13535,6 @@ DATA spread3AVX512<>+40(SB)/8, $0x0f8080800e808080
 DATA spread3AVX512<>+48(SB)/8, $0x0d8080800c808080
 DATA spread3AVX512<>+56(SB)/8, $0x0f8080800e808080
 GLOBL spread3AVX512<>(SB), RODATA|NOPTR, $64
-
-// func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·softmaxAVX512(SB), NOSPLIT, $0-88
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    ld+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    n+32(FP), DX
-	MOVQ    max_base+40(FP), BX
-	MOVQ    sum_base+64(FP), SI
-	MOVQ    max_len+48(FP), DI
-	VMOVUPS const3f800000AVX512<>+0(SB), Z0
-	VMOVUPS const3f317218AVX512<>+0(SB), Z1
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z2
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  DI, $0x00000040
-	JGE   chunk4
-	CMPQ  DI, $0x00000020
-	JGE   chunk2
-	TESTQ DI, DI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 4 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk4:
-	VMOVUPS (BX), Z8
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z8, Z12
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z12, K1, Z12
-	VXORPS    Z8, Z8, Z8
-	VMOVUPS   64(BX), Z9
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z9, Z13
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z9, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VXORPS    Z9, Z9, Z9
-	VMOVUPS   128(BX), Z10
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z10, Z14
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z10, K1
-	VMOVAPS.Z Z14, K1, Z14
-	VXORPS    Z10, Z10, Z10
-	VMOVUPS   192(BX), Z11
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z11, Z15
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z11, K1
-	VMOVAPS.Z Z15, K1, Z15
-	VXORPS    Z11, Z11, Z11
-	MOVQ      AX, R8
-	MOVQ      DX, R9
-	TESTQ     R9, R9
-	JZ        chunk4done
-	PCALIGN   $0x40
-
-chunk4row:
-	VMOVUPS (R8), Z16
-	VSUBPS  Z12, Z16, Z16
-	VMOVUPS 64(R8), Z17
-	VSUBPS  Z13, Z17, Z17
-	VMOVUPS 128(R8), Z18
-	VSUBPS  Z14, Z18, Z18
-	VMOVUPS 192(R8), Z19
-	VSUBPS  Z15, Z19, Z19
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z7, Z16, K1
-	VRNDSCALEPS $0x00, Z16, Z20
-	VSUBPS      Z20, Z16, Z21
-	VCMPPS      $0x15, Z7, Z17, K2
-	VRNDSCALEPS $0x00, Z17, Z16
-	VSUBPS      Z16, Z17, Z22
-	VCMPPS      $0x15, Z7, Z18, K3
-	VRNDSCALEPS $0x00, Z18, Z17
-	VSUBPS      Z17, Z18, Z23
-	VCMPPS      $0x15, Z7, Z19, K4
-	VRNDSCALEPS $0x00, Z19, Z18
-	VSUBPS      Z18, Z19, Z19
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z5, Z24
-	VMOVUPS     Z5, Z25
-	VMOVUPS     Z5, Z26
-	VMOVUPS     Z5, Z27
-	VFMADD231PS Z6, Z21, Z24
-	VFMADD231PS Z6, Z22, Z25
-	VFMADD231PS Z6, Z23, Z26
-	VFMADD231PS Z6, Z19, Z27
-	VFMADD213PS Z4, Z21, Z24
-	VFMADD213PS Z4, Z22, Z25
-	VFMADD213PS Z4, Z23, Z26
-	VFMADD213PS Z4, Z19, Z27
-	VFMADD213PS Z3, Z21, Z24
-	VFMADD213PS Z3, Z22, Z25
-	VFMADD213PS Z3, Z23, Z26
-	VFMADD213PS Z3, Z19, Z27
-	VFMADD213PS Z2, Z21, Z24
-	VFMADD213PS Z2, Z22, Z25
-	VFMADD213PS Z2, Z23, Z26
-	VFMADD213PS Z2, Z19, Z27
-	VFMADD213PS Z1, Z21, Z24
-	VFMADD213PS Z1, Z22, Z25
-	VFMADD213PS Z1, Z23, Z26
-	VFMADD213PS Z1, Z19, Z27
-	VFMADD213PS Z0, Z21, Z24
-	VFMADD213PS Z0, Z22, Z25
-	VFMADD213PS Z0, Z23, Z26
-	VFMADD213PS Z0, Z19, Z27
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z20, Z24, K1, Z24
-	VSCALEFPS.Z Z16, Z25, K2, Z25
-	VSCALEFPS.Z Z17, Z26, K3, Z26
-	VSCALEFPS.Z Z18, Z27, K4, Z27
-	VMOVUPS     Z24, (R8)
-	VADDPS      Z24, Z8, Z8
-	VMOVUPS     Z25, 64(R8)
-	VADDPS      Z25, Z9, Z9
-	VMOVUPS     Z26, 128(R8)
-	VADDPS      Z26, Z10, Z10
-	VMOVUPS     Z27, 192(R8)
-	VADDPS      Z27, Z11, Z11
-	ADDQ        CX, R8
-	DECQ        R9
-	JNZ         chunk4row
-
-chunk4done:
-	VMOVUPS Z8, (SI)
-	VMOVUPS Z9, 64(SI)
-	VMOVUPS Z10, 128(SI)
-	VMOVUPS Z11, 192(SI)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, BX
-	ADDQ    $0x00000100, SI
-	SUBQ    $0x00000040, DI
-	JMP     columns
-
-	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk2:
-	VMOVUPS (BX), Z8
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z8, Z10
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VXORPS    Z8, Z8, Z8
-	VMOVUPS   64(BX), Z9
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z9, Z11
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z9, K1
-	VMOVAPS.Z Z11, K1, Z11
-	VXORPS    Z9, Z9, Z9
-	MOVQ      AX, R8
-	MOVQ      DX, R9
-	TESTQ     R9, R9
-	JZ        chunk2done
-	PCALIGN   $0x40
-
-chunk2row:
-	VMOVUPS (R8), Z12
-	VSUBPS  Z10, Z12, Z12
-	VMOVUPS 64(R8), Z13
-	VSUBPS  Z11, Z13, Z13
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z7, Z12, K1
-	VRNDSCALEPS $0x00, Z12, Z14
-	VSUBPS      Z14, Z12, Z15
-	VCMPPS      $0x15, Z7, Z13, K2
-	VRNDSCALEPS $0x00, Z13, Z12
-	VSUBPS      Z12, Z13, Z13
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z5, Z16
-	VMOVUPS     Z5, Z17
-	VFMADD231PS Z6, Z15, Z16
-	VFMADD231PS Z6, Z13, Z17
-	VFMADD213PS Z4, Z15, Z16
-	VFMADD213PS Z4, Z13, Z17
-	VFMADD213PS Z3, Z15, Z16
-	VFMADD213PS Z3, Z13, Z17
-	VFMADD213PS Z2, Z15, Z16
-	VFMADD213PS Z2, Z13, Z17
-	VFMADD213PS Z1, Z15, Z16
-	VFMADD213PS Z1, Z13, Z17
-	VFMADD213PS Z0, Z15, Z16
-	VFMADD213PS Z0, Z13, Z17
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z14, Z16, K1, Z16
-	VSCALEFPS.Z Z12, Z17, K2, Z17
-	VMOVUPS     Z16, (R8)
-	VADDPS      Z16, Z8, Z8
-	VMOVUPS     Z17, 64(R8)
-	VADDPS      Z17, Z9, Z9
-	ADDQ        CX, R8
-	DECQ        R9
-	JNZ         chunk2row
-
-chunk2done:
-	VMOVUPS Z8, (SI)
-	VMOVUPS Z9, 64(SI)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, BX
-	ADDQ    $0x00000080, SI
-	SUBQ    $0x00000020, DI
-	JMP     columns
-
-	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk1:
-	VMOVUPS (BX), Z8
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z8, Z9
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VXORPS    Z8, Z8, Z8
-	MOVQ      AX, R8
-	MOVQ      DX, R9
-	TESTQ     R9, R9
-	JZ        chunk1done
-	PCALIGN   $0x40
-
-chunk1row:
-	VMOVUPS (R8), Z10
-	VSUBPS  Z9, Z10, Z10
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z7, Z10, K1
-	VRNDSCALEPS $0x00, Z10, Z11
-	VSUBPS      Z11, Z10, Z10
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z5, Z12
-	VFMADD231PS Z6, Z10, Z12
-	VFMADD213PS Z4, Z10, Z12
-	VFMADD213PS Z3, Z10, Z12
-	VFMADD213PS Z2, Z10, Z12
-	VFMADD213PS Z1, Z10, Z12
-	VFMADD213PS Z0, Z10, Z12
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z11, Z12, K1, Z12
-	VMOVUPS     Z12, (R8)
-	VADDPS      Z12, Z8, Z8
-	ADDQ        CX, R8
-	DECQ        R9
-	JNZ         chunk1row
-
-chunk1done:
-	VMOVUPS Z8, (SI)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	SUBQ    $0x00000010, DI
-	JMP     columns
-
-DATA const3f317218AVX512<>+0(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+8(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+16(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+24(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+32(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+40(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+48(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+56(SB)/8, $0x3f3172183f317218
-GLOBL const3f317218AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3e75fdeeAVX512<>+0(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+8(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+16(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+24(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+32(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+40(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+48(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+56(SB)/8, $0x3e75fdee3e75fdee
-GLOBL const3e75fdeeAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3d6357beAVX512<>+0(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+8(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+16(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+24(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+32(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+40(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+48(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+56(SB)/8, $0x3d6357be3d6357be
-GLOBL const3d6357beAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3c1d96f0AVX512<>+0(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+8(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+16(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+24(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+32(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+40(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+48(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+56(SB)/8, $0x3c1d96f03c1d96f0
-GLOBL const3c1d96f0AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3aaf8418AVX512<>+0(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+8(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+16(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+24(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+32(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+40(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+48(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+56(SB)/8, $0x3aaf84183aaf8418
-GLOBL const3aaf8418AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3920b5aeAVX512<>+0(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+8(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+16(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+24(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+32(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+40(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+48(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+56(SB)/8, $0x3920b5ae3920b5ae
-GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constc2c80000AVX512<>+0(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+8(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+16(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+24(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+32(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+40(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+48(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+56(SB)/8, $0xc2c80000c2c80000
-GLOBL constc2c80000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func dropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -15296,89 +13790,6 @@ DATA constcd9e8d57AVX512<>+40(SB)/8, $0xcd9e8d57cd9e8d57
 DATA constcd9e8d57AVX512<>+48(SB)/8, $0xcd9e8d57cd9e8d57
 DATA constcd9e8d57AVX512<>+56(SB)/8, $0xcd9e8d57cd9e8d57
 GLOBL constcd9e8d57AVX512<>(SB), RODATA|NOPTR, $64
-
-// func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-// Requires: AVX, AVX512F
-TEXT ·mergeStatsAVX512(SB), NOSPLIT, $0-144
-	PCALIGN $0x40
-	MOVQ    max_base+0(FP), AX
-	MOVQ    sum_base+24(FP), CX
-	MOVQ    blockMax_base+48(FP), DX
-	MOVQ    blockSum_base+72(FP), BX
-	MOVQ    alpha_base+96(FP), SI
-	MOVQ    beta_base+120(FP), DI
-	MOVQ    max_len+8(FP), R8
-	VMOVUPS const3f800000AVX512<>+0(SB), Z0
-	VMOVUPS const3f317218AVX512<>+0(SB), Z1
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z2
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
-
-	// One vector of lanes: m' = max(blockMax, max).
-columns:
-	TESTQ   R8, R8
-	JZ      done
-	VMOVUPS (AX), Z8
-	VMOVUPS (DX), Z9
-	VMAXPS  Z8, Z9, Z10
-	VMOVUPS Z10, (AX)
-
-	// z = m, 0 for -Inf.
-	VMOVAPS   Z10, Z11
-	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z10, K1
-	VMOVAPS.Z Z11, K1, Z11
-	VSUBPS    Z11, Z8, Z8
-	VSUBPS    Z11, Z9, Z9
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z7, Z8, K1
-	VRNDSCALEPS $0x00, Z8, Z10
-	VSUBPS      Z10, Z8, Z11
-	VCMPPS      $0x15, Z7, Z9, K2
-	VRNDSCALEPS $0x00, Z9, Z8
-	VSUBPS      Z8, Z9, Z9
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z5, Z12
-	VMOVUPS     Z5, Z13
-	VFMADD231PS Z6, Z11, Z12
-	VFMADD231PS Z6, Z9, Z13
-	VFMADD213PS Z4, Z11, Z12
-	VFMADD213PS Z4, Z9, Z13
-	VFMADD213PS Z3, Z11, Z12
-	VFMADD213PS Z3, Z9, Z13
-	VFMADD213PS Z2, Z11, Z12
-	VFMADD213PS Z2, Z9, Z13
-	VFMADD213PS Z1, Z11, Z12
-	VFMADD213PS Z1, Z9, Z13
-	VFMADD213PS Z0, Z11, Z12
-	VFMADD213PS Z0, Z9, Z13
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z10, Z12, K1, Z12
-	VSCALEFPS.Z Z8, Z13, K2, Z13
-	VMOVUPS     Z12, (SI)
-	VMOVUPS     Z13, (DI)
-
-	// sum = fma(blockSum, beta, sum·alpha)
-	VMULPS      (CX), Z12, Z8
-	VFMADD231PS (BX), Z13, Z8
-	VMOVUPS     Z8, (CX)
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, CX
-	ADDQ        $0x00000040, DX
-	ADDQ        $0x00000040, BX
-	ADDQ        $0x00000040, SI
-	ADDQ        $0x00000040, DI
-	SUBQ        $0x00000010, R8
-	JMP         columns
-
-done:
-	VZEROUPPER
-	RET
 
 // func packAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 // Requires: AVX, AVX512F
@@ -16767,6 +15178,72 @@ next:
 	MOVQ R8, ret+184(FP)
 	VZEROUPPER
 	RET
+
+DATA masksAVX512<>+0(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+8(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+16(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+24(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+32(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+40(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+48(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+56(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+64(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+72(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+80(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+88(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+96(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+104(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+112(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+120(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+128(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+136(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+144(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+152(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+160(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+168(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+176(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+184(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+192(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+200(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+208(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+216(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+224(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+232(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+240(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+248(SB)/8, $0xffffffffffffffff
+DATA masksAVX512<>+256(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+264(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+272(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+280(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+288(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+296(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+304(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+312(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+320(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+328(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+336(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+344(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+352(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+360(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+368(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+376(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+384(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+392(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+400(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+408(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+416(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+424(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+432(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+440(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+448(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+456(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+464(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+472(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+480(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+488(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+496(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+504(SB)/8, $0x0000000000000000
+GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
 
 // func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -27471,6 +25948,76 @@ done:
 	VZEROUPPER
 	RET
 
+DATA const3f317218AVX512<>+0(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+8(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+16(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+24(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+32(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+40(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+48(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+56(SB)/8, $0x3f3172183f317218
+GLOBL const3f317218AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3e75fdeeAVX512<>+0(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+8(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+16(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+24(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+32(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+40(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+48(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+56(SB)/8, $0x3e75fdee3e75fdee
+GLOBL const3e75fdeeAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3d6357beAVX512<>+0(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+8(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+16(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+24(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+32(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+40(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+48(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+56(SB)/8, $0x3d6357be3d6357be
+GLOBL const3d6357beAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3c1d96f0AVX512<>+0(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+8(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+16(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+24(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+32(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+40(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+48(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+56(SB)/8, $0x3c1d96f03c1d96f0
+GLOBL const3c1d96f0AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3aaf8418AVX512<>+0(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+8(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+16(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+24(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+32(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+40(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+48(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+56(SB)/8, $0x3aaf84183aaf8418
+GLOBL const3aaf8418AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3920b5aeAVX512<>+0(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+8(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+16(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+24(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+32(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+40(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+48(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+56(SB)/8, $0x3920b5ae3920b5ae
+GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc2c80000AVX512<>+0(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+8(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+16(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+24(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+32(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+40(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+48(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+56(SB)/8, $0xc2c80000c2c80000
+GLOBL constc2c80000AVX512<>(SB), RODATA|NOPTR, $64
+
 // func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F, FMA3
 TEXT ·skinnyMergeAVX512(SB), NOSPLIT, $0-128
@@ -27719,6 +26266,16 @@ DATA const7fffffffAVX512<>+48(SB)/8, $0x7fffffff7fffffff
 DATA const7fffffffAVX512<>+56(SB)/8, $0x7fffffff7fffffff
 GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
 
+DATA const7f800000AVX512<>+0(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+8(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+16(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+24(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+32(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+40(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+48(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+56(SB)/8, $0x7f8000007f800000
+GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
+
 DATA const0bc00000AVX512<>+0(SB)/8, $0x0bc000000bc00000
 DATA const0bc00000AVX512<>+8(SB)/8, $0x0bc000000bc00000
 DATA const0bc00000AVX512<>+16(SB)/8, $0x0bc000000bc00000
@@ -27748,6 +26305,16 @@ DATA const0d7fffffAVX512<>+40(SB)/8, $0x0d7fffff0d7fffff
 DATA const0d7fffffAVX512<>+48(SB)/8, $0x0d7fffff0d7fffff
 DATA const0d7fffffAVX512<>+56(SB)/8, $0x0d7fffff0d7fffff
 GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const7fc00000AVX512<>+0(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+8(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+16(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+24(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+32(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+40(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+48(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+56(SB)/8, $0x7fc000007fc00000
+GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
@@ -29699,6 +28266,16 @@ end:
 	VZEROUPPER
 	RET
 
+DATA const00000001AVX512<>+0(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+8(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+16(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+24(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+32(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+40(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+48(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+56(SB)/8, $0x0000000100000001
+GLOBL const00000001AVX512<>(SB), RODATA|NOPTR, $64
+
 DATA const00007fffAVX512<>+0(SB)/8, $0x00007fff00007fff
 DATA const00007fffAVX512<>+8(SB)/8, $0x00007fff00007fff
 DATA const00007fffAVX512<>+16(SB)/8, $0x00007fff00007fff
@@ -30692,197 +29269,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func addAVX512(dst []float32, x []float32, y []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·addAVX512(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    y_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
-	XORQ    SI, SI
-	SUBQ    $0x00000010, BX
-	JL      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(SI*4), Z1
-	VMOVUPS (DX)(SI*4), Z2
-	VADDPS  Z2, Z1, Z1
-	VCMPPS  $0x03, Z1, Z1, K1
-	VMOVAPS Z0, K1, Z1
-	VMOVUPS Z1, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
-	SUBQ    $0x00000010, BX
-	JGE     vector
-
-	// Less than a vector is left.
-last:
-	ADDQ      $0x00000010, BX
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), DI
-	MOVQ      $0x00000040, R8
-	SUBQ      BX, R8
-	LEAQ      (DI)(R8*4), DI
-	VMOVUPS   (DI), Z1
-	VPMOVD2M  Z1, K1
-	VMOVUPS.Z (CX)(SI*4), K1, Z2
-	VPMOVD2M  Z1, K1
-	VMOVUPS.Z (DX)(SI*4), K1, Z3
-	VADDPS    Z3, Z2, Z2
-	VCMPPS    $0x03, Z2, Z2, K1
-	VMOVAPS   Z0, K1, Z2
-	VPMOVD2M  Z1, K1
-	VMOVUPS   Z2, K1, (AX)(SI*4)
-
-end:
-	VZEROUPPER
-	RET
-
-// func addRowsAVX512(dst []float32, src []float32, lds int, n int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·addRowsAVX512(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    lds+48(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
-	SUBQ    $0x00000080, BX
-	JL      columns8end
-
-columns8:
-	VMOVUPS (AX), Z1
-	VMOVUPS 64(AX), Z2
-	VMOVUPS 128(AX), Z3
-	VMOVUPS 192(AX), Z4
-	VMOVUPS 256(AX), Z5
-	VMOVUPS 320(AX), Z6
-	VMOVUPS 384(AX), Z7
-	VMOVUPS 448(AX), Z8
-	MOVQ    CX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      columns8rows
-	PCALIGN $0x40
-
-columns8row:
-	VMOVUPS (SI), Z9
-	VADDPS  Z9, Z1, Z1
-	VMOVUPS 64(SI), Z9
-	VADDPS  Z9, Z2, Z2
-	VMOVUPS 128(SI), Z9
-	VADDPS  Z9, Z3, Z3
-	VMOVUPS 192(SI), Z9
-	VADDPS  Z9, Z4, Z4
-	VMOVUPS 256(SI), Z9
-	VADDPS  Z9, Z5, Z5
-	VMOVUPS 320(SI), Z9
-	VADDPS  Z9, Z6, Z6
-	VMOVUPS 384(SI), Z9
-	VADDPS  Z9, Z7, Z7
-	VMOVUPS 448(SI), Z9
-	VADDPS  Z9, Z8, Z8
-	ADDQ    DX, SI
-	DECQ    DI
-	JNZ     columns8row
-
-columns8rows:
-	VCMPPS  $0x03, Z1, Z1, K1
-	VMOVAPS Z0, K1, Z1
-	VMOVUPS Z1, (AX)
-	VCMPPS  $0x03, Z2, Z2, K1
-	VMOVAPS Z0, K1, Z2
-	VMOVUPS Z2, 64(AX)
-	VCMPPS  $0x03, Z3, Z3, K1
-	VMOVAPS Z0, K1, Z3
-	VMOVUPS Z3, 128(AX)
-	VCMPPS  $0x03, Z4, Z4, K1
-	VMOVAPS Z0, K1, Z4
-	VMOVUPS Z4, 192(AX)
-	VCMPPS  $0x03, Z5, Z5, K1
-	VMOVAPS Z0, K1, Z5
-	VMOVUPS Z5, 256(AX)
-	VCMPPS  $0x03, Z6, Z6, K1
-	VMOVAPS Z0, K1, Z6
-	VMOVUPS Z6, 320(AX)
-	VCMPPS  $0x03, Z7, Z7, K1
-	VMOVAPS Z0, K1, Z7
-	VMOVUPS Z7, 384(AX)
-	VCMPPS  $0x03, Z8, Z8, K1
-	VMOVAPS Z0, K1, Z8
-	VMOVUPS Z8, 448(AX)
-	ADDQ    $0x00000200, AX
-	ADDQ    $0x00000200, CX
-	SUBQ    $0x00000080, BX
-	JGE     columns8
-
-columns8end:
-	ADDQ $0x00000080, BX
-	SUBQ $0x00000010, BX
-	JL   columns1end
-
-columns1:
-	VMOVUPS (AX), Z1
-	MOVQ    CX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      columns1rows
-	PCALIGN $0x40
-
-columns1row:
-	VMOVUPS (SI), Z2
-	VADDPS  Z2, Z1, Z1
-	ADDQ    DX, SI
-	DECQ    DI
-	JNZ     columns1row
-
-columns1rows:
-	VCMPPS  $0x03, Z1, Z1, K1
-	VMOVAPS Z0, K1, Z1
-	VMOVUPS Z1, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	SUBQ    $0x00000010, BX
-	JGE     columns1
-
-columns1end:
-	ADDQ      $0x00000010, BX
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), SI
-	MOVQ      $0x00000040, DI
-	SUBQ      BX, DI
-	LEAQ      (SI)(DI*4), SI
-	VMOVUPS   (SI), Z1
-	VPMOVD2M  Z1, K1
-	VMOVUPS.Z (AX), K1, Z1
-	MOVQ      n+56(FP), BX
-	TESTQ     BX, BX
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS   (SI), Z2
-	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (CX), K1, Z2
-	VADDPS    Z2, Z1, Z1
-	ADDQ      DX, CX
-	DECQ      BX
-	JNZ       lastrow
-
-lastrows:
-	VCMPPS   $0x03, Z1, Z1, K1
-	VMOVAPS  Z0, K1, Z1
-	VMOVUPS  (SI), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  Z1, K1, (AX)
-
-end:
-	VZEROUPPER
-	RET
-
 // func hadamardAVX512(x []float32, n int, scale float32)
 // Requires: AVX, AVX512F
 TEXT ·hadamardAVX512(SB), NOSPLIT, $0-36
@@ -31354,2677 +29740,6 @@ end:
 	VZEROUPPER
 	RET
 
-// func exp2AVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512F
-TEXT ·exp2AVX512(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS const3f800000AVX512<>+0(SB), Z1
-	VMOVUPS const3f317218AVX512<>+0(SB), Z2
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z3
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z4
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z5
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z6
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z7
-	VMOVUPS constc2fc0000AVX512<>+0(SB), Z8
-	VMOVUPS const43000000AVX512<>+0(SB), Z0
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000010, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Z9
-	VMINPS  Z9, Z0, Z9
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z8, Z9, K1
-	VRNDSCALEPS $0x00, Z9, Z10
-	VSUBPS      Z10, Z9, Z9
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z6, Z11
-	VFMADD231PS Z7, Z9, Z11
-	VFMADD213PS Z5, Z9, Z11
-	VFMADD213PS Z4, Z9, Z11
-	VFMADD213PS Z3, Z9, Z11
-	VFMADD213PS Z2, Z9, Z11
-	VFMADD213PS Z1, Z9, Z11
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z10, Z11, K1, Z11
-	JZ          last
-	PCALIGN     $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Z9
-	VMINPS  Z9, Z0, Z9
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z8, Z9, K1
-	VRNDSCALEPS $0x00, Z9, Z10
-	VSUBPS      Z10, Z9, Z9
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z6, Z12
-	VFMADD231PS Z7, Z9, Z12
-	VFMADD213PS Z5, Z9, Z12
-	VFMADD213PS Z4, Z9, Z12
-	VFMADD213PS Z3, Z9, Z12
-	VFMADD213PS Z2, Z9, Z12
-	VFMADD213PS Z1, Z9, Z12
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z10, Z12, K1, Z12
-	VMOVUPS     Z12, (AX)(BX*4)
-	ADDQ        $0x00000010, BX
-	CMPQ        BX, SI
-	JLT         vector
-
-last:
-	VMOVUPS Z11, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X9
-	VMINPS Z9, Z0, Z9
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z8, Z9, K1
-	VRNDSCALEPS $0x00, Z9, Z10
-	VSUBPS      Z10, Z9, Z11
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z6, Z12
-	VFMADD231PS Z7, Z11, Z12
-	VFMADD213PS Z5, Z11, Z12
-	VFMADD213PS Z4, Z11, Z12
-	VFMADD213PS Z3, Z11, Z12
-	VFMADD213PS Z2, Z11, Z12
-	VFMADD213PS Z1, Z11, Z12
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z10, Z12, K1, Z12
-	VMOVSS      X12, (AX)(BX*4)
-	INCQ        BX
-	JMP         single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc2fc0000AVX512<>+0(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+8(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+16(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+24(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+32(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+40(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+48(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+56(SB)/8, $0xc2fc0000c2fc0000
-GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const43000000AVX512<>+0(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+8(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+16(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+24(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+32(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+40(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+48(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+56(SB)/8, $0x4300000043000000
-GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
-
-// func tanhAVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS const80000000AVX512<>+0(SB), Z0
-	VMOVUPS const41103000AVX512<>+0(SB), Z1
-	VMOVUPS const3f550000AVX512<>+0(SB), Z2
-	VMOVUPS const4b400000AVX512<>+0(SB), Z3
-	VMOVUPS const3f800000AVX512<>+0(SB), Z4
-	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z5
-	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z6
-	VMOVUPS const3b01b40bAVX512<>+0(SB), Z7
-	VMOVUPS tanhCAVX512<>+0(SB), Z8
-	VMOVUPS tanhTAVX512<>+0(SB), Z9
-	VMOVUPS tanhVAVX512<>+0(SB), Z10
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000010, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Z11
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z11, Z0, Z12
-	VMINPS      Z12, Z1, Z12
-	VMOVUPS     Z3, Z13
-	VFMADD231PS Z2, Z12, Z13
-	VPERMPS     Z8, Z13, Z14
-	VSUBPS      Z14, Z12, Z12
-
-	// h, a polynomial in r².
-	VMULPS      Z12, Z12, Z14
-	VMOVUPS     Z6, Z15
-	VFMADD231PS Z7, Z14, Z15
-	VFMADD213PS Z5, Z14, Z15
-	VFMADD213PS Z4, Z14, Z15
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z9, Z13, Z14
-	VPERMPS     Z10, Z13, Z13
-	VFMADD231PS Z14, Z12, Z15
-	VMULPS      Z12, Z13, Z13
-	VDIVPS      Z15, Z13, Z13
-	VADDPS      Z13, Z14, Z14
-	VPTERNLOGD  $0xf8, Z0, Z11, Z14
-	JZ          last
-	PCALIGN     $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Z11
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z11, Z0, Z12
-	VMINPS      Z12, Z1, Z12
-	VMOVUPS     Z3, Z13
-	VFMADD231PS Z2, Z12, Z13
-	VPERMPS     Z8, Z13, Z15
-	VSUBPS      Z15, Z12, Z12
-
-	// h, a polynomial in r².
-	VMULPS      Z12, Z12, Z15
-	VMOVUPS     Z6, Z16
-	VFMADD231PS Z7, Z15, Z16
-	VFMADD213PS Z5, Z15, Z16
-	VFMADD213PS Z4, Z15, Z16
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z9, Z13, Z15
-	VPERMPS     Z10, Z13, Z13
-	VFMADD231PS Z15, Z12, Z16
-	VMULPS      Z12, Z13, Z13
-	VDIVPS      Z16, Z13, Z13
-	VADDPS      Z13, Z15, Z15
-	VPTERNLOGD  $0xf8, Z0, Z11, Z15
-	VMOVUPS     Z15, (AX)(BX*4)
-	ADDQ        $0x00000010, BX
-	CMPQ        BX, SI
-	JLT         vector
-
-last:
-	VMOVUPS Z14, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X11
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z11, Z0, Z12
-	VMINPS      Z12, Z1, Z12
-	VMOVUPS     Z3, Z13
-	VFMADD231PS Z2, Z12, Z13
-	VPERMPS     Z8, Z13, Z14
-	VSUBPS      Z14, Z12, Z12
-
-	// h, a polynomial in r².
-	VMULPS      Z12, Z12, Z14
-	VMOVUPS     Z6, Z15
-	VFMADD231PS Z7, Z14, Z15
-	VFMADD213PS Z5, Z14, Z15
-	VFMADD213PS Z4, Z14, Z15
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z9, Z13, Z14
-	VPERMPS     Z10, Z13, Z13
-	VFMADD231PS Z14, Z12, Z15
-	VMULPS      Z12, Z13, Z13
-	VDIVPS      Z15, Z13, Z13
-	VADDPS      Z13, Z14, Z14
-	VPTERNLOGD  $0xf8, Z0, Z11, Z14
-	VMOVSS      X14, (AX)(BX*4)
-	INCQ        BX
-	JMP         single
-
-done:
-	VZEROUPPER
-	RET
-
-// func siLUAVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·siLUAVX512(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS constc2dc0000AVX512<>+0(SB), Z0
-	VMOVUPS const3f800000AVX512<>+0(SB), Z1
-	VMOVUPS const41f00000AVX512<>+0(SB), Z2
-	VMOVUPS constff800000AVX512<>+0(SB), Z3
-	VMOVUPS const4b400000AVX512<>+0(SB), Z4
-	VMOVUPS const3f800000AVX512<>+0(SB), Z5
-	VMOVUPS const3f317218AVX512<>+0(SB), Z6
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z7
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z8
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z10
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z11
-	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z12
-	VMOVUPS constb2a57060AVX512<>+0(SB), Z13
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000010, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Z14
-	VMAXPS  Z14, Z0, Z14
-	VMINPS  Z2, Z14, Z15
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z16
-	VFMADD231PS Z12, Z15, Z16
-	VMOVUPS     Z4, Z17
-	VSUBPS      Z16, Z17, Z17
-	VFMADD231PS Z12, Z15, Z17
-	VFMADD231PS Z13, Z15, Z17
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z15
-	VFMADD231PS Z11, Z17, Z15
-	VFMADD213PS Z9, Z17, Z15
-	VFMADD213PS Z8, Z17, Z15
-	VFMADD213PS Z7, Z17, Z15
-	VFMADD213PS Z6, Z17, Z15
-	VFMADD213PS Z5, Z17, Z15
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z16, Z17
-	VANDPS  Z3, Z17, Z17
-	VPSLLD  $0x17, Z16, Z16
-	VPADDD  Z16, Z15, Z15
-	VPSUBD  Z17, Z15, Z15
-	VPSUBD  Z17, Z1, Z17
-	VADDPS  Z17, Z15, Z15
-	VDIVPS  Z15, Z14, Z14
-	VMULPS  Z17, Z14, Z14
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Z15
-	VMAXPS  Z15, Z0, Z15
-	VMINPS  Z2, Z15, Z16
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z17
-	VFMADD231PS Z12, Z16, Z17
-	VMOVUPS     Z4, Z18
-	VSUBPS      Z17, Z18, Z18
-	VFMADD231PS Z12, Z16, Z18
-	VFMADD231PS Z13, Z16, Z18
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z16
-	VFMADD231PS Z11, Z18, Z16
-	VFMADD213PS Z9, Z18, Z16
-	VFMADD213PS Z8, Z18, Z16
-	VFMADD213PS Z7, Z18, Z16
-	VFMADD213PS Z6, Z18, Z16
-	VFMADD213PS Z5, Z18, Z16
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z17, Z18
-	VANDPS  Z3, Z18, Z18
-	VPSLLD  $0x17, Z17, Z17
-	VPADDD  Z17, Z16, Z16
-	VPSUBD  Z18, Z16, Z16
-	VPSUBD  Z18, Z1, Z18
-	VADDPS  Z18, Z16, Z16
-	VDIVPS  Z16, Z15, Z15
-	VMULPS  Z18, Z15, Z15
-	VMOVUPS Z15, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
-	CMPQ    BX, SI
-	JLT     vector
-
-last:
-	VMOVUPS Z14, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X14
-	VMAXPS Z14, Z0, Z14
-	VMINPS Z2, Z14, Z15
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z16
-	VFMADD231PS Z12, Z15, Z16
-	VMOVUPS     Z4, Z17
-	VSUBPS      Z16, Z17, Z17
-	VFMADD231PS Z12, Z15, Z17
-	VFMADD231PS Z13, Z15, Z17
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z15
-	VFMADD231PS Z11, Z17, Z15
-	VFMADD213PS Z9, Z17, Z15
-	VFMADD213PS Z8, Z17, Z15
-	VFMADD213PS Z7, Z17, Z15
-	VFMADD213PS Z6, Z17, Z15
-	VFMADD213PS Z5, Z17, Z15
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Z16, Z17
-	VANDPS Z3, Z17, Z17
-	VPSLLD $0x17, Z16, Z16
-	VPADDD Z16, Z15, Z15
-	VPSUBD Z17, Z15, Z15
-	VPSUBD Z17, Z1, Z17
-	VADDPS Z17, Z15, Z15
-	VDIVPS Z15, Z14, Z14
-	VMULPS Z17, Z14, Z14
-	VMOVSS X14, (AX)(BX*4)
-	INCQ   BX
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc2dc0000AVX512<>+0(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+8(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+16(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+24(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+32(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+40(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+48(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+56(SB)/8, $0xc2dc0000c2dc0000
-GLOBL constc2dc0000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const41f00000AVX512<>+0(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+8(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+16(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+24(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+32(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+40(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+48(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+56(SB)/8, $0x41f0000041f00000
-GLOBL const41f00000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constbfb8aa3bAVX512<>+0(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+8(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+16(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+24(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+32(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+40(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+48(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+56(SB)/8, $0xbfb8aa3bbfb8aa3b
-GLOBL constbfb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constb2a57060AVX512<>+0(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+8(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+16(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+24(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+32(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+40(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+48(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+56(SB)/8, $0xb2a57060b2a57060
-GLOBL constb2a57060AVX512<>(SB), RODATA|NOPTR, $64
-
-// func geluAVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geluAVX512(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS const80000000AVX512<>+0(SB), Z0
-	VMOVUPS constc1666666AVX512<>+0(SB), Z1
-	VXORPS  Z2, Z2, Z2
-	VMOVUPS const4b400020AVX512<>+0(SB), Z3
-	VMOVUPS const3f800000AVX512<>+0(SB), Z4
-	VMOVUPS const3f317218AVX512<>+0(SB), Z5
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z6
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z7
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z8
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z9
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z10
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000010, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Z11
-	VMAXPS  Z11, Z1, Z12
-	VMINPS  const40c00000AVX512<>+0(SB), Z12, Z12
-	VANDNPS Z12, Z0, Z12
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX512<>+0(SB), Z13
-	VFMADD231PS const3fa09ceaAVX512<>+0(SB), Z12, Z13
-	VPSUBD      const3f9a8279AVX512<>+0(SB), Z13, Z13
-	VPSRLD      $0x16, Z13, Z13
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX512<>+0(SB), Z13, Z14
-	VSUBPS      Z14, Z12, Z14
-	VPERMPS     geluT6AVX512<>+0(SB), Z13, Z15
-	VPERMPS     geluT5AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT4AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT3AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT2AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT1AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT0AVX512<>+0(SB), Z13, Z13
-	VFMADD213PS Z13, Z14, Z15
-
-	// s + e is the square.
-	VMULPS      Z12, Z12, Z13
-	VMOVAPS     Z13, Z14
-	VFMSUB231PS Z12, Z12, Z14
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z3, Z12
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z12
-	VMOVUPS     Z3, Z16
-	VSUBPS      Z12, Z16, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constb2257060AVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z16
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z9, Z13
-	VFMADD231PS Z10, Z16, Z13
-	VFMADD213PS Z8, Z16, Z13
-	VFMADD213PS Z7, Z16, Z13
-	VFMADD213PS Z6, Z16, Z13
-	VFMADD213PS Z5, Z16, Z13
-	VFMADD213PS Z4, Z16, Z13
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Z12, Z12
-	VPADDD       Z12, Z13, Z13
-	VMULPS       const2f800000AVX512<>+0(SB), Z13, Z13
-	VMAXPS       Z11, Z2, Z11
-	VFNMADD231PS Z13, Z15, Z11
-	JZ           last
-	PCALIGN      $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Z12
-	VMAXPS  Z12, Z1, Z13
-	VMINPS  const40c00000AVX512<>+0(SB), Z13, Z13
-	VANDNPS Z13, Z0, Z13
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX512<>+0(SB), Z14
-	VFMADD231PS const3fa09ceaAVX512<>+0(SB), Z13, Z14
-	VPSUBD      const3f9a8279AVX512<>+0(SB), Z14, Z14
-	VPSRLD      $0x16, Z14, Z14
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX512<>+0(SB), Z14, Z15
-	VSUBPS      Z15, Z13, Z15
-	VPERMPS     geluT6AVX512<>+0(SB), Z14, Z16
-	VPERMPS     geluT5AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT4AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT3AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT2AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT1AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT0AVX512<>+0(SB), Z14, Z14
-	VFMADD213PS Z14, Z15, Z16
-
-	// s + e is the square.
-	VMULPS      Z13, Z13, Z14
-	VMOVAPS     Z14, Z15
-	VFMSUB231PS Z13, Z13, Z15
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z3, Z13
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z13
-	VMOVUPS     Z3, Z17
-	VSUBPS      Z13, Z17, Z17
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z17
-	VFMADD231PS constb2257060AVX512<>+0(SB), Z14, Z17
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z15, Z17
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z9, Z14
-	VFMADD231PS Z10, Z17, Z14
-	VFMADD213PS Z8, Z17, Z14
-	VFMADD213PS Z7, Z17, Z14
-	VFMADD213PS Z6, Z17, Z14
-	VFMADD213PS Z5, Z17, Z14
-	VFMADD213PS Z4, Z17, Z14
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Z13, Z13
-	VPADDD       Z13, Z14, Z14
-	VMULPS       const2f800000AVX512<>+0(SB), Z14, Z14
-	VMAXPS       Z12, Z2, Z12
-	VFNMADD231PS Z14, Z16, Z12
-	VMOVUPS      Z12, (AX)(BX*4)
-	ADDQ         $0x00000010, BX
-	CMPQ         BX, SI
-	JLT          vector
-
-last:
-	VMOVUPS Z11, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ    BX, DX
-	JGE     done
-	VMOVSS  (CX)(BX*4), X11
-	VMAXPS  Z11, Z1, Z12
-	VMINPS  const40c00000AVX512<>+0(SB), Z12, Z12
-	VANDNPS Z12, Z0, Z12
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX512<>+0(SB), Z13
-	VFMADD231PS const3fa09ceaAVX512<>+0(SB), Z12, Z13
-	VPSUBD      const3f9a8279AVX512<>+0(SB), Z13, Z13
-	VPSRLD      $0x16, Z13, Z13
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX512<>+0(SB), Z13, Z14
-	VSUBPS      Z14, Z12, Z14
-	VPERMPS     geluT6AVX512<>+0(SB), Z13, Z15
-	VPERMPS     geluT5AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT4AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT3AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT2AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT1AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT0AVX512<>+0(SB), Z13, Z13
-	VFMADD213PS Z13, Z14, Z15
-
-	// s + e is the square.
-	VMULPS      Z12, Z12, Z13
-	VMOVAPS     Z13, Z14
-	VFMSUB231PS Z12, Z12, Z14
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z3, Z12
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z12
-	VMOVUPS     Z3, Z16
-	VSUBPS      Z12, Z16, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constb2257060AVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z16
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z9, Z13
-	VFMADD231PS Z10, Z16, Z13
-	VFMADD213PS Z8, Z16, Z13
-	VFMADD213PS Z7, Z16, Z13
-	VFMADD213PS Z6, Z16, Z13
-	VFMADD213PS Z5, Z16, Z13
-	VFMADD213PS Z4, Z16, Z13
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Z12, Z12
-	VPADDD       Z12, Z13, Z13
-	VMULPS       const2f800000AVX512<>+0(SB), Z13, Z13
-	VMAXPS       Z11, Z2, Z11
-	VFNMADD231PS Z13, Z15, Z11
-	VMOVSS       X11, (AX)(BX*4)
-	INCQ         BX
-	JMP          single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc1666666AVX512<>+0(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+8(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+16(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+24(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+32(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+40(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+48(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+56(SB)/8, $0xc1666666c1666666
-GLOBL constc1666666AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const4b400020AVX512<>+0(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+8(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+16(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+24(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+32(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+40(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+48(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+56(SB)/8, $0x4b4000204b400020
-GLOBL const4b400020AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const40c00000AVX512<>+0(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+8(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+16(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+24(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+32(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+40(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+48(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+56(SB)/8, $0x40c0000040c00000
-GLOBL const40c00000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constbf38aa3bAVX512<>+0(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+8(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+16(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+24(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+32(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+40(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+48(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+56(SB)/8, $0xbf38aa3bbf38aa3b
-GLOBL constbf38aa3bAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constb2257060AVX512<>+0(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+8(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+16(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+24(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+32(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+40(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+48(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+56(SB)/8, $0xb2257060b2257060
-GLOBL constb2257060AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const2f800000AVX512<>+0(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+8(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+16(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+24(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+32(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+40(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+48(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+56(SB)/8, $0x2f8000002f800000
-GLOBL const2f800000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3fa09ceaAVX512<>+0(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+8(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+16(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+24(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+32(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+40(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+48(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+56(SB)/8, $0x3fa09cea3fa09cea
-GLOBL const3fa09ceaAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3f9a8279AVX512<>+0(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+8(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+16(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+24(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+32(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+40(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+48(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+56(SB)/8, $0x3f9a82793f9a8279
-GLOBL const3f9a8279AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluCAVX512<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX512<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX512<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX512<>+24(SB)/8, $0x4143367041050e21
-DATA geluCAVX512<>+32(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX512<>+40(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX512<>+48(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX512<>+56(SB)/8, $0x4143367041050e21
-GLOBL geluCAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT0AVX512<>+0(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX512<>+8(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX512<>+16(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX512<>+24(SB)/8, $0x3ecae9be3ec96cad
-DATA geluT0AVX512<>+32(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX512<>+40(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX512<>+48(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX512<>+56(SB)/8, $0x3ecae9be3ec96cad
-GLOBL geluT0AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT1AVX512<>+0(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX512<>+8(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX512<>+16(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX512<>+24(SB)/8, $0x39dd7cbd3aa79641
-DATA geluT1AVX512<>+32(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX512<>+40(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX512<>+48(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX512<>+56(SB)/8, $0x39dd7cbd3aa79641
-GLOBL geluT1AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT2AVX512<>+0(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX512<>+8(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX512<>+16(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX512<>+24(SB)/8, $0xb8545248b965655d
-DATA geluT2AVX512<>+32(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX512<>+40(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX512<>+48(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX512<>+56(SB)/8, $0xb8545248b965655d
-GLOBL geluT2AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT3AVX512<>+0(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX512<>+8(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX512<>+16(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX512<>+24(SB)/8, $0x36b37e2f3809a63d
-DATA geluT3AVX512<>+32(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX512<>+40(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX512<>+48(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX512<>+56(SB)/8, $0x36b37e2f3809a63d
-GLOBL geluT3AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT4AVX512<>+0(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX512<>+8(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX512<>+16(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX512<>+24(SB)/8, $0xb50d64d1b699481a
-DATA geluT4AVX512<>+32(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX512<>+40(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX512<>+48(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX512<>+56(SB)/8, $0xb50d64d1b699481a
-GLOBL geluT4AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT5AVX512<>+0(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX512<>+8(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX512<>+16(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX512<>+24(SB)/8, $0x33658a63352e2774
-DATA geluT5AVX512<>+32(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX512<>+40(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX512<>+48(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX512<>+56(SB)/8, $0x33658a63352e2774
-GLOBL geluT5AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT6AVX512<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX512<>+8(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX512<>+16(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX512<>+24(SB)/8, $0xb1ac238bb3b1ca7f
-DATA geluT6AVX512<>+32(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX512<>+40(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX512<>+48(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX512<>+56(SB)/8, $0xb1ac238bb3b1ca7f
-GLOBL geluT6AVX512<>(SB), RODATA|NOPTR, $64
-
-// func geluTanhAVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    dst_len+8(FP), DX
-	VMOVUPS constc12e6666AVX512<>+0(SB), Z0
-	VMOVUPS const3f800000AVX512<>+0(SB), Z1
-	VMOVUPS const40c00000AVX512<>+0(SB), Z2
-	VMOVUPS constff800000AVX512<>+0(SB), Z3
-	VMOVUPS const4b400000AVX512<>+0(SB), Z4
-	VMOVUPS const3f800000AVX512<>+0(SB), Z5
-	VMOVUPS const3f317218AVX512<>+0(SB), Z6
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z7
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z8
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z10
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z11
-	VMOVUPS constc0135760AVX512<>+0(SB), Z12
-	VMOVUPS constb486f39dAVX512<>+0(SB), Z13
-	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z14
-	VMOVUPS const310a8d56AVX512<>+0(SB), Z15
-	XORQ    BX, BX
-	MOVQ    DX, SI
-	SUBQ    $0x00000010, SI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(SI*4), Z16
-	VMAXPS  Z16, Z0, Z16
-	VMINPS  Z2, Z16, Z17
-
-	// s + e is the square.
-	VMULPS      Z17, Z17, Z18
-	VMOVAPS     Z18, Z19
-	VFMSUB231PS Z17, Z17, Z19
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     Z12, Z20
-	VFMADD231PS Z14, Z18, Z20
-	VMOVUPS     Z12, Z21
-	VSUBPS      Z20, Z21, Z21
-	VFMADD231PS Z14, Z18, Z21
-	VFMADD231PS Z15, Z18, Z21
-	VFMADD231PS Z14, Z19, Z21
-	VADDPS      Z13, Z21, Z21
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z18
-	VFMADD231PS Z20, Z17, Z18
-	VMOVUPS     Z4, Z19
-	VSUBPS      Z18, Z19, Z19
-	VFMADD231PS Z20, Z17, Z19
-	VFMADD231PS Z21, Z17, Z19
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z17
-	VFMADD231PS Z11, Z19, Z17
-	VFMADD213PS Z9, Z19, Z17
-	VFMADD213PS Z8, Z19, Z17
-	VFMADD213PS Z7, Z19, Z17
-	VFMADD213PS Z6, Z19, Z17
-	VFMADD213PS Z5, Z19, Z17
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z18, Z19
-	VANDPS  Z3, Z19, Z19
-	VPSLLD  $0x17, Z18, Z18
-	VPADDD  Z18, Z17, Z17
-	VPSUBD  Z19, Z17, Z17
-	VPSUBD  Z19, Z1, Z19
-	VADDPS  Z19, Z17, Z17
-	VDIVPS  Z17, Z16, Z16
-	VMULPS  Z19, Z16, Z16
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(BX*4), Z17
-	VMAXPS  Z17, Z0, Z17
-	VMINPS  Z2, Z17, Z18
-
-	// s + e is the square.
-	VMULPS      Z18, Z18, Z19
-	VMOVAPS     Z19, Z20
-	VFMSUB231PS Z18, Z18, Z20
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     Z12, Z21
-	VFMADD231PS Z14, Z19, Z21
-	VMOVUPS     Z12, Z22
-	VSUBPS      Z21, Z22, Z22
-	VFMADD231PS Z14, Z19, Z22
-	VFMADD231PS Z15, Z19, Z22
-	VFMADD231PS Z14, Z20, Z22
-	VADDPS      Z13, Z22, Z22
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z19
-	VFMADD231PS Z21, Z18, Z19
-	VMOVUPS     Z4, Z20
-	VSUBPS      Z19, Z20, Z20
-	VFMADD231PS Z21, Z18, Z20
-	VFMADD231PS Z22, Z18, Z20
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z18
-	VFMADD231PS Z11, Z20, Z18
-	VFMADD213PS Z9, Z20, Z18
-	VFMADD213PS Z8, Z20, Z18
-	VFMADD213PS Z7, Z20, Z18
-	VFMADD213PS Z6, Z20, Z18
-	VFMADD213PS Z5, Z20, Z18
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z19, Z20
-	VANDPS  Z3, Z20, Z20
-	VPSLLD  $0x17, Z19, Z19
-	VPADDD  Z19, Z18, Z18
-	VPSUBD  Z20, Z18, Z18
-	VPSUBD  Z20, Z1, Z20
-	VADDPS  Z20, Z18, Z18
-	VDIVPS  Z18, Z17, Z17
-	VMULPS  Z20, Z17, Z17
-	VMOVUPS Z17, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
-	CMPQ    BX, SI
-	JLT     vector
-
-last:
-	VMOVUPS Z16, (AX)(SI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   BX, DX
-	JGE    done
-	VMOVSS (CX)(BX*4), X16
-	VMAXPS Z16, Z0, Z16
-	VMINPS Z2, Z16, Z17
-
-	// s + e is the square.
-	VMULPS      Z17, Z17, Z18
-	VMOVAPS     Z18, Z19
-	VFMSUB231PS Z17, Z17, Z19
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     Z12, Z20
-	VFMADD231PS Z14, Z18, Z20
-	VMOVUPS     Z12, Z21
-	VSUBPS      Z20, Z21, Z21
-	VFMADD231PS Z14, Z18, Z21
-	VFMADD231PS Z15, Z18, Z21
-	VFMADD231PS Z14, Z19, Z21
-	VADDPS      Z13, Z21, Z21
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z18
-	VFMADD231PS Z20, Z17, Z18
-	VMOVUPS     Z4, Z19
-	VSUBPS      Z18, Z19, Z19
-	VFMADD231PS Z20, Z17, Z19
-	VFMADD231PS Z21, Z17, Z19
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z17
-	VFMADD231PS Z11, Z19, Z17
-	VFMADD213PS Z9, Z19, Z17
-	VFMADD213PS Z8, Z19, Z17
-	VFMADD213PS Z7, Z19, Z17
-	VFMADD213PS Z6, Z19, Z17
-	VFMADD213PS Z5, Z19, Z17
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Z18, Z19
-	VANDPS Z3, Z19, Z19
-	VPSLLD $0x17, Z18, Z18
-	VPADDD Z18, Z17, Z17
-	VPSUBD Z19, Z17, Z17
-	VPSUBD Z19, Z1, Z19
-	VADDPS Z19, Z17, Z17
-	VDIVPS Z17, Z16, Z16
-	VMULPS Z19, Z16, Z16
-	VMOVSS X16, (AX)(BX*4)
-	INCQ   BX
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-DATA constc12e6666AVX512<>+0(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+8(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+16(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+24(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+32(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+40(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+48(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+56(SB)/8, $0xc12e6666c12e6666
-GLOBL constc12e6666AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constc0135760AVX512<>+0(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+8(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+16(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+24(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+32(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+40(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+48(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+56(SB)/8, $0xc0135760c0135760
-GLOBL constc0135760AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constb486f39dAVX512<>+0(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+8(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+16(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+24(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+32(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+40(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+48(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+56(SB)/8, $0xb486f39db486f39d
-GLOBL constb486f39dAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constbdd2d3e8AVX512<>+0(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+8(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+16(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+24(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+32(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+40(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+48(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+56(SB)/8, $0xbdd2d3e8bdd2d3e8
-GLOBL constbdd2d3e8AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const310a8d56AVX512<>+0(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+8(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+16(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+24(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+32(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+40(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+48(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+56(SB)/8, $0x310a8d56310a8d56
-GLOBL const310a8d56AVX512<>(SB), RODATA|NOPTR, $64
-
-// func swiGLUAVX512(dst []float32, gate []float32, up []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·swiGLUAVX512(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    gate_base+24(FP), CX
-	MOVQ    up_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS constc2dc0000AVX512<>+0(SB), Z0
-	VMOVUPS const3f800000AVX512<>+0(SB), Z1
-	VMOVUPS const41f00000AVX512<>+0(SB), Z2
-	VMOVUPS constff800000AVX512<>+0(SB), Z3
-	VMOVUPS const4b400000AVX512<>+0(SB), Z4
-	VMOVUPS const3f800000AVX512<>+0(SB), Z5
-	VMOVUPS const3f317218AVX512<>+0(SB), Z6
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z7
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z8
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z10
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z11
-	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z12
-	VMOVUPS constb2a57060AVX512<>+0(SB), Z13
-	XORQ    SI, SI
-	MOVQ    BX, DI
-	SUBQ    $0x00000010, DI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(DI*4), Z14
-	VMAXPS  Z14, Z0, Z14
-	VMINPS  Z2, Z14, Z15
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z16
-	VFMADD231PS Z12, Z15, Z16
-	VMOVUPS     Z4, Z17
-	VSUBPS      Z16, Z17, Z17
-	VFMADD231PS Z12, Z15, Z17
-	VFMADD231PS Z13, Z15, Z17
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z15
-	VFMADD231PS Z11, Z17, Z15
-	VFMADD213PS Z9, Z17, Z15
-	VFMADD213PS Z8, Z17, Z15
-	VFMADD213PS Z7, Z17, Z15
-	VFMADD213PS Z6, Z17, Z15
-	VFMADD213PS Z5, Z17, Z15
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z16, Z17
-	VANDPS  Z3, Z17, Z17
-	VPSLLD  $0x17, Z16, Z16
-	VPADDD  Z16, Z15, Z15
-	VPSUBD  Z17, Z15, Z15
-	VPSUBD  Z17, Z1, Z17
-	VADDPS  Z17, Z15, Z15
-	VDIVPS  Z15, Z14, Z14
-	VMULPS  Z17, Z14, Z14
-	VMULPS  (DX)(DI*4), Z14, Z14
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(SI*4), Z15
-	VMAXPS  Z15, Z0, Z15
-	VMINPS  Z2, Z15, Z16
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z17
-	VFMADD231PS Z12, Z16, Z17
-	VMOVUPS     Z4, Z18
-	VSUBPS      Z17, Z18, Z18
-	VFMADD231PS Z12, Z16, Z18
-	VFMADD231PS Z13, Z16, Z18
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z16
-	VFMADD231PS Z11, Z18, Z16
-	VFMADD213PS Z9, Z18, Z16
-	VFMADD213PS Z8, Z18, Z16
-	VFMADD213PS Z7, Z18, Z16
-	VFMADD213PS Z6, Z18, Z16
-	VFMADD213PS Z5, Z18, Z16
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z17, Z18
-	VANDPS  Z3, Z18, Z18
-	VPSLLD  $0x17, Z17, Z17
-	VPADDD  Z17, Z16, Z16
-	VPSUBD  Z18, Z16, Z16
-	VPSUBD  Z18, Z1, Z18
-	VADDPS  Z18, Z16, Z16
-	VDIVPS  Z16, Z15, Z15
-	VMULPS  Z18, Z15, Z15
-	VMULPS  (DX)(SI*4), Z15, Z15
-	VMOVUPS Z15, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
-	CMPQ    SI, DI
-	JLT     vector
-
-last:
-	VMOVUPS Z14, (AX)(DI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   SI, BX
-	JGE    done
-	VMOVSS (CX)(SI*4), X14
-	VMAXPS Z14, Z0, Z14
-	VMINPS Z2, Z14, Z15
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z16
-	VFMADD231PS Z12, Z15, Z16
-	VMOVUPS     Z4, Z17
-	VSUBPS      Z16, Z17, Z17
-	VFMADD231PS Z12, Z15, Z17
-	VFMADD231PS Z13, Z15, Z17
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z15
-	VFMADD231PS Z11, Z17, Z15
-	VFMADD213PS Z9, Z17, Z15
-	VFMADD213PS Z8, Z17, Z15
-	VFMADD213PS Z7, Z17, Z15
-	VFMADD213PS Z6, Z17, Z15
-	VFMADD213PS Z5, Z17, Z15
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Z16, Z17
-	VANDPS Z3, Z17, Z17
-	VPSLLD $0x17, Z16, Z16
-	VPADDD Z16, Z15, Z15
-	VPSUBD Z17, Z15, Z15
-	VPSUBD Z17, Z1, Z17
-	VADDPS Z17, Z15, Z15
-	VDIVPS Z15, Z14, Z14
-	VMULPS Z17, Z14, Z14
-	VMULSS (DX)(SI*4), X14, X14
-	VMOVSS X14, (AX)(SI*4)
-	INCQ   SI
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-// func geGLUAVX512(dst []float32, gate []float32, up []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geGLUAVX512(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    gate_base+24(FP), CX
-	MOVQ    up_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS const80000000AVX512<>+0(SB), Z0
-	VMOVUPS constc1666666AVX512<>+0(SB), Z1
-	VXORPS  Z2, Z2, Z2
-	VMOVUPS const4b400020AVX512<>+0(SB), Z3
-	VMOVUPS const3f800000AVX512<>+0(SB), Z4
-	VMOVUPS const3f317218AVX512<>+0(SB), Z5
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z6
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z7
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z8
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z9
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z10
-	XORQ    SI, SI
-	MOVQ    BX, DI
-	SUBQ    $0x00000010, DI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(DI*4), Z11
-	VMAXPS  Z11, Z1, Z12
-	VMINPS  const40c00000AVX512<>+0(SB), Z12, Z12
-	VANDNPS Z12, Z0, Z12
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX512<>+0(SB), Z13
-	VFMADD231PS const3fa09ceaAVX512<>+0(SB), Z12, Z13
-	VPSUBD      const3f9a8279AVX512<>+0(SB), Z13, Z13
-	VPSRLD      $0x16, Z13, Z13
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX512<>+0(SB), Z13, Z14
-	VSUBPS      Z14, Z12, Z14
-	VPERMPS     geluT6AVX512<>+0(SB), Z13, Z15
-	VPERMPS     geluT5AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT4AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT3AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT2AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT1AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT0AVX512<>+0(SB), Z13, Z13
-	VFMADD213PS Z13, Z14, Z15
-
-	// s + e is the square.
-	VMULPS      Z12, Z12, Z13
-	VMOVAPS     Z13, Z14
-	VFMSUB231PS Z12, Z12, Z14
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z3, Z12
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z12
-	VMOVUPS     Z3, Z16
-	VSUBPS      Z12, Z16, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constb2257060AVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z16
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z9, Z13
-	VFMADD231PS Z10, Z16, Z13
-	VFMADD213PS Z8, Z16, Z13
-	VFMADD213PS Z7, Z16, Z13
-	VFMADD213PS Z6, Z16, Z13
-	VFMADD213PS Z5, Z16, Z13
-	VFMADD213PS Z4, Z16, Z13
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Z12, Z12
-	VPADDD       Z12, Z13, Z13
-	VMULPS       const2f800000AVX512<>+0(SB), Z13, Z13
-	VMAXPS       Z11, Z2, Z11
-	VFNMADD231PS Z13, Z15, Z11
-	VMULPS       (DX)(DI*4), Z11, Z11
-	JZ           last
-	PCALIGN      $0x40
-
-vector:
-	VMOVUPS (CX)(SI*4), Z12
-	VMAXPS  Z12, Z1, Z13
-	VMINPS  const40c00000AVX512<>+0(SB), Z13, Z13
-	VANDNPS Z13, Z0, Z13
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX512<>+0(SB), Z14
-	VFMADD231PS const3fa09ceaAVX512<>+0(SB), Z13, Z14
-	VPSUBD      const3f9a8279AVX512<>+0(SB), Z14, Z14
-	VPSRLD      $0x16, Z14, Z14
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX512<>+0(SB), Z14, Z15
-	VSUBPS      Z15, Z13, Z15
-	VPERMPS     geluT6AVX512<>+0(SB), Z14, Z16
-	VPERMPS     geluT5AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT4AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT3AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT2AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT1AVX512<>+0(SB), Z14, Z17
-	VFMADD213PS Z17, Z15, Z16
-	VPERMPS     geluT0AVX512<>+0(SB), Z14, Z14
-	VFMADD213PS Z14, Z15, Z16
-
-	// s + e is the square.
-	VMULPS      Z13, Z13, Z14
-	VMOVAPS     Z14, Z15
-	VFMSUB231PS Z13, Z13, Z15
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z3, Z13
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z13
-	VMOVUPS     Z3, Z17
-	VSUBPS      Z13, Z17, Z17
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z17
-	VFMADD231PS constb2257060AVX512<>+0(SB), Z14, Z17
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z15, Z17
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z9, Z14
-	VFMADD231PS Z10, Z17, Z14
-	VFMADD213PS Z8, Z17, Z14
-	VFMADD213PS Z7, Z17, Z14
-	VFMADD213PS Z6, Z17, Z14
-	VFMADD213PS Z5, Z17, Z14
-	VFMADD213PS Z4, Z17, Z14
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Z13, Z13
-	VPADDD       Z13, Z14, Z14
-	VMULPS       const2f800000AVX512<>+0(SB), Z14, Z14
-	VMAXPS       Z12, Z2, Z12
-	VFNMADD231PS Z14, Z16, Z12
-	VMULPS       (DX)(SI*4), Z12, Z12
-	VMOVUPS      Z12, (AX)(SI*4)
-	ADDQ         $0x00000010, SI
-	CMPQ         SI, DI
-	JLT          vector
-
-last:
-	VMOVUPS Z11, (AX)(DI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVSS  (CX)(SI*4), X11
-	VMAXPS  Z11, Z1, Z12
-	VMINPS  const40c00000AVX512<>+0(SB), Z12, Z12
-	VANDNPS Z12, Z0, Z12
-
-	// The interval i of a.
-	VMOVUPS     const3f9a8279AVX512<>+0(SB), Z13
-	VFMADD231PS const3fa09ceaAVX512<>+0(SB), Z12, Z13
-	VPSUBD      const3f9a8279AVX512<>+0(SB), Z13, Z13
-	VPSRLD      $0x16, Z13, Z13
-
-	// T(a), a polynomial in the distance from its point.
-	VPERMPS     geluCAVX512<>+0(SB), Z13, Z14
-	VSUBPS      Z14, Z12, Z14
-	VPERMPS     geluT6AVX512<>+0(SB), Z13, Z15
-	VPERMPS     geluT5AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT4AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT3AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT2AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT1AVX512<>+0(SB), Z13, Z16
-	VFMADD213PS Z16, Z14, Z15
-	VPERMPS     geluT0AVX512<>+0(SB), Z13, Z13
-	VFMADD213PS Z13, Z14, Z15
-
-	// s + e is the square.
-	VMULPS      Z12, Z12, Z13
-	VMOVAPS     Z13, Z14
-	VFMSUB231PS Z12, Z12, Z14
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z3, Z12
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z12
-	VMOVUPS     Z3, Z16
-	VSUBPS      Z12, Z16, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constb2257060AVX512<>+0(SB), Z13, Z16
-	VFMADD231PS constbf38aa3bAVX512<>+0(SB), Z14, Z16
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z9, Z13
-	VFMADD231PS Z10, Z16, Z13
-	VFMADD213PS Z8, Z16, Z13
-	VFMADD213PS Z7, Z16, Z13
-	VFMADD213PS Z6, Z16, Z13
-	VFMADD213PS Z5, Z16, Z13
-	VFMADD213PS Z4, Z16, Z13
-
-	// max(x, 0) - T·2^t
-	VPSLLD       $0x17, Z12, Z12
-	VPADDD       Z12, Z13, Z13
-	VMULPS       const2f800000AVX512<>+0(SB), Z13, Z13
-	VMAXPS       Z11, Z2, Z11
-	VFNMADD231PS Z13, Z15, Z11
-	VMULSS       (DX)(SI*4), X11, X11
-	VMOVSS       X11, (AX)(SI*4)
-	INCQ         SI
-	JMP          single
-
-done:
-	VZEROUPPER
-	RET
-
-// func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geGLUTanhAVX512(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    gate_base+24(FP), CX
-	MOVQ    up_base+48(FP), DX
-	MOVQ    dst_len+8(FP), BX
-	VMOVUPS constc12e6666AVX512<>+0(SB), Z0
-	VMOVUPS const3f800000AVX512<>+0(SB), Z1
-	VMOVUPS const40c00000AVX512<>+0(SB), Z2
-	VMOVUPS constff800000AVX512<>+0(SB), Z3
-	VMOVUPS const4b400000AVX512<>+0(SB), Z4
-	VMOVUPS const3f800000AVX512<>+0(SB), Z5
-	VMOVUPS const3f317218AVX512<>+0(SB), Z6
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z7
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z8
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z10
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z11
-	VMOVUPS constc0135760AVX512<>+0(SB), Z12
-	VMOVUPS constb486f39dAVX512<>+0(SB), Z13
-	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z14
-	VMOVUPS const310a8d56AVX512<>+0(SB), Z15
-	XORQ    SI, SI
-	MOVQ    BX, DI
-	SUBQ    $0x00000010, DI
-	JL      single
-
-	// The last vector is computed first and kept in a register.
-	VMOVUPS (CX)(DI*4), Z16
-	VMAXPS  Z16, Z0, Z16
-	VMINPS  Z2, Z16, Z17
-
-	// s + e is the square.
-	VMULPS      Z17, Z17, Z18
-	VMOVAPS     Z18, Z19
-	VFMSUB231PS Z17, Z17, Z19
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     Z12, Z20
-	VFMADD231PS Z14, Z18, Z20
-	VMOVUPS     Z12, Z21
-	VSUBPS      Z20, Z21, Z21
-	VFMADD231PS Z14, Z18, Z21
-	VFMADD231PS Z15, Z18, Z21
-	VFMADD231PS Z14, Z19, Z21
-	VADDPS      Z13, Z21, Z21
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z18
-	VFMADD231PS Z20, Z17, Z18
-	VMOVUPS     Z4, Z19
-	VSUBPS      Z18, Z19, Z19
-	VFMADD231PS Z20, Z17, Z19
-	VFMADD231PS Z21, Z17, Z19
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z17
-	VFMADD231PS Z11, Z19, Z17
-	VFMADD213PS Z9, Z19, Z17
-	VFMADD213PS Z8, Z19, Z17
-	VFMADD213PS Z7, Z19, Z17
-	VFMADD213PS Z6, Z19, Z17
-	VFMADD213PS Z5, Z19, Z17
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z18, Z19
-	VANDPS  Z3, Z19, Z19
-	VPSLLD  $0x17, Z18, Z18
-	VPADDD  Z18, Z17, Z17
-	VPSUBD  Z19, Z17, Z17
-	VPSUBD  Z19, Z1, Z19
-	VADDPS  Z19, Z17, Z17
-	VDIVPS  Z17, Z16, Z16
-	VMULPS  Z19, Z16, Z16
-	VMULPS  (DX)(DI*4), Z16, Z16
-	JZ      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (CX)(SI*4), Z17
-	VMAXPS  Z17, Z0, Z17
-	VMINPS  Z2, Z17, Z18
-
-	// s + e is the square.
-	VMULPS      Z18, Z18, Z19
-	VMOVAPS     Z19, Z20
-	VFMSUB231PS Z18, Z18, Z20
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     Z12, Z21
-	VFMADD231PS Z14, Z19, Z21
-	VMOVUPS     Z12, Z22
-	VSUBPS      Z21, Z22, Z22
-	VFMADD231PS Z14, Z19, Z22
-	VFMADD231PS Z15, Z19, Z22
-	VFMADD231PS Z14, Z20, Z22
-	VADDPS      Z13, Z22, Z22
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z19
-	VFMADD231PS Z21, Z18, Z19
-	VMOVUPS     Z4, Z20
-	VSUBPS      Z19, Z20, Z20
-	VFMADD231PS Z21, Z18, Z20
-	VFMADD231PS Z22, Z18, Z20
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z18
-	VFMADD231PS Z11, Z20, Z18
-	VFMADD213PS Z9, Z20, Z18
-	VFMADD213PS Z8, Z20, Z18
-	VFMADD213PS Z7, Z20, Z18
-	VFMADD213PS Z6, Z20, Z18
-	VFMADD213PS Z5, Z20, Z18
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD  $0x16, Z19, Z20
-	VANDPS  Z3, Z20, Z20
-	VPSLLD  $0x17, Z19, Z19
-	VPADDD  Z19, Z18, Z18
-	VPSUBD  Z20, Z18, Z18
-	VPSUBD  Z20, Z1, Z20
-	VADDPS  Z20, Z18, Z18
-	VDIVPS  Z18, Z17, Z17
-	VMULPS  Z20, Z17, Z17
-	VMULPS  (DX)(SI*4), Z17, Z17
-	VMOVUPS Z17, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
-	CMPQ    SI, DI
-	JLT     vector
-
-last:
-	VMOVUPS Z16, (AX)(DI*4)
-	VZEROUPPER
-	RET
-
-single:
-	CMPQ   SI, BX
-	JGE    done
-	VMOVSS (CX)(SI*4), X16
-	VMAXPS Z16, Z0, Z16
-	VMINPS Z2, Z16, Z17
-
-	// s + e is the square.
-	VMULPS      Z17, Z17, Z18
-	VMOVAPS     Z18, Z19
-	VFMSUB231PS Z17, Z17, Z19
-
-	// high + low = C0 + C1·c²
-	VMOVUPS     Z12, Z20
-	VFMADD231PS Z14, Z18, Z20
-	VMOVUPS     Z12, Z21
-	VSUBPS      Z20, Z21, Z21
-	VFMADD231PS Z14, Z18, Z21
-	VFMADD231PS Z15, Z18, Z21
-	VFMADD231PS Z14, Z19, Z21
-	VADDPS      Z13, Z21, Z21
-
-	// t = n + r, n an integer in the low bits of k.
-	VMOVUPS     Z4, Z18
-	VFMADD231PS Z20, Z17, Z18
-	VMOVUPS     Z4, Z19
-	VSUBPS      Z18, Z19, Z19
-	VFMADD231PS Z20, Z17, Z19
-	VFMADD231PS Z21, Z17, Z19
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z10, Z17
-	VFMADD231PS Z11, Z19, Z17
-	VFMADD213PS Z9, Z19, Z17
-	VFMADD213PS Z8, Z19, Z17
-	VFMADD213PS Z7, Z19, Z17
-	VFMADD213PS Z6, Z19, Z17
-	VFMADD213PS Z5, Z19, Z17
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VPSLLD $0x16, Z18, Z19
-	VANDPS Z3, Z19, Z19
-	VPSLLD $0x17, Z18, Z18
-	VPADDD Z18, Z17, Z17
-	VPSUBD Z19, Z17, Z17
-	VPSUBD Z19, Z1, Z19
-	VADDPS Z19, Z17, Z17
-	VDIVPS Z17, Z16, Z16
-	VMULPS Z19, Z16, Z16
-	VMULSS (DX)(SI*4), X16, X16
-	VMOVSS X16, (AX)(SI*4)
-	INCQ   SI
-	JMP    single
-
-done:
-	VZEROUPPER
-	RET
-
-// func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·gruAVX512(SB), NOSPLIT, $0-96
-	PCALIGN $0x40
-	MOVQ    state_len+8(FP), AX
-	MOVQ    state_base+0(FP), CX
-	MOVQ    gates_base+24(FP), DX
-	MOVQ    in_base+48(FP), BX
-	MOVQ    hidden_base+72(FP), SI
-	VMOVUPS const80000000AVX512<>+0(SB), Z0
-	VMOVUPS const41103000AVX512<>+0(SB), Z1
-	VMOVUPS const3f550000AVX512<>+0(SB), Z2
-	VMOVUPS const4b400000AVX512<>+0(SB), Z3
-	VMOVUPS const3f800000AVX512<>+0(SB), Z4
-	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z5
-	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z6
-	VMOVUPS const3b01b40bAVX512<>+0(SB), Z7
-	VMOVUPS tanhCAVX512<>+0(SB), Z8
-	VMOVUPS tanhTAVX512<>+0(SB), Z9
-	VMOVUPS tanhVAVX512<>+0(SB), Z10
-	VMOVUPS const3f800000AVX512<>+0(SB), Z11
-	VMOVUPS const3f317218AVX512<>+0(SB), Z12
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z13
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z14
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z15
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z16
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z17
-	VMOVUPS constc2fc0000AVX512<>+0(SB), Z18
-	MOVQ    AX, DI
-	SUBQ    $0x00000010, DI
-	JL      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (BX), Z19
-	VMOVUPS (SI), Z20
-	VADDPS  Z20, Z19, Z19
-	VORPS   Z0, Z19, Z21
-	VMULPS  const3fb8aa3bAVX512<>+0(SB), Z21, Z21
-	VMOVUPS (BX)(AX*4), Z20
-	VMOVUPS (SI)(AX*4), Z22
-	VADDPS  Z22, Z20, Z20
-	VORPS   Z0, Z20, Z22
-	VMULPS  const3fb8aa3bAVX512<>+0(SB), Z22, Z22
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z18, Z21, K1
-	VRNDSCALEPS $0x00, Z21, Z23
-	VSUBPS      Z23, Z21, Z25
-	VCMPPS      $0x15, Z18, Z22, K2
-	VRNDSCALEPS $0x00, Z22, Z21
-	VSUBPS      Z21, Z22, Z22
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z16, Z26
-	VMOVUPS     Z16, Z24
-	VFMADD231PS Z17, Z25, Z26
-	VFMADD231PS Z17, Z22, Z24
-	VFMADD213PS Z15, Z25, Z26
-	VFMADD213PS Z15, Z22, Z24
-	VFMADD213PS Z14, Z25, Z26
-	VFMADD213PS Z14, Z22, Z24
-	VFMADD213PS Z13, Z25, Z26
-	VFMADD213PS Z13, Z22, Z24
-	VFMADD213PS Z12, Z25, Z26
-	VFMADD213PS Z12, Z22, Z24
-	VFMADD213PS Z11, Z25, Z26
-	VFMADD213PS Z11, Z22, Z24
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z23, Z26, K1, Z26
-	VSCALEFPS.Z Z21, Z24, K2, Z24
-
-	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVUPS   const3f800000AVX512<>+0(SB), Z22
-	VADDPS    Z22, Z26, Z21
-	VPMOVD2M  Z19, K1
-	VBLENDMPS Z26, Z22, K1, Z22
-	VDIVPS    Z21, Z22, Z19
-	VMOVUPS   Z19, (DX)
-	VMOVUPS   const3f800000AVX512<>+0(SB), Z21
-	VADDPS    Z21, Z24, Z22
-	VPMOVD2M  Z20, K1
-	VBLENDMPS Z24, Z21, K1, Z21
-	VDIVPS    Z22, Z21, Z20
-	VMOVUPS   Z20, (DX)(AX*4)
-	VMOVUPS   (SI)(AX*8), Z21
-	VMULPS    Z21, Z19, Z19
-	VMOVUPS   (BX)(AX*8), Z21
-	VADDPS    Z21, Z19, Z19
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z19, Z0, Z21
-	VMINPS      Z21, Z1, Z21
-	VMOVUPS     Z3, Z22
-	VFMADD231PS Z2, Z21, Z22
-	VPERMPS     Z8, Z22, Z23
-	VSUBPS      Z23, Z21, Z21
-
-	// h, a polynomial in r².
-	VMULPS      Z21, Z21, Z23
-	VMOVUPS     Z6, Z24
-	VFMADD231PS Z7, Z23, Z24
-	VFMADD213PS Z5, Z23, Z24
-	VFMADD213PS Z4, Z23, Z24
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z9, Z22, Z23
-	VPERMPS     Z10, Z22, Z22
-	VFMADD231PS Z23, Z21, Z24
-	VMULPS      Z21, Z22, Z22
-	VDIVPS      Z24, Z22, Z22
-	VADDPS      Z22, Z23, Z23
-	VPTERNLOGD  $0xf8, Z0, Z19, Z23
-	VMOVUPS     Z23, (DX)(AX*8)
-	VMOVUPS     (CX), Z19
-	VSUBPS      Z23, Z19, Z19
-	VMULPS      Z20, Z19, Z19
-	VADDPS      Z23, Z19, Z19
-	VMOVUPS     Z19, (CX)
-	ADDQ        $0x00000040, CX
-	ADDQ        $0x00000040, DX
-	ADDQ        $0x00000040, BX
-	ADDQ        $0x00000040, SI
-	SUBQ        $0x00000010, DI
-	JGE         vector
-
-	// Less than a vector is left.
-last:
-	ADDQ      $0x00000010, DI
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), R8
-	MOVQ      $0x00000040, R9
-	SUBQ      DI, R9
-	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z19
-	VPMOVD2M  Z19, K1
-	VMOVUPS.Z (BX), K1, Z19
-	VMOVUPS   (R8), Z20
-	VPMOVD2M  Z20, K1
-	VMOVUPS.Z (SI), K1, Z20
-	VADDPS    Z20, Z19, Z19
-	VORPS     Z0, Z19, Z21
-	VMULPS    const3fb8aa3bAVX512<>+0(SB), Z21, Z21
-	VMOVUPS   (R8), Z20
-	VPMOVD2M  Z20, K1
-	VMOVUPS.Z (BX)(AX*4), K1, Z20
-	VMOVUPS   (R8), Z22
-	VPMOVD2M  Z22, K1
-	VMOVUPS.Z (SI)(AX*4), K1, Z22
-	VADDPS    Z22, Z20, Z20
-	VORPS     Z0, Z20, Z22
-	VMULPS    const3fb8aa3bAVX512<>+0(SB), Z22, Z22
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z18, Z21, K1
-	VRNDSCALEPS $0x00, Z21, Z23
-	VSUBPS      Z23, Z21, Z21
-	VCMPPS      $0x15, Z18, Z22, K2
-	VRNDSCALEPS $0x00, Z22, Z18
-	VSUBPS      Z18, Z22, Z22
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z16, Z24
-	VMOVUPS     Z16, Z16
-	VFMADD231PS Z17, Z21, Z24
-	VFMADD231PS Z17, Z22, Z16
-	VFMADD213PS Z15, Z21, Z24
-	VFMADD213PS Z15, Z22, Z16
-	VFMADD213PS Z14, Z21, Z24
-	VFMADD213PS Z14, Z22, Z16
-	VFMADD213PS Z13, Z21, Z24
-	VFMADD213PS Z13, Z22, Z16
-	VFMADD213PS Z12, Z21, Z24
-	VFMADD213PS Z12, Z22, Z16
-	VFMADD213PS Z11, Z21, Z24
-	VFMADD213PS Z11, Z22, Z16
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z23, Z24, K1, Z24
-	VSCALEFPS.Z Z18, Z16, K2, Z16
-
-	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVUPS   const3f800000AVX512<>+0(SB), Z11
-	VADDPS    Z11, Z24, Z21
-	VPMOVD2M  Z19, K1
-	VBLENDMPS Z24, Z11, K1, Z11
-	VDIVPS    Z21, Z11, Z19
-	VMOVUPS   (R8), Z11
-	VPMOVD2M  Z11, K1
-	VMOVUPS   Z19, K1, (DX)
-	VMOVUPS   const3f800000AVX512<>+0(SB), Z11
-	VADDPS    Z11, Z16, Z22
-	VPMOVD2M  Z20, K1
-	VBLENDMPS Z16, Z11, K1, Z11
-	VDIVPS    Z22, Z11, Z20
-	VMOVUPS   (R8), Z11
-	VPMOVD2M  Z11, K1
-	VMOVUPS   Z20, K1, (DX)(AX*4)
-	VMOVUPS   (R8), Z11
-	VPMOVD2M  Z11, K1
-	VMOVUPS.Z (SI)(AX*8), K1, Z11
-	VMULPS    Z11, Z19, Z19
-	VMOVUPS   (R8), Z11
-	VPMOVD2M  Z11, K1
-	VMOVUPS.Z (BX)(AX*8), K1, Z11
-	VADDPS    Z11, Z19, Z19
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z19, Z0, Z11
-	VMINPS      Z11, Z1, Z11
-	VMOVUPS     Z3, Z1
-	VFMADD231PS Z2, Z11, Z1
-	VPERMPS     Z8, Z1, Z2
-	VSUBPS      Z2, Z11, Z11
-
-	// h, a polynomial in r².
-	VMULPS      Z11, Z11, Z2
-	VMOVUPS     Z6, Z3
-	VFMADD231PS Z7, Z2, Z3
-	VFMADD213PS Z5, Z2, Z3
-	VFMADD213PS Z4, Z2, Z3
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS     Z9, Z1, Z2
-	VPERMPS     Z10, Z1, Z1
-	VFMADD231PS Z2, Z11, Z3
-	VMULPS      Z11, Z1, Z1
-	VDIVPS      Z3, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VPTERNLOGD  $0xf8, Z0, Z19, Z2
-	VMOVUPS     (R8), Z0
-	VPMOVD2M    Z0, K1
-	VMOVUPS     Z2, K1, (DX)(AX*8)
-	VMOVUPS     (R8), Z0
-	VPMOVD2M    Z0, K1
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z2, Z0, Z0
-	VMULPS      Z20, Z0, Z0
-	VADDPS      Z2, Z0, Z0
-	VMOVUPS     (R8), Z1
-	VPMOVD2M    Z1, K1
-	VMOVUPS     Z0, K1, (CX)
-
-end:
-	VZEROUPPER
-	RET
-
-// func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·gruBackwardAVX512(SB), NOSPLIT, $0-144
-	PCALIGN $0x40
-	MOVQ    d_len+8(FP), AX
-	MOVQ    d_base+0(FP), CX
-	MOVQ    dIn_base+24(FP), DX
-	MOVQ    dHidden_base+48(FP), BX
-	MOVQ    gates_base+72(FP), SI
-	MOVQ    hidden_base+96(FP), DI
-	MOVQ    before_base+120(FP), R8
-	VMOVUPS const3f800000AVX512<>+0(SB), Z0
-	MOVQ    AX, R9
-	SUBQ    $0x00000010, R9
-	JL      last
-	PCALIGN $0x40
-
-vector:
-	VMOVUPS (SI), Z1
-	VMOVUPS (SI)(AX*4), Z2
-	VMOVUPS (SI)(AX*8), Z3
-	VMOVUPS (CX), Z4
-	VMOVUPS (R8), Z5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	VSUBPS  Z2, Z0, Z6
-	VMULPS  Z6, Z4, Z8
-	VSUBPS  Z3, Z0, Z7
-	VSUBPS  Z3, Z5, Z5
-	VADDPS  Z3, Z0, Z3
-	VMULPS  Z3, Z7, Z7
-	VMULPS  Z7, Z8, Z8
-	VMOVUPS Z8, (DX)(AX*8)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	VMULPS  Z5, Z4, Z5
-	VMULPS  Z2, Z6, Z6
-	VMULPS  Z6, Z5, Z5
-	VMOVUPS Z5, (DX)(AX*4)
-	VMOVUPS Z5, (BX)(AX*4)
-	VMULPS  Z2, Z4, Z4
-	VMOVUPS Z4, (CX)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	VMOVUPS (DI)(AX*8), Z2
-	VMULPS  Z8, Z2, Z2
-	VMULPS  Z1, Z8, Z8
-	VMOVUPS Z8, (BX)(AX*8)
-	VSUBPS  Z1, Z0, Z7
-	VMULPS  Z1, Z7, Z7
-	VMULPS  Z7, Z2, Z2
-	VMOVUPS Z2, (DX)
-	VMOVUPS Z2, (BX)
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, R9
-	JGE     vector
-
-	// Less than a vector is left.
-last:
-	ADDQ      $0x00000010, R9
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), R10
-	MOVQ      $0x00000040, R11
-	SUBQ      R9, R11
-	LEAQ      (R10)(R11*4), R10
-	VMOVUPS   (R10), Z1
-	VPMOVD2M  Z1, K1
-	VMOVUPS.Z (SI), K1, Z1
-	VMOVUPS   (R10), Z2
-	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (SI)(AX*4), K1, Z2
-	VMOVUPS   (R10), Z3
-	VPMOVD2M  Z3, K1
-	VMOVUPS.Z (SI)(AX*8), K1, Z3
-	VMOVUPS   (R10), Z4
-	VPMOVD2M  Z4, K1
-	VMOVUPS.Z (CX), K1, Z4
-	VMOVUPS   (R10), Z5
-	VPMOVD2M  Z5, K1
-	VMOVUPS.Z (R8), K1, Z5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	VSUBPS   Z2, Z0, Z6
-	VMULPS   Z6, Z4, Z8
-	VSUBPS   Z3, Z0, Z7
-	VSUBPS   Z3, Z5, Z5
-	VADDPS   Z3, Z0, Z3
-	VMULPS   Z3, Z7, Z7
-	VMULPS   Z7, Z8, Z8
-	VMOVUPS  (R10), Z3
-	VPMOVD2M Z3, K1
-	VMOVUPS  Z8, K1, (DX)(AX*8)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	VMULPS   Z5, Z4, Z5
-	VMULPS   Z2, Z6, Z6
-	VMULPS   Z6, Z5, Z5
-	VMOVUPS  (R10), Z3
-	VPMOVD2M Z3, K1
-	VMOVUPS  Z5, K1, (DX)(AX*4)
-	VMOVUPS  (R10), Z3
-	VPMOVD2M Z3, K1
-	VMOVUPS  Z5, K1, (BX)(AX*4)
-	VMULPS   Z2, Z4, Z4
-	VMOVUPS  (R10), Z2
-	VPMOVD2M Z2, K1
-	VMOVUPS  Z4, K1, (CX)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	VMOVUPS   (R10), Z2
-	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (DI)(AX*8), K1, Z2
-	VMULPS    Z8, Z2, Z2
-	VMULPS    Z1, Z8, Z8
-	VMOVUPS   (R10), Z3
-	VPMOVD2M  Z3, K1
-	VMOVUPS   Z8, K1, (BX)(AX*8)
-	VSUBPS    Z1, Z0, Z7
-	VMULPS    Z1, Z7, Z7
-	VMULPS    Z7, Z2, Z2
-	VMOVUPS   (R10), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   Z2, K1, (DX)
-	VMOVUPS   (R10), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   Z2, K1, (BX)
-
-end:
-	VZEROUPPER
-	RET
-
-// func backwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·backwardWeightsAVX512(SB), NOSPLIT, $0-136
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    dp_base+24(FP), CX
-	SUBQ    s_base+0(FP), CX
-	MOVQ    ld+48(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    n+56(FP), BX
-	MOVQ    lse_len+72(FP), SI
-	MOVQ    lse_base+64(FP), DI
-	MOVQ    sum_base+88(FP), R8
-	MOVQ    dot_base+112(FP), R9
-	VMOVUPS const3f800000AVX512<>+0(SB), Z0
-	VMOVUPS const3f317218AVX512<>+0(SB), Z1
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z2
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000040
-	JGE   chunk4
-	CMPQ  SI, $0x00000020
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk4:
-	VMOVUPS (DI), Z8
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z16, Z16, Z16
-	VMOVUPS 64(DI), Z9
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z17, Z17, Z17
-	VMOVUPS 128(DI), Z10
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z18, Z18, Z18
-	VMOVUPS 192(DI), Z11
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z19, Z19, Z19
-	MOVQ    AX, R10
-	MOVQ    BX, R11
-	TESTQ   R11, R11
-	JZ      chunk4done
-	PCALIGN $0x40
-
-chunk4row:
-	VXORPS  Z24, Z24, Z24
-	VMOVUPS (R10), Z20
-	VSUBPS  Z8, Z20, Z20
-	VMINPS  Z20, Z24, Z20
-	VMOVUPS 64(R10), Z21
-	VSUBPS  Z9, Z21, Z21
-	VMINPS  Z21, Z24, Z21
-	VMOVUPS 128(R10), Z22
-	VSUBPS  Z10, Z22, Z22
-	VMINPS  Z22, Z24, Z22
-	VMOVUPS 192(R10), Z23
-	VSUBPS  Z11, Z23, Z23
-	VMINPS  Z23, Z24, Z23
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z7, Z20, K1
-	VRNDSCALEPS $0x00, Z20, Z24
-	VSUBPS      Z24, Z20, Z25
-	VCMPPS      $0x15, Z7, Z21, K2
-	VRNDSCALEPS $0x00, Z21, Z20
-	VSUBPS      Z20, Z21, Z26
-	VCMPPS      $0x15, Z7, Z22, K3
-	VRNDSCALEPS $0x00, Z22, Z21
-	VSUBPS      Z21, Z22, Z27
-	VCMPPS      $0x15, Z7, Z23, K4
-	VRNDSCALEPS $0x00, Z23, Z22
-	VSUBPS      Z22, Z23, Z23
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z5, Z28
-	VMOVUPS     Z5, Z29
-	VMOVUPS     Z5, Z30
-	VMOVUPS     Z5, Z31
-	VFMADD231PS Z6, Z25, Z28
-	VFMADD231PS Z6, Z26, Z29
-	VFMADD231PS Z6, Z27, Z30
-	VFMADD231PS Z6, Z23, Z31
-	VFMADD213PS Z4, Z25, Z28
-	VFMADD213PS Z4, Z26, Z29
-	VFMADD213PS Z4, Z27, Z30
-	VFMADD213PS Z4, Z23, Z31
-	VFMADD213PS Z3, Z25, Z28
-	VFMADD213PS Z3, Z26, Z29
-	VFMADD213PS Z3, Z27, Z30
-	VFMADD213PS Z3, Z23, Z31
-	VFMADD213PS Z2, Z25, Z28
-	VFMADD213PS Z2, Z26, Z29
-	VFMADD213PS Z2, Z27, Z30
-	VFMADD213PS Z2, Z23, Z31
-	VFMADD213PS Z1, Z25, Z28
-	VFMADD213PS Z1, Z26, Z29
-	VFMADD213PS Z1, Z27, Z30
-	VFMADD213PS Z1, Z23, Z31
-	VFMADD213PS Z0, Z25, Z28
-	VFMADD213PS Z0, Z26, Z29
-	VFMADD213PS Z0, Z27, Z30
-	VFMADD213PS Z0, Z23, Z31
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z24, Z28, K1, Z28
-	VSCALEFPS.Z Z20, Z29, K2, Z29
-	VSCALEFPS.Z Z21, Z30, K3, Z30
-	VSCALEFPS.Z Z22, Z31, K4, Z31
-
-	// Hidden scores give weights of 0, and these no products.
-	VMOVUPS     (R10), Z20
-	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
-	VMOVAPS.Z   Z28, K1, Z28
-	VMOVUPS     Z28, (R10)
-	VADDPS      Z28, Z12, Z12
-	VMOVUPS     (R10)(CX*1), Z20
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z28, K1
-	VMOVAPS.Z   Z20, K1, Z20
-	VFMADD231PS Z20, Z28, Z16
-	VMOVUPS     64(R10), Z20
-	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
-	VMOVAPS.Z   Z29, K1, Z29
-	VMOVUPS     Z29, 64(R10)
-	VADDPS      Z29, Z13, Z13
-	VMOVUPS     64(R10)(CX*1), Z20
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z29, K1
-	VMOVAPS.Z   Z20, K1, Z20
-	VFMADD231PS Z20, Z29, Z17
-	VMOVUPS     128(R10), Z20
-	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
-	VMOVAPS.Z   Z30, K1, Z30
-	VMOVUPS     Z30, 128(R10)
-	VADDPS      Z30, Z14, Z14
-	VMOVUPS     128(R10)(CX*1), Z20
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z30, K1
-	VMOVAPS.Z   Z20, K1, Z20
-	VFMADD231PS Z20, Z30, Z18
-	VMOVUPS     192(R10), Z20
-	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
-	VMOVAPS.Z   Z31, K1, Z31
-	VMOVUPS     Z31, 192(R10)
-	VADDPS      Z31, Z15, Z15
-	VMOVUPS     192(R10)(CX*1), Z20
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z31, K1
-	VMOVAPS.Z   Z20, K1, Z20
-	VFMADD231PS Z20, Z31, Z19
-	ADDQ        DX, R10
-	DECQ        R11
-	JNZ         chunk4row
-
-chunk4done:
-	VMOVUPS Z12, (R8)
-	VMOVUPS Z16, (R9)
-	VMOVUPS Z13, 64(R8)
-	VMOVUPS Z17, 64(R9)
-	VMOVUPS Z14, 128(R8)
-	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z15, 192(R8)
-	VMOVUPS Z19, 192(R9)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, DI
-	ADDQ    $0x00000100, R8
-	ADDQ    $0x00000100, R9
-	SUBQ    $0x00000040, SI
-	JMP     columns
-
-chunk2:
-	VMOVUPS (DI), Z8
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z12, Z12, Z12
-	VMOVUPS 64(DI), Z9
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z13, Z13, Z13
-	MOVQ    AX, R10
-	MOVQ    BX, R11
-	TESTQ   R11, R11
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VXORPS  Z16, Z16, Z16
-	VMOVUPS (R10), Z14
-	VSUBPS  Z8, Z14, Z14
-	VMINPS  Z14, Z16, Z14
-	VMOVUPS 64(R10), Z15
-	VSUBPS  Z9, Z15, Z15
-	VMINPS  Z15, Z16, Z15
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z7, Z14, K1
-	VRNDSCALEPS $0x00, Z14, Z16
-	VSUBPS      Z16, Z14, Z17
-	VCMPPS      $0x15, Z7, Z15, K2
-	VRNDSCALEPS $0x00, Z15, Z14
-	VSUBPS      Z14, Z15, Z15
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z5, Z18
-	VMOVUPS     Z5, Z19
-	VFMADD231PS Z6, Z17, Z18
-	VFMADD231PS Z6, Z15, Z19
-	VFMADD213PS Z4, Z17, Z18
-	VFMADD213PS Z4, Z15, Z19
-	VFMADD213PS Z3, Z17, Z18
-	VFMADD213PS Z3, Z15, Z19
-	VFMADD213PS Z2, Z17, Z18
-	VFMADD213PS Z2, Z15, Z19
-	VFMADD213PS Z1, Z17, Z18
-	VFMADD213PS Z1, Z15, Z19
-	VFMADD213PS Z0, Z17, Z18
-	VFMADD213PS Z0, Z15, Z19
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z16, Z18, K1, Z18
-	VSCALEFPS.Z Z14, Z19, K2, Z19
-
-	// Hidden scores give weights of 0, and these no products.
-	VMOVUPS     (R10), Z14
-	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z14, K1
-	VMOVAPS.Z   Z18, K1, Z18
-	VMOVUPS     Z18, (R10)
-	VADDPS      Z18, Z10, Z10
-	VMOVUPS     (R10)(CX*1), Z14
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z18, K1
-	VMOVAPS.Z   Z14, K1, Z14
-	VFMADD231PS Z14, Z18, Z12
-	VMOVUPS     64(R10), Z14
-	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z14, K1
-	VMOVAPS.Z   Z19, K1, Z19
-	VMOVUPS     Z19, 64(R10)
-	VADDPS      Z19, Z11, Z11
-	VMOVUPS     64(R10)(CX*1), Z14
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z19, K1
-	VMOVAPS.Z   Z14, K1, Z14
-	VFMADD231PS Z14, Z19, Z13
-	ADDQ        DX, R10
-	DECQ        R11
-	JNZ         chunk2row
-
-chunk2done:
-	VMOVUPS Z10, (R8)
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z11, 64(R8)
-	VMOVUPS Z13, 64(R9)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, DI
-	ADDQ    $0x00000080, R8
-	ADDQ    $0x00000080, R9
-	SUBQ    $0x00000020, SI
-	JMP     columns
-
-chunk1:
-	VMOVUPS (DI), Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	MOVQ    AX, R10
-	MOVQ    BX, R11
-	TESTQ   R11, R11
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VXORPS  Z12, Z12, Z12
-	VMOVUPS (R10), Z11
-	VSUBPS  Z8, Z11, Z11
-	VMINPS  Z11, Z12, Z11
-
-	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
-	VCMPPS      $0x15, Z7, Z11, K1
-	VRNDSCALEPS $0x00, Z11, Z12
-	VSUBPS      Z12, Z11, Z11
-
-	// The polynomial in r, by Horner's rule.
-	VMOVUPS     Z5, Z13
-	VFMADD231PS Z6, Z11, Z13
-	VFMADD213PS Z4, Z11, Z13
-	VFMADD213PS Z3, Z11, Z13
-	VFMADD213PS Z2, Z11, Z13
-	VFMADD213PS Z1, Z11, Z13
-	VFMADD213PS Z0, Z11, Z13
-
-	// Scale by 2^n.
-	VSCALEFPS.Z Z12, Z13, K1, Z13
-
-	// Hidden scores give weights of 0, and these no products.
-	VMOVUPS     (R10), Z11
-	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z11, K1
-	VMOVAPS.Z   Z13, K1, Z13
-	VMOVUPS     Z13, (R10)
-	VADDPS      Z13, Z9, Z9
-	VMOVUPS     (R10)(CX*1), Z11
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z13, K1
-	VMOVAPS.Z   Z11, K1, Z11
-	VFMADD231PS Z11, Z13, Z10
-	ADDQ        DX, R10
-	DECQ        R11
-	JNZ         chunk1row
-
-chunk1done:
-	VMOVUPS Z9, (R8)
-	VMOVUPS Z10, (R9)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	ADDQ    $0x00000040, R9
-	SUBQ    $0x00000010, SI
-	JMP     columns
-
-DATA const00000000AVX512<>+0(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+8(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+16(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+24(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+32(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+40(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+48(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+56(SB)/8, $0x0000000000000000
-GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
-
-// func backwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·backwardScoresAVX512(SB), NOSPLIT, $0-112
-	PCALIGN $0x40
-	MOVQ    p_base+0(FP), AX
-	MOVQ    dp_base+24(FP), CX
-	SUBQ    p_base+0(FP), CX
-	MOVQ    ld+48(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    n+56(FP), BX
-	MOVQ    inv_len+72(FP), SI
-	MOVQ    inv_base+64(FP), DI
-	MOVQ    mean_base+88(FP), R8
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000040
-	JGE   chunk4
-	CMPQ  SI, $0x00000020
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk4:
-	VMOVUPS (DI), Z0
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 192(R8), Z7
-	MOVQ    AX, R9
-	MOVQ    BX, R10
-	TESTQ   R10, R10
-	JZ      chunk4done
-	PCALIGN $0x40
-
-chunk4row:
-	VMOVUPS   (R9), Z8
-	VMULPS    Z0, Z8, Z9
-	VMOVUPS   (R9)(CX*1), Z10
-	VSUBPS    Z4, Z10, Z10
-	VMULPS    Z9, Z10, Z10
-	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
-	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VMOVUPS   Z9, (R9)
-	VMOVUPS   Z10, (R9)(CX*1)
-	VMOVUPS   64(R9), Z8
-	VMULPS    Z1, Z8, Z9
-	VMOVUPS   64(R9)(CX*1), Z10
-	VSUBPS    Z5, Z10, Z10
-	VMULPS    Z9, Z10, Z10
-	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
-	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VMOVUPS   Z9, 64(R9)
-	VMOVUPS   Z10, 64(R9)(CX*1)
-	VMOVUPS   128(R9), Z8
-	VMULPS    Z2, Z8, Z9
-	VMOVUPS   128(R9)(CX*1), Z10
-	VSUBPS    Z6, Z10, Z10
-	VMULPS    Z9, Z10, Z10
-	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
-	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VMOVUPS   Z9, 128(R9)
-	VMOVUPS   Z10, 128(R9)(CX*1)
-	VMOVUPS   192(R9), Z8
-	VMULPS    Z3, Z8, Z9
-	VMOVUPS   192(R9)(CX*1), Z10
-	VSUBPS    Z7, Z10, Z10
-	VMULPS    Z9, Z10, Z10
-	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
-	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VMOVUPS   Z9, 192(R9)
-	VMOVUPS   Z10, 192(R9)(CX*1)
-	ADDQ      DX, R9
-	DECQ      R10
-	JNZ       chunk4row
-
-chunk4done:
-	ADDQ $0x00000100, AX
-	ADDQ $0x00000100, DI
-	ADDQ $0x00000100, R8
-	SUBQ $0x00000040, SI
-	JMP  columns
-
-chunk2:
-	VMOVUPS (DI), Z0
-	VMOVUPS (R8), Z2
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 64(R8), Z3
-	MOVQ    AX, R9
-	MOVQ    BX, R10
-	TESTQ   R10, R10
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMOVUPS   (R9), Z4
-	VMULPS    Z0, Z4, Z5
-	VMOVUPS   (R9)(CX*1), Z6
-	VSUBPS    Z2, Z6, Z6
-	VMULPS    Z5, Z6, Z6
-	VANDPS    const7fffffffAVX512<>+0(SB), Z6, Z7
-	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z7, K1
-	VMOVAPS.Z Z6, K1, Z6
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
-	VMOVAPS.Z Z6, K1, Z6
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
-	VMOVAPS.Z Z5, K1, Z5
-	VMOVUPS   Z5, (R9)
-	VMOVUPS   Z6, (R9)(CX*1)
-	VMOVUPS   64(R9), Z4
-	VMULPS    Z1, Z4, Z5
-	VMOVUPS   64(R9)(CX*1), Z6
-	VSUBPS    Z3, Z6, Z6
-	VMULPS    Z5, Z6, Z6
-	VANDPS    const7fffffffAVX512<>+0(SB), Z6, Z7
-	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z7, K1
-	VMOVAPS.Z Z6, K1, Z6
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
-	VMOVAPS.Z Z6, K1, Z6
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
-	VMOVAPS.Z Z5, K1, Z5
-	VMOVUPS   Z5, 64(R9)
-	VMOVUPS   Z6, 64(R9)(CX*1)
-	ADDQ      DX, R9
-	DECQ      R10
-	JNZ       chunk2row
-
-chunk2done:
-	ADDQ $0x00000080, AX
-	ADDQ $0x00000080, DI
-	ADDQ $0x00000080, R8
-	SUBQ $0x00000020, SI
-	JMP  columns
-
-chunk1:
-	VMOVUPS (DI), Z0
-	VMOVUPS (R8), Z1
-	MOVQ    AX, R9
-	MOVQ    BX, R10
-	TESTQ   R10, R10
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMOVUPS   (R9), Z2
-	VMULPS    Z0, Z2, Z3
-	VMOVUPS   (R9)(CX*1), Z4
-	VSUBPS    Z1, Z4, Z4
-	VMULPS    Z3, Z4, Z4
-	VANDPS    const7fffffffAVX512<>+0(SB), Z4, Z5
-	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z5, K1
-	VMOVAPS.Z Z4, K1, Z4
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z2, K1
-	VMOVAPS.Z Z4, K1, Z4
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z2, K1
-	VMOVAPS.Z Z3, K1, Z3
-	VMOVUPS   Z3, (R9)
-	VMOVUPS   Z4, (R9)(CX*1)
-	ADDQ      DX, R9
-	DECQ      R10
-	JNZ       chunk1row
-
-chunk1done:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, DI
-	ADDQ $0x00000040, R8
-	SUBQ $0x00000010, SI
-	JMP  columns
-
-DATA const0d800000AVX512<>+0(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+8(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+16(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+24(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+32(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+40(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+48(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+56(SB)/8, $0x0d8000000d800000
-GLOBL const0d800000AVX512<>(SB), RODATA|NOPTR, $64
-
-// func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
-// Requires: AVX, AVX512F
-TEXT ·backwardSoftcapAVX512(SB), NOSPLIT, $0-76
-	PCALIGN      $0x40
-	MOVQ         ds_base+0(FP), AX
-	MOVQ         s_base+24(FP), CX
-	SUBQ         ds_base+0(FP), CX
-	MOVQ         ld+48(FP), DX
-	SHLQ         $0x02, DX
-	MOVQ         n+56(FP), BX
-	MOVQ         lanes+64(FP), SI
-	VBROADCASTSS inv+72(FP), Z0
-	VMOVUPS      const3f800000AVX512<>+0(SB), Z1
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  SI, $0x00000040
-	JGE   chunk4
-	CMPQ  SI, $0x00000020
-	JGE   chunk2
-	TESTQ SI, SI
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk4:
-	MOVQ    AX, DI
-	MOVQ    BX, R8
-	TESTQ   R8, R8
-	JZ      chunk4done
-	PCALIGN $0x40
-
-chunk4row:
-	VMULPS       (DI)(CX*1), Z0, Z2
-	VMOVUPS      (DI), Z3
-	VMOVAPS      Z1, Z4
-	VFNMADD231PS Z2, Z2, Z4
-	VMULPS       Z3, Z4, Z4
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z4, K1, Z4
-	VMOVUPS      Z4, (DI)
-	VMULPS       64(DI)(CX*1), Z0, Z2
-	VMOVUPS      64(DI), Z3
-	VMOVAPS      Z1, Z4
-	VFNMADD231PS Z2, Z2, Z4
-	VMULPS       Z3, Z4, Z4
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z4, K1, Z4
-	VMOVUPS      Z4, 64(DI)
-	VMULPS       128(DI)(CX*1), Z0, Z2
-	VMOVUPS      128(DI), Z3
-	VMOVAPS      Z1, Z4
-	VFNMADD231PS Z2, Z2, Z4
-	VMULPS       Z3, Z4, Z4
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z4, K1, Z4
-	VMOVUPS      Z4, 128(DI)
-	VMULPS       192(DI)(CX*1), Z0, Z2
-	VMOVUPS      192(DI), Z3
-	VMOVAPS      Z1, Z4
-	VFNMADD231PS Z2, Z2, Z4
-	VMULPS       Z3, Z4, Z4
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z4, K1, Z4
-	VMOVUPS      Z4, 192(DI)
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          chunk4row
-
-chunk4done:
-	ADDQ $0x00000100, AX
-	SUBQ $0x00000040, SI
-	JMP  columns
-
-chunk2:
-	MOVQ    AX, DI
-	MOVQ    BX, R8
-	TESTQ   R8, R8
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMULPS       (DI)(CX*1), Z0, Z2
-	VMOVUPS      (DI), Z3
-	VMOVAPS      Z1, Z4
-	VFNMADD231PS Z2, Z2, Z4
-	VMULPS       Z3, Z4, Z4
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z4, K1, Z4
-	VMOVUPS      Z4, (DI)
-	VMULPS       64(DI)(CX*1), Z0, Z2
-	VMOVUPS      64(DI), Z3
-	VMOVAPS      Z1, Z4
-	VFNMADD231PS Z2, Z2, Z4
-	VMULPS       Z3, Z4, Z4
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z4, K1, Z4
-	VMOVUPS      Z4, 64(DI)
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          chunk2row
-
-chunk2done:
-	ADDQ $0x00000080, AX
-	SUBQ $0x00000020, SI
-	JMP  columns
-
-chunk1:
-	MOVQ    AX, DI
-	MOVQ    BX, R8
-	TESTQ   R8, R8
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMULPS       (DI)(CX*1), Z0, Z2
-	VMOVUPS      (DI), Z3
-	VMOVAPS      Z1, Z4
-	VFNMADD231PS Z2, Z2, Z4
-	VMULPS       Z3, Z4, Z4
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z4, K1, Z4
-	VMOVUPS      Z4, (DI)
-	ADDQ         DX, DI
-	DECQ         R8
-	JNZ          chunk1row
-
-chunk1done:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, SI
-	JMP  columns
-
 // func peakAVX512(n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·peakAVX512(SB), NOSPLIT, $0-8
@@ -34109,5 +29824,4157 @@ loop:
 	JNZ     loop
 
 done:
+	VZEROUPPER
+	RET
+
+// func exp2AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·exp2AVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const43000000AVX512<>+0(SB), Z0
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z1
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z2
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z3
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z4
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z5
+	VMOVUPS const3f317218AVX512<>+0(SB), Z6
+	VMOVUPS const3f800000AVX512<>+0(SB), Z7
+	VMOVUPS constc2fc0000AVX512<>+0(SB), Z8
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (BX)(AX*1), Z9
+	VMINPS      Z9, Z0, Z9
+	VRNDSCALEPS $0x00, Z9, Z10
+	VSUBPS      Z10, Z9, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z1, Z11, Z12
+	VFMADD213PS Z3, Z11, Z12
+	VFMADD213PS Z4, Z11, Z12
+	VFMADD213PS Z5, Z11, Z12
+	VFMADD213PS Z6, Z11, Z12
+	VFMADD213PS Z7, Z11, Z12
+	VCMPPS      $0x15, Z8, Z9, K1
+	VSCALEFPS.Z Z10, Z12, K1, Z12
+	VMOVUPS     Z12, (DX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX512<>+0(SB), SI
+	MOVQ        $0x00000040, DI
+	SUBQ        CX, DI
+	LEAQ        (SI)(DI*4), SI
+	VMOVUPS     (SI), Z9
+	VPMOVD2M    Z9, K1
+	VMOVUPS.Z   (BX)(AX*1), K1, Z9
+	VMINPS      Z9, Z0, Z9
+	VRNDSCALEPS $0x00, Z9, Z0
+	VSUBPS      Z0, Z9, Z10
+	VMOVAPS     Z2, Z2
+	VFMADD231PS Z1, Z10, Z2
+	VFMADD213PS Z3, Z10, Z2
+	VFMADD213PS Z4, Z10, Z2
+	VFMADD213PS Z5, Z10, Z2
+	VFMADD213PS Z6, Z10, Z2
+	VFMADD213PS Z7, Z10, Z2
+	VCMPPS      $0x15, Z8, Z9, K2
+	VSCALEFPS.Z Z0, Z2, K2, Z2
+	VMOVUPS     Z2, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const43000000AVX512<>+0(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+8(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+16(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+24(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+32(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+40(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+48(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+56(SB)/8, $0x4300000043000000
+GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc2fc0000AVX512<>+0(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+8(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+16(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+24(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+32(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+40(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+48(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+56(SB)/8, $0xc2fc0000c2fc0000
+GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func tanhAVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const41103000AVX512<>+0(SB), Z0
+	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z2
+	VMOVUPS const3f550000AVX512<>+0(SB), Z3
+	VMOVUPS const4b400000AVX512<>+0(SB), Z4
+	VMOVUPS tanhCAVX512<>+0(SB), Z5
+	VMOVUPS const3b01b40bAVX512<>+0(SB), Z6
+	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z7
+	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z8
+	VMOVUPS const3f800000AVX512<>+0(SB), Z9
+	VMOVUPS tanhTAVX512<>+0(SB), Z10
+	VMOVUPS tanhVAVX512<>+0(SB), Z11
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (BX)(AX*1), Z12
+	VANDPS      Z2, Z12, Z13
+	VMINPS      Z13, Z0, Z13
+	VMOVAPS     Z4, Z14
+	VFMADD231PS Z3, Z13, Z14
+	VPERMPS     Z5, Z14, Z15
+	VSUBPS      Z15, Z13, Z13
+	VMULPS      Z13, Z13, Z15
+	VMOVAPS     Z7, Z16
+	VFMADD231PS Z6, Z15, Z16
+	VFMADD213PS Z8, Z15, Z16
+	VFMADD213PS Z9, Z15, Z16
+	VPERMPS     Z10, Z14, Z15
+	VPERMPS     Z11, Z14, Z14
+	VMULPS      Z13, Z14, Z14
+	VFMADD231PS Z15, Z13, Z16
+	VDIVPS      Z16, Z14, Z14
+	VADDPS      Z14, Z15, Z15
+	VPTERNLOGD  $0xf8, Z1, Z12, Z15
+	VMOVUPS     Z15, (DX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX512<>+0(SB), SI
+	MOVQ        $0x00000040, DI
+	SUBQ        CX, DI
+	LEAQ        (SI)(DI*4), SI
+	VMOVUPS     (SI), Z12
+	VPMOVD2M    Z12, K1
+	VMOVUPS.Z   (BX)(AX*1), K1, Z12
+	VANDPS      Z2, Z12, Z2
+	VMINPS      Z2, Z0, Z2
+	VMOVAPS     Z4, Z0
+	VFMADD231PS Z3, Z2, Z0
+	VPERMPS     Z5, Z0, Z3
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z2, Z2, Z3
+	VMOVAPS     Z7, Z4
+	VFMADD231PS Z6, Z3, Z4
+	VFMADD213PS Z8, Z3, Z4
+	VFMADD213PS Z9, Z3, Z4
+	VPERMPS     Z10, Z0, Z3
+	VPERMPS     Z11, Z0, Z0
+	VMULPS      Z2, Z0, Z0
+	VFMADD231PS Z3, Z2, Z4
+	VDIVPS      Z4, Z0, Z0
+	VADDPS      Z0, Z3, Z3
+	VPTERNLOGD  $0xf8, Z1, Z12, Z3
+	VMOVUPS     Z3, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func siLUAVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·siLUAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const4b400000AVX512<>+0(SB), Z0
+	VMOVUPS const3f800000AVX512<>+0(SB), Z1
+	VMOVUPS constc2dc0000AVX512<>+0(SB), Z2
+	VMOVUPS const41f00000AVX512<>+0(SB), Z3
+	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z4
+	VMOVUPS constb2a57060AVX512<>+0(SB), Z5
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z7
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z8
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z9
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z10
+	VMOVUPS const3f317218AVX512<>+0(SB), Z11
+	VMOVUPS constff800000AVX512<>+0(SB), Z12
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (BX)(AX*1), Z13
+	VMAXPS      Z13, Z2, Z13
+	VMINPS      Z13, Z3, Z14
+	VMOVAPS     Z0, Z15
+	VFMADD231PS Z4, Z14, Z15
+	VSUBPS      Z15, Z0, Z16
+	VFMADD231PS Z4, Z14, Z16
+	VFMADD231PS Z5, Z14, Z16
+	VMOVAPS     Z7, Z14
+	VFMADD231PS Z6, Z16, Z14
+	VFMADD213PS Z8, Z16, Z14
+	VFMADD213PS Z9, Z16, Z14
+	VFMADD213PS Z10, Z16, Z14
+	VFMADD213PS Z11, Z16, Z14
+	VFMADD213PS Z1, Z16, Z14
+	VPSLLD      $0x16, Z15, Z16
+	VANDPS      Z12, Z16, Z16
+	VPSLLD      $0x17, Z15, Z15
+	VPADDD      Z15, Z14, Z14
+	VPSUBD      Z16, Z14, Z14
+	VPSUBD      Z16, Z1, Z16
+	VADDPS      Z16, Z14, Z14
+	VDIVPS      Z14, Z13, Z13
+	VMULPS      Z16, Z13, Z13
+	VMOVUPS     Z13, (DX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX512<>+0(SB), SI
+	MOVQ        $0x00000040, DI
+	SUBQ        CX, DI
+	LEAQ        (SI)(DI*4), SI
+	VMOVUPS     (SI), Z13
+	VPMOVD2M    Z13, K1
+	VMOVUPS.Z   (BX)(AX*1), K1, Z13
+	VMAXPS      Z13, Z2, Z13
+	VMINPS      Z13, Z3, Z2
+	VMOVAPS     Z0, Z3
+	VFMADD231PS Z4, Z2, Z3
+	VSUBPS      Z3, Z0, Z0
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z5, Z2, Z0
+	VMOVAPS     Z7, Z2
+	VFMADD231PS Z6, Z0, Z2
+	VFMADD213PS Z8, Z0, Z2
+	VFMADD213PS Z9, Z0, Z2
+	VFMADD213PS Z10, Z0, Z2
+	VFMADD213PS Z11, Z0, Z2
+	VFMADD213PS Z1, Z0, Z2
+	VPSLLD      $0x16, Z3, Z0
+	VANDPS      Z12, Z0, Z0
+	VPSLLD      $0x17, Z3, Z3
+	VPADDD      Z3, Z2, Z2
+	VPSUBD      Z0, Z2, Z2
+	VPSUBD      Z0, Z1, Z0
+	VADDPS      Z0, Z2, Z2
+	VDIVPS      Z2, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS     Z13, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA constc2dc0000AVX512<>+0(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+8(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+16(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+24(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+32(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+40(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+48(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+56(SB)/8, $0xc2dc0000c2dc0000
+GLOBL constc2dc0000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const41f00000AVX512<>+0(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+8(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+16(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+24(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+32(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+40(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+48(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+56(SB)/8, $0x41f0000041f00000
+GLOBL const41f00000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constbfb8aa3bAVX512<>+0(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+8(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+16(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+24(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+32(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+40(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+48(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+56(SB)/8, $0xbfb8aa3bbfb8aa3b
+GLOBL constbfb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constb2a57060AVX512<>+0(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+8(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+16(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+24(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+32(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+40(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+48(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+56(SB)/8, $0xb2a57060b2a57060
+GLOBL constb2a57060AVX512<>(SB), RODATA|NOPTR, $64
+
+// func geluAVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const4b400020AVX512<>+0(SB), Z0
+	VMOVUPS constc1666666AVX512<>+0(SB), Z1
+	VMOVUPS const40c00000AVX512<>+0(SB), Z2
+	VMOVUPS constbf38aa3bAVX512<>+0(SB), Z3
+	VMOVUPS const3f9a8279AVX512<>+0(SB), Z4
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z5
+	VMOVUPS constb2257060AVX512<>+0(SB), Z6
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z7
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z8
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z10
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z11
+	VMOVUPS const3f317218AVX512<>+0(SB), Z12
+	VMOVUPS const3f800000AVX512<>+0(SB), Z13
+	VMOVUPS const2f800000AVX512<>+0(SB), Z14
+	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z15
+	VMOVUPS geluCAVX512<>+0(SB), Z16
+	VMOVUPS geluT6AVX512<>+0(SB), Z17
+	VMOVUPS geluT5AVX512<>+0(SB), Z18
+	VMOVUPS geluT4AVX512<>+0(SB), Z19
+	VMOVUPS geluT3AVX512<>+0(SB), Z20
+	VMOVUPS geluT2AVX512<>+0(SB), Z21
+	VMOVUPS geluT1AVX512<>+0(SB), Z22
+	VMOVUPS geluT0AVX512<>+0(SB), Z23
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (BX)(AX*1), Z24
+	VMAXPS       Z24, Z1, Z25
+	VMINPS       Z25, Z2, Z25
+	VANDPS       Z5, Z25, Z25
+	VMULPS       Z25, Z25, Z26
+	VMOVAPS      Z26, Z27
+	VFNMADD231PS Z25, Z25, Z27
+	VMOVAPS      Z0, Z28
+	VFMADD231PS  Z3, Z26, Z28
+	VSUBPS       Z28, Z0, Z29
+	VFMADD231PS  Z3, Z26, Z29
+	VFMADD231PS  Z6, Z26, Z29
+	VFNMADD231PS Z3, Z27, Z29
+	VMOVAPS      Z8, Z26
+	VFMADD231PS  Z7, Z29, Z26
+	VFMADD213PS  Z9, Z29, Z26
+	VFMADD213PS  Z10, Z29, Z26
+	VFMADD213PS  Z11, Z29, Z26
+	VFMADD213PS  Z12, Z29, Z26
+	VFMADD213PS  Z13, Z29, Z26
+	VPSLLD       $0x17, Z28, Z28
+	VPADDD       Z28, Z26, Z26
+	VMULPS       Z14, Z26, Z26
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z15, Z25, Z27
+	VPSUBD       Z4, Z27, Z27
+	VPSRLD       $0x16, Z27, Z27
+	VPERMPS      Z16, Z27, Z28
+	VSUBPS       Z28, Z25, Z25
+	VPERMPS      Z17, Z27, Z28
+	VPERMPS      Z18, Z27, Z29
+	VFMADD231PS  Z28, Z25, Z29
+	VPERMPS      Z19, Z27, Z28
+	VFMADD231PS  Z29, Z25, Z28
+	VPERMPS      Z20, Z27, Z29
+	VFMADD231PS  Z28, Z25, Z29
+	VPERMPS      Z21, Z27, Z28
+	VFMADD231PS  Z29, Z25, Z28
+	VPERMPS      Z22, Z27, Z29
+	VFMADD231PS  Z28, Z25, Z29
+	VPERMPS      Z23, Z27, Z27
+	VFMADD231PS  Z29, Z25, Z27
+	VXORPS       Z25, Z25, Z25
+	VMAXPS       Z24, Z25, Z24
+	VFNMADD231PS Z26, Z27, Z24
+	VMOVUPS      Z24, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX512<>+0(SB), SI
+	MOVQ         $0x00000040, DI
+	SUBQ         CX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Z24
+	VPMOVD2M     Z24, K1
+	VMOVUPS.Z    (BX)(AX*1), K1, Z24
+	VMAXPS       Z24, Z1, Z1
+	VMINPS       Z1, Z2, Z1
+	VANDPS       Z5, Z1, Z1
+	VMULPS       Z1, Z1, Z2
+	VMOVAPS      Z2, Z5
+	VFNMADD231PS Z1, Z1, Z5
+	VMOVAPS      Z0, Z25
+	VFMADD231PS  Z3, Z2, Z25
+	VSUBPS       Z25, Z0, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VFMADD231PS  Z6, Z2, Z0
+	VFNMADD231PS Z3, Z5, Z0
+	VMOVAPS      Z8, Z2
+	VFMADD231PS  Z7, Z0, Z2
+	VFMADD213PS  Z9, Z0, Z2
+	VFMADD213PS  Z10, Z0, Z2
+	VFMADD213PS  Z11, Z0, Z2
+	VFMADD213PS  Z12, Z0, Z2
+	VFMADD213PS  Z13, Z0, Z2
+	VPSLLD       $0x17, Z25, Z25
+	VPADDD       Z25, Z2, Z2
+	VMULPS       Z14, Z2, Z2
+	VMOVAPS      Z4, Z0
+	VFMADD231PS  Z15, Z1, Z0
+	VPSUBD       Z4, Z0, Z0
+	VPSRLD       $0x16, Z0, Z0
+	VPERMPS      Z16, Z0, Z3
+	VSUBPS       Z3, Z1, Z1
+	VPERMPS      Z17, Z0, Z3
+	VPERMPS      Z18, Z0, Z4
+	VFMADD231PS  Z3, Z1, Z4
+	VPERMPS      Z19, Z0, Z3
+	VFMADD231PS  Z4, Z1, Z3
+	VPERMPS      Z20, Z0, Z4
+	VFMADD231PS  Z3, Z1, Z4
+	VPERMPS      Z21, Z0, Z3
+	VFMADD231PS  Z4, Z1, Z3
+	VPERMPS      Z22, Z0, Z4
+	VFMADD231PS  Z3, Z1, Z4
+	VPERMPS      Z23, Z0, Z0
+	VFMADD231PS  Z4, Z1, Z0
+	VXORPS       Z1, Z1, Z1
+	VMAXPS       Z24, Z1, Z24
+	VFNMADD231PS Z2, Z0, Z24
+	VMOVUPS      Z24, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const4b400020AVX512<>+0(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+8(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+16(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+24(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+32(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+40(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+48(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+56(SB)/8, $0x4b4000204b400020
+GLOBL const4b400020AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc1666666AVX512<>+0(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+8(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+16(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+24(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+32(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+40(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+48(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+56(SB)/8, $0xc1666666c1666666
+GLOBL constc1666666AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const40c00000AVX512<>+0(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+8(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+16(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+24(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+32(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+40(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+48(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+56(SB)/8, $0x40c0000040c00000
+GLOBL const40c00000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constbf38aa3bAVX512<>+0(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+8(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+16(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+24(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+32(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+40(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+48(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+56(SB)/8, $0xbf38aa3bbf38aa3b
+GLOBL constbf38aa3bAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3f9a8279AVX512<>+0(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+8(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+16(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+24(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+32(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+40(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+48(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+56(SB)/8, $0x3f9a82793f9a8279
+GLOBL const3f9a8279AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constb2257060AVX512<>+0(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+8(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+16(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+24(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+32(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+40(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+48(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+56(SB)/8, $0xb2257060b2257060
+GLOBL constb2257060AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const2f800000AVX512<>+0(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+8(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+16(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+24(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+32(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+40(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+48(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+56(SB)/8, $0x2f8000002f800000
+GLOBL const2f800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3fa09ceaAVX512<>+0(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+8(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+16(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+24(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+32(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+40(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+48(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+56(SB)/8, $0x3fa09cea3fa09cea
+GLOBL const3fa09ceaAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluCAVX512<>+0(SB)/8, $0x3f2e4a1700000000
+DATA geluCAVX512<>+8(SB)/8, $0x401484a23fae61e6
+DATA geluCAVX512<>+16(SB)/8, $0x40b30e31406c3827
+DATA geluCAVX512<>+24(SB)/8, $0x4143367041050e21
+DATA geluCAVX512<>+32(SB)/8, $0x3f2e4a1700000000
+DATA geluCAVX512<>+40(SB)/8, $0x401484a23fae61e6
+DATA geluCAVX512<>+48(SB)/8, $0x40b30e31406c3827
+DATA geluCAVX512<>+56(SB)/8, $0x4143367041050e21
+GLOBL geluCAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT6AVX512<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
+DATA geluT6AVX512<>+8(SB)/8, $0xb918d8cdba82f329
+DATA geluT6AVX512<>+16(SB)/8, $0xb5a6aed1b7820b21
+DATA geluT6AVX512<>+24(SB)/8, $0xb1ac238bb3b1ca7f
+DATA geluT6AVX512<>+32(SB)/8, $0xbb9aedf1bc8b8d3a
+DATA geluT6AVX512<>+40(SB)/8, $0xb918d8cdba82f329
+DATA geluT6AVX512<>+48(SB)/8, $0xb5a6aed1b7820b21
+DATA geluT6AVX512<>+56(SB)/8, $0xb1ac238bb3b1ca7f
+GLOBL geluT6AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT5AVX512<>+0(SB)/8, $0x3c4bdd1d3d70308e
+DATA geluT5AVX512<>+8(SB)/8, $0x3a09540c3b432920
+DATA geluT5AVX512<>+16(SB)/8, $0x36f18d91388d92da
+DATA geluT5AVX512<>+24(SB)/8, $0x33658a63352e2774
+DATA geluT5AVX512<>+32(SB)/8, $0x3c4bdd1d3d70308e
+DATA geluT5AVX512<>+40(SB)/8, $0x3a09540c3b432920
+DATA geluT5AVX512<>+48(SB)/8, $0x36f18d91388d92da
+DATA geluT5AVX512<>+56(SB)/8, $0x33658a63352e2774
+GLOBL geluT5AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT4AVX512<>+0(SB)/8, $0xbcf448f1be0769be
+DATA geluT4AVX512<>+8(SB)/8, $0xbadbba97bc043e5c
+DATA geluT4AVX512<>+16(SB)/8, $0xb81c4d54b98ca690
+DATA geluT4AVX512<>+24(SB)/8, $0xb50d64d1b699481a
+DATA geluT4AVX512<>+32(SB)/8, $0xbcf448f1be0769be
+DATA geluT4AVX512<>+40(SB)/8, $0xbadbba97bc043e5c
+DATA geluT4AVX512<>+48(SB)/8, $0xb81c4d54b98ca690
+DATA geluT4AVX512<>+56(SB)/8, $0xb50d64d1b699481a
+GLOBL geluT4AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT3AVX512<>+0(SB)/8, $0x3d8563713e7fef6c
+DATA geluT3AVX512<>+8(SB)/8, $0x3ba7e8da3ca6f38e
+DATA geluT3AVX512<>+16(SB)/8, $0x394b38b63a897551
+DATA geluT3AVX512<>+24(SB)/8, $0x36b37e2f3809a63d
+DATA geluT3AVX512<>+32(SB)/8, $0x3d8563713e7fef6c
+DATA geluT3AVX512<>+40(SB)/8, $0x3ba7e8da3ca6f38e
+DATA geluT3AVX512<>+48(SB)/8, $0x394b38b63a897551
+DATA geluT3AVX512<>+56(SB)/8, $0x36b37e2f3809a63d
+GLOBL geluT3AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT2AVX512<>+0(SB)/8, $0xbdfb66ecbecc41ed
+DATA geluT2AVX512<>+8(SB)/8, $0xbc64a81cbd389250
+DATA geluT2AVX512<>+16(SB)/8, $0xba72e082bb735030
+DATA geluT2AVX512<>+24(SB)/8, $0xb8545248b965655d
+DATA geluT2AVX512<>+32(SB)/8, $0xbdfb66ecbecc41ed
+DATA geluT2AVX512<>+40(SB)/8, $0xbc64a81cbd389250
+DATA geluT2AVX512<>+48(SB)/8, $0xba72e082bb735030
+DATA geluT2AVX512<>+56(SB)/8, $0xb8545248b965655d
+GLOBL geluT2AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT1AVX512<>+0(SB)/8, $0x3e3e75453f000000
+DATA geluT1AVX512<>+8(SB)/8, $0x3d0270303da751b2
+DATA geluT1AVX512<>+16(SB)/8, $0x3b7bf1053c3812ec
+DATA geluT1AVX512<>+24(SB)/8, $0x39dd7cbd3aa79641
+DATA geluT1AVX512<>+32(SB)/8, $0x3e3e75453f000000
+DATA geluT1AVX512<>+40(SB)/8, $0x3d0270303da751b2
+DATA geluT1AVX512<>+48(SB)/8, $0x3b7bf1053c3812ec
+DATA geluT1AVX512<>+56(SB)/8, $0x39dd7cbd3aa79641
+GLOBL geluT1AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT0AVX512<>+0(SB)/8, $0x3e59fb8400000000
+DATA geluT0AVX512<>+8(SB)/8, $0x3eb231d33e98b188
+DATA geluT0AVX512<>+16(SB)/8, $0x3ec647023ebfbdf4
+DATA geluT0AVX512<>+24(SB)/8, $0x3ecae9be3ec96cad
+DATA geluT0AVX512<>+32(SB)/8, $0x3e59fb8400000000
+DATA geluT0AVX512<>+40(SB)/8, $0x3eb231d33e98b188
+DATA geluT0AVX512<>+48(SB)/8, $0x3ec647023ebfbdf4
+DATA geluT0AVX512<>+56(SB)/8, $0x3ecae9be3ec96cad
+GLOBL geluT0AVX512<>(SB), RODATA|NOPTR, $64
+
+// func geluTanhAVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS constc0135760AVX512<>+0(SB), Z0
+	VMOVUPS const4b400000AVX512<>+0(SB), Z1
+	VMOVUPS const3f800000AVX512<>+0(SB), Z2
+	VMOVUPS constc12e6666AVX512<>+0(SB), Z3
+	VMOVUPS const40c00000AVX512<>+0(SB), Z4
+	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z5
+	VMOVUPS const310a8d56AVX512<>+0(SB), Z6
+	VMOVUPS constb486f39dAVX512<>+0(SB), Z7
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z8
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z9
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z10
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z11
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z12
+	VMOVUPS const3f317218AVX512<>+0(SB), Z13
+	VMOVUPS constff800000AVX512<>+0(SB), Z14
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (BX)(AX*1), Z15
+	VMAXPS       Z15, Z3, Z15
+	VMINPS       Z15, Z4, Z16
+	VMULPS       Z16, Z16, Z17
+	VMOVAPS      Z17, Z18
+	VFNMADD231PS Z16, Z16, Z18
+	VMOVAPS      Z0, Z19
+	VFMADD231PS  Z5, Z17, Z19
+	VSUBPS       Z19, Z0, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VFMADD231PS  Z6, Z17, Z20
+	VFNMADD231PS Z5, Z18, Z20
+	VADDPS       Z7, Z20, Z20
+	VMOVAPS      Z1, Z17
+	VFMADD231PS  Z19, Z16, Z17
+	VSUBPS       Z17, Z1, Z18
+	VFMADD231PS  Z19, Z16, Z18
+	VFMADD231PS  Z20, Z16, Z18
+	VMOVAPS      Z9, Z16
+	VFMADD231PS  Z8, Z18, Z16
+	VFMADD213PS  Z10, Z18, Z16
+	VFMADD213PS  Z11, Z18, Z16
+	VFMADD213PS  Z12, Z18, Z16
+	VFMADD213PS  Z13, Z18, Z16
+	VFMADD213PS  Z2, Z18, Z16
+	VPSLLD       $0x16, Z17, Z18
+	VANDPS       Z14, Z18, Z18
+	VPSLLD       $0x17, Z17, Z17
+	VPADDD       Z17, Z16, Z16
+	VPSUBD       Z18, Z16, Z16
+	VPSUBD       Z18, Z2, Z18
+	VADDPS       Z18, Z16, Z16
+	VDIVPS       Z16, Z15, Z15
+	VMULPS       Z18, Z15, Z15
+	VMOVUPS      Z15, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX512<>+0(SB), SI
+	MOVQ         $0x00000040, DI
+	SUBQ         CX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Z15
+	VPMOVD2M     Z15, K1
+	VMOVUPS.Z    (BX)(AX*1), K1, Z15
+	VMAXPS       Z15, Z3, Z15
+	VMINPS       Z15, Z4, Z3
+	VMULPS       Z3, Z3, Z4
+	VMOVAPS      Z4, Z16
+	VFNMADD231PS Z3, Z3, Z16
+	VMOVAPS      Z0, Z17
+	VFMADD231PS  Z5, Z4, Z17
+	VSUBPS       Z17, Z0, Z0
+	VFMADD231PS  Z5, Z4, Z0
+	VFMADD231PS  Z6, Z4, Z0
+	VFNMADD231PS Z5, Z16, Z0
+	VADDPS       Z7, Z0, Z0
+	VMOVAPS      Z1, Z4
+	VFMADD231PS  Z17, Z3, Z4
+	VSUBPS       Z4, Z1, Z1
+	VFMADD231PS  Z17, Z3, Z1
+	VFMADD231PS  Z0, Z3, Z1
+	VMOVAPS      Z9, Z0
+	VFMADD231PS  Z8, Z1, Z0
+	VFMADD213PS  Z10, Z1, Z0
+	VFMADD213PS  Z11, Z1, Z0
+	VFMADD213PS  Z12, Z1, Z0
+	VFMADD213PS  Z13, Z1, Z0
+	VFMADD213PS  Z2, Z1, Z0
+	VPSLLD       $0x16, Z4, Z1
+	VANDPS       Z14, Z1, Z1
+	VPSLLD       $0x17, Z4, Z4
+	VPADDD       Z4, Z0, Z0
+	VPSUBD       Z1, Z0, Z0
+	VPSUBD       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VDIVPS       Z0, Z15, Z15
+	VMULPS       Z1, Z15, Z15
+	VMOVUPS      Z15, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA constc0135760AVX512<>+0(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+8(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+16(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+24(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+32(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+40(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+48(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+56(SB)/8, $0xc0135760c0135760
+GLOBL constc0135760AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc12e6666AVX512<>+0(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+8(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+16(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+24(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+32(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+40(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+48(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+56(SB)/8, $0xc12e6666c12e6666
+GLOBL constc12e6666AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constbdd2d3e8AVX512<>+0(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+8(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+16(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+24(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+32(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+40(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+48(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+56(SB)/8, $0xbdd2d3e8bdd2d3e8
+GLOBL constbdd2d3e8AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const310a8d56AVX512<>+0(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+8(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+16(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+24(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+32(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+40(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+48(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+56(SB)/8, $0x310a8d56310a8d56
+GLOBL const310a8d56AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constb486f39dAVX512<>+0(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+8(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+16(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+24(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+32(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+40(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+48(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+56(SB)/8, $0xb486f39db486f39d
+GLOBL constb486f39dAVX512<>(SB), RODATA|NOPTR, $64
+
+// func swiGLUAVX512(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·swiGLUAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS const4b400000AVX512<>+0(SB), Z0
+	VMOVUPS const3f800000AVX512<>+0(SB), Z1
+	VMOVUPS constc2dc0000AVX512<>+0(SB), Z2
+	VMOVUPS const41f00000AVX512<>+0(SB), Z3
+	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z4
+	VMOVUPS constb2a57060AVX512<>+0(SB), Z5
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z7
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z8
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z9
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z10
+	VMOVUPS const3f317218AVX512<>+0(SB), Z11
+	VMOVUPS constff800000AVX512<>+0(SB), Z12
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (DX)(AX*1), Z13
+	VMAXPS      Z13, Z2, Z13
+	VMINPS      Z13, Z3, Z14
+	VMOVAPS     Z0, Z15
+	VFMADD231PS Z4, Z14, Z15
+	VSUBPS      Z15, Z0, Z16
+	VFMADD231PS Z4, Z14, Z16
+	VFMADD231PS Z5, Z14, Z16
+	VMOVAPS     Z7, Z14
+	VFMADD231PS Z6, Z16, Z14
+	VFMADD213PS Z8, Z16, Z14
+	VFMADD213PS Z9, Z16, Z14
+	VFMADD213PS Z10, Z16, Z14
+	VFMADD213PS Z11, Z16, Z14
+	VFMADD213PS Z1, Z16, Z14
+	VPSLLD      $0x16, Z15, Z16
+	VANDPS      Z12, Z16, Z16
+	VPSLLD      $0x17, Z15, Z15
+	VPADDD      Z15, Z14, Z14
+	VPSUBD      Z16, Z14, Z14
+	VPSUBD      Z16, Z1, Z16
+	VADDPS      Z16, Z14, Z14
+	VDIVPS      Z14, Z13, Z13
+	VMULPS      Z16, Z13, Z13
+	VMULPS      (SI)(AX*1), Z13, Z13
+	VMOVUPS     Z13, (BX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX512<>+0(SB), DI
+	MOVQ        $0x00000040, R8
+	SUBQ        CX, R8
+	LEAQ        (DI)(R8*4), DI
+	VMOVUPS     (DI), Z13
+	VPMOVD2M    Z13, K1
+	VMOVUPS.Z   (DX)(AX*1), K1, Z13
+	VMAXPS      Z13, Z2, Z13
+	VMINPS      Z13, Z3, Z2
+	VMOVAPS     Z0, Z3
+	VFMADD231PS Z4, Z2, Z3
+	VSUBPS      Z3, Z0, Z0
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z5, Z2, Z0
+	VMOVAPS     Z7, Z2
+	VFMADD231PS Z6, Z0, Z2
+	VFMADD213PS Z8, Z0, Z2
+	VFMADD213PS Z9, Z0, Z2
+	VFMADD213PS Z10, Z0, Z2
+	VFMADD213PS Z11, Z0, Z2
+	VFMADD213PS Z1, Z0, Z2
+	VPSLLD      $0x16, Z3, Z0
+	VANDPS      Z12, Z0, Z0
+	VPSLLD      $0x17, Z3, Z3
+	VPADDD      Z3, Z2, Z2
+	VPSUBD      Z0, Z2, Z2
+	VPSUBD      Z0, Z1, Z0
+	VADDPS      Z0, Z2, Z2
+	VDIVPS      Z2, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS.Z   (SI)(AX*1), K1, Z0
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS     Z13, K1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func geGLUAVX512(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geGLUAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS const4b400020AVX512<>+0(SB), Z0
+	VMOVUPS constc1666666AVX512<>+0(SB), Z1
+	VMOVUPS const40c00000AVX512<>+0(SB), Z2
+	VMOVUPS constbf38aa3bAVX512<>+0(SB), Z3
+	VMOVUPS const3f9a8279AVX512<>+0(SB), Z4
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z5
+	VMOVUPS constb2257060AVX512<>+0(SB), Z6
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z7
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z8
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z10
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z11
+	VMOVUPS const3f317218AVX512<>+0(SB), Z12
+	VMOVUPS const3f800000AVX512<>+0(SB), Z13
+	VMOVUPS const2f800000AVX512<>+0(SB), Z14
+	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z15
+	VMOVUPS geluCAVX512<>+0(SB), Z16
+	VMOVUPS geluT6AVX512<>+0(SB), Z17
+	VMOVUPS geluT5AVX512<>+0(SB), Z18
+	VMOVUPS geluT4AVX512<>+0(SB), Z19
+	VMOVUPS geluT3AVX512<>+0(SB), Z20
+	VMOVUPS geluT2AVX512<>+0(SB), Z21
+	VMOVUPS geluT1AVX512<>+0(SB), Z22
+	VMOVUPS geluT0AVX512<>+0(SB), Z23
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Z24
+	VMAXPS       Z24, Z1, Z25
+	VMINPS       Z25, Z2, Z25
+	VANDPS       Z5, Z25, Z25
+	VMULPS       Z25, Z25, Z26
+	VMOVAPS      Z26, Z27
+	VFNMADD231PS Z25, Z25, Z27
+	VMOVAPS      Z0, Z28
+	VFMADD231PS  Z3, Z26, Z28
+	VSUBPS       Z28, Z0, Z29
+	VFMADD231PS  Z3, Z26, Z29
+	VFMADD231PS  Z6, Z26, Z29
+	VFNMADD231PS Z3, Z27, Z29
+	VMOVAPS      Z8, Z26
+	VFMADD231PS  Z7, Z29, Z26
+	VFMADD213PS  Z9, Z29, Z26
+	VFMADD213PS  Z10, Z29, Z26
+	VFMADD213PS  Z11, Z29, Z26
+	VFMADD213PS  Z12, Z29, Z26
+	VFMADD213PS  Z13, Z29, Z26
+	VPSLLD       $0x17, Z28, Z28
+	VPADDD       Z28, Z26, Z26
+	VMULPS       Z14, Z26, Z26
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z15, Z25, Z27
+	VPSUBD       Z4, Z27, Z27
+	VPSRLD       $0x16, Z27, Z27
+	VPERMPS      Z16, Z27, Z28
+	VSUBPS       Z28, Z25, Z25
+	VPERMPS      Z17, Z27, Z28
+	VPERMPS      Z18, Z27, Z29
+	VFMADD231PS  Z28, Z25, Z29
+	VPERMPS      Z19, Z27, Z28
+	VFMADD231PS  Z29, Z25, Z28
+	VPERMPS      Z20, Z27, Z29
+	VFMADD231PS  Z28, Z25, Z29
+	VPERMPS      Z21, Z27, Z28
+	VFMADD231PS  Z29, Z25, Z28
+	VPERMPS      Z22, Z27, Z29
+	VFMADD231PS  Z28, Z25, Z29
+	VPERMPS      Z23, Z27, Z27
+	VFMADD231PS  Z29, Z25, Z27
+	VXORPS       Z25, Z25, Z25
+	VMAXPS       Z24, Z25, Z24
+	VFNMADD231PS Z26, Z27, Z24
+	VMULPS       (SI)(AX*1), Z24, Z24
+	VMOVUPS      Z24, (BX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX512<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Z24
+	VPMOVD2M     Z24, K1
+	VMOVUPS.Z    (DX)(AX*1), K1, Z24
+	VMAXPS       Z24, Z1, Z1
+	VMINPS       Z1, Z2, Z1
+	VANDPS       Z5, Z1, Z1
+	VMULPS       Z1, Z1, Z2
+	VMOVAPS      Z2, Z5
+	VFNMADD231PS Z1, Z1, Z5
+	VMOVAPS      Z0, Z25
+	VFMADD231PS  Z3, Z2, Z25
+	VSUBPS       Z25, Z0, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VFMADD231PS  Z6, Z2, Z0
+	VFNMADD231PS Z3, Z5, Z0
+	VMOVAPS      Z8, Z2
+	VFMADD231PS  Z7, Z0, Z2
+	VFMADD213PS  Z9, Z0, Z2
+	VFMADD213PS  Z10, Z0, Z2
+	VFMADD213PS  Z11, Z0, Z2
+	VFMADD213PS  Z12, Z0, Z2
+	VFMADD213PS  Z13, Z0, Z2
+	VPSLLD       $0x17, Z25, Z25
+	VPADDD       Z25, Z2, Z2
+	VMULPS       Z14, Z2, Z2
+	VMOVAPS      Z4, Z0
+	VFMADD231PS  Z15, Z1, Z0
+	VPSUBD       Z4, Z0, Z0
+	VPSRLD       $0x16, Z0, Z0
+	VPERMPS      Z16, Z0, Z3
+	VSUBPS       Z3, Z1, Z1
+	VPERMPS      Z17, Z0, Z3
+	VPERMPS      Z18, Z0, Z4
+	VFMADD231PS  Z3, Z1, Z4
+	VPERMPS      Z19, Z0, Z3
+	VFMADD231PS  Z4, Z1, Z3
+	VPERMPS      Z20, Z0, Z4
+	VFMADD231PS  Z3, Z1, Z4
+	VPERMPS      Z21, Z0, Z3
+	VFMADD231PS  Z4, Z1, Z3
+	VPERMPS      Z22, Z0, Z4
+	VFMADD231PS  Z3, Z1, Z4
+	VPERMPS      Z23, Z0, Z0
+	VFMADD231PS  Z4, Z1, Z0
+	VXORPS       Z1, Z1, Z1
+	VMAXPS       Z24, Z1, Z24
+	VFNMADD231PS Z2, Z0, Z24
+	VMOVUPS.Z    (SI)(AX*1), K1, Z0
+	VMULPS       Z0, Z24, Z24
+	VMOVUPS      Z24, K1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geGLUTanhAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS constc0135760AVX512<>+0(SB), Z0
+	VMOVUPS const4b400000AVX512<>+0(SB), Z1
+	VMOVUPS const3f800000AVX512<>+0(SB), Z2
+	VMOVUPS constc12e6666AVX512<>+0(SB), Z3
+	VMOVUPS const40c00000AVX512<>+0(SB), Z4
+	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z5
+	VMOVUPS const310a8d56AVX512<>+0(SB), Z6
+	VMOVUPS constb486f39dAVX512<>+0(SB), Z7
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z8
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z9
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z10
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z11
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z12
+	VMOVUPS const3f317218AVX512<>+0(SB), Z13
+	VMOVUPS constff800000AVX512<>+0(SB), Z14
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Z15
+	VMAXPS       Z15, Z3, Z15
+	VMINPS       Z15, Z4, Z16
+	VMULPS       Z16, Z16, Z17
+	VMOVAPS      Z17, Z18
+	VFNMADD231PS Z16, Z16, Z18
+	VMOVAPS      Z0, Z19
+	VFMADD231PS  Z5, Z17, Z19
+	VSUBPS       Z19, Z0, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VFMADD231PS  Z6, Z17, Z20
+	VFNMADD231PS Z5, Z18, Z20
+	VADDPS       Z7, Z20, Z20
+	VMOVAPS      Z1, Z17
+	VFMADD231PS  Z19, Z16, Z17
+	VSUBPS       Z17, Z1, Z18
+	VFMADD231PS  Z19, Z16, Z18
+	VFMADD231PS  Z20, Z16, Z18
+	VMOVAPS      Z9, Z16
+	VFMADD231PS  Z8, Z18, Z16
+	VFMADD213PS  Z10, Z18, Z16
+	VFMADD213PS  Z11, Z18, Z16
+	VFMADD213PS  Z12, Z18, Z16
+	VFMADD213PS  Z13, Z18, Z16
+	VFMADD213PS  Z2, Z18, Z16
+	VPSLLD       $0x16, Z17, Z18
+	VANDPS       Z14, Z18, Z18
+	VPSLLD       $0x17, Z17, Z17
+	VPADDD       Z17, Z16, Z16
+	VPSUBD       Z18, Z16, Z16
+	VPSUBD       Z18, Z2, Z18
+	VADDPS       Z18, Z16, Z16
+	VDIVPS       Z16, Z15, Z15
+	VMULPS       Z18, Z15, Z15
+	VMULPS       (SI)(AX*1), Z15, Z15
+	VMOVUPS      Z15, (BX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX512<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Z15
+	VPMOVD2M     Z15, K1
+	VMOVUPS.Z    (DX)(AX*1), K1, Z15
+	VMAXPS       Z15, Z3, Z15
+	VMINPS       Z15, Z4, Z3
+	VMULPS       Z3, Z3, Z4
+	VMOVAPS      Z4, Z16
+	VFNMADD231PS Z3, Z3, Z16
+	VMOVAPS      Z0, Z17
+	VFMADD231PS  Z5, Z4, Z17
+	VSUBPS       Z17, Z0, Z0
+	VFMADD231PS  Z5, Z4, Z0
+	VFMADD231PS  Z6, Z4, Z0
+	VFNMADD231PS Z5, Z16, Z0
+	VADDPS       Z7, Z0, Z0
+	VMOVAPS      Z1, Z4
+	VFMADD231PS  Z17, Z3, Z4
+	VSUBPS       Z4, Z1, Z1
+	VFMADD231PS  Z17, Z3, Z1
+	VFMADD231PS  Z0, Z3, Z1
+	VMOVAPS      Z9, Z0
+	VFMADD231PS  Z8, Z1, Z0
+	VFMADD213PS  Z10, Z1, Z0
+	VFMADD213PS  Z11, Z1, Z0
+	VFMADD213PS  Z12, Z1, Z0
+	VFMADD213PS  Z13, Z1, Z0
+	VFMADD213PS  Z2, Z1, Z0
+	VPSLLD       $0x16, Z4, Z1
+	VANDPS       Z14, Z1, Z1
+	VPSLLD       $0x17, Z4, Z4
+	VPADDD       Z4, Z0, Z0
+	VPSUBD       Z1, Z0, Z0
+	VPSUBD       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VDIVPS       Z0, Z15, Z15
+	VMULPS       Z1, Z15, Z15
+	VMOVUPS.Z    (SI)(AX*1), K1, Z0
+	VMULPS       Z0, Z15, Z15
+	VMOVUPS      Z15, K1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func siLUSlopeAVX512(f []float32, slope []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·siLUSlopeAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    slope_base+24(FP), SI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS const4b400000AVX512<>+0(SB), Z1
+	VMOVUPS constc2dc0000AVX512<>+0(SB), Z2
+	VMOVUPS const41f00000AVX512<>+0(SB), Z3
+	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z4
+	VMOVUPS const80000000AVX512<>+0(SB), Z5
+	VMOVUPS const42c80000AVX512<>+0(SB), Z6
+	VMOVUPS constb2a57060AVX512<>+0(SB), Z7
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z8
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z9
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z10
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z11
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z12
+	VMOVUPS const3f317218AVX512<>+0(SB), Z13
+	VMOVUPS constff800000AVX512<>+0(SB), Z14
+	VMOVUPS const3f000000AVX512<>+0(SB), Z15
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z16
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (DX)(AX*1), Z17
+	VMAXPS      Z17, Z2, Z18
+	VMINPS      Z18, Z3, Z19
+	VMOVAPS     Z1, Z20
+	VFMADD231PS Z4, Z19, Z20
+	VSUBPS      Z20, Z1, Z21
+	VFMADD231PS Z4, Z19, Z21
+	VFMADD231PS Z7, Z19, Z21
+	VMOVAPS     Z9, Z19
+	VFMADD231PS Z8, Z21, Z19
+	VFMADD213PS Z10, Z21, Z19
+	VFMADD213PS Z11, Z21, Z19
+	VFMADD213PS Z12, Z21, Z19
+	VFMADD213PS Z13, Z21, Z19
+	VFMADD213PS Z0, Z21, Z19
+	VPSLLD      $0x16, Z20, Z21
+	VANDPS      Z14, Z21, Z21
+	VPSLLD      $0x17, Z20, Z20
+	VPADDD      Z20, Z19, Z19
+	VPSUBD      Z21, Z19, Z19
+	VPSUBD      Z21, Z0, Z21
+	VADDPS      Z21, Z19, Z19
+	VDIVPS      Z19, Z18, Z18
+	VMULPS      Z21, Z18, Z18
+	VSUBPS      Z17, Z5, Z19
+	VMAXPS      Z19, Z2, Z19
+	VMINPS      Z19, Z3, Z20
+	VMOVAPS     Z1, Z21
+	VFMADD231PS Z4, Z20, Z21
+	VSUBPS      Z21, Z1, Z22
+	VFMADD231PS Z4, Z20, Z22
+	VFMADD231PS Z7, Z20, Z22
+	VMOVAPS     Z9, Z20
+	VFMADD231PS Z8, Z22, Z20
+	VFMADD213PS Z10, Z22, Z20
+	VFMADD213PS Z11, Z22, Z20
+	VFMADD213PS Z12, Z22, Z20
+	VFMADD213PS Z13, Z22, Z20
+	VFMADD213PS Z0, Z22, Z20
+	VPSLLD      $0x16, Z21, Z22
+	VANDPS      Z14, Z22, Z22
+	VPSLLD      $0x17, Z21, Z21
+	VPADDD      Z21, Z20, Z20
+	VPSUBD      Z22, Z20, Z20
+	VPSUBD      Z22, Z0, Z22
+	VADDPS      Z22, Z20, Z20
+	VDIVPS      Z20, Z19, Z19
+	VMULPS      Z22, Z19, Z19
+	VDIVPS      Z17, Z18, Z20
+	VCMPPS      $0x00, const00000000AVX512<>+0(SB), Z17, K1
+	VBLENDMPS   Z15, Z20, K1, Z20
+	VSUBPS      Z19, Z0, Z19
+	VMULPS      Z19, Z20, Z20
+	VCMPPS      $0x15, const00000000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z0, K1, Z19
+	VMOVUPS     Z18, (BX)(AX*1)
+	VANDPS      Z16, Z17, Z17
+	VCMPPS      $0x11, Z17, Z6, K1
+	VBLENDMPS   Z19, Z20, K1, Z17
+	VMOVUPS     Z17, (SI)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX512<>+0(SB), DI
+	MOVQ        $0x00000040, R8
+	SUBQ        CX, R8
+	LEAQ        (DI)(R8*4), DI
+	VMOVUPS     (DI), Z17
+	VPMOVD2M    Z17, K1
+	VMOVUPS.Z   (DX)(AX*1), K1, Z17
+	VMAXPS      Z17, Z2, Z18
+	VMINPS      Z18, Z3, Z19
+	VMOVAPS     Z1, Z20
+	VFMADD231PS Z4, Z19, Z20
+	VSUBPS      Z20, Z1, Z21
+	VFMADD231PS Z4, Z19, Z21
+	VFMADD231PS Z7, Z19, Z21
+	VMOVAPS     Z9, Z19
+	VFMADD231PS Z8, Z21, Z19
+	VFMADD213PS Z10, Z21, Z19
+	VFMADD213PS Z11, Z21, Z19
+	VFMADD213PS Z12, Z21, Z19
+	VFMADD213PS Z13, Z21, Z19
+	VFMADD213PS Z0, Z21, Z19
+	VPSLLD      $0x16, Z20, Z21
+	VANDPS      Z14, Z21, Z21
+	VPSLLD      $0x17, Z20, Z20
+	VPADDD      Z20, Z19, Z19
+	VPSUBD      Z21, Z19, Z19
+	VPSUBD      Z21, Z0, Z21
+	VADDPS      Z21, Z19, Z19
+	VDIVPS      Z19, Z18, Z18
+	VMULPS      Z21, Z18, Z18
+	VSUBPS      Z17, Z5, Z5
+	VMAXPS      Z5, Z2, Z5
+	VMINPS      Z5, Z3, Z2
+	VMOVAPS     Z1, Z3
+	VFMADD231PS Z4, Z2, Z3
+	VSUBPS      Z3, Z1, Z1
+	VFMADD231PS Z4, Z2, Z1
+	VFMADD231PS Z7, Z2, Z1
+	VMOVAPS     Z9, Z2
+	VFMADD231PS Z8, Z1, Z2
+	VFMADD213PS Z10, Z1, Z2
+	VFMADD213PS Z11, Z1, Z2
+	VFMADD213PS Z12, Z1, Z2
+	VFMADD213PS Z13, Z1, Z2
+	VFMADD213PS Z0, Z1, Z2
+	VPSLLD      $0x16, Z3, Z1
+	VANDPS      Z14, Z1, Z1
+	VPSLLD      $0x17, Z3, Z3
+	VPADDD      Z3, Z2, Z2
+	VPSUBD      Z1, Z2, Z2
+	VPSUBD      Z1, Z0, Z1
+	VADDPS      Z1, Z2, Z2
+	VDIVPS      Z2, Z5, Z5
+	VMULPS      Z1, Z5, Z5
+	VDIVPS      Z17, Z18, Z1
+	VCMPPS      $0x00, const00000000AVX512<>+0(SB), Z17, K2
+	VBLENDMPS   Z15, Z1, K2, Z1
+	VSUBPS      Z5, Z0, Z5
+	VMULPS      Z5, Z1, Z1
+	VCMPPS      $0x15, const00000000AVX512<>+0(SB), Z17, K2
+	VMOVAPS.Z   Z0, K2, Z0
+	VMOVUPS     Z18, K1, (BX)(AX*1)
+	VANDPS      Z16, Z17, Z17
+	VCMPPS      $0x11, Z17, Z6, K2
+	VBLENDMPS   Z0, Z1, K2, Z17
+	VMOVUPS     Z17, K1, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const42c80000AVX512<>+0(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+8(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+16(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+24(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+32(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+40(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+48(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+56(SB)/8, $0x42c8000042c80000
+GLOBL const42c80000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3f000000AVX512<>+0(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+8(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+16(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+24(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+32(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+40(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+48(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+56(SB)/8, $0x3f0000003f000000
+GLOBL const3f000000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const00000000AVX512<>+0(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+8(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+16(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+24(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+32(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+40(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+48(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+56(SB)/8, $0x0000000000000000
+GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func geluSlopeAVX512(f []float32, slope []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluSlopeAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    slope_base+24(FP), SI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS constbf38aa3bAVX512<>+0(SB), Z1
+	VMOVUPS const4b400020AVX512<>+0(SB), Z2
+	VMOVUPS constc1666666AVX512<>+0(SB), Z3
+	VMOVUPS const40c00000AVX512<>+0(SB), Z4
+	VMOVUPS const42c80000AVX512<>+0(SB), Z5
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z6
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z7
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z8
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z10
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z11
+	VMOVUPS const3f317218AVX512<>+0(SB), Z12
+	VMOVUPS const3f9a8279AVX512<>+0(SB), Z13
+	VMOVUPS constb2257060AVX512<>+0(SB), Z14
+	VMOVUPS const2f800000AVX512<>+0(SB), Z15
+	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z16
+	VMOVUPS geluCAVX512<>+0(SB), Z17
+	VMOVUPS geluT6AVX512<>+0(SB), Z18
+	VMOVUPS geluT5AVX512<>+0(SB), Z19
+	VMOVUPS geluT4AVX512<>+0(SB), Z20
+	VMOVUPS geluT3AVX512<>+0(SB), Z21
+	VMOVUPS geluT2AVX512<>+0(SB), Z22
+	VMOVUPS geluT1AVX512<>+0(SB), Z23
+	VMOVUPS geluT0AVX512<>+0(SB), Z24
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Z25
+	VMAXPS       Z25, Z3, Z26
+	VMINPS       Z26, Z4, Z26
+	VANDPS       Z6, Z26, Z26
+	VMULPS       Z26, Z26, Z27
+	VMOVAPS      Z27, Z28
+	VFNMADD231PS Z26, Z26, Z28
+	VMOVAPS      Z2, Z29
+	VFMADD231PS  Z1, Z27, Z29
+	VSUBPS       Z29, Z2, Z30
+	VFMADD231PS  Z1, Z27, Z30
+	VFMADD231PS  Z14, Z27, Z30
+	VFNMADD231PS Z1, Z28, Z30
+	VMOVAPS      Z8, Z27
+	VFMADD231PS  Z7, Z30, Z27
+	VFMADD213PS  Z9, Z30, Z27
+	VFMADD213PS  Z10, Z30, Z27
+	VFMADD213PS  Z11, Z30, Z27
+	VFMADD213PS  Z12, Z30, Z27
+	VFMADD213PS  Z0, Z30, Z27
+	VPSLLD       $0x17, Z29, Z29
+	VPADDD       Z29, Z27, Z27
+	VMULPS       Z15, Z27, Z27
+	VMOVAPS      Z13, Z28
+	VFMADD231PS  Z16, Z26, Z28
+	VPSUBD       Z13, Z28, Z28
+	VPSRLD       $0x16, Z28, Z28
+	VPERMPS      Z17, Z28, Z29
+	VSUBPS       Z29, Z26, Z26
+	VPERMPS      Z18, Z28, Z29
+	VPERMPS      Z19, Z28, Z30
+	VFMADD231PS  Z29, Z26, Z30
+	VPERMPS      Z20, Z28, Z29
+	VFMADD231PS  Z30, Z26, Z29
+	VPERMPS      Z21, Z28, Z30
+	VFMADD231PS  Z29, Z26, Z30
+	VPERMPS      Z22, Z28, Z29
+	VFMADD231PS  Z30, Z26, Z29
+	VPERMPS      Z23, Z28, Z30
+	VFMADD231PS  Z29, Z26, Z30
+	VPERMPS      Z24, Z28, Z28
+	VFMADD231PS  Z30, Z26, Z28
+	VXORPS       Z26, Z26, Z26
+	VMAXPS       Z25, Z26, Z26
+	VFNMADD231PS Z27, Z28, Z26
+	VMULPS       Z25, Z25, Z27
+	VMULPS       Z1, Z27, Z27
+	VRNDSCALEPS  $0x00, Z27, Z28
+	VSUBPS       Z28, Z27, Z29
+	VMOVAPS      Z8, Z30
+	VFMADD231PS  Z7, Z29, Z30
+	VFMADD213PS  Z9, Z29, Z30
+	VFMADD213PS  Z10, Z29, Z30
+	VFMADD213PS  Z11, Z29, Z30
+	VFMADD213PS  Z12, Z29, Z30
+	VFMADD213PS  Z0, Z29, Z30
+	VCMPPS       $0x15, constc2fc0000AVX512<>+0(SB), Z27, K1
+	VSCALEFPS.Z  Z28, Z30, K1, Z30
+	VDIVPS       Z25, Z26, Z27
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z25, K1
+	VBLENDMPS    const3f000000AVX512<>+0(SB), Z27, K1, Z27
+	VMULPS       const3ecc422aAVX512<>+0(SB), Z30, Z30
+	VMULPS       Z30, Z25, Z30
+	VADDPS       Z30, Z27, Z27
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z25, K1
+	VMOVAPS.Z    Z0, K1, Z28
+	VMOVUPS      Z26, (BX)(AX*1)
+	VANDPS       Z6, Z25, Z25
+	VCMPPS       $0x11, Z25, Z5, K1
+	VBLENDMPS    Z28, Z27, K1, Z25
+	VMOVUPS      Z25, (SI)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX512<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Z25
+	VPMOVD2M     Z25, K1
+	VMOVUPS.Z    (DX)(AX*1), K1, Z25
+	VMAXPS       Z25, Z3, Z3
+	VMINPS       Z3, Z4, Z3
+	VANDPS       Z6, Z3, Z3
+	VMULPS       Z3, Z3, Z4
+	VMOVAPS      Z4, Z26
+	VFNMADD231PS Z3, Z3, Z26
+	VMOVAPS      Z2, Z27
+	VFMADD231PS  Z1, Z4, Z27
+	VSUBPS       Z27, Z2, Z2
+	VFMADD231PS  Z1, Z4, Z2
+	VFMADD231PS  Z14, Z4, Z2
+	VFNMADD231PS Z1, Z26, Z2
+	VMOVAPS      Z8, Z4
+	VFMADD231PS  Z7, Z2, Z4
+	VFMADD213PS  Z9, Z2, Z4
+	VFMADD213PS  Z10, Z2, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z0, Z2, Z4
+	VPSLLD       $0x17, Z27, Z27
+	VPADDD       Z27, Z4, Z4
+	VMULPS       Z15, Z4, Z4
+	VMOVAPS      Z13, Z2
+	VFMADD231PS  Z16, Z3, Z2
+	VPSUBD       Z13, Z2, Z2
+	VPSRLD       $0x16, Z2, Z2
+	VPERMPS      Z17, Z2, Z13
+	VSUBPS       Z13, Z3, Z3
+	VPERMPS      Z18, Z2, Z13
+	VPERMPS      Z19, Z2, Z14
+	VFMADD231PS  Z13, Z3, Z14
+	VPERMPS      Z20, Z2, Z13
+	VFMADD231PS  Z14, Z3, Z13
+	VPERMPS      Z21, Z2, Z14
+	VFMADD231PS  Z13, Z3, Z14
+	VPERMPS      Z22, Z2, Z13
+	VFMADD231PS  Z14, Z3, Z13
+	VPERMPS      Z23, Z2, Z14
+	VFMADD231PS  Z13, Z3, Z14
+	VPERMPS      Z24, Z2, Z2
+	VFMADD231PS  Z14, Z3, Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z25, Z3, Z3
+	VFNMADD231PS Z4, Z2, Z3
+	VMULPS       Z25, Z25, Z2
+	VMULPS       Z1, Z2, Z2
+	VRNDSCALEPS  $0x00, Z2, Z1
+	VSUBPS       Z1, Z2, Z4
+	VMOVAPS      Z8, Z8
+	VFMADD231PS  Z7, Z4, Z8
+	VFMADD213PS  Z9, Z4, Z8
+	VFMADD213PS  Z10, Z4, Z8
+	VFMADD213PS  Z11, Z4, Z8
+	VFMADD213PS  Z12, Z4, Z8
+	VFMADD213PS  Z0, Z4, Z8
+	VCMPPS       $0x15, constc2fc0000AVX512<>+0(SB), Z2, K2
+	VSCALEFPS.Z  Z1, Z8, K2, Z8
+	VDIVPS       Z25, Z3, Z1
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z25, K2
+	VBLENDMPS    const3f000000AVX512<>+0(SB), Z1, K2, Z1
+	VMULPS       const3ecc422aAVX512<>+0(SB), Z8, Z8
+	VMULPS       Z8, Z25, Z8
+	VADDPS       Z8, Z1, Z1
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z25, K2
+	VMOVAPS.Z    Z0, K2, Z0
+	VMOVUPS      Z3, K1, (BX)(AX*1)
+	VANDPS       Z6, Z25, Z25
+	VCMPPS       $0x11, Z25, Z5, K2
+	VBLENDMPS    Z0, Z1, K2, Z25
+	VMOVUPS      Z25, K1, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const3ecc422aAVX512<>+0(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+8(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+16(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+24(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+32(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+40(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+48(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+56(SB)/8, $0x3ecc422a3ecc422a
+GLOBL const3ecc422aAVX512<>(SB), RODATA|NOPTR, $64
+
+// func geluTanhSlopeAVX512(f []float32, slope []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluTanhSlopeAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    slope_base+24(FP), SI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS constc0135760AVX512<>+0(SB), Z1
+	VMOVUPS const4b400000AVX512<>+0(SB), Z2
+	VMOVUPS constc12e6666AVX512<>+0(SB), Z3
+	VMOVUPS const40c00000AVX512<>+0(SB), Z4
+	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z5
+	VMOVUPS const80000000AVX512<>+0(SB), Z6
+	VMOVUPS const42c80000AVX512<>+0(SB), Z7
+	VMOVUPS const310a8d56AVX512<>+0(SB), Z8
+	VMOVUPS constb486f39dAVX512<>+0(SB), Z9
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z10
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z11
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z12
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z13
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z14
+	VMOVUPS const3f317218AVX512<>+0(SB), Z15
+	VMOVUPS constff800000AVX512<>+0(SB), Z16
+	VMOVUPS const3e5b33b6AVX512<>+0(SB), Z17
+	VMOVUPS const3fcc422aAVX512<>+0(SB), Z18
+	VMOVUPS const3f000000AVX512<>+0(SB), Z19
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z20
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS      (DX)(AX*1), Z21
+	VMAXPS       Z21, Z3, Z22
+	VMINPS       Z22, Z4, Z23
+	VMULPS       Z23, Z23, Z24
+	VMOVAPS      Z24, Z25
+	VFNMADD231PS Z23, Z23, Z25
+	VMOVAPS      Z1, Z26
+	VFMADD231PS  Z5, Z24, Z26
+	VSUBPS       Z26, Z1, Z27
+	VFMADD231PS  Z5, Z24, Z27
+	VFMADD231PS  Z8, Z24, Z27
+	VFNMADD231PS Z5, Z25, Z27
+	VADDPS       Z9, Z27, Z27
+	VMOVAPS      Z2, Z24
+	VFMADD231PS  Z26, Z23, Z24
+	VSUBPS       Z24, Z2, Z25
+	VFMADD231PS  Z26, Z23, Z25
+	VFMADD231PS  Z27, Z23, Z25
+	VMOVAPS      Z11, Z23
+	VFMADD231PS  Z10, Z25, Z23
+	VFMADD213PS  Z12, Z25, Z23
+	VFMADD213PS  Z13, Z25, Z23
+	VFMADD213PS  Z14, Z25, Z23
+	VFMADD213PS  Z15, Z25, Z23
+	VFMADD213PS  Z0, Z25, Z23
+	VPSLLD       $0x16, Z24, Z25
+	VANDPS       Z16, Z25, Z25
+	VPSLLD       $0x17, Z24, Z24
+	VPADDD       Z24, Z23, Z23
+	VPSUBD       Z25, Z23, Z23
+	VPSUBD       Z25, Z0, Z25
+	VADDPS       Z25, Z23, Z23
+	VDIVPS       Z23, Z22, Z22
+	VMULPS       Z25, Z22, Z22
+	VMULPS       Z21, Z21, Z23
+	VMULPS       Z17, Z23, Z23
+	VADDPS       Z18, Z23, Z23
+	VSUBPS       Z21, Z6, Z24
+	VMAXPS       Z24, Z3, Z24
+	VMINPS       Z24, Z4, Z25
+	VMULPS       Z25, Z25, Z26
+	VMOVAPS      Z26, Z27
+	VFNMADD231PS Z25, Z25, Z27
+	VMOVAPS      Z1, Z28
+	VFMADD231PS  Z5, Z26, Z28
+	VSUBPS       Z28, Z1, Z29
+	VFMADD231PS  Z5, Z26, Z29
+	VFMADD231PS  Z8, Z26, Z29
+	VFNMADD231PS Z5, Z27, Z29
+	VADDPS       Z9, Z29, Z29
+	VMOVAPS      Z2, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VSUBPS       Z26, Z2, Z27
+	VFMADD231PS  Z28, Z25, Z27
+	VFMADD231PS  Z29, Z25, Z27
+	VMOVAPS      Z11, Z25
+	VFMADD231PS  Z10, Z27, Z25
+	VFMADD213PS  Z12, Z27, Z25
+	VFMADD213PS  Z13, Z27, Z25
+	VFMADD213PS  Z14, Z27, Z25
+	VFMADD213PS  Z15, Z27, Z25
+	VFMADD213PS  Z0, Z27, Z25
+	VPSLLD       $0x16, Z26, Z27
+	VANDPS       Z16, Z27, Z27
+	VPSLLD       $0x17, Z26, Z26
+	VPADDD       Z26, Z25, Z25
+	VPSUBD       Z27, Z25, Z25
+	VPSUBD       Z27, Z0, Z27
+	VADDPS       Z27, Z25, Z25
+	VDIVPS       Z25, Z24, Z24
+	VMULPS       Z27, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VDIVPS       Z21, Z22, Z23
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z21, K1
+	VBLENDMPS    Z19, Z23, K1, Z23
+	VSUBPS       Z24, Z0, Z24
+	VMULPS       Z24, Z23, Z23
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z21, K1
+	VMOVAPS.Z    Z0, K1, Z24
+	VMOVUPS      Z22, (BX)(AX*1)
+	VANDPS       Z20, Z21, Z21
+	VCMPPS       $0x11, Z21, Z7, K1
+	VBLENDMPS    Z24, Z23, K1, Z21
+	VMOVUPS      Z21, (SI)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ         masksAVX512<>+0(SB), DI
+	MOVQ         $0x00000040, R8
+	SUBQ         CX, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Z21
+	VPMOVD2M     Z21, K1
+	VMOVUPS.Z    (DX)(AX*1), K1, Z21
+	VMAXPS       Z21, Z3, Z22
+	VMINPS       Z22, Z4, Z23
+	VMULPS       Z23, Z23, Z24
+	VMOVAPS      Z24, Z25
+	VFNMADD231PS Z23, Z23, Z25
+	VMOVAPS      Z1, Z26
+	VFMADD231PS  Z5, Z24, Z26
+	VSUBPS       Z26, Z1, Z27
+	VFMADD231PS  Z5, Z24, Z27
+	VFMADD231PS  Z8, Z24, Z27
+	VFNMADD231PS Z5, Z25, Z27
+	VADDPS       Z9, Z27, Z27
+	VMOVAPS      Z2, Z24
+	VFMADD231PS  Z26, Z23, Z24
+	VSUBPS       Z24, Z2, Z25
+	VFMADD231PS  Z26, Z23, Z25
+	VFMADD231PS  Z27, Z23, Z25
+	VMOVAPS      Z11, Z23
+	VFMADD231PS  Z10, Z25, Z23
+	VFMADD213PS  Z12, Z25, Z23
+	VFMADD213PS  Z13, Z25, Z23
+	VFMADD213PS  Z14, Z25, Z23
+	VFMADD213PS  Z15, Z25, Z23
+	VFMADD213PS  Z0, Z25, Z23
+	VPSLLD       $0x16, Z24, Z25
+	VANDPS       Z16, Z25, Z25
+	VPSLLD       $0x17, Z24, Z24
+	VPADDD       Z24, Z23, Z23
+	VPSUBD       Z25, Z23, Z23
+	VPSUBD       Z25, Z0, Z25
+	VADDPS       Z25, Z23, Z23
+	VDIVPS       Z23, Z22, Z22
+	VMULPS       Z25, Z22, Z22
+	VMULPS       Z21, Z21, Z23
+	VMULPS       Z17, Z23, Z23
+	VADDPS       Z18, Z23, Z23
+	VSUBPS       Z21, Z6, Z6
+	VMAXPS       Z6, Z3, Z6
+	VMINPS       Z6, Z4, Z3
+	VMULPS       Z3, Z3, Z4
+	VMOVAPS      Z4, Z17
+	VFNMADD231PS Z3, Z3, Z17
+	VMOVAPS      Z1, Z18
+	VFMADD231PS  Z5, Z4, Z18
+	VSUBPS       Z18, Z1, Z1
+	VFMADD231PS  Z5, Z4, Z1
+	VFMADD231PS  Z8, Z4, Z1
+	VFNMADD231PS Z5, Z17, Z1
+	VADDPS       Z9, Z1, Z1
+	VMOVAPS      Z2, Z4
+	VFMADD231PS  Z18, Z3, Z4
+	VSUBPS       Z4, Z2, Z2
+	VFMADD231PS  Z18, Z3, Z2
+	VFMADD231PS  Z1, Z3, Z2
+	VMOVAPS      Z11, Z1
+	VFMADD231PS  Z10, Z2, Z1
+	VFMADD213PS  Z12, Z2, Z1
+	VFMADD213PS  Z13, Z2, Z1
+	VFMADD213PS  Z14, Z2, Z1
+	VFMADD213PS  Z15, Z2, Z1
+	VFMADD213PS  Z0, Z2, Z1
+	VPSLLD       $0x16, Z4, Z2
+	VANDPS       Z16, Z2, Z2
+	VPSLLD       $0x17, Z4, Z4
+	VPADDD       Z4, Z1, Z1
+	VPSUBD       Z2, Z1, Z1
+	VPSUBD       Z2, Z0, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z6, Z6
+	VMULPS       Z2, Z6, Z6
+	VMULPS       Z23, Z6, Z6
+	VDIVPS       Z21, Z22, Z1
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z21, K2
+	VBLENDMPS    Z19, Z1, K2, Z1
+	VSUBPS       Z6, Z0, Z6
+	VMULPS       Z6, Z1, Z1
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z21, K2
+	VMOVAPS.Z    Z0, K2, Z0
+	VMOVUPS      Z22, K1, (BX)(AX*1)
+	VANDPS       Z20, Z21, Z21
+	VCMPPS       $0x11, Z21, Z7, K2
+	VBLENDMPS    Z0, Z1, K2, Z21
+	VMOVUPS      Z21, K1, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const3e5b33b6AVX512<>+0(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+8(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+16(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+24(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+32(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+40(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+48(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+56(SB)/8, $0x3e5b33b63e5b33b6
+GLOBL const3e5b33b6AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3fcc422aAVX512<>+0(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+8(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+16(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+24(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+32(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+40(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+48(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+56(SB)/8, $0x3fcc422a3fcc422a
+GLOBL const3fcc422aAVX512<>(SB), RODATA|NOPTR, $64
+
+// func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·softcapAVX512(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
+	MOVQ         max_len+56(FP), CX
+	VBROADCASTSS inv+44(FP), Z0
+	VBROADCASTSS limit+40(FP), Z1
+	VMOVUPS      const41103000AVX512<>+0(SB), Z2
+	VMOVUPS      const80000000AVX512<>+0(SB), Z3
+	VMOVUPS      const7fffffffAVX512<>+0(SB), Z4
+	VMOVUPS      const3f550000AVX512<>+0(SB), Z5
+	VMOVUPS      const4b400000AVX512<>+0(SB), Z6
+	VMOVUPS      tanhCAVX512<>+0(SB), Z7
+	VMOVUPS      const3b01b40bAVX512<>+0(SB), Z8
+	VMOVUPS      constbcb5d1e4AVX512<>+0(SB), Z9
+	VMOVUPS      const3eaaaa79AVX512<>+0(SB), Z10
+	VMOVUPS      const3f800000AVX512<>+0(SB), Z11
+	VMOVUPS      tanhTAVX512<>+0(SB), Z12
+	VMOVUPS      tanhVAVX512<>+0(SB), Z13
+	XORQ         AX, AX
+	SUBQ         $0x00000020, CX
+	JL           lanes2end
+
+lanes2:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS (DX)(AX*1), Z14
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z15
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMULPS      (DX), Z0, Z16
+	VMULPS      64(DX), Z0, Z17
+	VANDPS      Z4, Z16, Z18
+	VANDPS      Z4, Z17, Z19
+	VMINPS      Z18, Z2, Z18
+	VMINPS      Z19, Z2, Z19
+	VMOVAPS     Z6, Z20
+	VFMADD231PS Z5, Z18, Z20
+	VMOVAPS     Z6, Z21
+	VFMADD231PS Z5, Z19, Z21
+	VPERMPS     Z7, Z20, Z22
+	VPERMPS     Z7, Z21, Z23
+	VSUBPS      Z22, Z18, Z18
+	VSUBPS      Z23, Z19, Z19
+	VMULPS      Z18, Z18, Z22
+	VMULPS      Z19, Z19, Z23
+	VMOVAPS     Z9, Z24
+	VFMADD231PS Z8, Z22, Z24
+	VMOVAPS     Z9, Z25
+	VFMADD231PS Z8, Z23, Z25
+	VFMADD213PS Z10, Z22, Z24
+	VFMADD213PS Z10, Z23, Z25
+	VFMADD213PS Z11, Z22, Z24
+	VFMADD213PS Z11, Z23, Z25
+	VPERMPS     Z12, Z20, Z22
+	VPERMPS     Z12, Z21, Z23
+	VPERMPS     Z13, Z20, Z20
+	VPERMPS     Z13, Z21, Z21
+	VMULPS      Z18, Z20, Z20
+	VMULPS      Z19, Z21, Z21
+	VFMADD231PS Z22, Z18, Z24
+	VFMADD231PS Z23, Z19, Z25
+	VDIVPS      Z24, Z20, Z20
+	VDIVPS      Z25, Z21, Z21
+	VADDPS      Z20, Z22, Z22
+	VADDPS      Z21, Z23, Z23
+	VPTERNLOGD  $0xf8, Z3, Z16, Z22
+	VPTERNLOGD  $0xf8, Z3, Z17, Z23
+	VMULPS      Z1, Z22, Z22
+	VMULPS      Z1, Z23, Z23
+	VMOVUPS     Z22, (DX)
+	VMOVUPS     Z23, 64(DX)
+	VMAXPS      Z14, Z22, Z14
+	VMAXPS      Z15, Z23, Z15
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS Z14, (DX)(AX*1)
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS Z15, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS (DX)(AX*1), Z14
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS      (DX), Z0, Z15
+	VANDPS      Z4, Z15, Z16
+	VMINPS      Z16, Z2, Z16
+	VMOVAPS     Z6, Z17
+	VFMADD231PS Z5, Z16, Z17
+	VPERMPS     Z7, Z17, Z18
+	VSUBPS      Z18, Z16, Z16
+	VMULPS      Z16, Z16, Z18
+	VMOVAPS     Z9, Z19
+	VFMADD231PS Z8, Z18, Z19
+	VFMADD213PS Z10, Z18, Z19
+	VFMADD213PS Z11, Z18, Z19
+	VPERMPS     Z12, Z17, Z18
+	VPERMPS     Z13, Z17, Z17
+	VMULPS      Z16, Z17, Z17
+	VFMADD231PS Z18, Z16, Z19
+	VDIVPS      Z19, Z17, Z17
+	VADDPS      Z17, Z18, Z18
+	VPTERNLOGD  $0xf8, Z3, Z15, Z18
+	VMULPS      Z1, Z18, Z18
+	VMOVUPS     Z18, (DX)
+	VMAXPS      Z14, Z18, Z14
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS Z14, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func aLiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// Requires: AVX, AVX512F
+TEXT ·aLiBiAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    max_len+104(FP), CX
+	VMOVUPS const00000001AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000040, CX
+	JL      lanes4end
+
+lanes4:
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Z1
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z2
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      128(DX)(AX*1), Z3
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      192(DX)(AX*1), Z4
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Z5
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z6
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      128(DX)(AX*1), Z7
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      192(DX)(AX*1), Z8
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Z9
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z10
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      128(DX)(AX*1), Z11
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      192(DX)(AX*1), Z12
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Z0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes4rows
+	PCALIGN      $0x40
+
+lanes4row:
+	VMOVUPS      (DX), Z13
+	VMOVUPS      64(DX), Z14
+	VMOVUPS      128(DX), Z15
+	VMOVUPS      192(DX), Z16
+	VPSUBD       Z0, Z5, Z17
+	VPSUBD       Z0, Z6, Z18
+	VPSUBD       Z0, Z7, Z19
+	VPSUBD       Z0, Z8, Z20
+	VPABSD       Z17, Z17
+	VPABSD       Z18, Z18
+	VPABSD       Z19, Z19
+	VPABSD       Z20, Z20
+	VCVTDQ2PS    Z17, Z17
+	VCVTDQ2PS    Z18, Z18
+	VCVTDQ2PS    Z19, Z19
+	VCVTDQ2PS    Z20, Z20
+	VFNMADD231PS Z17, Z1, Z13
+	VFNMADD231PS Z18, Z2, Z14
+	VFNMADD231PS Z19, Z3, Z15
+	VFNMADD231PS Z20, Z4, Z16
+	VMOVUPS      Z13, (DX)
+	VMOVUPS      Z14, 64(DX)
+	VMOVUPS      Z15, 128(DX)
+	VMOVUPS      Z16, 192(DX)
+	VMAXPS       Z9, Z13, Z9
+	VMAXPS       Z10, Z14, Z10
+	VMAXPS       Z11, Z15, Z11
+	VMAXPS       Z12, Z16, Z12
+	ADDQ         BX, DX
+	VPADDD       const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ         SI
+	JNZ          lanes4row
+
+lanes4rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z9, (DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z10, 64(DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z11, 128(DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z12, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JGE     lanes4
+
+lanes4end:
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000020, CX
+	JL   lanes2end
+
+lanes2:
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Z1
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z2
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Z3
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z4
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Z5
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z6
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Z0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes2rows
+	PCALIGN      $0x40
+
+lanes2row:
+	VMOVUPS      (DX), Z7
+	VMOVUPS      64(DX), Z8
+	VPSUBD       Z0, Z3, Z9
+	VPSUBD       Z0, Z4, Z10
+	VPABSD       Z9, Z9
+	VPABSD       Z10, Z10
+	VCVTDQ2PS    Z9, Z9
+	VCVTDQ2PS    Z10, Z10
+	VFNMADD231PS Z9, Z1, Z7
+	VFNMADD231PS Z10, Z2, Z8
+	VMOVUPS      Z7, (DX)
+	VMOVUPS      Z8, 64(DX)
+	VMAXPS       Z5, Z7, Z5
+	VMAXPS       Z6, Z8, Z6
+	ADDQ         BX, DX
+	VPADDD       const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ         SI
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z5, (DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z6, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ         slopes_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Z1
+	MOVQ         pos_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Z2
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Z3
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Z0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes1rows
+	PCALIGN      $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Z4
+	VPSUBD       Z0, Z2, Z5
+	VPABSD       Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VFNMADD231PS Z5, Z1, Z4
+	VMOVUPS      Z4, (DX)
+	VMAXPS       Z3, Z4, Z3
+	ADDQ         BX, DX
+	VPADDD       const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z3, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+// Requires: AVX, AVX512F
+TEXT ·maskSpanAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    max_len+104(FP), CX
+	VMOVUPS const00000001AVX512<>+0(SB), Z0
+	VMOVUPS constff800000AVX512<>+0(SB), Z1
+	XORQ    AX, AX
+	SUBQ    $0x00000040, CX
+	JL      lanes4end
+
+lanes4:
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Z2
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z3
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      128(DX)(AX*1), Z4
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      192(DX)(AX*1), Z5
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Z6
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z7
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      128(DX)(AX*1), Z8
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      192(DX)(AX*1), Z9
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Z10
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z11
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      128(DX)(AX*1), Z12
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      192(DX)(AX*1), Z13
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Z0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes4rows
+	PCALIGN      $0x40
+
+lanes4row:
+	VMOVUPS   (DX), Z14
+	VMOVUPS   64(DX), Z15
+	VMOVUPS   128(DX), Z16
+	VMOVUPS   192(DX), Z17
+	VPCMPD    $0x05, Z2, Z0, K1
+	VPCMPD    $0x01, Z6, Z0, K1, K1
+	VBLENDMPS Z14, Z1, K1, Z14
+	VPCMPD    $0x05, Z3, Z0, K1
+	VPCMPD    $0x01, Z7, Z0, K1, K1
+	VBLENDMPS Z15, Z1, K1, Z15
+	VPCMPD    $0x05, Z4, Z0, K1
+	VPCMPD    $0x01, Z8, Z0, K1, K1
+	VBLENDMPS Z16, Z1, K1, Z16
+	VPCMPD    $0x05, Z5, Z0, K1
+	VPCMPD    $0x01, Z9, Z0, K1, K1
+	VBLENDMPS Z17, Z1, K1, Z17
+	VMOVUPS   Z14, (DX)
+	VMOVUPS   Z15, 64(DX)
+	VMOVUPS   Z16, 128(DX)
+	VMOVUPS   Z17, 192(DX)
+	VMAXPS    Z10, Z14, Z10
+	VMAXPS    Z11, Z15, Z11
+	VMAXPS    Z12, Z16, Z12
+	VMAXPS    Z13, Z17, Z13
+	ADDQ      BX, DX
+	VPADDD    const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ      SI
+	JNZ       lanes4row
+
+lanes4rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z10, (DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z11, 64(DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z12, 128(DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z13, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JGE     lanes4
+
+lanes4end:
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000020, CX
+	JL   lanes2end
+
+lanes2:
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Z2
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z3
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Z4
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z5
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Z6
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      64(DX)(AX*1), Z7
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Z0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes2rows
+	PCALIGN      $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Z8
+	VMOVUPS   64(DX), Z9
+	VPCMPD    $0x05, Z2, Z0, K1
+	VPCMPD    $0x01, Z4, Z0, K1, K1
+	VBLENDMPS Z8, Z1, K1, Z8
+	VPCMPD    $0x05, Z3, Z0, K1
+	VPCMPD    $0x01, Z5, Z0, K1, K1
+	VBLENDMPS Z9, Z1, K1, Z9
+	VMOVUPS   Z8, (DX)
+	VMOVUPS   Z9, 64(DX)
+	VMAXPS    Z6, Z8, Z6
+	VMAXPS    Z7, Z9, Z7
+	ADDQ      BX, DX
+	VPADDD    const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z6, (DX)(AX*1)
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z7, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ         lo_base+48(FP), DX
+	VMOVUPS      (DX)(AX*1), Z2
+	MOVQ         hi_base+72(FP), DX
+	VMOVUPS      (DX)(AX*1), Z3
+	MOVQ         max_base+96(FP), DX
+	VMOVUPS      (DX)(AX*1), Z4
+	MOVQ         s_base+0(FP), DX
+	ADDQ         AX, DX
+	MOVQ         ld+24(FP), BX
+	SHLQ         $0x02, BX
+	VPBROADCASTD j0+32(FP), Z0
+	MOVQ         n+40(FP), SI
+	TESTQ        SI, SI
+	JZ           lanes1rows
+	PCALIGN      $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Z5
+	VPCMPD    $0x05, Z2, Z0, K1
+	VPCMPD    $0x01, Z3, Z0, K1, K1
+	VBLENDMPS Z5, Z1, K1, Z5
+	VMOVUPS   Z5, (DX)
+	VMAXPS    Z4, Z5, Z4
+	ADDQ      BX, DX
+	VPADDD    const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z4, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·softmaxAVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    max_len+48(FP), CX
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z0
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z1
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z2
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z4
+	VMOVUPS const3f317218AVX512<>+0(SB), Z5
+	VMOVUPS const3f800000AVX512<>+0(SB), Z6
+	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
+	VMOVUPS constff800000AVX512<>+0(SB), Z8
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z9
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   64(DX)(AX*1), Z10
+	VCMPPS    $0x04, Z8, Z9, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VCMPPS    $0x04, Z8, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VXORPS    Z11, Z11, Z11
+	VXORPS    Z12, Z12, Z12
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes2rows
+	PCALIGN   $0x40
+
+lanes2row:
+	VMOVUPS     (DX), Z13
+	VMOVUPS     64(DX), Z14
+	VSUBPS      Z9, Z13, Z13
+	VSUBPS      Z10, Z14, Z14
+	VRNDSCALEPS $0x00, Z13, Z15
+	VRNDSCALEPS $0x00, Z14, Z16
+	VSUBPS      Z15, Z13, Z17
+	VSUBPS      Z16, Z14, Z18
+	VMOVAPS     Z1, Z19
+	VFMADD231PS Z0, Z17, Z19
+	VMOVAPS     Z1, Z20
+	VFMADD231PS Z0, Z18, Z20
+	VFMADD213PS Z2, Z17, Z19
+	VFMADD213PS Z2, Z18, Z20
+	VFMADD213PS Z3, Z17, Z19
+	VFMADD213PS Z3, Z18, Z20
+	VFMADD213PS Z4, Z17, Z19
+	VFMADD213PS Z4, Z18, Z20
+	VFMADD213PS Z5, Z17, Z19
+	VFMADD213PS Z5, Z18, Z20
+	VFMADD213PS Z6, Z17, Z19
+	VFMADD213PS Z6, Z18, Z20
+	VCMPPS      $0x15, Z7, Z13, K1
+	VSCALEFPS.Z Z15, Z19, K1, Z19
+	VCMPPS      $0x15, Z7, Z14, K1
+	VSCALEFPS.Z Z16, Z20, K1, Z20
+	VMOVUPS     Z19, (DX)
+	VMOVUPS     Z20, 64(DX)
+	VADDPS      Z19, Z11, Z11
+	VADDPS      Z20, Z12, Z12
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z12, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z9
+	VCMPPS    $0x04, Z8, Z9, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VXORPS    Z10, Z10, Z10
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes1rows
+	PCALIGN   $0x40
+
+lanes1row:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z9, Z11, Z11
+	VRNDSCALEPS $0x00, Z11, Z12
+	VSUBPS      Z12, Z11, Z13
+	VMOVAPS     Z1, Z14
+	VFMADD231PS Z0, Z13, Z14
+	VFMADD213PS Z2, Z13, Z14
+	VFMADD213PS Z3, Z13, Z14
+	VFMADD213PS Z4, Z13, Z14
+	VFMADD213PS Z5, Z13, Z14
+	VFMADD213PS Z6, Z13, Z14
+	VCMPPS      $0x15, Z7, Z11, K1
+	VSCALEFPS.Z Z12, Z14, K1, Z14
+	VMOVUPS     Z14, (DX)
+	VADDPS      Z14, Z10, Z10
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z10, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+// Requires: AVX, AVX512F
+TEXT ·mergeStatsAVX512(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    max_len+8(FP), CX
+	MOVQ    max_base+0(FP), DX
+	MOVQ    sum_base+24(FP), BX
+	MOVQ    blockMax_base+48(FP), SI
+	MOVQ    alpha_base+96(FP), DI
+	MOVQ    beta_base+120(FP), R8
+	MOVQ    blockSum_base+72(FP), R9
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z0
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z1
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z2
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z4
+	VMOVUPS const3f317218AVX512<>+0(SB), Z5
+	VMOVUPS const3f800000AVX512<>+0(SB), Z6
+	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
+	VMOVUPS constff800000AVX512<>+0(SB), Z8
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (DX)(AX*1), Z9
+	VMOVUPS     (SI)(AX*1), Z10
+	VMAXPS      Z9, Z10, Z11
+	VMOVUPS     Z11, (DX)(AX*1)
+	VCMPPS      $0x04, Z8, Z11, K1
+	VMOVAPS.Z   Z11, K1, Z11
+	VSUBPS      Z11, Z9, Z9
+	VRNDSCALEPS $0x00, Z9, Z12
+	VSUBPS      Z12, Z9, Z13
+	VMOVAPS     Z1, Z14
+	VFMADD231PS Z0, Z13, Z14
+	VFMADD213PS Z2, Z13, Z14
+	VFMADD213PS Z3, Z13, Z14
+	VFMADD213PS Z4, Z13, Z14
+	VFMADD213PS Z5, Z13, Z14
+	VFMADD213PS Z6, Z13, Z14
+	VCMPPS      $0x15, Z7, Z9, K1
+	VSCALEFPS.Z Z12, Z14, K1, Z14
+	VSUBPS      Z11, Z10, Z10
+	VRNDSCALEPS $0x00, Z10, Z9
+	VSUBPS      Z9, Z10, Z11
+	VMOVAPS     Z1, Z12
+	VFMADD231PS Z0, Z11, Z12
+	VFMADD213PS Z2, Z11, Z12
+	VFMADD213PS Z3, Z11, Z12
+	VFMADD213PS Z4, Z11, Z12
+	VFMADD213PS Z5, Z11, Z12
+	VFMADD213PS Z6, Z11, Z12
+	VCMPPS      $0x15, Z7, Z10, K1
+	VSCALEFPS.Z Z9, Z12, K1, Z12
+	VMOVUPS     Z14, (DI)(AX*1)
+	VMOVUPS     Z12, (R8)(AX*1)
+	VMOVUPS     (R9)(AX*1), Z9
+	VMULPS      (BX)(AX*1), Z14, Z10
+	VFMADD231PS Z9, Z12, Z10
+	VMOVUPS     Z10, (BX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func backwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·backwardWeightsAVX512(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    lse_len+72(FP), CX
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z0
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z1
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z2
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z4
+	VMOVUPS const3f317218AVX512<>+0(SB), Z5
+	VMOVUPS const3f800000AVX512<>+0(SB), Z6
+	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
+	VMOVUPS constff800000AVX512<>+0(SB), Z8
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    lse_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z9
+	MOVQ    lse_base+64(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS     (DX), Z15
+	VMOVUPS     64(DX), Z16
+	VSUBPS      Z9, Z15, Z15
+	VSUBPS      Z10, Z16, Z16
+	VXORPS      Z17, Z17, Z17
+	VMINPS      Z15, Z17, Z15
+	VXORPS      Z17, Z17, Z17
+	VMINPS      Z16, Z17, Z16
+	VRNDSCALEPS $0x00, Z15, Z17
+	VRNDSCALEPS $0x00, Z16, Z18
+	VSUBPS      Z17, Z15, Z19
+	VSUBPS      Z18, Z16, Z20
+	VMOVAPS     Z1, Z21
+	VFMADD231PS Z0, Z19, Z21
+	VMOVAPS     Z1, Z22
+	VFMADD231PS Z0, Z20, Z22
+	VFMADD213PS Z2, Z19, Z21
+	VFMADD213PS Z2, Z20, Z22
+	VFMADD213PS Z3, Z19, Z21
+	VFMADD213PS Z3, Z20, Z22
+	VFMADD213PS Z4, Z19, Z21
+	VFMADD213PS Z4, Z20, Z22
+	VFMADD213PS Z5, Z19, Z21
+	VFMADD213PS Z5, Z20, Z22
+	VFMADD213PS Z6, Z19, Z21
+	VFMADD213PS Z6, Z20, Z22
+	VCMPPS      $0x15, Z7, Z15, K1
+	VSCALEFPS.Z Z17, Z21, K1, Z21
+	VCMPPS      $0x15, Z7, Z16, K1
+	VSCALEFPS.Z Z18, Z22, K1, Z22
+	VMOVUPS     (DX), Z15
+	VMOVUPS     64(DX), Z16
+	VCMPPS      $0x04, Z8, Z15, K1
+	VMOVAPS.Z   Z21, K1, Z15
+	VCMPPS      $0x04, Z8, Z16, K1
+	VMOVAPS.Z   Z22, K1, Z16
+	VMOVUPS     Z15, (DX)
+	VMOVUPS     Z16, 64(DX)
+	VADDPS      Z15, Z11, Z11
+	VADDPS      Z16, Z12, Z12
+	VMOVUPS     (SI), Z17
+	VMOVUPS     64(SI), Z18
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z15, K1
+	VMOVAPS.Z   Z17, K1, Z17
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z16, K1
+	VMOVAPS.Z   Z18, K1, Z18
+	VFMADD231PS Z15, Z17, Z13
+	VFMADD231PS Z16, Z18, Z14
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+88(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	MOVQ    sum_base+88(FP), DX
+	VMOVUPS Z12, 64(DX)(AX*1)
+	MOVQ    dot_base+112(FP), DX
+	VMOVUPS Z13, (DX)(AX*1)
+	MOVQ    dot_base+112(FP), DX
+	VMOVUPS Z14, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    lse_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (DX), Z12
+	VSUBPS      Z9, Z12, Z12
+	VXORPS      Z13, Z13, Z13
+	VMINPS      Z12, Z13, Z12
+	VRNDSCALEPS $0x00, Z12, Z13
+	VSUBPS      Z13, Z12, Z14
+	VMOVAPS     Z1, Z15
+	VFMADD231PS Z0, Z14, Z15
+	VFMADD213PS Z2, Z14, Z15
+	VFMADD213PS Z3, Z14, Z15
+	VFMADD213PS Z4, Z14, Z15
+	VFMADD213PS Z5, Z14, Z15
+	VFMADD213PS Z6, Z14, Z15
+	VCMPPS      $0x15, Z7, Z12, K1
+	VSCALEFPS.Z Z13, Z15, K1, Z15
+	VMOVUPS     (DX), Z12
+	VCMPPS      $0x04, Z8, Z12, K1
+	VMOVAPS.Z   Z15, K1, Z12
+	VMOVUPS     Z12, (DX)
+	VADDPS      Z12, Z10, Z10
+	VMOVUPS     (SI), Z13
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z13, K1, Z13
+	VFMADD231PS Z12, Z13, Z11
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+88(FP), DX
+	VMOVUPS Z10, (DX)(AX*1)
+	MOVQ    dot_base+112(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func backwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·backwardScoresAVX512(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    inv_len+72(FP), CX
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z0
+	VMOVUPS const0d800000AVX512<>+0(SB), Z1
+	XORQ    AX, AX
+	SUBQ    $0x00000040, CX
+	JL      lanes4end
+
+lanes4:
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z2
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z3
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS 128(DX)(AX*1), Z4
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS 192(DX)(AX*1), Z5
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Z6
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z7
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS 128(DX)(AX*1), Z8
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS 192(DX)(AX*1), Z9
+	MOVQ    p_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS   (DX), Z10
+	VMOVUPS   64(DX), Z11
+	VMOVUPS   128(DX), Z12
+	VMOVUPS   192(DX), Z13
+	VMULPS    Z2, Z10, Z14
+	VMULPS    Z3, Z11, Z15
+	VMULPS    Z4, Z12, Z16
+	VMULPS    Z5, Z13, Z17
+	VMOVUPS   (SI), Z18
+	VMOVUPS   64(SI), Z19
+	VMOVUPS   128(SI), Z20
+	VMOVUPS   192(SI), Z21
+	VSUBPS    Z6, Z18, Z18
+	VSUBPS    Z7, Z19, Z19
+	VSUBPS    Z8, Z20, Z20
+	VSUBPS    Z9, Z21, Z21
+	VMULPS    Z14, Z18, Z18
+	VMULPS    Z15, Z19, Z19
+	VMULPS    Z16, Z20, Z20
+	VMULPS    Z17, Z21, Z21
+	VANDPS    Z0, Z18, Z22
+	VANDPS    Z0, Z19, Z23
+	VANDPS    Z0, Z20, Z24
+	VANDPS    Z0, Z21, Z25
+	VCMPPS    $0x15, Z1, Z22, K1
+	VMOVAPS.Z Z18, K1, Z22
+	VCMPPS    $0x15, Z1, Z23, K1
+	VMOVAPS.Z Z19, K1, Z23
+	VCMPPS    $0x15, Z1, Z24, K1
+	VMOVAPS.Z Z20, K1, Z24
+	VCMPPS    $0x15, Z1, Z25, K1
+	VMOVAPS.Z Z21, K1, Z25
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z10, K1
+	VMOVAPS.Z Z22, K1, Z22
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z23, K1, Z23
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z12, K1
+	VMOVAPS.Z Z24, K1, Z24
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z13, K1
+	VMOVAPS.Z Z25, K1, Z25
+	VMOVUPS   Z22, (SI)
+	VMOVUPS   Z23, 64(SI)
+	VMOVUPS   Z24, 128(SI)
+	VMOVUPS   Z25, 192(SI)
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z10, K1
+	VMOVAPS.Z Z14, K1, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z15, K1, Z11
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z12, K1
+	VMOVAPS.Z Z16, K1, Z12
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z13, K1
+	VMOVAPS.Z Z17, K1, Z13
+	VMOVUPS   Z10, (DX)
+	VMOVUPS   Z11, 64(DX)
+	VMOVUPS   Z12, 128(DX)
+	VMOVUPS   Z13, 192(DX)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes4row
+
+lanes4rows:
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000040, CX
+	JGE  lanes4
+
+lanes4end:
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000020, CX
+	JL   lanes2end
+
+lanes2:
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z2
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z3
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Z4
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z5
+	MOVQ    p_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Z6
+	VMOVUPS   64(DX), Z7
+	VMULPS    Z2, Z6, Z8
+	VMULPS    Z3, Z7, Z9
+	VMOVUPS   (SI), Z10
+	VMOVUPS   64(SI), Z11
+	VSUBPS    Z4, Z10, Z10
+	VSUBPS    Z5, Z11, Z11
+	VMULPS    Z8, Z10, Z10
+	VMULPS    Z9, Z11, Z11
+	VANDPS    Z0, Z10, Z12
+	VANDPS    Z0, Z11, Z13
+	VCMPPS    $0x15, Z1, Z12, K1
+	VMOVAPS.Z Z10, K1, Z12
+	VCMPPS    $0x15, Z1, Z13, K1
+	VMOVAPS.Z Z11, K1, Z13
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z6, K1
+	VMOVAPS.Z Z12, K1, Z12
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z7, K1
+	VMOVAPS.Z Z13, K1, Z13
+	VMOVUPS   Z12, (SI)
+	VMOVUPS   Z13, 64(SI)
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z6, K1
+	VMOVAPS.Z Z8, K1, Z6
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z7, K1
+	VMOVAPS.Z Z9, K1, Z7
+	VMOVUPS   Z6, (DX)
+	VMOVUPS   Z7, 64(DX)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    inv_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z2
+	MOVQ    mean_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Z3
+	MOVQ    p_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dp_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Z4
+	VMULPS    Z2, Z4, Z5
+	VMOVUPS   (SI), Z6
+	VSUBPS    Z3, Z6, Z6
+	VMULPS    Z5, Z6, Z6
+	VANDPS    Z0, Z6, Z7
+	VCMPPS    $0x15, Z1, Z7, K1
+	VMOVAPS.Z Z6, K1, Z7
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z7, K1, Z7
+	VMOVUPS   Z7, (SI)
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z5, K1, Z4
+	VMOVUPS   Z4, (DX)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+DATA const0d800000AVX512<>+0(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+8(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+16(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+24(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+32(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+40(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+48(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+56(SB)/8, $0x0d8000000d800000
+GLOBL const0d800000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// Requires: AVX, AVX512F
+TEXT ·backwardSoftcapAVX512(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
+	MOVQ         lanes+64(FP), CX
+	VBROADCASTSS inv+72(FP), Z0
+	VMOVUPS      const3f800000AVX512<>+0(SB), Z1
+	XORQ         AX, AX
+	SUBQ         $0x00000040, CX
+	JL           lanes4end
+
+lanes4:
+	MOVQ    ds_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    s_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMULPS       (SI), Z0, Z2
+	VMULPS       64(SI), Z0, Z3
+	VMULPS       128(SI), Z0, Z4
+	VMULPS       192(SI), Z0, Z5
+	VMOVUPS      (DX), Z6
+	VMOVUPS      64(DX), Z7
+	VMOVUPS      128(DX), Z8
+	VMOVUPS      192(DX), Z9
+	VFNMADD213PS Z1, Z2, Z2
+	VFNMADD213PS Z1, Z3, Z3
+	VFNMADD213PS Z1, Z4, Z4
+	VFNMADD213PS Z1, Z5, Z5
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z7, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z9, Z5, Z5
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z6, K1
+	VMOVAPS.Z    Z2, K1, Z6
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z7, K1
+	VMOVAPS.Z    Z3, K1, Z7
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z    Z4, K1, Z8
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z9, K1
+	VMOVAPS.Z    Z5, K1, Z9
+	VMOVUPS      Z6, (DX)
+	VMOVUPS      Z7, 64(DX)
+	VMOVUPS      Z8, 128(DX)
+	VMOVUPS      Z9, 192(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	DECQ         DI
+	JNZ          lanes4row
+
+lanes4rows:
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000040, CX
+	JGE  lanes4
+
+lanes4end:
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000020, CX
+	JL   lanes2end
+
+lanes2:
+	MOVQ    ds_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    s_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMULPS       (SI), Z0, Z2
+	VMULPS       64(SI), Z0, Z3
+	VMOVUPS      (DX), Z4
+	VMOVUPS      64(DX), Z5
+	VFNMADD213PS Z1, Z2, Z2
+	VFNMADD213PS Z1, Z3, Z3
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z5, Z3, Z3
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z    Z2, K1, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z5, K1
+	VMOVAPS.Z    Z3, K1, Z5
+	VMOVUPS      Z4, (DX)
+	VMOVUPS      Z5, 64(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	DECQ         DI
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    ds_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    s_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS       (SI), Z0, Z2
+	VMOVUPS      (DX), Z3
+	VFNMADD213PS Z1, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z2, K1, Z3
+	VMOVUPS      Z3, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	DECQ         DI
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·adamWAVX512(SB), NOSPLIT, $0-124
+	PCALIGN      $0x40
+	MOVQ         w_len+8(FP), CX
+	MOVQ         w_base+0(FP), DX
+	MOVQ         m_base+48(FP), BX
+	MOVQ         v_base+72(FP), SI
+	MOVQ         g_base+24(FP), DI
+	VBROADCASTSS beta2+104(FP), Z0
+	VBROADCASTSS gain2+108(FP), Z1
+	VBROADCASTSS gain1+100(FP), Z2
+	VBROADCASTSS root+112(FP), Z3
+	VBROADCASTSS epsilon+116(FP), Z4
+	VBROADCASTSS rate+120(FP), Z5
+	VBROADCASTSS keep+96(FP), Z6
+	VMOVUPS      const7fffffffAVX512<>+0(SB), Z7
+	VMOVUPS      const00800000AVX512<>+0(SB), Z8
+	XORQ         AX, AX
+	SUBQ         $0x00000020, CX
+	JL           lanes2end
+	PCALIGN      $0x40
+
+lanes2:
+	VMOVUPS   (DI)(AX*1), Z9
+	VMOVUPS   64(DI)(AX*1), Z10
+	VMULPS    (SI)(AX*1), Z0, Z11
+	VMULPS    64(SI)(AX*1), Z0, Z12
+	VMULPS    Z1, Z9, Z13
+	VMULPS    Z1, Z10, Z14
+	VMULPS    Z9, Z13, Z13
+	VMULPS    Z10, Z14, Z14
+	VADDPS    Z13, Z11, Z11
+	VADDPS    Z14, Z12, Z12
+	VANDPS    Z7, Z11, Z13
+	VANDPS    Z7, Z12, Z14
+	VCMPPS    $0x15, Z8, Z13, K1
+	VMOVAPS.Z Z11, K1, Z13
+	VCMPPS    $0x15, Z8, Z14, K1
+	VMOVAPS.Z Z12, K1, Z14
+	VMOVUPS   Z13, (SI)(AX*1)
+	VMOVUPS   Z14, 64(SI)(AX*1)
+	VMOVUPS   (BX)(AX*1), Z11
+	VMOVUPS   64(BX)(AX*1), Z12
+	VSUBPS    Z11, Z9, Z9
+	VSUBPS    Z12, Z10, Z10
+	VMULPS    Z2, Z9, Z9
+	VMULPS    Z2, Z10, Z10
+	VADDPS    Z9, Z11, Z11
+	VADDPS    Z10, Z12, Z12
+	VANDPS    Z7, Z11, Z9
+	VANDPS    Z7, Z12, Z10
+	VCMPPS    $0x15, Z8, Z9, K1
+	VMOVAPS.Z Z11, K1, Z9
+	VCMPPS    $0x15, Z8, Z10, K1
+	VMOVAPS.Z Z12, K1, Z10
+	VMOVUPS   Z9, (BX)(AX*1)
+	VMOVUPS   Z10, 64(BX)(AX*1)
+	VSQRTPS   Z13, Z13
+	VSQRTPS   Z14, Z14
+	VDIVPS    Z3, Z13, Z13
+	VDIVPS    Z3, Z14, Z14
+	VADDPS    Z4, Z13, Z13
+	VADDPS    Z4, Z14, Z14
+	VDIVPS    Z13, Z9, Z9
+	VDIVPS    Z14, Z10, Z10
+	VMULPS    Z5, Z9, Z9
+	VMULPS    Z5, Z10, Z10
+	VMULPS    (DX)(AX*1), Z6, Z11
+	VMULPS    64(DX)(AX*1), Z6, Z12
+	VSUBPS    Z9, Z11, Z11
+	VSUBPS    Z10, Z12, Z12
+	VANDPS    Z7, Z11, Z9
+	VANDPS    Z7, Z12, Z10
+	VCMPPS    $0x15, Z8, Z9, K1
+	VMOVAPS.Z Z11, K1, Z9
+	VCMPPS    $0x15, Z8, Z10, K1
+	VMOVAPS.Z Z12, K1, Z10
+	VMOVUPS   Z9, (DX)(AX*1)
+	VMOVUPS   Z10, 64(DX)(AX*1)
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x00000020, CX
+	JGE       lanes2
+
+lanes2end:
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (DI)(AX*1), Z9
+	VMULPS    (SI)(AX*1), Z0, Z10
+	VMULPS    Z1, Z9, Z11
+	VMULPS    Z9, Z11, Z11
+	VADDPS    Z11, Z10, Z10
+	VANDPS    Z7, Z10, Z11
+	VCMPPS    $0x15, Z8, Z11, K1
+	VMOVAPS.Z Z10, K1, Z11
+	VMOVUPS   Z11, (SI)(AX*1)
+	VMOVUPS   (BX)(AX*1), Z10
+	VSUBPS    Z10, Z9, Z9
+	VMULPS    Z2, Z9, Z9
+	VADDPS    Z9, Z10, Z10
+	VANDPS    Z7, Z10, Z9
+	VCMPPS    $0x15, Z8, Z9, K1
+	VMOVAPS.Z Z10, K1, Z9
+	VMOVUPS   Z9, (BX)(AX*1)
+	VSQRTPS   Z11, Z11
+	VDIVPS    Z3, Z11, Z11
+	VADDPS    Z4, Z11, Z11
+	VDIVPS    Z11, Z9, Z9
+	VMULPS    Z5, Z9, Z9
+	VMULPS    (DX)(AX*1), Z6, Z10
+	VSUBPS    Z9, Z10, Z10
+	VANDPS    Z7, Z10, Z9
+	VCMPPS    $0x15, Z8, Z9, K1
+	VMOVAPS.Z Z10, K1, Z9
+	VMOVUPS   Z9, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      CX, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z9
+	VPMOVD2M  Z9, K1
+	VMOVUPS.Z (DI)(AX*1), K1, Z9
+	VMOVUPS.Z (SI)(AX*1), K1, Z10
+	VMULPS    Z0, Z10, Z10
+	VMULPS    Z1, Z9, Z0
+	VMULPS    Z9, Z0, Z0
+	VADDPS    Z0, Z10, Z10
+	VANDPS    Z7, Z10, Z0
+	VCMPPS    $0x15, Z8, Z0, K2
+	VMOVAPS.Z Z10, K2, Z0
+	VMOVUPS   Z0, K1, (SI)(AX*1)
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	VSUBPS    Z1, Z9, Z9
+	VMULPS    Z2, Z9, Z9
+	VADDPS    Z9, Z1, Z1
+	VANDPS    Z7, Z1, Z2
+	VCMPPS    $0x15, Z8, Z2, K2
+	VMOVAPS.Z Z1, K2, Z2
+	VMOVUPS   Z2, K1, (BX)(AX*1)
+	VSQRTPS   Z0, Z0
+	VDIVPS    Z3, Z0, Z0
+	VADDPS    Z4, Z0, Z0
+	VDIVPS    Z0, Z2, Z2
+	VMULPS    Z5, Z2, Z2
+	VMOVUPS.Z (DX)(AX*1), K1, Z0
+	VMULPS    Z6, Z0, Z0
+	VSUBPS    Z2, Z0, Z0
+	VANDPS    Z7, Z0, Z1
+	VCMPPS    $0x15, Z8, Z1, K2
+	VMOVAPS.Z Z0, K2, Z1
+	VMOVUPS   Z1, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const00800000AVX512<>+0(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+8(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+16(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+24(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+32(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+40(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+48(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+56(SB)/8, $0x0080000000800000
+GLOBL const00800000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func addAVX512(dst []float32, x []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·addAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    y_base+48(FP), SI
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (BX)(AX*1), Z1
+	VADDPS    (SI)(AX*1), Z1, Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VBLENDMPS Z0, Z1, K1, Z1
+	VMOVUPS   Z1, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	VMOVUPS.Z (SI)(AX*1), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VCMPPS    $0x03, Z1, Z1, K2
+	VBLENDMPS Z0, Z1, K2, Z1
+	VMOVUPS   Z1, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX512(dst []float32, src []float32, lds int, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000080, CX
+	JL      lanes8end
+
+lanes8:
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z2
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 128(DX)(AX*1), Z3
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 192(DX)(AX*1), Z4
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 256(DX)(AX*1), Z5
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 320(DX)(AX*1), Z6
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 384(DX)(AX*1), Z7
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS 448(DX)(AX*1), Z8
+	MOVQ    src_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    lds+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+56(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes8rows
+	PCALIGN $0x40
+
+lanes8row:
+	VADDPS (DX), Z1, Z1
+	VADDPS 64(DX), Z2, Z2
+	VADDPS 128(DX), Z3, Z3
+	VADDPS 192(DX), Z4, Z4
+	VADDPS 256(DX), Z5, Z5
+	VADDPS 320(DX), Z6, Z6
+	VADDPS 384(DX), Z7, Z7
+	VADDPS 448(DX), Z8, Z8
+	ADDQ   BX, DX
+	DECQ   SI
+	JNZ    lanes8row
+
+lanes8rows:
+	VCMPPS    $0x03, Z1, Z1, K1
+	VBLENDMPS Z0, Z1, K1, Z1
+	VCMPPS    $0x03, Z2, Z2, K1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VCMPPS    $0x03, Z3, Z3, K1
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS    $0x03, Z4, Z4, K1
+	VBLENDMPS Z0, Z4, K1, Z4
+	VCMPPS    $0x03, Z5, Z5, K1
+	VBLENDMPS Z0, Z5, K1, Z5
+	VCMPPS    $0x03, Z6, Z6, K1
+	VBLENDMPS Z0, Z6, K1, Z6
+	VCMPPS    $0x03, Z7, Z7, K1
+	VBLENDMPS Z0, Z7, K1, Z7
+	VCMPPS    $0x03, Z8, Z8, K1
+	VBLENDMPS Z0, Z8, K1, Z8
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z1, (DX)(AX*1)
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z2, 64(DX)(AX*1)
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z3, 128(DX)(AX*1)
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z4, 192(DX)(AX*1)
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z5, 256(DX)(AX*1)
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z6, 320(DX)(AX*1)
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z7, 384(DX)(AX*1)
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z8, 448(DX)(AX*1)
+	ADDQ      $0x00000200, AX
+	SUBQ      $0x00000080, CX
+	JGE       lanes8
+
+lanes8end:
+	ADDQ $0x00000080, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    dst_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    src_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    lds+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+56(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VADDPS (DX), Z1, Z1
+	ADDQ   BX, DX
+	DECQ   SI
+	JNZ    lanes1row
+
+lanes1rows:
+	VCMPPS    $0x03, Z1, Z1, K1
+	VBLENDMPS Z0, Z1, K1, Z1
+	MOVQ      dst_base+0(FP), DX
+	VMOVUPS   Z1, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      dst_base+0(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z1
+	MOVQ      src_base+24(FP), CX
+	ADDQ      AX, CX
+	MOVQ      lds+48(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      n+56(FP), BX
+	TESTQ     BX, BX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (CX), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      DX, CX
+	DECQ      BX
+	JNZ       lastrow
+
+lastrows:
+	VCMPPS    $0x03, Z1, Z1, K2
+	VBLENDMPS Z0, Z1, K2, Z1
+	MOVQ      dst_base+0(FP), CX
+	VMOVUPS   Z1, K1, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·addWeightedAVX512(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    weights_len+80(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000030, CX
+	JL      lanes3end
+
+lanes3:
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z2
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS 128(DX)(AX*1), Z3
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+64(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes3rows
+	PCALIGN $0x40
+
+lanes3row:
+	VMULPS    (SI), Z1, Z4
+	VMULPS    64(SI), Z2, Z5
+	VMULPS    128(SI), Z3, Z6
+	VADDPS    (DX), Z4, Z4
+	VADDPS    64(DX), Z5, Z5
+	VADDPS    128(DX), Z6, Z6
+	VCMPPS    $0x03, Z4, Z4, K1
+	VBLENDMPS Z0, Z4, K1, Z4
+	VCMPPS    $0x03, Z5, Z5, K1
+	VBLENDMPS Z0, Z5, K1, Z5
+	VCMPPS    $0x03, Z6, Z6, K1
+	VBLENDMPS Z0, Z6, K1, Z6
+	VMOVUPS   Z4, (DX)
+	VMOVUPS   Z5, 64(DX)
+	VMOVUPS   Z6, 128(DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	DECQ      R8
+	JNZ       lanes3row
+
+lanes3rows:
+	ADDQ $0x000000c0, AX
+	SUBQ $0x00000030, CX
+	JGE  lanes3
+
+lanes3end:
+	ADDQ $0x00000030, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    weights_base+72(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+64(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS    (SI), Z1, Z2
+	VADDPS    (DX), Z2, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z2, (DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	DECQ      R8
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      weights_base+72(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z1
+	MOVQ      dst_base+0(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ldd+24(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      src_base+32(FP), BX
+	ADDQ      AX, BX
+	MOVQ      lds+56(FP), AX
+	SHLQ      $0x02, AX
+	MOVQ      n+64(FP), SI
+	TESTQ     SI, SI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (BX), K1, Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS.Z (CX), K1, Z3
+	VADDPS    Z2, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K2
+	VBLENDMPS Z0, Z3, K2, Z3
+	VMOVUPS   Z3, K1, (CX)
+	ADDQ      DX, CX
+	ADDQ      AX, BX
+	DECQ      SI
+	JNZ       lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·additiveBackwardAVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    q_len+40(FP), CX
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS const41103000AVX512<>+0(SB), Z1
+	VMOVUPS const80000000AVX512<>+0(SB), Z2
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z3
+	VMOVUPS const3f550000AVX512<>+0(SB), Z4
+	VMOVUPS const4b400000AVX512<>+0(SB), Z5
+	VMOVUPS tanhCAVX512<>+0(SB), Z6
+	VMOVUPS const3b01b40bAVX512<>+0(SB), Z7
+	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z8
+	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z9
+	VMOVUPS tanhTAVX512<>+0(SB), Z10
+	VMOVUPS tanhVAVX512<>+0(SB), Z11
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+
+lanes1:
+	MOVQ    q_base+32(FP), DX
+	VMOVUPS (DX)(AX*1), Z12
+	MOVQ    dq_base+120(FP), DX
+	VMOVUPS (DX)(AX*1), Z13
+	MOVQ    dw_base+144(FP), DX
+	VMOVUPS (DX)(AX*1), Z14
+	MOVQ    k_base+56(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldk+80(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dk_base+0(FP), SI
+	ADDQ    AX, SI
+	MOVQ    ldd+24(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    x_base+96(FP), R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VBROADCASTSS (R8), Z15
+	VADDPS       (DX), Z12, Z16
+	VANDPS       Z3, Z16, Z17
+	VMINPS       Z17, Z1, Z17
+	VMOVAPS      Z5, Z18
+	VFMADD231PS  Z4, Z17, Z18
+	VPERMPS      Z6, Z18, Z19
+	VSUBPS       Z19, Z17, Z17
+	VMULPS       Z17, Z17, Z19
+	VMOVAPS      Z8, Z20
+	VFMADD231PS  Z7, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z0, Z19, Z20
+	VPERMPS      Z10, Z18, Z19
+	VPERMPS      Z11, Z18, Z18
+	VMULPS       Z17, Z18, Z18
+	VFMADD231PS  Z19, Z17, Z20
+	VDIVPS       Z20, Z18, Z18
+	VADDPS       Z18, Z19, Z19
+	VPTERNLOGD   $0xf8, Z2, Z16, Z19
+	VFMADD231PS  Z19, Z15, Z14
+	VSUBPS       Z19, Z0, Z16
+	VADDPS       Z0, Z19, Z19
+	VMULPS       Z19, Z16, Z16
+	VFMADD231PS  Z16, Z15, Z13
+	VMOVUPS      (SI), Z17
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z16, Z17, Z17
+	VMOVUPS      Z17, (SI)
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    dq_base+120(FP), DX
+	VMOVUPS Z13, (DX)(AX*1)
+	MOVQ    dw_base+144(FP), DX
+	VMOVUPS Z14, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z12
+	VPMOVD2M  Z12, K1
+	MOVQ      q_base+32(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z12
+	MOVQ      dq_base+120(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z13
+	MOVQ      dw_base+144(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z14
+	MOVQ      k_base+56(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ldk+80(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      dk_base+0(FP), BX
+	ADDQ      AX, BX
+	MOVQ      ldd+24(FP), SI
+	SHLQ      $0x02, SI
+	MOVQ      x_base+96(FP), DI
+	MOVQ      n+88(FP), R8
+	TESTQ     R8, R8
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VBROADCASTSS (DI), Z15
+	VMOVUPS.Z    (CX), K1, Z16
+	VADDPS       Z12, Z16, Z16
+	VANDPS       Z3, Z16, Z17
+	VMINPS       Z17, Z1, Z17
+	VMOVAPS      Z5, Z18
+	VFMADD231PS  Z4, Z17, Z18
+	VPERMPS      Z6, Z18, Z19
+	VSUBPS       Z19, Z17, Z17
+	VMULPS       Z17, Z17, Z19
+	VMOVAPS      Z8, Z20
+	VFMADD231PS  Z7, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z0, Z19, Z20
+	VPERMPS      Z10, Z18, Z19
+	VPERMPS      Z11, Z18, Z18
+	VMULPS       Z17, Z18, Z18
+	VFMADD231PS  Z19, Z17, Z20
+	VDIVPS       Z20, Z18, Z18
+	VADDPS       Z18, Z19, Z19
+	VPTERNLOGD   $0xf8, Z2, Z16, Z19
+	VFMADD231PS  Z19, Z15, Z14
+	VSUBPS       Z19, Z0, Z16
+	VADDPS       Z0, Z19, Z19
+	VMULPS       Z19, Z16, Z16
+	VFMADD231PS  Z16, Z15, Z13
+	VMOVUPS.Z    (BX), K1, Z17
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z16, Z17, Z17
+	VMOVUPS      Z17, K1, (BX)
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          lastrow
+
+lastrows:
+	MOVQ    dq_base+120(FP), CX
+	VMOVUPS Z13, K1, (CX)(AX*1)
+	MOVQ    dw_base+144(FP), CX
+	VMOVUPS Z14, K1, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+// Requires: AVX, AVX512F
+TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    bias_len+48(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    bias_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    bias_base+40(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z2
+	MOVQ    c_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldc+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    m+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VADDPS    (DX), Z1, Z3
+	VADDPS    64(DX), Z2, Z4
+	VCMPPS    $0x03, Z3, Z3, K1
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS    $0x03, Z4, Z4, K1
+	VBLENDMPS Z0, Z4, K1, Z4
+	VMOVUPS   Z3, (DX)
+	VMOVUPS   Z4, 64(DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    bias_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    c_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldc+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    m+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VADDPS    (DX), Z1, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z2, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+// func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gruAVX512(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    state_len+8(FP), AX
+	MOVQ    in_base+48(FP), CX
+	MOVQ    hidden_base+72(FP), DX
+	MOVQ    gates_base+24(FP), BX
+	MOVQ    state_len+8(FP), SI
+	MOVQ    state_base+0(FP), DI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	VMOVUPS const41103000AVX512<>+0(SB), Z2
+	VMOVUPS const3fb8aa3bAVX512<>+0(SB), Z3
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z4
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z6
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z7
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z8
+	VMOVUPS const3f317218AVX512<>+0(SB), Z9
+	VMOVUPS constc2fc0000AVX512<>+0(SB), Z10
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z11
+	VMOVUPS const3f550000AVX512<>+0(SB), Z12
+	VMOVUPS const4b400000AVX512<>+0(SB), Z13
+	VMOVUPS tanhCAVX512<>+0(SB), Z14
+	VMOVUPS const3b01b40bAVX512<>+0(SB), Z15
+	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z16
+	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z17
+	VMOVUPS tanhTAVX512<>+0(SB), Z18
+	VMOVUPS tanhVAVX512<>+0(SB), Z19
+	SUBQ    $0x00000010, AX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS     (CX), Z20
+	VADDPS      (DX), Z20, Z20
+	VORPS       Z1, Z20, Z21
+	VMULPS      Z3, Z21, Z21
+	VRNDSCALEPS $0x00, Z21, Z22
+	VSUBPS      Z22, Z21, Z23
+	VMOVAPS     Z5, Z24
+	VFMADD231PS Z4, Z23, Z24
+	VFMADD213PS Z6, Z23, Z24
+	VFMADD213PS Z7, Z23, Z24
+	VFMADD213PS Z8, Z23, Z24
+	VFMADD213PS Z9, Z23, Z24
+	VFMADD213PS Z0, Z23, Z24
+	VCMPPS      $0x15, Z10, Z21, K1
+	VSCALEFPS.Z Z22, Z24, K1, Z24
+	VPMOVD2M    Z20, K1
+	VBLENDMPS   Z24, Z0, K1, Z20
+	VADDPS      Z0, Z24, Z24
+	VDIVPS      Z24, Z20, Z20
+	VMOVUPS     Z20, (BX)
+	VMOVUPS     (CX)(SI*4), Z21
+	VADDPS      (DX)(SI*4), Z21, Z21
+	VORPS       Z1, Z21, Z22
+	VMULPS      Z3, Z22, Z22
+	VRNDSCALEPS $0x00, Z22, Z23
+	VSUBPS      Z23, Z22, Z24
+	VMOVAPS     Z5, Z25
+	VFMADD231PS Z4, Z24, Z25
+	VFMADD213PS Z6, Z24, Z25
+	VFMADD213PS Z7, Z24, Z25
+	VFMADD213PS Z8, Z24, Z25
+	VFMADD213PS Z9, Z24, Z25
+	VFMADD213PS Z0, Z24, Z25
+	VCMPPS      $0x15, Z10, Z22, K1
+	VSCALEFPS.Z Z23, Z25, K1, Z25
+	VPMOVD2M    Z21, K1
+	VBLENDMPS   Z25, Z0, K1, Z21
+	VADDPS      Z0, Z25, Z25
+	VDIVPS      Z25, Z21, Z21
+	VMOVUPS     Z21, (BX)(SI*4)
+	VMULPS      (DX)(SI*8), Z20, Z20
+	VADDPS      (CX)(SI*8), Z20, Z20
+	VANDPS      Z11, Z20, Z22
+	VMINPS      Z22, Z2, Z22
+	VMOVAPS     Z13, Z23
+	VFMADD231PS Z12, Z22, Z23
+	VPERMPS     Z14, Z23, Z24
+	VSUBPS      Z24, Z22, Z22
+	VMULPS      Z22, Z22, Z24
+	VMOVAPS     Z16, Z25
+	VFMADD231PS Z15, Z24, Z25
+	VFMADD213PS Z17, Z24, Z25
+	VFMADD213PS Z0, Z24, Z25
+	VPERMPS     Z18, Z23, Z24
+	VPERMPS     Z19, Z23, Z23
+	VMULPS      Z22, Z23, Z23
+	VFMADD231PS Z24, Z22, Z25
+	VDIVPS      Z25, Z23, Z23
+	VADDPS      Z23, Z24, Z24
+	VPTERNLOGD  $0xf8, Z1, Z20, Z24
+	VMOVUPS     Z24, (BX)(SI*8)
+	VMOVUPS     (DI), Z20
+	VSUBPS      Z24, Z20, Z20
+	VMULPS      Z21, Z20, Z20
+	VADDPS      Z24, Z20, Z20
+	VMOVUPS     Z20, (DI)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x00000010, AX
+	JGE         lanes1
+
+lanes1end:
+	ADDQ $0x00000010, AX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ        masksAVX512<>+0(SB), R8
+	MOVQ        $0x00000040, R9
+	SUBQ        AX, R9
+	LEAQ        (R8)(R9*4), R8
+	VMOVUPS     (R8), Z20
+	VPMOVD2M    Z20, K1
+	VMOVUPS.Z   (CX), K1, Z20
+	VMOVUPS.Z   (DX), K1, Z21
+	VADDPS      Z21, Z20, Z20
+	VORPS       Z1, Z20, Z21
+	VMULPS      Z3, Z21, Z21
+	VRNDSCALEPS $0x00, Z21, Z22
+	VSUBPS      Z22, Z21, Z23
+	VMOVAPS     Z5, Z24
+	VFMADD231PS Z4, Z23, Z24
+	VFMADD213PS Z6, Z23, Z24
+	VFMADD213PS Z7, Z23, Z24
+	VFMADD213PS Z8, Z23, Z24
+	VFMADD213PS Z9, Z23, Z24
+	VFMADD213PS Z0, Z23, Z24
+	VCMPPS      $0x15, Z10, Z21, K2
+	VSCALEFPS.Z Z22, Z24, K2, Z24
+	VPMOVD2M    Z20, K2
+	VBLENDMPS   Z24, Z0, K2, Z20
+	VADDPS      Z0, Z24, Z24
+	VDIVPS      Z24, Z20, Z20
+	VMOVUPS     Z20, K1, (BX)
+	VMOVUPS.Z   (CX)(SI*4), K1, Z21
+	VMOVUPS.Z   (DX)(SI*4), K1, Z22
+	VADDPS      Z22, Z21, Z21
+	VORPS       Z1, Z21, Z22
+	VMULPS      Z3, Z22, Z22
+	VRNDSCALEPS $0x00, Z22, Z3
+	VSUBPS      Z3, Z22, Z23
+	VMOVAPS     Z5, Z5
+	VFMADD231PS Z4, Z23, Z5
+	VFMADD213PS Z6, Z23, Z5
+	VFMADD213PS Z7, Z23, Z5
+	VFMADD213PS Z8, Z23, Z5
+	VFMADD213PS Z9, Z23, Z5
+	VFMADD213PS Z0, Z23, Z5
+	VCMPPS      $0x15, Z10, Z22, K2
+	VSCALEFPS.Z Z3, Z5, K2, Z5
+	VPMOVD2M    Z21, K2
+	VBLENDMPS   Z5, Z0, K2, Z21
+	VADDPS      Z0, Z5, Z5
+	VDIVPS      Z5, Z21, Z21
+	VMOVUPS     Z21, K1, (BX)(SI*4)
+	VMOVUPS.Z   (DX)(SI*8), K1, Z3
+	VMULPS      Z3, Z20, Z20
+	VMOVUPS.Z   (CX)(SI*8), K1, Z3
+	VADDPS      Z3, Z20, Z20
+	VANDPS      Z11, Z20, Z3
+	VMINPS      Z3, Z2, Z3
+	VMOVAPS     Z13, Z2
+	VFMADD231PS Z12, Z3, Z2
+	VPERMPS     Z14, Z2, Z4
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      Z3, Z3, Z4
+	VMOVAPS     Z16, Z5
+	VFMADD231PS Z15, Z4, Z5
+	VFMADD213PS Z17, Z4, Z5
+	VFMADD213PS Z0, Z4, Z5
+	VPERMPS     Z18, Z2, Z0
+	VPERMPS     Z19, Z2, Z2
+	VMULPS      Z3, Z2, Z2
+	VFMADD231PS Z0, Z3, Z5
+	VDIVPS      Z5, Z2, Z2
+	VADDPS      Z2, Z0, Z0
+	VPTERNLOGD  $0xf8, Z1, Z20, Z0
+	VMOVUPS     Z0, K1, (BX)(SI*8)
+	VMOVUPS.Z   (DI), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMULPS      Z21, Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VMOVUPS     Z1, K1, (DI)
+
+end:
+	VZEROUPPER
+	RET
+
+// func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gruBackwardAVX512(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    d_len+8(FP), AX
+	MOVQ    d_base+0(FP), CX
+	MOVQ    gates_base+72(FP), DX
+	MOVQ    d_len+8(FP), BX
+	MOVQ    dIn_base+24(FP), SI
+	MOVQ    before_base+120(FP), DI
+	MOVQ    dHidden_base+48(FP), R8
+	MOVQ    hidden_base+96(FP), R9
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	SUBQ    $0x00000010, AX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS (DX)(BX*8), Z2
+	VMOVUPS (CX), Z3
+	VSUBPS  Z1, Z0, Z4
+	VMULPS  Z4, Z3, Z5
+	VSUBPS  Z2, Z0, Z6
+	VADDPS  Z0, Z2, Z7
+	VMULPS  Z7, Z6, Z6
+	VMULPS  Z6, Z5, Z5
+	VMOVUPS Z5, (SI)(BX*8)
+	VMOVUPS (DI), Z6
+	VSUBPS  Z2, Z6, Z6
+	VMULPS  Z6, Z3, Z6
+	VMULPS  Z1, Z4, Z4
+	VMULPS  Z4, Z6, Z6
+	VMOVUPS Z6, (SI)(BX*4)
+	VMOVUPS Z6, (R8)(BX*4)
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, (CX)
+	VMOVUPS (DX), Z1
+	VMULPS  (R9)(BX*8), Z5, Z2
+	VMULPS  Z1, Z5, Z5
+	VMOVUPS Z5, (R8)(BX*8)
+	VSUBPS  Z1, Z0, Z3
+	VMULPS  Z1, Z3, Z3
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z2, (R8)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, R9
+	SUBQ    $0x00000010, AX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, AX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), R10
+	MOVQ      $0x00000040, R11
+	SUBQ      AX, R11
+	LEAQ      (R10)(R11*4), R10
+	VMOVUPS   (R10), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VMOVUPS.Z (DX)(BX*8), K1, Z2
+	VMOVUPS.Z (CX), K1, Z3
+	VSUBPS    Z1, Z0, Z4
+	VMULPS    Z4, Z3, Z5
+	VSUBPS    Z2, Z0, Z6
+	VADDPS    Z0, Z2, Z7
+	VMULPS    Z7, Z6, Z6
+	VMULPS    Z6, Z5, Z5
+	VMOVUPS   Z5, K1, (SI)(BX*8)
+	VMOVUPS.Z (DI), K1, Z6
+	VSUBPS    Z2, Z6, Z6
+	VMULPS    Z6, Z3, Z6
+	VMULPS    Z1, Z4, Z4
+	VMULPS    Z4, Z6, Z6
+	VMOVUPS   Z6, K1, (SI)(BX*4)
+	VMOVUPS   Z6, K1, (R8)(BX*4)
+	VMULPS    Z1, Z3, Z3
+	VMOVUPS   Z3, K1, (CX)
+	VMOVUPS.Z (DX), K1, Z1
+	VMOVUPS.Z (R9)(BX*8), K1, Z2
+	VMULPS    Z2, Z5, Z2
+	VMULPS    Z1, Z5, Z5
+	VMOVUPS   Z5, K1, (R8)(BX*8)
+	VSUBPS    Z1, Z0, Z0
+	VMULPS    Z1, Z0, Z0
+	VMULPS    Z0, Z2, Z2
+	VMOVUPS   Z2, K1, (SI)
+	VMOVUPS   Z2, K1, (R8)
+
+end:
 	VZEROUPPER
 	RET

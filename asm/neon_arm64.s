@@ -20,22 +20,6 @@ DATA exp2NEON<>+96(SB)/8, $0x38a0b5ae38a0b5ae
 DATA exp2NEON<>+104(SB)/8, $0x38a0b5ae38a0b5ae
 GLOBL exp2NEON<>(SB), RODATA|NOPTR, $112
 
-DATA exp2AllNEON<>+0(SB)/8, $0x3f8000003f800000
-DATA exp2AllNEON<>+8(SB)/8, $0x3f8000003f800000
-DATA exp2AllNEON<>+16(SB)/8, $0x3f3172183f317218
-DATA exp2AllNEON<>+24(SB)/8, $0x3f3172183f317218
-DATA exp2AllNEON<>+32(SB)/8, $0x3e75fdee3e75fdee
-DATA exp2AllNEON<>+40(SB)/8, $0x3e75fdee3e75fdee
-DATA exp2AllNEON<>+48(SB)/8, $0x3d6357be3d6357be
-DATA exp2AllNEON<>+56(SB)/8, $0x3d6357be3d6357be
-DATA exp2AllNEON<>+64(SB)/8, $0x3c1d96f03c1d96f0
-DATA exp2AllNEON<>+72(SB)/8, $0x3c1d96f03c1d96f0
-DATA exp2AllNEON<>+80(SB)/8, $0x3aaf84183aaf8418
-DATA exp2AllNEON<>+88(SB)/8, $0x3aaf84183aaf8418
-DATA exp2AllNEON<>+96(SB)/8, $0x3920b5ae3920b5ae
-DATA exp2AllNEON<>+104(SB)/8, $0x3920b5ae3920b5ae
-GLOBL exp2AllNEON<>(SB), RODATA|NOPTR, $112
-
 DATA tanhNEON<>+0(SB)/8, $0x3f9960b900000000
 DATA tanhNEON<>+8(SB)/8, $0x40669340401973b4
 DATA tanhNEON<>+16(SB)/8, $0x40c053954099a70b
@@ -56,60 +40,6 @@ DATA tanhNEON<>+128(SB)/8, $0xbcb5d1e4bcb5d1e4
 DATA tanhNEON<>+136(SB)/8, $0xbcb5d1e4bcb5d1e4
 GLOBL tanhNEON<>(SB), RODATA|NOPTR, $144
 
-DATA geluNEON<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluNEON<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluNEON<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluNEON<>+24(SB)/8, $0x4143367041050e21
-DATA geluNEON<>+32(SB)/8, $0x3e59fb8400000000
-DATA geluNEON<>+40(SB)/8, $0x3eb231d33e98b188
-DATA geluNEON<>+48(SB)/8, $0x3ec647023ebfbdf4
-DATA geluNEON<>+56(SB)/8, $0x3ecae9be3ec96cad
-DATA geluNEON<>+64(SB)/8, $0x3e3e75453f000000
-DATA geluNEON<>+72(SB)/8, $0x3d0270303da751b2
-DATA geluNEON<>+80(SB)/8, $0x3b7bf1053c3812ec
-DATA geluNEON<>+88(SB)/8, $0x39dd7cbd3aa79641
-DATA geluNEON<>+96(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluNEON<>+104(SB)/8, $0xbc64a81cbd389250
-DATA geluNEON<>+112(SB)/8, $0xba72e082bb735030
-DATA geluNEON<>+120(SB)/8, $0xb8545248b965655d
-DATA geluNEON<>+128(SB)/8, $0x3d8563713e7fef6c
-DATA geluNEON<>+136(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluNEON<>+144(SB)/8, $0x394b38b63a897551
-DATA geluNEON<>+152(SB)/8, $0x36b37e2f3809a63d
-DATA geluNEON<>+160(SB)/8, $0xbcf448f1be0769be
-DATA geluNEON<>+168(SB)/8, $0xbadbba97bc043e5c
-DATA geluNEON<>+176(SB)/8, $0xb81c4d54b98ca690
-DATA geluNEON<>+184(SB)/8, $0xb50d64d1b699481a
-DATA geluNEON<>+192(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluNEON<>+200(SB)/8, $0x3a09540c3b432920
-DATA geluNEON<>+208(SB)/8, $0x36f18d91388d92da
-DATA geluNEON<>+216(SB)/8, $0x33658a63352e2774
-DATA geluNEON<>+224(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluNEON<>+232(SB)/8, $0xb918d8cdba82f329
-DATA geluNEON<>+240(SB)/8, $0xb5a6aed1b7820b21
-DATA geluNEON<>+248(SB)/8, $0xb1ac238bb3b1ca7f
-DATA geluNEON<>+256(SB)/8, $0xc1666666c1666666
-DATA geluNEON<>+264(SB)/8, $0xc1666666c1666666
-DATA geluNEON<>+272(SB)/8, $0x40c0000040c00000
-DATA geluNEON<>+280(SB)/8, $0x40c0000040c00000
-DATA geluNEON<>+288(SB)/8, $0x3fa09cea3fa09cea
-DATA geluNEON<>+296(SB)/8, $0x3fa09cea3fa09cea
-DATA geluNEON<>+304(SB)/8, $0x3f9a82793f9a8279
-DATA geluNEON<>+312(SB)/8, $0x3f9a82793f9a8279
-DATA geluNEON<>+320(SB)/8, $0x4b4000204b400020
-DATA geluNEON<>+328(SB)/8, $0x4b4000204b400020
-DATA geluNEON<>+336(SB)/8, $0xbf38aa3bbf38aa3b
-DATA geluNEON<>+344(SB)/8, $0xbf38aa3bbf38aa3b
-DATA geluNEON<>+352(SB)/8, $0xb2257060b2257060
-DATA geluNEON<>+360(SB)/8, $0xb2257060b2257060
-DATA geluNEON<>+368(SB)/8, $0x2f8000002f800000
-DATA geluNEON<>+376(SB)/8, $0x2f8000002f800000
-DATA geluNEON<>+384(SB)/8, $0x0404040404040404
-DATA geluNEON<>+392(SB)/8, $0x0404040404040404
-DATA geluNEON<>+400(SB)/8, $0x0302010003020100
-DATA geluNEON<>+408(SB)/8, $0x0302010003020100
-GLOBL geluNEON<>(SB), RODATA|NOPTR, $416
-
 DATA spreadNEON<>+0(SB)/8, $0x0101010100000000
 DATA spreadNEON<>+8(SB)/8, $0x0303030302020202
 DATA spreadNEON<>+16(SB)/8, $0x0505050504040404
@@ -119,6 +49,164 @@ DATA spreadNEON<>+40(SB)/8, $0x0b0b0b0b0a0a0a0a
 DATA spreadNEON<>+48(SB)/8, $0x0d0d0d0d0c0c0c0c
 DATA spreadNEON<>+56(SB)/8, $0x0f0f0f0f0e0e0e0e
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
+
+DATA lanesNEON<>+0(SB)/8, $0x4300000043000000
+DATA lanesNEON<>+8(SB)/8, $0x4300000043000000
+DATA lanesNEON<>+16(SB)/8, $0x4b4000004b400000
+DATA lanesNEON<>+24(SB)/8, $0x4b4000004b400000
+DATA lanesNEON<>+32(SB)/8, $0x3920b5ae3920b5ae
+DATA lanesNEON<>+40(SB)/8, $0x3920b5ae3920b5ae
+DATA lanesNEON<>+48(SB)/8, $0x3aaf84183aaf8418
+DATA lanesNEON<>+56(SB)/8, $0x3aaf84183aaf8418
+DATA lanesNEON<>+64(SB)/8, $0x3c1d96f03c1d96f0
+DATA lanesNEON<>+72(SB)/8, $0x3c1d96f03c1d96f0
+DATA lanesNEON<>+80(SB)/8, $0x3d6357be3d6357be
+DATA lanesNEON<>+88(SB)/8, $0x3d6357be3d6357be
+DATA lanesNEON<>+96(SB)/8, $0x3e75fdee3e75fdee
+DATA lanesNEON<>+104(SB)/8, $0x3e75fdee3e75fdee
+DATA lanesNEON<>+112(SB)/8, $0x3f3172183f317218
+DATA lanesNEON<>+120(SB)/8, $0x3f3172183f317218
+DATA lanesNEON<>+128(SB)/8, $0x3f8000003f800000
+DATA lanesNEON<>+136(SB)/8, $0x3f8000003f800000
+DATA lanesNEON<>+144(SB)/8, $0xc2fc0000c2fc0000
+DATA lanesNEON<>+152(SB)/8, $0xc2fc0000c2fc0000
+DATA lanesNEON<>+160(SB)/8, $0x0000000000000000
+DATA lanesNEON<>+168(SB)/8, $0x0000000000000000
+DATA lanesNEON<>+176(SB)/8, $0x4110300041103000
+DATA lanesNEON<>+184(SB)/8, $0x4110300041103000
+DATA lanesNEON<>+192(SB)/8, $0x3f5500003f550000
+DATA lanesNEON<>+200(SB)/8, $0x3f5500003f550000
+DATA lanesNEON<>+208(SB)/8, $0x0404040404040404
+DATA lanesNEON<>+216(SB)/8, $0x0404040404040404
+DATA lanesNEON<>+224(SB)/8, $0xd6020100d6020100
+DATA lanesNEON<>+232(SB)/8, $0xd6020100d6020100
+DATA lanesNEON<>+240(SB)/8, $0x3f9960b900000000
+DATA lanesNEON<>+248(SB)/8, $0x40669340401973b4
+DATA lanesNEON<>+256(SB)/8, $0x40c053954099a70b
+DATA lanesNEON<>+264(SB)/8, $0x410aa12340e7034e
+DATA lanesNEON<>+272(SB)/8, $0x3b01b40b3b01b40b
+DATA lanesNEON<>+280(SB)/8, $0x3b01b40b3b01b40b
+DATA lanesNEON<>+288(SB)/8, $0xbcb5d1e4bcb5d1e4
+DATA lanesNEON<>+296(SB)/8, $0xbcb5d1e4bcb5d1e4
+DATA lanesNEON<>+304(SB)/8, $0x3eaaaa793eaaaa79
+DATA lanesNEON<>+312(SB)/8, $0x3eaaaa793eaaaa79
+DATA lanesNEON<>+320(SB)/8, $0x3f5547a400000000
+DATA lanesNEON<>+328(SB)/8, $0x3f7f9ec03f7bcd32
+DATA lanesNEON<>+336(SB)/8, $0x3f7fff363f7ff727
+DATA lanesNEON<>+344(SB)/8, $0x3f7fffff3f7fffee
+DATA lanesNEON<>+352(SB)/8, $0x3e9c9f6a3f800000
+DATA lanesNEON<>+360(SB)/8, $0x3b425b0e3d053fb8
+DATA lanesNEON<>+368(SB)/8, $0x37c9ffb0398d8d8e
+DATA lanesNEON<>+376(SB)/8, $0x34000000360ffffb
+DATA lanesNEON<>+384(SB)/8, $0x8000000080000000
+DATA lanesNEON<>+392(SB)/8, $0x8000000080000000
+DATA lanesNEON<>+400(SB)/8, $0xc2dc0000c2dc0000
+DATA lanesNEON<>+408(SB)/8, $0xc2dc0000c2dc0000
+DATA lanesNEON<>+416(SB)/8, $0x41f0000041f00000
+DATA lanesNEON<>+424(SB)/8, $0x41f0000041f00000
+DATA lanesNEON<>+432(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanesNEON<>+440(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanesNEON<>+448(SB)/8, $0xb2a57060b2a57060
+DATA lanesNEON<>+456(SB)/8, $0xb2a57060b2a57060
+DATA lanesNEON<>+464(SB)/8, $0xff800000ff800000
+DATA lanesNEON<>+472(SB)/8, $0xff800000ff800000
+DATA lanesNEON<>+480(SB)/8, $0xc1666666c1666666
+DATA lanesNEON<>+488(SB)/8, $0xc1666666c1666666
+DATA lanesNEON<>+496(SB)/8, $0x40c0000040c00000
+DATA lanesNEON<>+504(SB)/8, $0x40c0000040c00000
+DATA lanesNEON<>+512(SB)/8, $0xbf38aa3bbf38aa3b
+DATA lanesNEON<>+520(SB)/8, $0xbf38aa3bbf38aa3b
+DATA lanesNEON<>+528(SB)/8, $0x4b4000204b400020
+DATA lanesNEON<>+536(SB)/8, $0x4b4000204b400020
+DATA lanesNEON<>+544(SB)/8, $0xb2257060b2257060
+DATA lanesNEON<>+552(SB)/8, $0xb2257060b2257060
+DATA lanesNEON<>+560(SB)/8, $0x2f8000002f800000
+DATA lanesNEON<>+568(SB)/8, $0x2f8000002f800000
+DATA lanesNEON<>+576(SB)/8, $0x3f9a82793f9a8279
+DATA lanesNEON<>+584(SB)/8, $0x3f9a82793f9a8279
+DATA lanesNEON<>+592(SB)/8, $0x3fa09cea3fa09cea
+DATA lanesNEON<>+600(SB)/8, $0x3fa09cea3fa09cea
+DATA lanesNEON<>+608(SB)/8, $0x0302010003020100
+DATA lanesNEON<>+616(SB)/8, $0x0302010003020100
+DATA lanesNEON<>+624(SB)/8, $0x3f2e4a1700000000
+DATA lanesNEON<>+632(SB)/8, $0x401484a23fae61e6
+DATA lanesNEON<>+640(SB)/8, $0x40b30e31406c3827
+DATA lanesNEON<>+648(SB)/8, $0x4143367041050e21
+DATA lanesNEON<>+656(SB)/8, $0xbb9aedf1bc8b8d3a
+DATA lanesNEON<>+664(SB)/8, $0xb918d8cdba82f329
+DATA lanesNEON<>+672(SB)/8, $0xb5a6aed1b7820b21
+DATA lanesNEON<>+680(SB)/8, $0xb1ac238bb3b1ca7f
+DATA lanesNEON<>+688(SB)/8, $0x3c4bdd1d3d70308e
+DATA lanesNEON<>+696(SB)/8, $0x3a09540c3b432920
+DATA lanesNEON<>+704(SB)/8, $0x36f18d91388d92da
+DATA lanesNEON<>+712(SB)/8, $0x33658a63352e2774
+DATA lanesNEON<>+720(SB)/8, $0xbcf448f1be0769be
+DATA lanesNEON<>+728(SB)/8, $0xbadbba97bc043e5c
+DATA lanesNEON<>+736(SB)/8, $0xb81c4d54b98ca690
+DATA lanesNEON<>+744(SB)/8, $0xb50d64d1b699481a
+DATA lanesNEON<>+752(SB)/8, $0x3d8563713e7fef6c
+DATA lanesNEON<>+760(SB)/8, $0x3ba7e8da3ca6f38e
+DATA lanesNEON<>+768(SB)/8, $0x394b38b63a897551
+DATA lanesNEON<>+776(SB)/8, $0x36b37e2f3809a63d
+DATA lanesNEON<>+784(SB)/8, $0xbdfb66ecbecc41ed
+DATA lanesNEON<>+792(SB)/8, $0xbc64a81cbd389250
+DATA lanesNEON<>+800(SB)/8, $0xba72e082bb735030
+DATA lanesNEON<>+808(SB)/8, $0xb8545248b965655d
+DATA lanesNEON<>+816(SB)/8, $0x3e3e75453f000000
+DATA lanesNEON<>+824(SB)/8, $0x3d0270303da751b2
+DATA lanesNEON<>+832(SB)/8, $0x3b7bf1053c3812ec
+DATA lanesNEON<>+840(SB)/8, $0x39dd7cbd3aa79641
+DATA lanesNEON<>+848(SB)/8, $0x3e59fb8400000000
+DATA lanesNEON<>+856(SB)/8, $0x3eb231d33e98b188
+DATA lanesNEON<>+864(SB)/8, $0x3ec647023ebfbdf4
+DATA lanesNEON<>+872(SB)/8, $0x3ecae9be3ec96cad
+DATA lanesNEON<>+880(SB)/8, $0xc12e6666c12e6666
+DATA lanesNEON<>+888(SB)/8, $0xc12e6666c12e6666
+DATA lanesNEON<>+896(SB)/8, $0xc0135760c0135760
+DATA lanesNEON<>+904(SB)/8, $0xc0135760c0135760
+DATA lanesNEON<>+912(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA lanesNEON<>+920(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA lanesNEON<>+928(SB)/8, $0x310a8d56310a8d56
+DATA lanesNEON<>+936(SB)/8, $0x310a8d56310a8d56
+DATA lanesNEON<>+944(SB)/8, $0xb486f39db486f39d
+DATA lanesNEON<>+952(SB)/8, $0xb486f39db486f39d
+DATA lanesNEON<>+960(SB)/8, $0x3f0000003f000000
+DATA lanesNEON<>+968(SB)/8, $0x3f0000003f000000
+DATA lanesNEON<>+976(SB)/8, $0x42c8000042c80000
+DATA lanesNEON<>+984(SB)/8, $0x42c8000042c80000
+DATA lanesNEON<>+992(SB)/8, $0x3ecc422a3ecc422a
+DATA lanesNEON<>+1000(SB)/8, $0x3ecc422a3ecc422a
+DATA lanesNEON<>+1008(SB)/8, $0x3e5b33b63e5b33b6
+DATA lanesNEON<>+1016(SB)/8, $0x3e5b33b63e5b33b6
+DATA lanesNEON<>+1024(SB)/8, $0x3fcc422a3fcc422a
+DATA lanesNEON<>+1032(SB)/8, $0x3fcc422a3fcc422a
+DATA lanesNEON<>+1040(SB)/8, $0x0000000100000001
+DATA lanesNEON<>+1048(SB)/8, $0x0000000100000001
+DATA lanesNEON<>+1056(SB)/8, $0x4b4000804b400080
+DATA lanesNEON<>+1064(SB)/8, $0x4b4000804b400080
+DATA lanesNEON<>+1072(SB)/8, $0x38a0b5ae38a0b5ae
+DATA lanesNEON<>+1080(SB)/8, $0x38a0b5ae38a0b5ae
+DATA lanesNEON<>+1088(SB)/8, $0x3a2f84183a2f8418
+DATA lanesNEON<>+1096(SB)/8, $0x3a2f84183a2f8418
+DATA lanesNEON<>+1104(SB)/8, $0x3b9d96f03b9d96f0
+DATA lanesNEON<>+1112(SB)/8, $0x3b9d96f03b9d96f0
+DATA lanesNEON<>+1120(SB)/8, $0x3ce357be3ce357be
+DATA lanesNEON<>+1128(SB)/8, $0x3ce357be3ce357be
+DATA lanesNEON<>+1136(SB)/8, $0x3df5fdee3df5fdee
+DATA lanesNEON<>+1144(SB)/8, $0x3df5fdee3df5fdee
+DATA lanesNEON<>+1152(SB)/8, $0x3eb172183eb17218
+DATA lanesNEON<>+1160(SB)/8, $0x3eb172183eb17218
+DATA lanesNEON<>+1168(SB)/8, $0xc2c80000c2c80000
+DATA lanesNEON<>+1176(SB)/8, $0xc2c80000c2c80000
+DATA lanesNEON<>+1184(SB)/8, $0x0d8000000d800000
+DATA lanesNEON<>+1192(SB)/8, $0x0d8000000d800000
+DATA lanesNEON<>+1200(SB)/8, $0x0080000000800000
+DATA lanesNEON<>+1208(SB)/8, $0x0080000000800000
+DATA lanesNEON<>+1216(SB)/8, $0x7fc000007fc00000
+DATA lanesNEON<>+1224(SB)/8, $0x7fc000007fc00000
+DATA lanesNEON<>+1232(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanesNEON<>+1240(SB)/8, $0x3fb8aa3b3fb8aa3b
+GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1248
 
 // func tileProduct1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·tileProduct1NEON(SB), NOSPLIT, $0-129
@@ -5872,41 +5960,6 @@ begins:
 	ADD $1, R0, R0
 	MOVD R0, c_len+8(FP)
 	B tiles
-
-// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
-TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
-	MOVD c_base+0(FP), R0
-	MOVD ldc+24(FP), R1
-	LSL $2, R1, R1
-	MOVD m+32(FP), R2
-	MOVD bias_base+40(FP), R3
-	MOVD bias_len+48(FP), R4
-	MOVD $0x7fc00000, R5
-	VDUP R5, V0.S4
-	CBZ R4, done
-	CBZ R2, done
-
-row:
-	MOVD R0, R5
-	MOVD R3, R6
-	MOVD R4, R7
-
-	// One vector: x = c + bias.
-vector:
-	FMOVQ (R5), F1
-	FMOVQ.P 16(R6), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVQ.P F1, 16(R5)
-	SUBS $4, R7, R7
-	BNE vector
-	ADD R1, R0, R0
-	SUBS $1, R2, R2
-	BNE row
-
-done:
-	RET
 
 // func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 TEXT ·weightPackNEON(SB), NOSPLIT, $0-80
@@ -14322,754 +14375,6 @@ sum:
 done:
 	RET
 
-// func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD q_len+40(FP), R1
-	MOVD $0x3f800000, R2
-	VDUP R2, V13.S4
-	MOVD q_base+32(FP), R2
-	MOVD k_base+56(FP), R3
-	MOVD dk_base+0(FP), R4
-	MOVD dq_base+120(FP), R5
-	MOVD dw_base+144(FP), R6
-	MOVD ldk+80(FP), R7
-	LSL $2, R7, R7
-	MOVD ldd+24(FP), R8
-	LSL $2, R8, R8
-	SUBS $4, R1, R1
-	BLT rest
-
-vector:
-	MOVD x_base+96(FP), R11
-	MOVD n+88(FP), R12
-	FMOVQ.P 16(R2), F14
-	FMOVQ (R5), F15
-	FMOVQ (R6), F16
-	MOVD R3, R9
-	MOVD R4, R10
-	CBZ R12, keysFMOVQ
-	PCALIGN $32
-
-keyFMOVQ:
-	FMOVQ (R9), F17
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V24.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V20.S4, V24.S4
-	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F23
-	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V22.S4, V23.S4
-	FMOVQ 16(R0), F24
-	VFMLA V23.S4, V22.S4, V24.S4
-	FMOVQ (R0), F23
-	VFMLA V24.S4, V22.S4, V23.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
-	VFMLA V24.S4, V20.S4, V23.S4
-	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
-	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
-	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
-	VBIF V7.B16, V24.B16, V17.B16
-	VLD1R.P 4(R11), [V19.S4]
-	VFMLA V19.S4, V17.S4, V16.S4
-	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
-	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V19.S4, V18.S4, V15.S4
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	FMOVQ (R10), F17
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	FMOVQ F17, (R10)
-	ADD R7, R9, R9
-	ADD R8, R10, R10
-	SUBS $1, R12, R12
-	BNE keyFMOVQ
-
-keysFMOVQ:
-	FMOVQ.P F15, 16(R5)
-	FMOVQ.P F16, 16(R6)
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE vector
-
-rest:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	MOVD x_base+96(FP), R11
-	MOVD n+88(FP), R12
-	FMOVS.P 4(R2), F14
-	FMOVS (R5), F15
-	FMOVS (R6), F16
-	MOVD R3, R9
-	MOVD R4, R10
-	CBZ R12, keysFMOVS
-	PCALIGN $32
-
-keyFMOVS:
-	FMOVS (R9), F17
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V24.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V20.S4, V24.S4
-	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F23
-	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V22.S4, V23.S4
-	FMOVQ 16(R0), F24
-	VFMLA V23.S4, V22.S4, V24.S4
-	FMOVQ (R0), F23
-	VFMLA V24.S4, V22.S4, V23.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
-	VFMLA V24.S4, V20.S4, V23.S4
-	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
-	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
-	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
-	VBIF V7.B16, V24.B16, V17.B16
-	VLD1R.P 4(R11), [V19.S4]
-	VFMLA V19.S4, V17.S4, V16.S4
-	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
-	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V19.S4, V18.S4, V15.S4
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	FMOVS (R10), F17
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	FMOVS F17, (R10)
-	ADD R7, R9, R9
-	ADD R8, R10, R10
-	SUBS $1, R12, R12
-	BNE keyFMOVS
-
-keysFMOVS:
-	FMOVS.P F15, 4(R5)
-	FMOVS.P F16, 4(R6)
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
-
-end:
-	RET
-
-// func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
-	MOVD dst_base+0(FP), R0
-	MOVD src_base+32(FP), R1
-	MOVD weights_base+72(FP), R2
-	MOVD ldd+24(FP), R3
-	LSL $2, R3, R3
-	MOVD lds+56(FP), R4
-	LSL $2, R4, R4
-	MOVD weights_len+80(FP), R5
-	MOVD $0x7fc00000, R6
-	VDUP R6, V0.S4
-	SUBS $4, R5, R5
-	BLT rest
-
-vector:
-	MOVD n+64(FP), R8
-	FMOVQ.P 16(R2), F1
-	MOVD R1, R6
-	MOVD R0, R7
-	CBZ R8, rowsFMOVQ
-	PCALIGN $32
-
-rowFMOVQ:
-	FMOVQ (R6), F2
-	FMOVQ (R7), F3
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
-	VBIF V4.B16, V0.B16, V3.B16
-	FMOVQ F3, (R7)
-	ADD R4, R6, R6
-	ADD R3, R7, R7
-	SUBS $1, R8, R8
-	BNE rowFMOVQ
-
-rowsFMOVQ:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R5, R5
-	BGE vector
-
-rest:
-	ADDS $4, R5, R5
-	BEQ end
-
-single:
-	MOVD n+64(FP), R8
-	FMOVS.P 4(R2), F1
-	MOVD R1, R6
-	MOVD R0, R7
-	CBZ R8, rowsFMOVS
-	PCALIGN $32
-
-rowFMOVS:
-	FMOVS (R6), F2
-	FMOVS (R7), F3
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
-	VBIF V4.B16, V0.B16, V3.B16
-	FMOVS F3, (R7)
-	ADD R4, R6, R6
-	ADD R3, R7, R7
-	SUBS $1, R8, R8
-	BNE rowFMOVS
-
-rowsFMOVS:
-	ADD $4, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R5, R5
-	BNE single
-
-end:
-	RET
-
-// func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-TEXT ·adamWNEON(SB), NOSPLIT, $0-124
-	MOVD w_base+0(FP), R0
-	MOVD g_base+24(FP), R1
-	MOVD m_base+48(FP), R2
-	MOVD v_base+72(FP), R3
-	MOVD w_len+8(FP), R4
-	MOVWU keep+96(FP), R5
-	VDUP R5, V0.S4
-	MOVWU gain1+100(FP), R5
-	VDUP R5, V1.S4
-	MOVWU beta2+104(FP), R5
-	VDUP R5, V2.S4
-	MOVWU gain2+108(FP), R5
-	VDUP R5, V3.S4
-	MOVWU root+112(FP), R5
-	VDUP R5, V4.S4
-	MOVWU epsilon+116(FP), R5
-	VDUP R5, V5.S4
-	MOVWU rate+120(FP), R5
-	VDUP R5, V6.S4
-	MOVD $0x00800000, R5
-	VDUP R5, V11.S4
-	SUBS $4, R4, R4
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R1), F7
-	FMOVQ (R3), F9
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	FMOVQ.P F9, 16(R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	FMOVQ (R2), F8
-	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVQ.P F8, 16(R2)
-	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	FMOVQ (R0), F10
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	FMOVQ.P F10, 16(R0)
-	SUBS $4, R4, R4
-	BGE vector
-
-rest:
-	ADDS $4, R4, R4
-	BEQ end
-
-single:
-	FMOVS.P 4(R1), F7
-	FMOVS (R3), F9
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	FMOVS.P F9, 4(R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	FMOVS (R2), F8
-	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVS.P F8, 4(R2)
-	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	FMOVS (R0), F10
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	FMOVS.P F10, 4(R0)
-	SUBS $1, R4, R4
-	BNE single
-
-end:
-	RET
-
-// func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-TEXT ·softcapNEON(SB), NOSPLIT, $0-72
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD s_base+0(FP), R1
-	MOVD ld+24(FP), R2
-	LSL $2, R2, R2
-	MOVD max_base+48(FP), R3
-	MOVWU limit+40(FP), R4
-	VDUP R4, V13.S4
-	MOVWU inv+44(FP), R4
-	VDUP R4, V14.S4
-	MOVD max_len+56(FP), R4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $8, R4
-	BGE chunk2
-	CMP $4, R4
-	BGE chunk1
-	RET
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	FMOVQ (R3), F15
-	FMOVQ 16(R3), F16
-	MOVD n+32(FP), R6
-	MOVD R1, R5
-	CBZ R6, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R5), F17
-	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
-	FMOVQ 16(R5), F18
-	WORD $0x6e2ede52 // fmul v18.4s, v18.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
-	WORD $0x4ea8f673 // fmin v19.4s, v19.4s, v8.4s
-	VORR V10.B16, V10.B16, V27.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V19.S4, V27.S4
-	WORD $0x4eab9775 // mla v21.4s, v27.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V28.B16
-	VORR V12.B16, V12.B16, V22.B16
-	VFMLA V9.S4, V20.S4, V28.S4
-	WORD $0x4eab9796 // mla v22.4s, v28.4s, v11.4s
-	VTBL V22.B16, [V0.B16, V1.B16], V24.B16
-	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F25
-	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
-	VFMLA V6.S4, V23.S4, V25.S4
-	FMOVQ 32(R0), F26
-	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V24.S4, V26.S4
-	FMOVQ 16(R0), F27
-	VFMLA V25.S4, V23.S4, V27.S4
-	FMOVQ 16(R0), F28
-	VFMLA V26.S4, V24.S4, V28.S4
-	FMOVQ (R0), F25
-	VFMLA V27.S4, V23.S4, V25.S4
-	FMOVQ (R0), F26
-	VFMLA V28.S4, V24.S4, V26.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V27.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V23.B16
-	VFMLA V27.S4, V19.S4, V25.S4
-	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
-	WORD $0x6e39fef7 // fdiv v23.4s, v23.4s, v25.4s
-	WORD $0x4e37d77b // fadd v27.4s, v27.4s, v23.4s
-	VBIF V7.B16, V27.B16, V17.B16
-	VTBL V22.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V28.S4, V20.S4, V26.S4
-	WORD $0x6e34df18 // fmul v24.4s, v24.4s, v20.4s
-	WORD $0x6e3aff18 // fdiv v24.4s, v24.4s, v26.4s
-	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
-	VBIF V7.B16, V28.B16, V18.B16
-	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
-	FMOVQ F17, (R5)
-	WORD $0x6eafe633 // fcmgt v19.4s, v17.4s, v15.4s
-	VBIT V19.B16, V17.B16, V15.B16
-	WORD $0x6e2dde52 // fmul v18.4s, v18.4s, v13.4s
-	FMOVQ F18, 16(R5)
-	WORD $0x6eb0e653 // fcmgt v19.4s, v18.4s, v16.4s
-	VBIT V19.B16, V18.B16, V16.B16
-	ADD R2, R5, R5
-	SUBS $1, R6, R6
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F15, (R3)
-	FMOVQ F16, 16(R3)
-	ADD $32, R1, R1
-	ADD $32, R3, R3
-	SUB $8, R4, R4
-	B columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	FMOVQ (R3), F15
-	MOVD n+32(FP), R6
-	MOVD R1, R5
-	CBZ R6, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R5), F16
-	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
-	WORD $0x4ea8f631 // fmin v17.4s, v17.4s, v8.4s
-	VORR V10.B16, V10.B16, V21.B16
-	VORR V12.B16, V12.B16, V18.B16
-	VFMLA V9.S4, V17.S4, V21.S4
-	WORD $0x4eab96b2 // mla v18.4s, v21.4s, v11.4s
-	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
-	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F20
-	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
-	VFMLA V6.S4, V19.S4, V20.S4
-	FMOVQ 16(R0), F21
-	VFMLA V20.S4, V19.S4, V21.S4
-	FMOVQ (R0), F20
-	VFMLA V21.S4, V19.S4, V20.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V18.B16, [V2.B16, V3.B16], V21.B16
-	VTBL V18.B16, [V4.B16, V5.B16], V19.B16
-	VFMLA V21.S4, V17.S4, V20.S4
-	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
-	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
-	VBIF V7.B16, V21.B16, V16.B16
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	FMOVQ F16, (R5)
-	WORD $0x6eafe611 // fcmgt v17.4s, v16.4s, v15.4s
-	VBIT V17.B16, V16.B16, V15.B16
-	ADD R2, R5, R5
-	SUBS $1, R6, R6
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F15, (R3)
-	ADD $16, R1, R1
-	ADD $16, R3, R3
-	SUB $4, R4, R4
-	B columns
-
-// func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD max_base+96(FP), R2
-	MOVD max_len+104(FP), R3
-	MOVD lo_base+48(FP), R4
-	MOVD hi_base+72(FP), R5
-	MOVD $0x00000001, R8
-	VDUP R8, V0.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V1.S4
-	CBZ R3, done
-
-	// One vector of lanes: spans, maxima and the row's number in registers.
-columns:
-	FMOVQ (R4), F2
-	FMOVQ (R5), F3
-	FMOVQ (R2), F4
-	MOVD j0+32(FP), R7
-	VDUP R7, V5.S4
-	MOVD R0, R7
-	MOVD n+40(FP), R6
-	CBZ R6, next
-
-row:
-
-	// Keep the scores with lo ≤ j < hi.
-	FMOVQ (R7), F6
-	WORD $0x4ea23ca7 // cmge v7.4s, v5.4s, v2.4s
-	WORD $0x4ea53468 // cmgt v8.4s, v3.4s, v5.4s
-	VAND V7.B16, V8.B16, V8.B16
-	VBIF V8.B16, V1.B16, V6.B16
-	FMOVQ F6, (R7)
-	WORD $0x6ea4e4c7 // fcmgt v7.4s, v6.4s, v4.4s
-	VBIT V7.B16, V6.B16, V4.B16
-	VADD V0.S4, V5.S4, V5.S4
-	ADD R1, R7, R7
-	SUBS $1, R6, R6
-	BNE row
-
-next:
-	FMOVQ F4, (R2)
-	ADD $16, R0, R0
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	ADD $16, R2, R2
-	SUBS $4, R3, R3
-	BNE columns
-
-done:
-	RET
-
-// func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD slopes_base+48(FP), R2
-	MOVD pos_base+72(FP), R3
-	MOVD max_base+96(FP), R4
-	MOVD $0x00000001, R5
-	VDUP R5, V0.S4
-	MOVD max_len+104(FP), R5
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R5
-	BGE chunk3
-	CMP $8, R5
-	BGE chunk2
-	CMP $4, R5
-	BGE chunk1
-	RET
-
-	// 3 vectors of lanes, one row per iteration.
-chunk3:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F4
-	FMOVQ (R4), F7
-	FMOVQ 16(R2), F2
-	FMOVQ 16(R3), F5
-	FMOVQ 16(R4), F8
-	FMOVQ 32(R2), F3
-	FMOVQ 32(R3), F6
-	FMOVQ 32(R4), F9
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V10.S4
-	MOVD R0, R6
-	CBZ R7, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	VSUB V10.S4, V4.S4, V11.S4
-	WORD $0x4ea0b96b // abs v11.4s, v11.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	FMOVQ (R6), F14
-	VFMLS V11.S4, V1.S4, V14.S4
-	FMOVQ F14, (R6)
-	WORD $0x6ea7e5cb // fcmgt v11.4s, v14.4s, v7.4s
-	VBIT V11.B16, V14.B16, V7.B16
-	VSUB V10.S4, V5.S4, V12.S4
-	WORD $0x4ea0b98c // abs v12.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	FMOVQ 16(R6), F15
-	VFMLS V12.S4, V2.S4, V15.S4
-	FMOVQ F15, 16(R6)
-	WORD $0x6ea8e5ec // fcmgt v12.4s, v15.4s, v8.4s
-	VBIT V12.B16, V15.B16, V8.B16
-	VSUB V10.S4, V6.S4, V13.S4
-	WORD $0x4ea0b9ad // abs v13.4s, v13.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	FMOVQ 32(R6), F16
-	VFMLS V13.S4, V3.S4, V16.S4
-	FMOVQ F16, 32(R6)
-	WORD $0x6ea9e60d // fcmgt v13.4s, v16.4s, v9.4s
-	VBIT V13.B16, V16.B16, V9.B16
-	VADD V0.S4, V10.S4, V10.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk3row
-
-chunk3done:
-	FMOVQ F7, (R4)
-	FMOVQ F8, 16(R4)
-	FMOVQ F9, 32(R4)
-	ADD $48, R0, R0
-	ADD $48, R2, R2
-	ADD $48, R3, R3
-	ADD $48, R4, R4
-	SUB $12, R5, R5
-	B columns
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F3
-	FMOVQ (R4), F5
-	FMOVQ 16(R2), F2
-	FMOVQ 16(R3), F4
-	FMOVQ 16(R4), F6
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V7.S4
-	MOVD R0, R6
-	CBZ R7, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	VSUB V7.S4, V3.S4, V8.S4
-	WORD $0x4ea0b908 // abs v8.4s, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	FMOVQ (R6), F10
-	VFMLS V8.S4, V1.S4, V10.S4
-	FMOVQ F10, (R6)
-	WORD $0x6ea5e548 // fcmgt v8.4s, v10.4s, v5.4s
-	VBIT V8.B16, V10.B16, V5.B16
-	VSUB V7.S4, V4.S4, V9.S4
-	WORD $0x4ea0b929 // abs v9.4s, v9.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	FMOVQ 16(R6), F11
-	VFMLS V9.S4, V2.S4, V11.S4
-	FMOVQ F11, 16(R6)
-	WORD $0x6ea6e569 // fcmgt v9.4s, v11.4s, v6.4s
-	VBIT V9.B16, V11.B16, V6.B16
-	VADD V0.S4, V7.S4, V7.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F5, (R4)
-	FMOVQ F6, 16(R4)
-	ADD $32, R0, R0
-	ADD $32, R2, R2
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	SUB $8, R5, R5
-	B columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F2
-	FMOVQ (R4), F3
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V4.S4
-	MOVD R0, R6
-	CBZ R7, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	VSUB V4.S4, V2.S4, V5.S4
-	WORD $0x4ea0b8a5 // abs v5.4s, v5.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	FMOVQ (R6), F6
-	VFMLS V5.S4, V1.S4, V6.S4
-	FMOVQ F6, (R6)
-	WORD $0x6ea3e4c5 // fcmgt v5.4s, v6.4s, v3.4s
-	VBIT V5.B16, V6.B16, V3.B16
-	VADD V0.S4, V4.S4, V4.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F3, (R4)
-	ADD $16, R0, R0
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R5, R5
-	B columns
-
 // func biasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
 TEXT ·biasNEON(SB), NOSPLIT, $0-112
 	MOVD s_base+0(FP), R0
@@ -15415,276 +14720,6 @@ next:
 done:
 	RET
 
-// func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD max_base+40(FP), R2
-	MOVD sum_base+64(FP), R3
-	MOVD max_len+48(FP), R4
-	MOVD $exp2NEON<>(SB), R5
-	FMOVQ 96(R5), F0
-	MOVD $0x4b400080, R6
-	VDUP R6, V1.S4
-	MOVD $0xc2c80000, R6
-	VDUP R6, V2.S4
-	MOVD $0xff800000, R6
-	VDUP R6, V3.S4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R4
-	BGE chunk3
-	CMP $8, R4
-	BGE chunk2
-	CMP $4, R4
-	BGE chunk1
-	RET
-
-	// 3 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk3:
-	FMOVQ (R2), F4
-	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
-	WORD $0x4e6a1c84 // bic v4.16b, v4.16b, v10.16b
-	VMOVI $0, V7.B16
-	FMOVQ 16(R2), F5
-	WORD $0x4e23e4aa // fcmeq v10.4s, v5.4s, v3.4s
-	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
-	VMOVI $0, V8.B16
-	FMOVQ 32(R2), F6
-	WORD $0x4e23e4ca // fcmeq v10.4s, v6.4s, v3.4s
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	VMOVI $0, V9.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	FMOVQ (R6), F10
-	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
-	FMOVQ 16(R6), F11
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	FMOVQ 32(R6), F12
-	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d54d // fadd v13.4s, v10.4s, v1.4s
-	WORD $0x4ea1d5b0 // fsub v16.4s, v13.4s, v1.4s
-	WORD $0x4eb0d550 // fsub v16.4s, v10.4s, v16.4s
-	WORD $0x6eaae456 // fcmgt v22.4s, v2.4s, v10.4s
-	WORD $0x4e21d56e // fadd v14.4s, v11.4s, v1.4s
-	WORD $0x4ea1d5d1 // fsub v17.4s, v14.4s, v1.4s
-	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
-	WORD $0x6eabe457 // fcmgt v23.4s, v2.4s, v11.4s
-	WORD $0x4e21d58f // fadd v15.4s, v12.4s, v1.4s
-	WORD $0x4ea1d5f2 // fsub v18.4s, v15.4s, v1.4s
-	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
-	WORD $0x6eace458 // fcmgt v24.4s, v2.4s, v12.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F19
-	VFMLA V16.S4, V0.S4, V19.S4
-	FMOVQ 80(R5), F20
-	VFMLA V17.S4, V0.S4, V20.S4
-	FMOVQ 80(R5), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ 64(R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ 64(R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-	FMOVQ 48(R5), F19
-	VFMLA V16.S4, V10.S4, V19.S4
-	FMOVQ 48(R5), F20
-	VFMLA V17.S4, V11.S4, V20.S4
-	FMOVQ 48(R5), F21
-	VFMLA V18.S4, V12.S4, V21.S4
-	FMOVQ 32(R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ 32(R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ 32(R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-	FMOVQ 16(R5), F19
-	VFMLA V16.S4, V10.S4, V19.S4
-	FMOVQ 16(R5), F20
-	VFMLA V17.S4, V11.S4, V20.S4
-	FMOVQ 16(R5), F21
-	VFMLA V18.S4, V12.S4, V21.S4
-	FMOVQ (R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ (R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ (R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e761d4a // bic v10.16b, v10.16b, v22.16b
-	VSHL $23, V14.S4, V14.S4
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4e771d6b // bic v11.16b, v11.16b, v23.16b
-	VSHL $23, V15.S4, V15.S4
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e781d8c // bic v12.16b, v12.16b, v24.16b
-	FMOVQ F10, (R6)
-	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ F11, 16(R6)
-	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
-	FMOVQ F12, 32(R6)
-	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk3row
-
-chunk3done:
-	FMOVQ F7, (R3)
-	FMOVQ F8, 16(R3)
-	FMOVQ F9, 32(R3)
-	ADD $48, R0, R0
-	ADD $48, R2, R2
-	ADD $48, R3, R3
-	SUB $12, R4, R4
-	B columns
-
-	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk2:
-	FMOVQ (R2), F4
-	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
-	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
-	VMOVI $0, V6.B16
-	FMOVQ 16(R2), F5
-	WORD $0x4e23e4a8 // fcmeq v8.4s, v5.4s, v3.4s
-	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
-	VMOVI $0, V7.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R6), F8
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	FMOVQ 16(R6), F9
-	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
-	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
-	WORD $0x4eacd50c // fsub v12.4s, v8.4s, v12.4s
-	WORD $0x6ea8e450 // fcmgt v16.4s, v2.4s, v8.4s
-	WORD $0x4e21d52b // fadd v11.4s, v9.4s, v1.4s
-	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
-	WORD $0x4eadd52d // fsub v13.4s, v9.4s, v13.4s
-	WORD $0x6ea9e451 // fcmgt v17.4s, v2.4s, v9.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F14
-	VFMLA V12.S4, V0.S4, V14.S4
-	FMOVQ 80(R5), F15
-	VFMLA V13.S4, V0.S4, V15.S4
-	FMOVQ 64(R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ 64(R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-	FMOVQ 48(R5), F14
-	VFMLA V12.S4, V8.S4, V14.S4
-	FMOVQ 48(R5), F15
-	VFMLA V13.S4, V9.S4, V15.S4
-	FMOVQ 32(R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ 32(R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-	FMOVQ 16(R5), F14
-	VFMLA V12.S4, V8.S4, V14.S4
-	FMOVQ 16(R5), F15
-	VFMLA V13.S4, V9.S4, V15.S4
-	FMOVQ (R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ (R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e701d08 // bic v8.16b, v8.16b, v16.16b
-	VSHL $23, V11.S4, V11.S4
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4e711d29 // bic v9.16b, v9.16b, v17.16b
-	FMOVQ F8, (R6)
-	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
-	FMOVQ F9, 16(R6)
-	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F6, (R3)
-	FMOVQ F7, 16(R3)
-	ADD $32, R0, R0
-	ADD $32, R2, R2
-	ADD $32, R3, R3
-	SUB $8, R4, R4
-	B columns
-
-	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk1:
-	FMOVQ (R2), F4
-	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
-	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
-	VMOVI $0, V5.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R6), F6
-	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d4c7 // fadd v7.4s, v6.4s, v1.4s
-	WORD $0x4ea1d4e8 // fsub v8.4s, v7.4s, v1.4s
-	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
-	WORD $0x6ea6e44a // fcmgt v10.4s, v2.4s, v6.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F9
-	VFMLA V8.S4, V0.S4, V9.S4
-	FMOVQ 64(R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 48(R5), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ 32(R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 16(R5), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ (R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	FMOVQ F6, (R6)
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F5, (R3)
-	ADD $16, R0, R0
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	SUB $4, R4, R4
-	B columns
-
 // func dropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-136
 	MOVD s_base+0(FP), R0
@@ -15928,102 +14963,6 @@ next:
 	ADD $16, R3, R3
 	SUBS $4, R10, R10
 	BNE lanes
-
-done:
-	RET
-
-// func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
-	MOVD max_base+0(FP), R0
-	MOVD sum_base+24(FP), R1
-	MOVD blockMax_base+48(FP), R2
-	MOVD blockSum_base+72(FP), R3
-	MOVD alpha_base+96(FP), R4
-	MOVD beta_base+120(FP), R5
-	MOVD max_len+8(FP), R6
-	MOVD $exp2NEON<>(SB), R7
-	FMOVQ 96(R7), F0
-	MOVD $0x4b400080, R8
-	VDUP R8, V1.S4
-	MOVD $0xc2c80000, R8
-	VDUP R8, V2.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V3.S4
-	CBZ R6, done
-
-	// One vector of lanes: m' = max(blockMax, max).
-columns:
-	FMOVQ (R0), F4
-	FMOVQ (R2), F5
-	VORR V4.B16, V4.B16, V6.B16
-	WORD $0x6ea6e4a7 // fcmgt v7.4s, v5.4s, v6.4s
-	VBIT V7.B16, V5.B16, V6.B16
-	FMOVQ F6, (R0)
-	WORD $0x4e23e4c8 // fcmeq v8.4s, v6.4s, v3.4s
-	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
-	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d488 // fadd v8.4s, v4.4s, v1.4s
-	WORD $0x4ea1d50a // fsub v10.4s, v8.4s, v1.4s
-	WORD $0x4eaad48a // fsub v10.4s, v4.4s, v10.4s
-	WORD $0x6ea4e44e // fcmgt v14.4s, v2.4s, v4.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
-	WORD $0x4eabd4ab // fsub v11.4s, v5.4s, v11.4s
-	WORD $0x6ea5e44f // fcmgt v15.4s, v2.4s, v5.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R7), F12
-	VFMLA V10.S4, V0.S4, V12.S4
-	FMOVQ 80(R7), F13
-	VFMLA V11.S4, V0.S4, V13.S4
-	FMOVQ 64(R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ 64(R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-	FMOVQ 48(R7), F12
-	VFMLA V10.S4, V4.S4, V12.S4
-	FMOVQ 48(R7), F13
-	VFMLA V11.S4, V5.S4, V13.S4
-	FMOVQ 32(R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ 32(R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-	FMOVQ 16(R7), F12
-	VFMLA V10.S4, V4.S4, V12.S4
-	FMOVQ 16(R7), F13
-	VFMLA V11.S4, V5.S4, V13.S4
-	FMOVQ (R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ (R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V8.S4, V8.S4
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	WORD $0x4e6e1c84 // bic v4.16b, v4.16b, v14.16b
-	VSHL $23, V9.S4, V9.S4
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x4e6f1ca5 // bic v5.16b, v5.16b, v15.16b
-	FMOVQ F4, (R4)
-	FMOVQ F5, (R5)
-
-	// sum = fma(blockSum, beta, sum·alpha)
-	FMOVQ (R1), F6
-	FMOVQ (R3), F7
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	VFMLA V5.S4, V7.S4, V6.S4
-	FMOVQ F6, (R1)
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUBS $4, R6, R6
-	BNE columns
 
 done:
 	RET
@@ -25400,7 +24339,7 @@ turn:
 	WORD $0x4eb1d531 // fsub v17.4s, v9.4s, v17.4s
 	WORD $0x6ea9e499 // fcmgt v25.4s, v4.4s, v9.4s
 
-	// The polynomial in r, or half of it, by Horner's rule.
+	// Half of the polynomial in r, by Horner's rule.
 	FMOVQ 80(R5), F18
 	VFMLA V14.S4, V2.S4, V18.S4
 	FMOVQ 80(R5), F19
@@ -25450,7 +24389,7 @@ turn:
 	FMOVQ (R5), F9
 	VFMLA V17.S4, V21.S4, V9.S4
 
-	// Scale by 2^n, or twice that.
+	// Scale by 2^(n+1).
 	VSHL $23, V10.S4, V10.S4
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	WORD $0x4e761cc6 // bic v6.16b, v6.16b, v22.16b
@@ -25494,7 +24433,7 @@ row:
 	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
 	WORD $0x6ea6e48a // fcmgt v10.4s, v4.4s, v6.4s
 
-	// The polynomial in r, or half of it, by Horner's rule.
+	// Half of the polynomial in r, by Horner's rule.
 	FMOVQ 80(R5), F9
 	VFMLA V8.S4, V2.S4, V9.S4
 	FMOVQ 64(R5), F6
@@ -25508,7 +24447,7 @@ row:
 	FMOVQ (R5), F6
 	VFMLA V8.S4, V9.S4, V6.S4
 
-	// Scale by 2^n, or twice that.
+	// Scale by 2^(n+1).
 	VSHL $23, V7.S4, V7.S4
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
@@ -28451,176 +27390,6 @@ end:
 done:
 	RET
 
-// func addNEON(dst []float32, x []float32, y []float32)
-TEXT ·addNEON(SB), NOSPLIT, $0-72
-	MOVD dst_base+0(FP), R0
-	MOVD x_base+24(FP), R1
-	MOVD y_base+48(FP), R2
-	MOVD dst_len+8(FP), R3
-	MOVD $0x7fc00000, R4
-	VDUP R4, V0.S4
-	SUBS $4, R3, R3
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVQ.P F1, 16(R0)
-	SUBS $4, R3, R3
-	BGE vector
-
-rest:
-	ADDS $4, R3, R3
-	BEQ end
-
-single:
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVS.P F1, 4(R0)
-	SUBS $1, R3, R3
-	BNE single
-
-end:
-	RET
-
-// func addRowsNEON(dst []float32, src []float32, lds int, n int)
-TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
-	MOVD dst_base+0(FP), R0
-	MOVD src_base+24(FP), R1
-	MOVD lds+48(FP), R2
-	LSL $2, R2, R2
-	MOVD dst_len+8(FP), R3
-	MOVD $0x7fc00000, R4
-	VDUP R4, V0.S4
-	SUBS $32, R3, R3
-	BLT columns8end
-
-columns8:
-	MOVD n+56(FP), R5
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
-	FMOVQ 32(R0), F4
-	FMOVQ 48(R0), F5
-	FMOVQ 64(R0), F6
-	FMOVQ 80(R0), F7
-	FMOVQ 96(R0), F8
-	FMOVQ 112(R0), F9
-	MOVD R1, R4
-	CBZ R5, columns8rows
-	PCALIGN $32
-
-columns8row:
-	FMOVQ (R4), F10
-	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ 16(R4), F10
-	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
-	FMOVQ 32(R4), F10
-	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
-	FMOVQ 48(R4), F10
-	WORD $0x4e2ad4a5 // fadd v5.4s, v5.4s, v10.4s
-	FMOVQ 64(R4), F10
-	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
-	FMOVQ 80(R4), F10
-	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ 96(R4), F10
-	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
-	FMOVQ 112(R4), F10
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE columns8row
-
-columns8rows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVQ.P F2, 16(R0)
-	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
-	VBIF V1.B16, V0.B16, V3.B16
-	FMOVQ.P F3, 16(R0)
-	WORD $0x4e24e481 // fcmeq v1.4s, v4.4s, v4.4s
-	VBIF V1.B16, V0.B16, V4.B16
-	FMOVQ.P F4, 16(R0)
-	WORD $0x4e25e4a1 // fcmeq v1.4s, v5.4s, v5.4s
-	VBIF V1.B16, V0.B16, V5.B16
-	FMOVQ.P F5, 16(R0)
-	WORD $0x4e26e4c1 // fcmeq v1.4s, v6.4s, v6.4s
-	VBIF V1.B16, V0.B16, V6.B16
-	FMOVQ.P F6, 16(R0)
-	WORD $0x4e27e4e1 // fcmeq v1.4s, v7.4s, v7.4s
-	VBIF V1.B16, V0.B16, V7.B16
-	FMOVQ.P F7, 16(R0)
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	VBIF V1.B16, V0.B16, V8.B16
-	FMOVQ.P F8, 16(R0)
-	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
-	VBIF V1.B16, V0.B16, V9.B16
-	FMOVQ.P F9, 16(R0)
-	ADD $128, R1, R1
-	SUBS $32, R3, R3
-	BGE columns8
-
-columns8end:
-	ADD $32, R3, R3
-	SUBS $4, R3, R3
-	BLT rest
-
-vector:
-	MOVD n+56(FP), R5
-	FMOVQ (R0), F2
-	MOVD R1, R4
-	CBZ R5, FMOVQrows
-	PCALIGN $32
-
-FMOVQrow:
-	FMOVQ (R4), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE FMOVQrow
-
-FMOVQrows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVQ.P F2, 16(R0)
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE vector
-
-rest:
-	ADDS $4, R3, R3
-	BEQ end
-
-single:
-	MOVD n+56(FP), R5
-	FMOVS (R0), F2
-	MOVD R1, R4
-	CBZ R5, FMOVSrows
-	PCALIGN $32
-
-FMOVSrow:
-	FMOVS (R4), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE FMOVSrow
-
-FMOVSrows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVS.P F2, 4(R0)
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE single
-
-end:
-	RET
-
 // func hadamardNEON(x []float32, n int, scale float32)
 TEXT ·hadamardNEON(SB), NOSPLIT, $0-36
 	MOVD x_base+0(FP), R0
@@ -29185,2459 +27954,6 @@ pairs:
 end:
 	RET
 
-// func exp2NEON(dst []float32, src []float32)
-TEXT ·exp2NEON(SB), NOSPLIT, $0-48
-	MOVD $0x43000000, R0
-	VDUP R0, V0.S4
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F1
-	MOVD $0x4b400000, R1
-	VDUP R1, V2.S4
-	MOVD $0xc2fc0000, R1
-	VDUP R1, V3.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V4.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F6
-	WORD $0x4ea0f4c6 // fmin v6.4s, v6.4s, v0.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e22d4c7 // fadd v7.4s, v6.4s, v2.4s
-	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
-	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
-	WORD $0x6ea6e46a // fcmgt v10.4s, v3.4s, v6.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R0), F9
-	VFMLA V8.S4, V1.S4, V9.S4
-	FMOVQ 64(R0), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 48(R0), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ 32(R0), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 16(R0), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ (R0), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	VADD V7.S4, V6.S4, V6.S4
-	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
-	VBIF V9.B16, V8.B16, V6.B16
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F5
-	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
-	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
-	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
-	WORD $0x6ea5e46a // fcmgt v10.4s, v3.4s, v5.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R0), F9
-	VFMLA V8.S4, V1.S4, V9.S4
-	FMOVQ 64(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 48(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ 32(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 16(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ (R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	VADD V7.S4, V5.S4, V5.S4
-	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
-	VBIF V9.B16, V8.B16, V5.B16
-	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
-	FMOVQ.P F5, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F6, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F5
-	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
-	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
-	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
-	WORD $0x6ea5e46a // fcmgt v10.4s, v3.4s, v5.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R0), F9
-	VFMLA V8.S4, V1.S4, V9.S4
-	FMOVQ 64(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 48(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ 32(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 16(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ (R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	VADD V7.S4, V5.S4, V5.S4
-	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
-	VBIF V9.B16, V8.B16, V5.B16
-	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
-	FMOVS.P F5, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func tanhNEON(dst []float32, src []float32)
-TEXT ·tanhNEON(SB), NOSPLIT, $0-48
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F14
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
-	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
-	VORR V10.B16, V10.B16, V19.B16
-	VORR V12.B16, V12.B16, V16.B16
-	VFMLA V9.S4, V15.S4, V19.S4
-	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
-	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F18
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	VFMLA V6.S4, V17.S4, V18.S4
-	FMOVQ 16(R0), F19
-	VFMLA V18.S4, V17.S4, V19.S4
-	FMOVQ (R0), F18
-	VFMLA V19.S4, V17.S4, V18.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
-	VFMLA V19.S4, V15.S4, V18.S4
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	VBIF V7.B16, V19.B16, V14.B16
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F13
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9af // fabs v15.4s, v13.4s
-	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
-	VORR V10.B16, V10.B16, V19.B16
-	VORR V12.B16, V12.B16, V16.B16
-	VFMLA V9.S4, V15.S4, V19.S4
-	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
-	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F18
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	VFMLA V6.S4, V17.S4, V18.S4
-	FMOVQ 16(R0), F19
-	VFMLA V18.S4, V17.S4, V19.S4
-	FMOVQ (R0), F18
-	VFMLA V19.S4, V17.S4, V18.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
-	VFMLA V19.S4, V15.S4, V18.S4
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	VBIF V7.B16, V19.B16, V13.B16
-	FMOVQ.P F13, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F14, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F13
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9af // fabs v15.4s, v13.4s
-	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
-	VORR V10.B16, V10.B16, V19.B16
-	VORR V12.B16, V12.B16, V16.B16
-	VFMLA V9.S4, V15.S4, V19.S4
-	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
-	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F18
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	VFMLA V6.S4, V17.S4, V18.S4
-	FMOVQ 16(R0), F19
-	VFMLA V18.S4, V17.S4, V19.S4
-	FMOVQ (R0), F18
-	VFMLA V19.S4, V17.S4, V18.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
-	VFMLA V19.S4, V15.S4, V18.S4
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	VBIF V7.B16, V19.B16, V13.B16
-	FMOVS.P F13, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func siLUNEON(dst []float32, src []float32)
-TEXT ·siLUNEON(SB), NOSPLIT, $0-48
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc2dc0000, R1
-	VDUP R1, V1.S4
-	MOVD $0x41f00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xbfb8aa3b, R1
-	VDUP R1, V6.S4
-	MOVD $0xb2a57060, R1
-	VDUP R1, V7.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F9
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVQ.P F8, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F9, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVS.P F8, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func geluNEON(dst []float32, src []float32)
-TEXT ·geluNEON(SB), NOSPLIT, $0-48
-	MOVD $geluNEON<>(SB), R0
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
-	FMOVQ 32(R0), F2
-	FMOVQ 48(R0), F3
-	FMOVQ 64(R0), F4
-	FMOVQ 80(R0), F5
-	FMOVQ 96(R0), F6
-	FMOVQ 112(R0), F7
-	FMOVQ 128(R0), F8
-	FMOVQ 144(R0), F9
-	FMOVQ 160(R0), F10
-	FMOVQ 176(R0), F11
-	FMOVQ 192(R0), F12
-	FMOVQ 208(R0), F13
-	FMOVQ 224(R0), F14
-	FMOVQ 240(R0), F15
-	MOVD $exp2AllNEON<>(SB), R1
-	FMOVQ 96(R1), F16
-	MOVD dst_base+0(FP), R2
-	MOVD src_base+24(FP), R3
-	MOVD dst_len+8(FP), R4
-	CMP $4, R4
-	BLT single
-	SUB $4, R4, R4
-
-	// The last vector is computed first and kept in a register.
-	ADD R4<<2, R3, R5
-	FMOVQ (R5), F18
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb2e673 // fcmgt v19.4s, v19.4s, v18.4s
-	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V18.S4
-	ADD R4<<2, R2, R5
-	CBZ R4, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVQ.P F17, 16(R2)
-	SUBS $4, R4, R4
-	BGT vector
-
-last:
-	FMOVQ F18, (R5)
-	RET
-
-single:
-	CBZ R4, done
-	FMOVS.P 4(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVS.P F17, 4(R2)
-	SUB $1, R4, R4
-	B single
-
-done:
-	RET
-
-// func geluTanhNEON(dst []float32, src []float32)
-TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc12e6666, R1
-	VDUP R1, V1.S4
-	MOVD $0x40c00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xc0135760, R1
-	VDUP R1, V6.S4
-	MOVD $0xb486f39d, R1
-	VDUP R1, V7.S4
-	MOVD $0xbdd2d3e8, R1
-	VDUP R1, V8.S4
-	MOVD $0x310a8d56, R1
-	VDUP R1, V9.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F11
-	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
-	WORD $0x4ea2f56c // fmin v12.4s, v11.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd6b // fdiv v11.4s, v11.4s, v19.4s
-	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVQ.P F10, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F11, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVS.P F10, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func swiGLUNEON(dst []float32, gate []float32, up []float32)
-TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc2dc0000, R1
-	VDUP R1, V1.S4
-	MOVD $0x41f00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xbfb8aa3b, R1
-	VDUP R1, V6.S4
-	MOVD $0xb2a57060, R1
-	VDUP R1, V7.S4
-	MOVD dst_base+0(FP), R1
-	MOVD gate_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	MOVD up_base+48(FP), R4
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R5
-	FMOVQ (R5), F9
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	ADD R3<<2, R4, R5
-	FMOVQ (R5), F10
-	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
-	ADD R3<<2, R1, R5
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVQ.P 16(R4), F10
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	FMOVQ.P F8, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F9, (R5)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVS.P 4(R4), F10
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	FMOVS.P F8, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func geGLUNEON(dst []float32, gate []float32, up []float32)
-TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
-	MOVD $geluNEON<>(SB), R0
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
-	FMOVQ 32(R0), F2
-	FMOVQ 48(R0), F3
-	FMOVQ 64(R0), F4
-	FMOVQ 80(R0), F5
-	FMOVQ 96(R0), F6
-	FMOVQ 112(R0), F7
-	FMOVQ 128(R0), F8
-	FMOVQ 144(R0), F9
-	FMOVQ 160(R0), F10
-	FMOVQ 176(R0), F11
-	FMOVQ 192(R0), F12
-	FMOVQ 208(R0), F13
-	FMOVQ 224(R0), F14
-	FMOVQ 240(R0), F15
-	MOVD $exp2AllNEON<>(SB), R1
-	FMOVQ 96(R1), F16
-	MOVD dst_base+0(FP), R2
-	MOVD gate_base+24(FP), R3
-	MOVD dst_len+8(FP), R4
-	MOVD up_base+48(FP), R5
-	CMP $4, R4
-	BLT single
-	SUB $4, R4, R4
-
-	// The last vector is computed first and kept in a register.
-	ADD R4<<2, R3, R6
-	FMOVQ (R6), F18
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb2e673 // fcmgt v19.4s, v19.4s, v18.4s
-	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V18.S4
-	ADD R4<<2, R5, R6
-	FMOVQ (R6), F19
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
-	ADD R4<<2, R2, R6
-	CBZ R4, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVQ.P 16(R5), F19
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	FMOVQ.P F17, 16(R2)
-	SUBS $4, R4, R4
-	BGT vector
-
-last:
-	FMOVQ F18, (R6)
-	RET
-
-single:
-	CBZ R4, done
-	FMOVS.P 4(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVS.P 4(R5), F19
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	FMOVS.P F17, 4(R2)
-	SUB $1, R4, R4
-	B single
-
-done:
-	RET
-
-// func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
-TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc12e6666, R1
-	VDUP R1, V1.S4
-	MOVD $0x40c00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xc0135760, R1
-	VDUP R1, V6.S4
-	MOVD $0xb486f39d, R1
-	VDUP R1, V7.S4
-	MOVD $0xbdd2d3e8, R1
-	VDUP R1, V8.S4
-	MOVD $0x310a8d56, R1
-	VDUP R1, V9.S4
-	MOVD dst_base+0(FP), R1
-	MOVD gate_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	MOVD up_base+48(FP), R4
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R5
-	FMOVQ (R5), F11
-	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
-	WORD $0x4ea2f56c // fmin v12.4s, v11.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd6b // fdiv v11.4s, v11.4s, v19.4s
-	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
-	ADD R3<<2, R4, R5
-	FMOVQ (R5), F12
-	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	ADD R3<<2, R1, R5
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVQ.P 16(R4), F12
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	FMOVQ.P F10, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F11, (R5)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVS.P 4(R4), F12
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	FMOVS.P F10, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
-TEXT ·gruNEON(SB), NOSPLIT, $0-96
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD state_len+8(FP), R1
-	MOVD state_base+0(FP), R3
-	LSL $2, R1, R2
-	MOVD gates_base+24(FP), R4
-	ADD R2, R4, R5
-	ADD R2, R5, R6
-	MOVD in_base+48(FP), R7
-	ADD R2, R7, R8
-	ADD R2, R8, R9
-	MOVD hidden_base+72(FP), R10
-	ADD R2, R10, R11
-	ADD R2, R11, R12
-	MOVD $exp2NEON<>(SB), R13
-	FMOVQ 96(R13), F13
-	MOVD $0x4b400080, R14
-	VDUP R14, V14.S4
-	MOVD $0xc2fc0000, R14
-	VDUP R14, V15.S4
-	MOVD $0xff800000, R14
-	VDUP R14, V16.S4
-	MOVD $0x3f800000, R14
-	VDUP R14, V17.S4
-	MOVD $0x3fb8aa3b, R14
-	VDUP R14, V18.S4
-	SUBS $4, R1, R1
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R7), F19
-	FMOVQ.P 16(R10), F22
-	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
-	VORR V7.B16, V19.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb3e6d6 // fcmgt v22.4s, v22.4s, v19.4s
-	WORD $0x4e31d6b3 // fadd v19.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e33feb3 // fdiv v19.4s, v21.4s, v19.4s
-	FMOVQ.P F19, 16(R4)
-	FMOVQ.P 16(R8), F20
-	FMOVQ.P 16(R11), F22
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	VORR V7.B16, V20.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
-	WORD $0x4e31d6b4 // fadd v20.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e34feb4 // fdiv v20.4s, v21.4s, v20.4s
-	FMOVQ.P F20, 16(R5)
-	FMOVQ.P 16(R12), F21
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	FMOVQ.P 16(R9), F21
-	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fab6 // fabs v22.4s, v21.4s
-	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
-	VORR V10.B16, V10.B16, V26.B16
-	VORR V12.B16, V12.B16, V23.B16
-	VFMLA V9.S4, V22.S4, V26.S4
-	WORD $0x4eab9757 // mla v23.4s, v26.4s, v11.4s
-	VTBL V23.B16, [V0.B16, V1.B16], V24.B16
-	WORD $0x4eb8d6d6 // fsub v22.4s, v22.4s, v24.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F25
-	WORD $0x6e36ded8 // fmul v24.4s, v22.4s, v22.4s
-	VFMLA V6.S4, V24.S4, V25.S4
-	FMOVQ 16(R0), F26
-	VFMLA V25.S4, V24.S4, V26.S4
-	FMOVQ (R0), F25
-	VFMLA V26.S4, V24.S4, V25.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V23.B16, [V2.B16, V3.B16], V26.B16
-	VTBL V23.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V26.S4, V22.S4, V25.S4
-	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
-	WORD $0x6e39ff18 // fdiv v24.4s, v24.4s, v25.4s
-	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
-	VBIF V7.B16, V26.B16, V21.B16
-	FMOVQ.P F21, 16(R6)
-	FMOVQ (R3), F19
-	WORD $0x4eb5d673 // fsub v19.4s, v19.4s, v21.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
-	FMOVQ.P F19, 16(R3)
-	SUBS $4, R1, R1
-	BGE vector
-
-rest:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS.P 4(R7), F19
-	FMOVS.P 4(R10), F22
-	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
-	VORR V7.B16, V19.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb3e6d6 // fcmgt v22.4s, v22.4s, v19.4s
-	WORD $0x4e31d6b3 // fadd v19.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e33feb3 // fdiv v19.4s, v21.4s, v19.4s
-	FMOVS.P F19, 4(R4)
-	FMOVS.P 4(R8), F20
-	FMOVS.P 4(R11), F22
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	VORR V7.B16, V20.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
-	WORD $0x4e31d6b4 // fadd v20.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e34feb4 // fdiv v20.4s, v21.4s, v20.4s
-	FMOVS.P F20, 4(R5)
-	FMOVS.P 4(R12), F21
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	FMOVS.P 4(R9), F21
-	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fab6 // fabs v22.4s, v21.4s
-	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
-	VORR V10.B16, V10.B16, V26.B16
-	VORR V12.B16, V12.B16, V23.B16
-	VFMLA V9.S4, V22.S4, V26.S4
-	WORD $0x4eab9757 // mla v23.4s, v26.4s, v11.4s
-	VTBL V23.B16, [V0.B16, V1.B16], V24.B16
-	WORD $0x4eb8d6d6 // fsub v22.4s, v22.4s, v24.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F25
-	WORD $0x6e36ded8 // fmul v24.4s, v22.4s, v22.4s
-	VFMLA V6.S4, V24.S4, V25.S4
-	FMOVQ 16(R0), F26
-	VFMLA V25.S4, V24.S4, V26.S4
-	FMOVQ (R0), F25
-	VFMLA V26.S4, V24.S4, V25.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V23.B16, [V2.B16, V3.B16], V26.B16
-	VTBL V23.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V26.S4, V22.S4, V25.S4
-	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
-	WORD $0x6e39ff18 // fdiv v24.4s, v24.4s, v25.4s
-	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
-	VBIF V7.B16, V26.B16, V21.B16
-	FMOVS.P F21, 4(R6)
-	FMOVS (R3), F19
-	WORD $0x4eb5d673 // fsub v19.4s, v19.4s, v21.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
-	FMOVS.P F19, 4(R3)
-	SUBS $1, R1, R1
-	BNE single
-
-end:
-	RET
-
-// func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
-TEXT ·gruBackwardNEON(SB), NOSPLIT, $0-144
-	MOVD d_len+8(FP), R0
-	MOVD d_base+0(FP), R2
-	MOVD before_base+120(FP), R3
-	LSL $2, R0, R1
-	MOVD dIn_base+24(FP), R4
-	ADD R1, R4, R5
-	ADD R1, R5, R6
-	MOVD dHidden_base+48(FP), R7
-	ADD R1, R7, R8
-	ADD R1, R8, R9
-	MOVD gates_base+72(FP), R10
-	ADD R1, R10, R11
-	ADD R1, R11, R12
-	MOVD hidden_base+96(FP), R13
-	ADD R1, R13, R14
-	ADD R1, R14, R15
-	MOVD $0x3f800000, R16
-	VDUP R16, V0.S4
-	SUBS $4, R0, R0
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R10), F1
-	FMOVQ.P 16(R11), F2
-	FMOVQ.P 16(R12), F3
-	FMOVQ (R2), F6
-	FMOVQ.P 16(R3), F5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	WORD $0x4ea2d407 // fsub v7.4s, v0.4s, v2.4s
-	WORD $0x6e27dcc9 // fmul v9.4s, v6.4s, v7.4s
-	WORD $0x4ea3d408 // fsub v8.4s, v0.4s, v3.4s
-	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
-	WORD $0x4e23d403 // fadd v3.4s, v0.4s, v3.4s
-	WORD $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
-	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
-	FMOVQ.P F9, 16(R6)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
-	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
-	FMOVQ.P F5, 16(R5)
-	FMOVQ.P F5, 16(R8)
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ.P F6, 16(R2)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	FMOVQ.P 16(R15), F4
-	WORD $0x6e24dd24 // fmul v4.4s, v9.4s, v4.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ.P F9, 16(R9)
-	WORD $0x4ea1d408 // fsub v8.4s, v0.4s, v1.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	FMOVQ.P F4, 16(R4)
-	FMOVQ.P F4, 16(R7)
-	SUBS $4, R0, R0
-	BGE vector
-
-rest:
-	ADDS $4, R0, R0
-	BEQ end
-
-single:
-	FMOVS.P 4(R10), F1
-	FMOVS.P 4(R11), F2
-	FMOVS.P 4(R12), F3
-	FMOVS (R2), F6
-	FMOVS.P 4(R3), F5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	WORD $0x4ea2d407 // fsub v7.4s, v0.4s, v2.4s
-	WORD $0x6e27dcc9 // fmul v9.4s, v6.4s, v7.4s
-	WORD $0x4ea3d408 // fsub v8.4s, v0.4s, v3.4s
-	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
-	WORD $0x4e23d403 // fadd v3.4s, v0.4s, v3.4s
-	WORD $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
-	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
-	FMOVS.P F9, 4(R6)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
-	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
-	FMOVS.P F5, 4(R5)
-	FMOVS.P F5, 4(R8)
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVS.P F6, 4(R2)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	FMOVS.P 4(R15), F4
-	WORD $0x6e24dd24 // fmul v4.4s, v9.4s, v4.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVS.P F9, 4(R9)
-	WORD $0x4ea1d408 // fsub v8.4s, v0.4s, v1.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	FMOVS.P F4, 4(R4)
-	FMOVS.P F4, 4(R7)
-	SUBS $1, R0, R0
-	BNE single
-
-end:
-	RET
-
-// func backwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
-TEXT ·backwardWeightsNEON(SB), NOSPLIT, $0-136
-	MOVD s_base+0(FP), R0
-	MOVD dp_base+24(FP), R1
-	MOVD ld+48(FP), R2
-	LSL $2, R2, R2
-	MOVD lse_base+64(FP), R3
-	MOVD sum_base+88(FP), R4
-	MOVD dot_base+112(FP), R5
-	MOVD lse_len+72(FP), R6
-	MOVD $exp2NEON<>(SB), R7
-	FMOVQ 96(R7), F0
-	MOVD $0x4b400080, R8
-	VDUP R8, V1.S4
-	MOVD $0xc2c80000, R8
-	VDUP R8, V2.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V3.S4
-	VMOVI $0, V4.B16
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $8, R6
-	BGE chunk2
-	CMP $4, R6
-	BGE chunk1
-	RET
-
-chunk2:
-	FMOVQ (R3), F5
-	VMOVI $0, V7.B16
-	VMOVI $0, V9.B16
-	FMOVQ 16(R3), F6
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	MOVD n+56(FP), R10
-	MOVD R1, R9
-	MOVD R0, R8
-	CBZ R10, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R8), F11
-	WORD $0x4e23e56d // fcmeq v13.4s, v11.4s, v3.4s
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	WORD $0x4ea4f56b // fmin v11.4s, v11.4s, v4.4s
-	FMOVQ 16(R8), F12
-	WORD $0x4e23e58e // fcmeq v14.4s, v12.4s, v3.4s
-	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
-	WORD $0x4ea4f58c // fmin v12.4s, v12.4s, v4.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d56f // fadd v15.4s, v11.4s, v1.4s
-	WORD $0x4ea1d5f1 // fsub v17.4s, v15.4s, v1.4s
-	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
-	WORD $0x6eabe455 // fcmgt v21.4s, v2.4s, v11.4s
-	WORD $0x4e21d590 // fadd v16.4s, v12.4s, v1.4s
-	WORD $0x4ea1d612 // fsub v18.4s, v16.4s, v1.4s
-	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
-	WORD $0x6eace456 // fcmgt v22.4s, v2.4s, v12.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R7), F19
-	VFMLA V17.S4, V0.S4, V19.S4
-	FMOVQ 80(R7), F20
-	VFMLA V18.S4, V0.S4, V20.S4
-	FMOVQ 64(R7), F11
-	VFMLA V17.S4, V19.S4, V11.S4
-	FMOVQ 64(R7), F12
-	VFMLA V18.S4, V20.S4, V12.S4
-	FMOVQ 48(R7), F19
-	VFMLA V17.S4, V11.S4, V19.S4
-	FMOVQ 48(R7), F20
-	VFMLA V18.S4, V12.S4, V20.S4
-	FMOVQ 32(R7), F11
-	VFMLA V17.S4, V19.S4, V11.S4
-	FMOVQ 32(R7), F12
-	VFMLA V18.S4, V20.S4, V12.S4
-	FMOVQ 16(R7), F19
-	VFMLA V17.S4, V11.S4, V19.S4
-	FMOVQ 16(R7), F20
-	VFMLA V18.S4, V12.S4, V20.S4
-	FMOVQ (R7), F11
-	VFMLA V17.S4, V19.S4, V11.S4
-	FMOVQ (R7), F12
-	VFMLA V18.S4, V20.S4, V12.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V15.S4, V15.S4
-	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x4e751d6b // bic v11.16b, v11.16b, v21.16b
-	VSHL $23, V16.S4, V16.S4
-	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
-	WORD $0x4e761d8c // bic v12.16b, v12.16b, v22.16b
-
-	// Hidden scores give weights of 0, and these no products.
-	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
-	FMOVQ F11, (R8)
-	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
-	FMOVQ (R9), F15
-	WORD $0x4ea0d96d // fcmeq v13.4s, v11.4s, #0.0
-	WORD $0x4e6d1def // bic v15.16b, v15.16b, v13.16b
-	VFMLA V15.S4, V11.S4, V9.S4
-	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
-	FMOVQ F12, 16(R8)
-	WORD $0x4e2cd508 // fadd v8.4s, v8.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4ea0d98e // fcmeq v14.4s, v12.4s, #0.0
-	WORD $0x4e6e1def // bic v15.16b, v15.16b, v14.16b
-	VFMLA V15.S4, V12.S4, V10.S4
-	ADD R2, R9, R9
-	ADD R2, R8, R8
-	SUBS $1, R10, R10
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F7, (R4)
-	FMOVQ F9, (R5)
-	FMOVQ F8, 16(R4)
-	FMOVQ F10, 16(R5)
-	ADD $32, R0, R0
-	ADD $32, R1, R1
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	ADD $32, R5, R5
-	SUB $8, R6, R6
-	B columns
-
-chunk1:
-	FMOVQ (R3), F5
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	MOVD n+56(FP), R10
-	MOVD R1, R9
-	MOVD R0, R8
-	CBZ R10, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R8), F8
-	WORD $0x4e23e509 // fcmeq v9.4s, v8.4s, v3.4s
-	WORD $0x4ea5d508 // fsub v8.4s, v8.4s, v5.4s
-	WORD $0x4ea4f508 // fmin v8.4s, v8.4s, v4.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
-	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
-	WORD $0x4eabd50b // fsub v11.4s, v8.4s, v11.4s
-	WORD $0x6ea8e44d // fcmgt v13.4s, v2.4s, v8.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R7), F12
-	VFMLA V11.S4, V0.S4, V12.S4
-	FMOVQ 64(R7), F8
-	VFMLA V11.S4, V12.S4, V8.S4
-	FMOVQ 48(R7), F12
-	VFMLA V11.S4, V8.S4, V12.S4
-	FMOVQ 32(R7), F8
-	VFMLA V11.S4, V12.S4, V8.S4
-	FMOVQ 16(R7), F12
-	VFMLA V11.S4, V8.S4, V12.S4
-	FMOVQ (R7), F8
-	VFMLA V11.S4, V12.S4, V8.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e6d1d08 // bic v8.16b, v8.16b, v13.16b
-
-	// Hidden scores give weights of 0, and these no products.
-	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
-	FMOVQ F8, (R8)
-	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
-	FMOVQ (R9), F10
-	WORD $0x4ea0d909 // fcmeq v9.4s, v8.4s, #0.0
-	WORD $0x4e691d4a // bic v10.16b, v10.16b, v9.16b
-	VFMLA V10.S4, V8.S4, V7.S4
-	ADD R2, R9, R9
-	ADD R2, R8, R8
-	SUBS $1, R10, R10
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F6, (R4)
-	FMOVQ F7, (R5)
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUB $4, R6, R6
-	B columns
-
-// func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
-	MOVD p_base+0(FP), R0
-	MOVD dp_base+24(FP), R1
-	MOVD ld+48(FP), R2
-	LSL $2, R2, R2
-	MOVD inv_base+64(FP), R3
-	MOVD mean_base+88(FP), R4
-	MOVD inv_len+72(FP), R5
-	MOVD $0x0d800000, R6
-	VDUP R6, V0.S4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R5
-	BGE chunk3
-	CMP $8, R5
-	BGE chunk2
-	CMP $4, R5
-	BGE chunk1
-	RET
-
-chunk3:
-	FMOVQ (R3), F1
-	FMOVQ (R4), F4
-	FMOVQ 16(R3), F2
-	FMOVQ 16(R4), F5
-	FMOVQ 32(R3), F3
-	FMOVQ 32(R4), F6
-	MOVD n+56(FP), R8
-	MOVD R1, R7
-	MOVD R0, R6
-	CBZ R8, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	FMOVQ (R6), F7
-	FMOVQ (R7), F10
-	WORD $0x4ea0d8ed // fcmeq v13.4s, v7.4s, #0.0
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e6d1d4a // bic v10.16b, v10.16b, v13.16b
-	WORD $0x4ea0f94e // fabs v14.4s, v10.4s
-	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
-	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
-	WORD $0x4e6d1ce7 // bic v7.16b, v7.16b, v13.16b
-	FMOVQ F7, (R6)
-	FMOVQ F10, (R7)
-	FMOVQ 16(R6), F8
-	FMOVQ 16(R7), F11
-	WORD $0x4ea0d90d // fcmeq v13.4s, v8.4s, #0.0
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
-	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
-	WORD $0x4ea0f96e // fabs v14.4s, v11.4s
-	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
-	WORD $0x4e6e1d6b // bic v11.16b, v11.16b, v14.16b
-	WORD $0x4e6d1d08 // bic v8.16b, v8.16b, v13.16b
-	FMOVQ F8, 16(R6)
-	FMOVQ F11, 16(R7)
-	FMOVQ 32(R6), F9
-	FMOVQ 32(R7), F12
-	WORD $0x4ea0d92d // fcmeq v13.4s, v9.4s, #0.0
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
-	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
-	WORD $0x4ea0f98e // fabs v14.4s, v12.4s
-	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
-	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
-	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
-	FMOVQ F9, 32(R6)
-	FMOVQ F12, 32(R7)
-	ADD R2, R7, R7
-	ADD R2, R6, R6
-	SUBS $1, R8, R8
-	BNE chunk3row
-
-chunk3done:
-	ADD $48, R0, R0
-	ADD $48, R1, R1
-	ADD $48, R3, R3
-	ADD $48, R4, R4
-	SUB $12, R5, R5
-	B columns
-
-chunk2:
-	FMOVQ (R3), F1
-	FMOVQ (R4), F3
-	FMOVQ 16(R3), F2
-	FMOVQ 16(R4), F4
-	MOVD n+56(FP), R8
-	MOVD R1, R7
-	MOVD R0, R6
-	CBZ R8, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R6), F5
-	FMOVQ (R7), F7
-	WORD $0x4ea0d8a9 // fcmeq v9.4s, v5.4s, #0.0
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
-	WORD $0x4e691ce7 // bic v7.16b, v7.16b, v9.16b
-	WORD $0x4ea0f8ea // fabs v10.4s, v7.4s
-	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
-	WORD $0x4e6a1ce7 // bic v7.16b, v7.16b, v10.16b
-	WORD $0x4e691ca5 // bic v5.16b, v5.16b, v9.16b
-	FMOVQ F5, (R6)
-	FMOVQ F7, (R7)
-	FMOVQ 16(R6), F6
-	FMOVQ 16(R7), F8
-	WORD $0x4ea0d8c9 // fcmeq v9.4s, v6.4s, #0.0
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
-	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
-	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
-	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
-	WORD $0x4e691cc6 // bic v6.16b, v6.16b, v9.16b
-	FMOVQ F6, 16(R6)
-	FMOVQ F8, 16(R7)
-	ADD R2, R7, R7
-	ADD R2, R6, R6
-	SUBS $1, R8, R8
-	BNE chunk2row
-
-chunk2done:
-	ADD $32, R0, R0
-	ADD $32, R1, R1
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	SUB $8, R5, R5
-	B columns
-
-chunk1:
-	FMOVQ (R3), F1
-	FMOVQ (R4), F2
-	MOVD n+56(FP), R8
-	MOVD R1, R7
-	MOVD R0, R6
-	CBZ R8, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R6), F3
-	FMOVQ (R7), F4
-	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
-	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
-	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
-	WORD $0x4ea0f886 // fabs v6.4s, v4.4s
-	WORD $0x4ea63406 // cmgt v6.4s, v0.4s, v6.4s
-	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
-	WORD $0x4e651c63 // bic v3.16b, v3.16b, v5.16b
-	FMOVQ F3, (R6)
-	FMOVQ F4, (R7)
-	ADD R2, R7, R7
-	ADD R2, R6, R6
-	SUBS $1, R8, R8
-	BNE chunk1row
-
-chunk1done:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R5, R5
-	B columns
-
-// func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
-TEXT ·backwardSoftcapNEON(SB), NOSPLIT, $0-76
-	MOVD ds_base+0(FP), R0
-	MOVD s_base+24(FP), R1
-	MOVD ld+48(FP), R2
-	LSL $2, R2, R2
-	MOVD lanes+64(FP), R3
-	MOVWU inv+72(FP), R4
-	VDUP R4, V0.S4
-	MOVD $0x3f800000, R4
-	VDUP R4, V1.S4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R3
-	BGE chunk3
-	CMP $8, R3
-	BGE chunk2
-	CMP $4, R3
-	BGE chunk1
-	RET
-
-chunk3:
-	MOVD n+56(FP), R6
-	MOVD R1, R5
-	MOVD R0, R4
-	CBZ R6, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	FMOVQ (R5), F2
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ (R4), F5
-	VORR V1.B16, V1.B16, V8.B16
-	VFMLS V2.S4, V2.S4, V8.S4
-	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
-	WORD $0x4ea0d8a2 // fcmeq v2.4s, v5.4s, #0.0
-	WORD $0x4e621d08 // bic v8.16b, v8.16b, v2.16b
-	FMOVQ F8, (R4)
-	FMOVQ 16(R5), F3
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R4), F6
-	VORR V1.B16, V1.B16, V9.B16
-	VFMLS V3.S4, V3.S4, V9.S4
-	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
-	WORD $0x4ea0d8c3 // fcmeq v3.4s, v6.4s, #0.0
-	WORD $0x4e631d29 // bic v9.16b, v9.16b, v3.16b
-	FMOVQ F9, 16(R4)
-	FMOVQ 32(R5), F4
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ 32(R4), F7
-	VORR V1.B16, V1.B16, V10.B16
-	VFMLS V4.S4, V4.S4, V10.S4
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4ea0d8e4 // fcmeq v4.4s, v7.4s, #0.0
-	WORD $0x4e641d4a // bic v10.16b, v10.16b, v4.16b
-	FMOVQ F10, 32(R4)
-	ADD R2, R5, R5
-	ADD R2, R4, R4
-	SUBS $1, R6, R6
-	BNE chunk3row
-
-chunk3done:
-	ADD $48, R0, R0
-	ADD $48, R1, R1
-	SUB $12, R3, R3
-	B columns
-
-chunk2:
-	MOVD n+56(FP), R6
-	MOVD R1, R5
-	MOVD R0, R4
-	CBZ R6, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R5), F2
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ (R4), F4
-	VORR V1.B16, V1.B16, V6.B16
-	VFMLS V2.S4, V2.S4, V6.S4
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	WORD $0x4ea0d882 // fcmeq v2.4s, v4.4s, #0.0
-	WORD $0x4e621cc6 // bic v6.16b, v6.16b, v2.16b
-	FMOVQ F6, (R4)
-	FMOVQ 16(R5), F3
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R4), F5
-	VORR V1.B16, V1.B16, V7.B16
-	VFMLS V3.S4, V3.S4, V7.S4
-	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
-	WORD $0x4ea0d8a3 // fcmeq v3.4s, v5.4s, #0.0
-	WORD $0x4e631ce7 // bic v7.16b, v7.16b, v3.16b
-	FMOVQ F7, 16(R4)
-	ADD R2, R5, R5
-	ADD R2, R4, R4
-	SUBS $1, R6, R6
-	BNE chunk2row
-
-chunk2done:
-	ADD $32, R0, R0
-	ADD $32, R1, R1
-	SUB $8, R3, R3
-	B columns
-
-chunk1:
-	MOVD n+56(FP), R6
-	MOVD R1, R5
-	MOVD R0, R4
-	CBZ R6, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R5), F2
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ (R4), F3
-	VORR V1.B16, V1.B16, V4.B16
-	VFMLS V2.S4, V2.S4, V4.S4
-	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
-	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
-	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
-	FMOVQ F4, (R4)
-	ADD R2, R5, R5
-	ADD R2, R4, R4
-	SUBS $1, R6, R6
-	BNE chunk1row
-
-chunk1done:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	SUB $4, R3, R3
-	B columns
-
 // func peakNEON(n int)
 TEXT ·peakNEON(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0
@@ -31776,4 +28092,4193 @@ loop:
 	BNE loop
 
 done:
+	RET
+
+// func exp2NEON(dst []float32, src []float32)
+TEXT ·exp2NEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 16(R0), F0
+	FMOVQ (R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 64(R0), F4
+	FMOVQ 80(R0), F5
+	FMOVQ 96(R0), F6
+	FMOVQ 112(R0), F7
+	FMOVQ 128(R0), F8
+	FMOVQ 144(R0), F9
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F10
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
+	VORR V3.B16, V3.B16, V13.B16
+	VFMLA V12.S4, V2.S4, V13.S4
+	VORR V4.B16, V4.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V5.B16, V5.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V6.B16, V6.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V7.B16, V7.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V10.B16, V14.B16
+	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
+	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
+	FMOVQ F14, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F10
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
+	VORR V3.B16, V3.B16, V13.B16
+	VFMLA V12.S4, V2.S4, V13.S4
+	VORR V4.B16, V4.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V5.B16, V5.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V6.B16, V6.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V7.B16, V7.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V10.B16, V14.B16
+	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
+	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
+	FMOVS F14, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func tanhNEON(dst []float32, src []float32)
+TEXT ·tanhNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	FMOVQ 176(R0), F6
+	FMOVQ 192(R0), F7
+	FMOVQ 16(R0), F8
+	FMOVQ 208(R0), F9
+	FMOVQ 224(R0), F10
+	FMOVQ 272(R0), F11
+	FMOVQ 288(R0), F12
+	FMOVQ 304(R0), F13
+	FMOVQ 128(R0), F14
+	FMOVQ 384(R0), F15
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F16
+	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
+	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V17.S4, V7.S4, V18.S4
+	WORD $0x4ea99e52 // mul v18.4s, v18.4s, v9.4s
+	VADD V10.S4, V18.S4, V18.S4
+	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
+	VORR V12.B16, V12.B16, V20.B16
+	VFMLA V19.S4, V11.S4, V20.S4
+	VORR V13.B16, V13.B16, V21.B16
+	VFMLA V19.S4, V20.S4, V21.S4
+	VORR V14.B16, V14.B16, V20.B16
+	VFMLA V19.S4, V21.S4, V20.S4
+	VTBL V18.B16, [V2.B16, V3.B16], V19.B16
+	VTBL V18.B16, [V4.B16, V5.B16], V18.B16
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V17.S4, V19.S4, V20.S4
+	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	VBIF V15.B16, V19.B16, V16.B16
+	FMOVQ F16, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F16
+	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
+	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V17.S4, V7.S4, V18.S4
+	WORD $0x4ea99e52 // mul v18.4s, v18.4s, v9.4s
+	VADD V10.S4, V18.S4, V18.S4
+	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
+	VORR V12.B16, V12.B16, V20.B16
+	VFMLA V19.S4, V11.S4, V20.S4
+	VORR V13.B16, V13.B16, V21.B16
+	VFMLA V19.S4, V20.S4, V21.S4
+	VORR V14.B16, V14.B16, V20.B16
+	VFMLA V19.S4, V21.S4, V20.S4
+	VTBL V18.B16, [V2.B16, V3.B16], V19.B16
+	VTBL V18.B16, [V4.B16, V5.B16], V18.B16
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V17.S4, V19.S4, V20.S4
+	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	VBIF V15.B16, V19.B16, V16.B16
+	FMOVS F16, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func siLUNEON(dst []float32, src []float32)
+TEXT ·siLUNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 432(R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 128(R0), F2
+	FMOVQ 400(R0), F3
+	FMOVQ 416(R0), F4
+	FMOVQ 448(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	FMOVQ 464(R0), F12
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVQ F13, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVS F13, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluNEON(dst []float32, src []float32)
+TEXT ·geluNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 624(R0), F0
+	FMOVQ 640(R0), F1
+	FMOVQ 656(R0), F2
+	FMOVQ 672(R0), F3
+	FMOVQ 688(R0), F4
+	FMOVQ 704(R0), F5
+	FMOVQ 720(R0), F6
+	FMOVQ 736(R0), F7
+	FMOVQ 752(R0), F8
+	FMOVQ 768(R0), F9
+	FMOVQ 784(R0), F10
+	FMOVQ 800(R0), F11
+	FMOVQ 816(R0), F12
+	FMOVQ 832(R0), F13
+	FMOVQ 848(R0), F14
+	FMOVQ 864(R0), F15
+	FMOVQ 512(R0), F16
+	FMOVQ 528(R0), F17
+	FMOVQ 576(R0), F18
+	FMOVQ 480(R0), F19
+	FMOVQ 496(R0), F20
+	FMOVQ 544(R0), F21
+	FMOVQ 32(R0), F22
+	FMOVQ 48(R0), F23
+	FMOVQ 64(R0), F24
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVQ F25, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVS F25, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluTanhNEON(dst []float32, src []float32)
+TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 912(R0), F0
+	FMOVQ 896(R0), F1
+	FMOVQ 16(R0), F2
+	FMOVQ 128(R0), F3
+	FMOVQ 880(R0), F4
+	FMOVQ 496(R0), F5
+	FMOVQ 928(R0), F6
+	FMOVQ 944(R0), F7
+	FMOVQ 32(R0), F8
+	FMOVQ 48(R0), F9
+	FMOVQ 64(R0), F10
+	FMOVQ 80(R0), F11
+	FMOVQ 96(R0), F12
+	FMOVQ 112(R0), F13
+	FMOVQ 464(R0), F14
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVQ F15, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVS F15, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func swiGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 432(R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 128(R0), F2
+	FMOVQ 400(R0), F3
+	FMOVQ 416(R0), F4
+	FMOVQ 448(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	FMOVQ 464(R0), F12
+	MOVD dst_len+8(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_base+0(FP), R3
+	MOVD up_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVQ (R4), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVQ F13, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVS (R4), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVS F13, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 624(R0), F0
+	FMOVQ 640(R0), F1
+	FMOVQ 656(R0), F2
+	FMOVQ 672(R0), F3
+	FMOVQ 688(R0), F4
+	FMOVQ 704(R0), F5
+	FMOVQ 720(R0), F6
+	FMOVQ 736(R0), F7
+	FMOVQ 752(R0), F8
+	FMOVQ 768(R0), F9
+	FMOVQ 784(R0), F10
+	FMOVQ 800(R0), F11
+	FMOVQ 816(R0), F12
+	FMOVQ 832(R0), F13
+	FMOVQ 848(R0), F14
+	FMOVQ 864(R0), F15
+	FMOVQ 512(R0), F16
+	FMOVQ 528(R0), F17
+	FMOVQ 576(R0), F18
+	FMOVQ 480(R0), F19
+	FMOVQ 496(R0), F20
+	FMOVQ 544(R0), F21
+	FMOVQ 32(R0), F22
+	FMOVQ 48(R0), F23
+	FMOVQ 64(R0), F24
+	MOVD dst_len+8(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_base+0(FP), R3
+	MOVD up_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVQ (R4), F26
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FMOVQ F25, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVS (R4), F26
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FMOVS F25, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
+TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 912(R0), F0
+	FMOVQ 896(R0), F1
+	FMOVQ 16(R0), F2
+	FMOVQ 128(R0), F3
+	FMOVQ 880(R0), F4
+	FMOVQ 496(R0), F5
+	FMOVQ 928(R0), F6
+	FMOVQ 944(R0), F7
+	FMOVQ 32(R0), F8
+	FMOVQ 48(R0), F9
+	FMOVQ 64(R0), F10
+	FMOVQ 80(R0), F11
+	FMOVQ 96(R0), F12
+	FMOVQ 112(R0), F13
+	FMOVQ 464(R0), F14
+	MOVD dst_len+8(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_base+0(FP), R3
+	MOVD up_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVQ (R4), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVQ F15, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVS (R4), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVS F15, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func siLUSlopeNEON(f []float32, slope []float32, src []float32)
+TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 128(R0), F0
+	FMOVQ 432(R0), F1
+	FMOVQ 16(R0), F2
+	FMOVQ 400(R0), F3
+	FMOVQ 416(R0), F4
+	FMOVQ 448(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	FMOVQ 464(R0), F12
+	FMOVQ 384(R0), F13
+	VMOVI $0, V14.B16
+	FMOVQ 960(R0), F15
+	FMOVQ 976(R0), F16
+	MOVD f_len+8(FP), R1
+	MOVD src_base+48(FP), R2
+	MOVD f_base+0(FP), R3
+	MOVD slope_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F17
+	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
+	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
+	VORR V2.B16, V2.B16, V20.B16
+	VFMLA V19.S4, V1.S4, V20.S4
+	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
+	VFMLA V19.S4, V1.S4, V21.S4
+	VFMLA V19.S4, V5.S4, V21.S4
+	VORR V7.B16, V7.B16, V19.B16
+	VFMLA V21.S4, V6.S4, V19.S4
+	VORR V8.B16, V8.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V9.B16, V9.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V10.B16, V10.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V11.B16, V11.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V0.B16, V0.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VSHL $22, V20.S4, V19.S4
+	VAND V12.B16, V19.B16, V19.B16
+	VSHL $23, V20.S4, V20.S4
+	VADD V20.S4, V22.S4, V22.S4
+	VSUB V19.S4, V22.S4, V22.S4
+	VSUB V19.S4, V0.S4, V19.S4
+	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
+	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
+	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
+	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
+	VORR V2.B16, V2.B16, V21.B16
+	VFMLA V20.S4, V1.S4, V21.S4
+	WORD $0x4eb5d456 // fsub v22.4s, v2.4s, v21.4s
+	VFMLA V20.S4, V1.S4, V22.S4
+	VFMLA V20.S4, V5.S4, V22.S4
+	VORR V7.B16, V7.B16, V20.B16
+	VFMLA V22.S4, V6.S4, V20.S4
+	VORR V8.B16, V8.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V10.B16, V10.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V11.B16, V11.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V0.B16, V0.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VSHL $22, V21.S4, V20.S4
+	VAND V12.B16, V20.B16, V20.B16
+	VSHL $23, V21.S4, V21.S4
+	VADD V21.S4, V23.S4, V23.S4
+	VSUB V20.S4, V23.S4, V23.S4
+	VSUB V20.S4, V0.S4, V20.S4
+	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
+	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
+	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
+	VBIT V21.B16, V15.B16, V20.B16
+	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
+	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+	FMOVQ F18, (R3)
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
+	VBIT V18.B16, V19.B16, V20.B16
+	FMOVQ F20, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F17
+	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
+	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
+	VORR V2.B16, V2.B16, V20.B16
+	VFMLA V19.S4, V1.S4, V20.S4
+	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
+	VFMLA V19.S4, V1.S4, V21.S4
+	VFMLA V19.S4, V5.S4, V21.S4
+	VORR V7.B16, V7.B16, V19.B16
+	VFMLA V21.S4, V6.S4, V19.S4
+	VORR V8.B16, V8.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V9.B16, V9.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V10.B16, V10.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V11.B16, V11.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V0.B16, V0.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VSHL $22, V20.S4, V19.S4
+	VAND V12.B16, V19.B16, V19.B16
+	VSHL $23, V20.S4, V20.S4
+	VADD V20.S4, V22.S4, V22.S4
+	VSUB V19.S4, V22.S4, V22.S4
+	VSUB V19.S4, V0.S4, V19.S4
+	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
+	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
+	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
+	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
+	VORR V2.B16, V2.B16, V21.B16
+	VFMLA V20.S4, V1.S4, V21.S4
+	WORD $0x4eb5d456 // fsub v22.4s, v2.4s, v21.4s
+	VFMLA V20.S4, V1.S4, V22.S4
+	VFMLA V20.S4, V5.S4, V22.S4
+	VORR V7.B16, V7.B16, V20.B16
+	VFMLA V22.S4, V6.S4, V20.S4
+	VORR V8.B16, V8.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V10.B16, V10.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V11.B16, V11.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V0.B16, V0.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VSHL $22, V21.S4, V20.S4
+	VAND V12.B16, V20.B16, V20.B16
+	VSHL $23, V21.S4, V21.S4
+	VADD V21.S4, V23.S4, V23.S4
+	VSUB V20.S4, V23.S4, V23.S4
+	VSUB V20.S4, V0.S4, V20.S4
+	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
+	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
+	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
+	VBIT V21.B16, V15.B16, V20.B16
+	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
+	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+	FMOVS F18, (R3)
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
+	VBIT V18.B16, V19.B16, V20.B16
+	FMOVS F20, (R4)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluSlopeNEON(f []float32, slope []float32, src []float32)
+TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 624(R0), F0
+	FMOVQ 640(R0), F1
+	FMOVQ 656(R0), F2
+	FMOVQ 672(R0), F3
+	FMOVQ 688(R0), F4
+	FMOVQ 704(R0), F5
+	FMOVQ 720(R0), F6
+	FMOVQ 736(R0), F7
+	FMOVQ 752(R0), F8
+	FMOVQ 768(R0), F9
+	FMOVQ 784(R0), F10
+	FMOVQ 800(R0), F11
+	FMOVQ 816(R0), F12
+	FMOVQ 832(R0), F13
+	FMOVQ 848(R0), F14
+	FMOVQ 864(R0), F15
+	FMOVQ 512(R0), F16
+	FMOVQ 128(R0), F17
+	FMOVQ 528(R0), F18
+	FMOVQ 32(R0), F19
+	FMOVQ 48(R0), F20
+	FMOVQ 64(R0), F21
+	FMOVQ 80(R0), F22
+	FMOVQ 96(R0), F23
+	MOVD f_len+8(FP), R1
+	MOVD src_base+48(FP), R2
+	MOVD f_base+0(FP), R3
+	MOVD slope_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F24
+	FMOVQ 480(R0), F26
+	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
+	FMOVQ 496(R0), F26
+	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
+	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V18.B16, V18.B16, V28.B16
+	VFMLA V26.S4, V16.S4, V28.S4
+	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
+	VFMLA V26.S4, V16.S4, V29.S4
+	FMOVQ 544(R0), F30
+	VFMLA V26.S4, V30.S4, V29.S4
+	VFMLS V27.S4, V16.S4, V29.S4
+	VORR V20.B16, V20.B16, V26.B16
+	VFMLA V29.S4, V19.S4, V26.S4
+	VORR V21.B16, V21.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VORR V22.B16, V22.B16, V26.B16
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	FMOVQ 112(R0), F26
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V17.B16, V17.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VSHL $23, V28.S4, V28.S4
+	VADD V28.S4, V27.S4, V27.S4
+	FMOVQ 560(R0), F26
+	WORD $0x6e3adf7b // fmul v27.4s, v27.4s, v26.4s
+	FMOVQ 576(R0), F26
+	FMOVQ 592(R0), F28
+	VFMLA V25.S4, V28.S4, V26.S4
+	FMOVQ 576(R0), F28
+	VSUB V28.S4, V26.S4, V26.S4
+	VUSHR $22, V26.S4, V26.S4
+	FMOVQ 208(R0), F28
+	WORD $0x4ebc9f5a // mul v26.4s, v26.4s, v28.4s
+	FMOVQ 608(R0), F28
+	VADD V28.S4, V26.S4, V26.S4
+	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
+	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
+	VFMLA V25.S4, V29.S4, V26.S4
+	VMOVI $0, V28.B16
+	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
+	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
+	VFMLS V26.S4, V27.S4, V25.S4
+	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
+	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
+	FMOVQ 16(R0), F28
+	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
+	FMOVQ 16(R0), F29
+	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V20.B16, V20.B16, V29.B16
+	VFMLA V28.S4, V19.S4, V29.S4
+	VORR V21.B16, V21.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V22.B16, V22.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V23.B16, V23.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	FMOVQ 112(R0), F29
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V17.B16, V17.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	FMOVQ 144(R0), F28
+	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
+	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
+	FMOVQ 960(R0), F28
+	VBIT V27.B16, V28.B16, V26.B16
+	FMOVQ 992(R0), F27
+	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
+	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
+	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
+	VMOVI $0, V29.B16
+	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
+	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
+	FMOVQ F25, (R3)
+	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
+	FMOVQ 976(R0), F28
+	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
+	VBIT V25.B16, V27.B16, V26.B16
+	FMOVQ F26, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F24
+	FMOVQ 480(R0), F26
+	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
+	FMOVQ 496(R0), F26
+	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
+	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V18.B16, V18.B16, V28.B16
+	VFMLA V26.S4, V16.S4, V28.S4
+	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
+	VFMLA V26.S4, V16.S4, V29.S4
+	FMOVQ 544(R0), F30
+	VFMLA V26.S4, V30.S4, V29.S4
+	VFMLS V27.S4, V16.S4, V29.S4
+	VORR V20.B16, V20.B16, V26.B16
+	VFMLA V29.S4, V19.S4, V26.S4
+	VORR V21.B16, V21.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VORR V22.B16, V22.B16, V26.B16
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	FMOVQ 112(R0), F26
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V17.B16, V17.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VSHL $23, V28.S4, V28.S4
+	VADD V28.S4, V27.S4, V27.S4
+	FMOVQ 560(R0), F26
+	WORD $0x6e3adf7b // fmul v27.4s, v27.4s, v26.4s
+	FMOVQ 576(R0), F26
+	FMOVQ 592(R0), F28
+	VFMLA V25.S4, V28.S4, V26.S4
+	FMOVQ 576(R0), F28
+	VSUB V28.S4, V26.S4, V26.S4
+	VUSHR $22, V26.S4, V26.S4
+	FMOVQ 208(R0), F28
+	WORD $0x4ebc9f5a // mul v26.4s, v26.4s, v28.4s
+	FMOVQ 608(R0), F28
+	VADD V28.S4, V26.S4, V26.S4
+	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
+	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
+	VFMLA V25.S4, V29.S4, V26.S4
+	VMOVI $0, V28.B16
+	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
+	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
+	VFMLS V26.S4, V27.S4, V25.S4
+	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
+	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
+	FMOVQ 16(R0), F28
+	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
+	FMOVQ 16(R0), F29
+	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V20.B16, V20.B16, V29.B16
+	VFMLA V28.S4, V19.S4, V29.S4
+	VORR V21.B16, V21.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V22.B16, V22.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V23.B16, V23.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	FMOVQ 112(R0), F29
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V17.B16, V17.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	FMOVQ 144(R0), F28
+	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
+	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
+	FMOVQ 960(R0), F28
+	VBIT V27.B16, V28.B16, V26.B16
+	FMOVQ 992(R0), F27
+	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
+	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
+	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
+	VMOVI $0, V29.B16
+	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
+	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
+	FMOVS F25, (R3)
+	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
+	FMOVQ 976(R0), F28
+	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
+	VBIT V25.B16, V27.B16, V26.B16
+	FMOVS F26, (R4)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
+TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 912(R0), F0
+	FMOVQ 128(R0), F1
+	FMOVQ 896(R0), F2
+	FMOVQ 16(R0), F3
+	FMOVQ 880(R0), F4
+	FMOVQ 496(R0), F5
+	FMOVQ 928(R0), F6
+	FMOVQ 944(R0), F7
+	FMOVQ 32(R0), F8
+	FMOVQ 48(R0), F9
+	FMOVQ 64(R0), F10
+	FMOVQ 80(R0), F11
+	FMOVQ 96(R0), F12
+	FMOVQ 112(R0), F13
+	FMOVQ 464(R0), F14
+	FMOVQ 1008(R0), F15
+	FMOVQ 1024(R0), F16
+	FMOVQ 384(R0), F17
+	VMOVI $0, V18.B16
+	FMOVQ 960(R0), F19
+	FMOVQ 976(R0), F20
+	MOVD f_len+8(FP), R1
+	MOVD src_base+48(FP), R2
+	MOVD f_base+0(FP), R3
+	MOVD slope_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F21
+	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
+	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
+	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
+	VORR V24.B16, V24.B16, V25.B16
+	VFMLS V23.S4, V23.S4, V25.S4
+	VORR V2.B16, V2.B16, V26.B16
+	VFMLA V24.S4, V0.S4, V26.S4
+	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
+	VFMLA V24.S4, V0.S4, V27.S4
+	VFMLA V24.S4, V6.S4, V27.S4
+	VFMLS V25.S4, V0.S4, V27.S4
+	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
+	VORR V3.B16, V3.B16, V24.B16
+	VFMLA V23.S4, V26.S4, V24.S4
+	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
+	VFMLA V23.S4, V26.S4, V25.S4
+	VFMLA V23.S4, V27.S4, V25.S4
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V25.S4, V8.S4, V23.S4
+	VORR V10.B16, V10.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V11.B16, V11.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V12.B16, V12.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V13.B16, V13.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V1.B16, V1.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VSHL $22, V24.S4, V23.S4
+	VAND V14.B16, V23.B16, V23.B16
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V26.S4, V26.S4
+	VSUB V23.S4, V26.S4, V26.S4
+	VSUB V23.S4, V1.S4, V23.S4
+	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
+	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
+	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
+	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
+	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
+	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
+	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V2.B16, V2.B16, V28.B16
+	VFMLA V26.S4, V0.S4, V28.S4
+	WORD $0x4ebcd45d // fsub v29.4s, v2.4s, v28.4s
+	VFMLA V26.S4, V0.S4, V29.S4
+	VFMLA V26.S4, V6.S4, V29.S4
+	VFMLS V27.S4, V0.S4, V29.S4
+	WORD $0x4e27d7bd // fadd v29.4s, v29.4s, v7.4s
+	VORR V3.B16, V3.B16, V26.B16
+	VFMLA V25.S4, V28.S4, V26.S4
+	WORD $0x4ebad47b // fsub v27.4s, v3.4s, v26.4s
+	VFMLA V25.S4, V28.S4, V27.S4
+	VFMLA V25.S4, V29.S4, V27.S4
+	VORR V9.B16, V9.B16, V25.B16
+	VFMLA V27.S4, V8.S4, V25.S4
+	VORR V10.B16, V10.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V11.B16, V11.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V12.B16, V12.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V13.B16, V13.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V1.B16, V1.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VSHL $22, V26.S4, V25.S4
+	VAND V14.B16, V25.B16, V25.B16
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V28.S4, V28.S4
+	VSUB V25.S4, V28.S4, V28.S4
+	VSUB V25.S4, V1.S4, V25.S4
+	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
+	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
+	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
+	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
+	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
+	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
+	VBIT V25.B16, V19.B16, V23.B16
+	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
+	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+	FMOVQ F22, (R3)
+	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
+	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
+	VBIT V22.B16, V24.B16, V23.B16
+	FMOVQ F23, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F21
+	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
+	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
+	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
+	VORR V24.B16, V24.B16, V25.B16
+	VFMLS V23.S4, V23.S4, V25.S4
+	VORR V2.B16, V2.B16, V26.B16
+	VFMLA V24.S4, V0.S4, V26.S4
+	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
+	VFMLA V24.S4, V0.S4, V27.S4
+	VFMLA V24.S4, V6.S4, V27.S4
+	VFMLS V25.S4, V0.S4, V27.S4
+	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
+	VORR V3.B16, V3.B16, V24.B16
+	VFMLA V23.S4, V26.S4, V24.S4
+	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
+	VFMLA V23.S4, V26.S4, V25.S4
+	VFMLA V23.S4, V27.S4, V25.S4
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V25.S4, V8.S4, V23.S4
+	VORR V10.B16, V10.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V11.B16, V11.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V12.B16, V12.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V13.B16, V13.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V1.B16, V1.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VSHL $22, V24.S4, V23.S4
+	VAND V14.B16, V23.B16, V23.B16
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V26.S4, V26.S4
+	VSUB V23.S4, V26.S4, V26.S4
+	VSUB V23.S4, V1.S4, V23.S4
+	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
+	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
+	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
+	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
+	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
+	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
+	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V2.B16, V2.B16, V28.B16
+	VFMLA V26.S4, V0.S4, V28.S4
+	WORD $0x4ebcd45d // fsub v29.4s, v2.4s, v28.4s
+	VFMLA V26.S4, V0.S4, V29.S4
+	VFMLA V26.S4, V6.S4, V29.S4
+	VFMLS V27.S4, V0.S4, V29.S4
+	WORD $0x4e27d7bd // fadd v29.4s, v29.4s, v7.4s
+	VORR V3.B16, V3.B16, V26.B16
+	VFMLA V25.S4, V28.S4, V26.S4
+	WORD $0x4ebad47b // fsub v27.4s, v3.4s, v26.4s
+	VFMLA V25.S4, V28.S4, V27.S4
+	VFMLA V25.S4, V29.S4, V27.S4
+	VORR V9.B16, V9.B16, V25.B16
+	VFMLA V27.S4, V8.S4, V25.S4
+	VORR V10.B16, V10.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V11.B16, V11.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V12.B16, V12.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V13.B16, V13.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V1.B16, V1.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VSHL $22, V26.S4, V25.S4
+	VAND V14.B16, V25.B16, V25.B16
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V28.S4, V28.S4
+	VSUB V25.S4, V28.S4, V28.S4
+	VSUB V25.S4, V1.S4, V25.S4
+	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
+	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
+	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
+	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
+	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
+	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
+	VBIT V25.B16, V19.B16, V23.B16
+	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
+	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+	FMOVS F22, (R3)
+	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
+	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
+	VBIT V22.B16, V24.B16, V23.B16
+	FMOVS F23, (R4)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+TEXT ·softcapNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU inv+44(FP), R1
+	VDUP R1, V6.S4
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	MOVWU limit+40(FP), R1
+	VDUP R1, V7.S4
+	FMOVQ 176(R0), F8
+	FMOVQ 192(R0), F9
+	FMOVQ 16(R0), F10
+	FMOVQ 208(R0), F11
+	FMOVQ 224(R0), F12
+	FMOVQ 272(R0), F13
+	FMOVQ 288(R0), F14
+	FMOVQ 304(R0), F15
+	FMOVQ 128(R0), F16
+	FMOVQ 384(R0), F17
+	MOVD max_len+56(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+48(FP), R3
+	MOVD ld+24(FP), R4
+	LSL $2, R4, R4
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F18
+	FMOVQ 16(R3), F19
+	MOVD R2, R5
+	MOVD n+32(FP), R6
+	CBZ R6, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R5), F20
+	FMOVQ 16(R5), F21
+	WORD $0x6e26de94 // fmul v20.4s, v20.4s, v6.4s
+	WORD $0x6e26deb5 // fmul v21.4s, v21.4s, v6.4s
+	WORD $0x4ea0fa96 // fabs v22.4s, v20.4s
+	WORD $0x4ea0fab7 // fabs v23.4s, v21.4s
+	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
+	WORD $0x4ea8f6f7 // fmin v23.4s, v23.4s, v8.4s
+	VORR V10.B16, V10.B16, V24.B16
+	VFMLA V22.S4, V9.S4, V24.S4
+	VORR V10.B16, V10.B16, V25.B16
+	VFMLA V23.S4, V9.S4, V25.S4
+	WORD $0x4eab9f18 // mul v24.4s, v24.4s, v11.4s
+	WORD $0x4eab9f39 // mul v25.4s, v25.4s, v11.4s
+	VADD V12.S4, V24.S4, V24.S4
+	VADD V12.S4, V25.S4, V25.S4
+	VTBL V24.B16, [V0.B16, V1.B16], V26.B16
+	VTBL V25.B16, [V0.B16, V1.B16], V27.B16
+	WORD $0x4ebad6d6 // fsub v22.4s, v22.4s, v26.4s
+	WORD $0x4ebbd6f7 // fsub v23.4s, v23.4s, v27.4s
+	WORD $0x6e36deda // fmul v26.4s, v22.4s, v22.4s
+	WORD $0x6e37defb // fmul v27.4s, v23.4s, v23.4s
+	VORR V14.B16, V14.B16, V28.B16
+	VFMLA V26.S4, V13.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V13.S4, V29.S4
+	VORR V15.B16, V15.B16, V30.B16
+	VFMLA V26.S4, V28.S4, V30.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V16.B16, V16.B16, V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VORR V16.B16, V16.B16, V26.B16
+	VFMLA V27.S4, V28.S4, V26.S4
+	VTBL V24.B16, [V2.B16, V3.B16], V27.B16
+	VTBL V25.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V24.B16, [V4.B16, V5.B16], V24.B16
+	VTBL V25.B16, [V4.B16, V5.B16], V25.B16
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6e37df39 // fmul v25.4s, v25.4s, v23.4s
+	VFMLA V22.S4, V27.S4, V29.S4
+	VFMLA V23.S4, V28.S4, V26.S4
+	WORD $0x6e3dff18 // fdiv v24.4s, v24.4s, v29.4s
+	WORD $0x6e3aff39 // fdiv v25.4s, v25.4s, v26.4s
+	WORD $0x4e38d77b // fadd v27.4s, v27.4s, v24.4s
+	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
+	VBIF V17.B16, V27.B16, V20.B16
+	VBIF V17.B16, V28.B16, V21.B16
+	WORD $0x6e27de94 // fmul v20.4s, v20.4s, v7.4s
+	WORD $0x6e27deb5 // fmul v21.4s, v21.4s, v7.4s
+	FMOVQ F20, (R5)
+	FMOVQ F21, 16(R5)
+	WORD $0x6eb2e696 // fcmgt v22.4s, v20.4s, v18.4s
+	VBIT V22.B16, V20.B16, V18.B16
+	WORD $0x6eb3e6b4 // fcmgt v20.4s, v21.4s, v19.4s
+	VBIT V20.B16, V21.B16, V19.B16
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F18, (R3)
+	FMOVQ F19, 16(R3)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F18
+	MOVD R2, R5
+	MOVD n+32(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F19
+	WORD $0x6e26de73 // fmul v19.4s, v19.4s, v6.4s
+	WORD $0x4ea0fa74 // fabs v20.4s, v19.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V21.B16
+	VFMLA V20.S4, V9.S4, V21.S4
+	WORD $0x4eab9eb5 // mul v21.4s, v21.4s, v11.4s
+	VADD V12.S4, V21.S4, V21.S4
+	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
+	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
+	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
+	VORR V14.B16, V14.B16, V23.B16
+	VFMLA V22.S4, V13.S4, V23.S4
+	VORR V15.B16, V15.B16, V24.B16
+	VFMLA V22.S4, V23.S4, V24.S4
+	VORR V16.B16, V16.B16, V23.B16
+	VFMLA V22.S4, V24.S4, V23.S4
+	VTBL V21.B16, [V2.B16, V3.B16], V22.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V21.B16
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V20.S4, V22.S4, V23.S4
+	WORD $0x6e37feb5 // fdiv v21.4s, v21.4s, v23.4s
+	WORD $0x4e35d6d6 // fadd v22.4s, v22.4s, v21.4s
+	VBIF V17.B16, V22.B16, V19.B16
+	WORD $0x6e27de73 // fmul v19.4s, v19.4s, v7.4s
+	FMOVQ F19, (R5)
+	WORD $0x6eb2e674 // fcmgt v20.4s, v19.4s, v18.4s
+	VBIT V20.B16, V19.B16, V18.B16
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F18, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1040(R0), F1
+	MOVD max_len+104(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+96(FP), R3
+	MOVD slopes_base+48(FP), R4
+	MOVD pos_base+72(FP), R5
+	MOVD ld+24(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F2
+	FMOVQ 16(R4), F3
+	FMOVQ 32(R4), F4
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ (R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R7), F11
+	FMOVQ 16(R7), F12
+	FMOVQ 32(R7), F13
+	VSUB V0.S4, V5.S4, V14.S4
+	VSUB V0.S4, V6.S4, V15.S4
+	VSUB V0.S4, V7.S4, V16.S4
+	WORD $0x4ea0b9ce // abs v14.4s, v14.4s
+	WORD $0x4ea0b9ef // abs v15.4s, v15.4s
+	WORD $0x4ea0ba10 // abs v16.4s, v16.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	VFMLS V2.S4, V14.S4, V11.S4
+	VFMLS V3.S4, V15.S4, V12.S4
+	VFMLS V4.S4, V16.S4, V13.S4
+	FMOVQ F11, (R7)
+	FMOVQ F12, 16(R7)
+	FMOVQ F13, 32(R7)
+	WORD $0x6ea8e56e // fcmgt v14.4s, v11.4s, v8.4s
+	VBIT V14.B16, V11.B16, V8.B16
+	WORD $0x6ea9e58b // fcmgt v11.4s, v12.4s, v9.4s
+	VBIT V11.B16, V12.B16, V9.B16
+	WORD $0x6eaae5ab // fcmgt v11.4s, v13.4s, v10.4s
+	VBIT V11.B16, V13.B16, V10.B16
+	ADD R6, R7, R7
+	VADD V1.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F8, (R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	ADD $48, R5, R5
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F2
+	FMOVQ 16(R4), F3
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ (R3), F6
+	FMOVQ 16(R3), F7
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F8
+	FMOVQ 16(R7), F9
+	VSUB V0.S4, V4.S4, V10.S4
+	VSUB V0.S4, V5.S4, V11.S4
+	WORD $0x4ea0b94a // abs v10.4s, v10.4s
+	WORD $0x4ea0b96b // abs v11.4s, v11.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	VFMLS V2.S4, V10.S4, V8.S4
+	VFMLS V3.S4, V11.S4, V9.S4
+	FMOVQ F8, (R7)
+	FMOVQ F9, 16(R7)
+	WORD $0x6ea6e50a // fcmgt v10.4s, v8.4s, v6.4s
+	VBIT V10.B16, V8.B16, V6.B16
+	WORD $0x6ea7e528 // fcmgt v8.4s, v9.4s, v7.4s
+	VBIT V8.B16, V9.B16, V7.B16
+	ADD R6, R7, R7
+	VADD V1.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F6, (R3)
+	FMOVQ F7, 16(R3)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F2
+	FMOVQ (R5), F3
+	FMOVQ (R3), F4
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F5
+	VSUB V0.S4, V3.S4, V6.S4
+	WORD $0x4ea0b8c6 // abs v6.4s, v6.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	VFMLS V2.S4, V6.S4, V5.S4
+	FMOVQ F5, (R7)
+	WORD $0x6ea4e4a6 // fcmgt v6.4s, v5.4s, v4.4s
+	VBIT V6.B16, V5.B16, V4.B16
+	ADD R6, R7, R7
+	VADD V1.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F4, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 464(R0), F1
+	FMOVQ 1040(R0), F2
+	MOVD max_len+104(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+96(FP), R3
+	MOVD lo_base+48(FP), R4
+	MOVD hi_base+72(FP), R5
+	MOVD ld+24(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F3
+	FMOVQ 16(R4), F4
+	FMOVQ 32(R4), F5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	FMOVQ 32(R5), F8
+	FMOVQ (R3), F9
+	FMOVQ 16(R3), F10
+	FMOVQ 32(R3), F11
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R7), F12
+	FMOVQ 16(R7), F13
+	FMOVQ 32(R7), F14
+	WORD $0x4ea034cf // cmgt v15.4s, v6.4s, v0.4s
+	VBIF V15.B16, V1.B16, V12.B16
+	WORD $0x4ea034ef // cmgt v15.4s, v7.4s, v0.4s
+	VBIF V15.B16, V1.B16, V13.B16
+	WORD $0x4ea0350f // cmgt v15.4s, v8.4s, v0.4s
+	VBIF V15.B16, V1.B16, V14.B16
+	WORD $0x4ea0346f // cmgt v15.4s, v3.4s, v0.4s
+	VBIT V15.B16, V1.B16, V12.B16
+	WORD $0x4ea0348f // cmgt v15.4s, v4.4s, v0.4s
+	VBIT V15.B16, V1.B16, V13.B16
+	WORD $0x4ea034af // cmgt v15.4s, v5.4s, v0.4s
+	VBIT V15.B16, V1.B16, V14.B16
+	FMOVQ F12, (R7)
+	FMOVQ F13, 16(R7)
+	FMOVQ F14, 32(R7)
+	WORD $0x6ea9e58f // fcmgt v15.4s, v12.4s, v9.4s
+	VBIT V15.B16, V12.B16, V9.B16
+	WORD $0x6eaae5ac // fcmgt v12.4s, v13.4s, v10.4s
+	VBIT V12.B16, V13.B16, V10.B16
+	WORD $0x6eabe5cc // fcmgt v12.4s, v14.4s, v11.4s
+	VBIT V12.B16, V14.B16, V11.B16
+	ADD R6, R7, R7
+	VADD V2.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F9, (R3)
+	FMOVQ F10, 16(R3)
+	FMOVQ F11, 32(R3)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	ADD $48, R5, R5
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F3
+	FMOVQ 16(R4), F4
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ (R3), F7
+	FMOVQ 16(R3), F8
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F9
+	FMOVQ 16(R7), F10
+	WORD $0x4ea034ab // cmgt v11.4s, v5.4s, v0.4s
+	VBIF V11.B16, V1.B16, V9.B16
+	WORD $0x4ea034cb // cmgt v11.4s, v6.4s, v0.4s
+	VBIF V11.B16, V1.B16, V10.B16
+	WORD $0x4ea0346b // cmgt v11.4s, v3.4s, v0.4s
+	VBIT V11.B16, V1.B16, V9.B16
+	WORD $0x4ea0348b // cmgt v11.4s, v4.4s, v0.4s
+	VBIT V11.B16, V1.B16, V10.B16
+	FMOVQ F9, (R7)
+	FMOVQ F10, 16(R7)
+	WORD $0x6ea7e52b // fcmgt v11.4s, v9.4s, v7.4s
+	VBIT V11.B16, V9.B16, V7.B16
+	WORD $0x6ea8e549 // fcmgt v9.4s, v10.4s, v8.4s
+	VBIT V9.B16, V10.B16, V8.B16
+	ADD R6, R7, R7
+	VADD V2.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F7, (R3)
+	FMOVQ F8, 16(R3)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F3
+	FMOVQ (R5), F4
+	FMOVQ (R3), F5
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F6
+	WORD $0x4ea03487 // cmgt v7.4s, v4.4s, v0.4s
+	VBIF V7.B16, V1.B16, V6.B16
+	WORD $0x4ea03467 // cmgt v7.4s, v3.4s, v0.4s
+	VBIT V7.B16, V1.B16, V6.B16
+	FMOVQ F6, (R7)
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
+	VBIT V7.B16, V6.B16, V5.B16
+	ADD R6, R7, R7
+	VADD V2.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F5, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1056(R0), F0
+	FMOVQ 1072(R0), F1
+	FMOVQ 1088(R0), F2
+	FMOVQ 1104(R0), F3
+	FMOVQ 1120(R0), F4
+	FMOVQ 1136(R0), F5
+	FMOVQ 1152(R0), F6
+	FMOVQ 960(R0), F7
+	FMOVQ 1168(R0), F8
+	FMOVQ 464(R0), F9
+	VMOVI $0, V10.B16
+	MOVD max_len+48(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+40(FP), R3
+	MOVD sum_base+64(FP), R4
+	MOVD ld+24(FP), R5
+	LSL $2, R5, R5
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R3), F11
+	FMOVQ 16(R3), F12
+	FMOVQ 32(R3), F13
+	WORD $0x4e29e56e // fcmeq v14.4s, v11.4s, v9.4s
+	WORD $0x4e6e1d6b // bic v11.16b, v11.16b, v14.16b
+	WORD $0x4e29e58e // fcmeq v14.4s, v12.4s, v9.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4e29e5ae // fcmeq v14.4s, v13.4s, v9.4s
+	WORD $0x4e6e1dad // bic v13.16b, v13.16b, v14.16b
+	VORR V10.B16, V10.B16, V14.B16
+	VORR V10.B16, V10.B16, V15.B16
+	VORR V10.B16, V10.B16, V16.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	FMOVQ 32(R6), F19
+	WORD $0x4eabd631 // fsub v17.4s, v17.4s, v11.4s
+	WORD $0x4eacd652 // fsub v18.4s, v18.4s, v12.4s
+	WORD $0x4eadd673 // fsub v19.4s, v19.4s, v13.4s
+	WORD $0x4e20d634 // fadd v20.4s, v17.4s, v0.4s
+	WORD $0x4e20d655 // fadd v21.4s, v18.4s, v0.4s
+	WORD $0x4e20d676 // fadd v22.4s, v19.4s, v0.4s
+	WORD $0x4ea0d697 // fsub v23.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b8 // fsub v24.4s, v21.4s, v0.4s
+	WORD $0x4ea0d6d9 // fsub v25.4s, v22.4s, v0.4s
+	WORD $0x4eb7d637 // fsub v23.4s, v17.4s, v23.4s
+	WORD $0x4eb8d658 // fsub v24.4s, v18.4s, v24.4s
+	WORD $0x4eb9d679 // fsub v25.4s, v19.4s, v25.4s
+	VORR V2.B16, V2.B16, V26.B16
+	VFMLA V23.S4, V1.S4, V26.S4
+	VORR V2.B16, V2.B16, V27.B16
+	VFMLA V24.S4, V1.S4, V27.S4
+	VORR V2.B16, V2.B16, V28.B16
+	VFMLA V25.S4, V1.S4, V28.S4
+	VORR V3.B16, V3.B16, V29.B16
+	VFMLA V23.S4, V26.S4, V29.S4
+	VORR V3.B16, V3.B16, V26.B16
+	VFMLA V24.S4, V27.S4, V26.S4
+	VORR V3.B16, V3.B16, V27.B16
+	VFMLA V25.S4, V28.S4, V27.S4
+	VORR V4.B16, V4.B16, V28.B16
+	VFMLA V23.S4, V29.S4, V28.S4
+	VORR V4.B16, V4.B16, V29.B16
+	VFMLA V24.S4, V26.S4, V29.S4
+	VORR V4.B16, V4.B16, V26.B16
+	VFMLA V25.S4, V27.S4, V26.S4
+	VORR V5.B16, V5.B16, V27.B16
+	VFMLA V23.S4, V28.S4, V27.S4
+	VORR V5.B16, V5.B16, V28.B16
+	VFMLA V24.S4, V29.S4, V28.S4
+	VORR V5.B16, V5.B16, V29.B16
+	VFMLA V25.S4, V26.S4, V29.S4
+	VORR V6.B16, V6.B16, V26.B16
+	VFMLA V23.S4, V27.S4, V26.S4
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V24.S4, V28.S4, V27.S4
+	VORR V6.B16, V6.B16, V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VORR V7.B16, V7.B16, V29.B16
+	VFMLA V23.S4, V26.S4, V29.S4
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V24.S4, V27.S4, V23.S4
+	VORR V7.B16, V7.B16, V24.B16
+	VFMLA V25.S4, V28.S4, V24.S4
+	VSHL $23, V20.S4, V20.S4
+	VSHL $23, V21.S4, V21.S4
+	VSHL $23, V22.S4, V22.S4
+	WORD $0x6e34dfbd // fmul v29.4s, v29.4s, v20.4s
+	WORD $0x6e35def7 // fmul v23.4s, v23.4s, v21.4s
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6eb1e514 // fcmgt v20.4s, v8.4s, v17.4s
+	WORD $0x4e741fbd // bic v29.16b, v29.16b, v20.16b
+	WORD $0x6eb2e511 // fcmgt v17.4s, v8.4s, v18.4s
+	WORD $0x4e711ef7 // bic v23.16b, v23.16b, v17.16b
+	WORD $0x6eb3e511 // fcmgt v17.4s, v8.4s, v19.4s
+	WORD $0x4e711f18 // bic v24.16b, v24.16b, v17.16b
+	FMOVQ F29, (R6)
+	FMOVQ F23, 16(R6)
+	FMOVQ F24, 32(R6)
+	WORD $0x4e3dd5ce // fadd v14.4s, v14.4s, v29.4s
+	WORD $0x4e37d5ef // fadd v15.4s, v15.4s, v23.4s
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F14, (R4)
+	FMOVQ F15, 16(R4)
+	FMOVQ F16, 32(R4)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F11
+	FMOVQ 16(R3), F12
+	WORD $0x4e29e56d // fcmeq v13.4s, v11.4s, v9.4s
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	WORD $0x4e29e58d // fcmeq v13.4s, v12.4s, v9.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	VORR V10.B16, V10.B16, V13.B16
+	VORR V10.B16, V10.B16, V14.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F15
+	FMOVQ 16(R6), F16
+	WORD $0x4eabd5ef // fsub v15.4s, v15.4s, v11.4s
+	WORD $0x4eacd610 // fsub v16.4s, v16.4s, v12.4s
+	WORD $0x4e20d5f1 // fadd v17.4s, v15.4s, v0.4s
+	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
+	WORD $0x4ea0d633 // fsub v19.4s, v17.4s, v0.4s
+	WORD $0x4ea0d654 // fsub v20.4s, v18.4s, v0.4s
+	WORD $0x4eb3d5f3 // fsub v19.4s, v15.4s, v19.4s
+	WORD $0x4eb4d614 // fsub v20.4s, v16.4s, v20.4s
+	VORR V2.B16, V2.B16, V21.B16
+	VFMLA V19.S4, V1.S4, V21.S4
+	VORR V2.B16, V2.B16, V22.B16
+	VFMLA V20.S4, V1.S4, V22.S4
+	VORR V3.B16, V3.B16, V23.B16
+	VFMLA V19.S4, V21.S4, V23.S4
+	VORR V3.B16, V3.B16, V21.B16
+	VFMLA V20.S4, V22.S4, V21.S4
+	VORR V4.B16, V4.B16, V22.B16
+	VFMLA V19.S4, V23.S4, V22.S4
+	VORR V4.B16, V4.B16, V23.B16
+	VFMLA V20.S4, V21.S4, V23.S4
+	VORR V5.B16, V5.B16, V21.B16
+	VFMLA V19.S4, V22.S4, V21.S4
+	VORR V5.B16, V5.B16, V22.B16
+	VFMLA V20.S4, V23.S4, V22.S4
+	VORR V6.B16, V6.B16, V23.B16
+	VFMLA V19.S4, V21.S4, V23.S4
+	VORR V6.B16, V6.B16, V21.B16
+	VFMLA V20.S4, V22.S4, V21.S4
+	VORR V7.B16, V7.B16, V22.B16
+	VFMLA V19.S4, V23.S4, V22.S4
+	VORR V7.B16, V7.B16, V19.B16
+	VFMLA V20.S4, V21.S4, V19.S4
+	VSHL $23, V17.S4, V17.S4
+	VSHL $23, V18.S4, V18.S4
+	WORD $0x6e31ded6 // fmul v22.4s, v22.4s, v17.4s
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	WORD $0x6eafe511 // fcmgt v17.4s, v8.4s, v15.4s
+	WORD $0x4e711ed6 // bic v22.16b, v22.16b, v17.16b
+	WORD $0x6eb0e50f // fcmgt v15.4s, v8.4s, v16.4s
+	WORD $0x4e6f1e73 // bic v19.16b, v19.16b, v15.16b
+	FMOVQ F22, (R6)
+	FMOVQ F19, 16(R6)
+	WORD $0x4e36d5ad // fadd v13.4s, v13.4s, v22.4s
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F13, (R4)
+	FMOVQ F14, 16(R4)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F11
+	WORD $0x4e29e56c // fcmeq v12.4s, v11.4s, v9.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	VORR V10.B16, V10.B16, V12.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F13
+	WORD $0x4eabd5ad // fsub v13.4s, v13.4s, v11.4s
+	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5cf // fsub v15.4s, v14.4s, v0.4s
+	WORD $0x4eafd5af // fsub v15.4s, v13.4s, v15.4s
+	VORR V2.B16, V2.B16, V16.B16
+	VFMLA V15.S4, V1.S4, V16.S4
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VORR V4.B16, V4.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V5.B16, V5.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VORR V6.B16, V6.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V7.B16, V7.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x6eade50e // fcmgt v14.4s, v8.4s, v13.4s
+	WORD $0x4e6e1e31 // bic v17.16b, v17.16b, v14.16b
+	FMOVQ F17, (R6)
+	WORD $0x4e31d58c // fadd v12.4s, v12.4s, v17.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F12, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1056(R0), F0
+	FMOVQ 1072(R0), F1
+	FMOVQ 1088(R0), F2
+	FMOVQ 1104(R0), F3
+	FMOVQ 1120(R0), F4
+	FMOVQ 1136(R0), F5
+	FMOVQ 1152(R0), F6
+	FMOVQ 960(R0), F7
+	FMOVQ 1168(R0), F8
+	FMOVQ 464(R0), F9
+	MOVD max_len+8(FP), R1
+	MOVD max_base+0(FP), R2
+	MOVD sum_base+24(FP), R3
+	MOVD blockMax_base+48(FP), R4
+	MOVD alpha_base+96(FP), R5
+	MOVD beta_base+120(FP), R6
+	MOVD blockSum_base+72(FP), R7
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F10
+	FMOVQ (R4), F11
+	WORD $0x6eaae56d // fcmgt v13.4s, v11.4s, v10.4s
+	VORR V10.B16, V10.B16, V12.B16
+	VBIT V13.B16, V11.B16, V12.B16
+	FMOVQ F12, (R2)
+	WORD $0x4e29e58d // fcmeq v13.4s, v12.4s, v9.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x4e20d54d // fadd v13.4s, v10.4s, v0.4s
+	WORD $0x4ea0d5ae // fsub v14.4s, v13.4s, v0.4s
+	WORD $0x4eaed54e // fsub v14.4s, v10.4s, v14.4s
+	VORR V2.B16, V2.B16, V15.B16
+	VFMLA V14.S4, V1.S4, V15.S4
+	VORR V3.B16, V3.B16, V16.B16
+	VFMLA V14.S4, V15.S4, V16.S4
+	VORR V4.B16, V4.B16, V15.B16
+	VFMLA V14.S4, V16.S4, V15.S4
+	VORR V5.B16, V5.B16, V16.B16
+	VFMLA V14.S4, V15.S4, V16.S4
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V14.S4, V16.S4, V15.S4
+	VORR V7.B16, V7.B16, V16.B16
+	VFMLA V14.S4, V15.S4, V16.S4
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x6eaae50d // fcmgt v13.4s, v8.4s, v10.4s
+	WORD $0x4e6d1e10 // bic v16.16b, v16.16b, v13.16b
+	WORD $0x4eacd56b // fsub v11.4s, v11.4s, v12.4s
+	WORD $0x4e20d56a // fadd v10.4s, v11.4s, v0.4s
+	WORD $0x4ea0d54c // fsub v12.4s, v10.4s, v0.4s
+	WORD $0x4eacd56c // fsub v12.4s, v11.4s, v12.4s
+	VORR V2.B16, V2.B16, V13.B16
+	VFMLA V12.S4, V1.S4, V13.S4
+	VORR V3.B16, V3.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V4.B16, V4.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V5.B16, V5.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V6.B16, V6.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V10.S4, V10.S4
+	WORD $0x6e2addce // fmul v14.4s, v14.4s, v10.4s
+	WORD $0x6eabe50a // fcmgt v10.4s, v8.4s, v11.4s
+	WORD $0x4e6a1dce // bic v14.16b, v14.16b, v10.16b
+	FMOVQ F16, (R5)
+	FMOVQ F14, (R6)
+	FMOVQ (R7), F10
+	FMOVQ (R3), F11
+	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	VFMLA V14.S4, V10.S4, V11.S4
+	FMOVQ F11, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func backwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+TEXT ·backwardWeightsNEON(SB), NOSPLIT, $0-136
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1056(R0), F0
+	VMOVI $0, V1.B16
+	FMOVQ 1072(R0), F2
+	FMOVQ 1088(R0), F3
+	FMOVQ 1104(R0), F4
+	FMOVQ 1120(R0), F5
+	FMOVQ 1136(R0), F6
+	FMOVQ 1152(R0), F7
+	FMOVQ 960(R0), F8
+	FMOVQ 1168(R0), F9
+	FMOVQ 464(R0), F10
+	MOVD lse_len+72(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD dp_base+24(FP), R3
+	MOVD lse_base+64(FP), R4
+	MOVD sum_base+88(FP), R5
+	MOVD dot_base+112(FP), R6
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F11
+	FMOVQ 16(R4), F12
+	VORR V1.B16, V1.B16, V13.B16
+	VORR V1.B16, V1.B16, V14.B16
+	VORR V1.B16, V1.B16, V15.B16
+	VORR V1.B16, V1.B16, V16.B16
+	MOVD R2, R8
+	MOVD R3, R9
+	MOVD n+56(FP), R10
+	CBZ R10, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R8), F17
+	FMOVQ 16(R8), F18
+	WORD $0x4eabd631 // fsub v17.4s, v17.4s, v11.4s
+	WORD $0x4eacd652 // fsub v18.4s, v18.4s, v12.4s
+	WORD $0x4ea1f631 // fmin v17.4s, v17.4s, v1.4s
+	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
+	WORD $0x4e20d633 // fadd v19.4s, v17.4s, v0.4s
+	WORD $0x4e20d654 // fadd v20.4s, v18.4s, v0.4s
+	WORD $0x4ea0d675 // fsub v21.4s, v19.4s, v0.4s
+	WORD $0x4ea0d696 // fsub v22.4s, v20.4s, v0.4s
+	WORD $0x4eb5d635 // fsub v21.4s, v17.4s, v21.4s
+	WORD $0x4eb6d656 // fsub v22.4s, v18.4s, v22.4s
+	VORR V3.B16, V3.B16, V23.B16
+	VFMLA V21.S4, V2.S4, V23.S4
+	VORR V3.B16, V3.B16, V24.B16
+	VFMLA V22.S4, V2.S4, V24.S4
+	VORR V4.B16, V4.B16, V25.B16
+	VFMLA V21.S4, V23.S4, V25.S4
+	VORR V4.B16, V4.B16, V23.B16
+	VFMLA V22.S4, V24.S4, V23.S4
+	VORR V5.B16, V5.B16, V24.B16
+	VFMLA V21.S4, V25.S4, V24.S4
+	VORR V5.B16, V5.B16, V25.B16
+	VFMLA V22.S4, V23.S4, V25.S4
+	VORR V6.B16, V6.B16, V23.B16
+	VFMLA V21.S4, V24.S4, V23.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V22.S4, V25.S4, V24.S4
+	VORR V7.B16, V7.B16, V25.B16
+	VFMLA V21.S4, V23.S4, V25.S4
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V22.S4, V24.S4, V23.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VFMLA V21.S4, V25.S4, V24.S4
+	VORR V8.B16, V8.B16, V21.B16
+	VFMLA V22.S4, V23.S4, V21.S4
+	VSHL $23, V19.S4, V19.S4
+	VSHL $23, V20.S4, V20.S4
+	WORD $0x6e33df18 // fmul v24.4s, v24.4s, v19.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	WORD $0x6eb1e533 // fcmgt v19.4s, v9.4s, v17.4s
+	WORD $0x4e731f18 // bic v24.16b, v24.16b, v19.16b
+	WORD $0x6eb2e531 // fcmgt v17.4s, v9.4s, v18.4s
+	WORD $0x4e711eb5 // bic v21.16b, v21.16b, v17.16b
+	FMOVQ (R8), F17
+	FMOVQ 16(R8), F18
+	WORD $0x4e2ae633 // fcmeq v19.4s, v17.4s, v10.4s
+	WORD $0x4e731f18 // bic v24.16b, v24.16b, v19.16b
+	WORD $0x4e2ae651 // fcmeq v17.4s, v18.4s, v10.4s
+	WORD $0x4e711eb5 // bic v21.16b, v21.16b, v17.16b
+	FMOVQ F24, (R8)
+	FMOVQ F21, 16(R8)
+	WORD $0x4e38d5ad // fadd v13.4s, v13.4s, v24.4s
+	WORD $0x4e35d5ce // fadd v14.4s, v14.4s, v21.4s
+	FMOVQ (R9), F17
+	FMOVQ 16(R9), F18
+	WORD $0x4ea0db13 // fcmeq v19.4s, v24.4s, #0.0
+	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
+	WORD $0x4ea0dab3 // fcmeq v19.4s, v21.4s, #0.0
+	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
+	VFMLA V17.S4, V24.S4, V15.S4
+	VFMLA V18.S4, V21.S4, V16.S4
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	FMOVQ F15, (R6)
+	FMOVQ F16, 16(R6)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	ADD $32, R6, R6
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F11
+	VORR V1.B16, V1.B16, V12.B16
+	VORR V1.B16, V1.B16, V13.B16
+	MOVD R2, R8
+	MOVD R3, R9
+	MOVD n+56(FP), R10
+	CBZ R10, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R8), F14
+	WORD $0x4eabd5ce // fsub v14.4s, v14.4s, v11.4s
+	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
+	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V16.S4, V2.S4, V17.S4
+	VORR V4.B16, V4.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V5.B16, V5.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V6.B16, V6.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V7.B16, V7.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	WORD $0x6eaee52f // fcmgt v15.4s, v9.4s, v14.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	FMOVQ (R8), F14
+	WORD $0x4e2ae5cf // fcmeq v15.4s, v14.4s, v10.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	FMOVQ F18, (R8)
+	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	FMOVQ (R9), F14
+	WORD $0x4ea0da4f // fcmeq v15.4s, v18.4s, #0.0
+	WORD $0x4e6f1dce // bic v14.16b, v14.16b, v15.16b
+	VFMLA V14.S4, V18.S4, V13.S4
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F12, (R5)
+	FMOVQ F13, (R6)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1184(R0), F0
+	MOVD inv_len+72(FP), R1
+	MOVD p_base+0(FP), R2
+	MOVD dp_base+24(FP), R3
+	MOVD inv_base+64(FP), R4
+	MOVD mean_base+88(FP), R5
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ 32(R4), F3
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R7), F7
+	FMOVQ 16(R7), F8
+	FMOVQ 32(R7), F9
+	WORD $0x6e21dcea // fmul v10.4s, v7.4s, v1.4s
+	WORD $0x6e22dd0b // fmul v11.4s, v8.4s, v2.4s
+	WORD $0x6e23dd2c // fmul v12.4s, v9.4s, v3.4s
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	FMOVQ 32(R8), F15
+	WORD $0x4ea4d5ad // fsub v13.4s, v13.4s, v4.4s
+	WORD $0x4ea5d5ce // fsub v14.4s, v14.4s, v5.4s
+	WORD $0x4ea6d5ef // fsub v15.4s, v15.4s, v6.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x6e2bddce // fmul v14.4s, v14.4s, v11.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4ea0f9b0 // fabs v16.4s, v13.4s
+	WORD $0x4ea0f9d1 // fabs v17.4s, v14.4s
+	WORD $0x4ea0f9f2 // fabs v18.4s, v15.4s
+	WORD $0x6eb0e413 // fcmgt v19.4s, v0.4s, v16.4s
+	WORD $0x4e731dad // bic v13.16b, v13.16b, v19.16b
+	WORD $0x6eb1e410 // fcmgt v16.4s, v0.4s, v17.4s
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x6eb2e410 // fcmgt v16.4s, v0.4s, v18.4s
+	WORD $0x4e701def // bic v15.16b, v15.16b, v16.16b
+	WORD $0x4ea0d8f0 // fcmeq v16.4s, v7.4s, #0.0
+	WORD $0x4e701dad // bic v13.16b, v13.16b, v16.16b
+	WORD $0x4ea0d910 // fcmeq v16.4s, v8.4s, #0.0
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x4ea0d930 // fcmeq v16.4s, v9.4s, #0.0
+	WORD $0x4e701def // bic v15.16b, v15.16b, v16.16b
+	FMOVQ F13, (R8)
+	FMOVQ F14, 16(R8)
+	FMOVQ F15, 32(R8)
+	WORD $0x4ea0d8ed // fcmeq v13.4s, v7.4s, #0.0
+	WORD $0x4e6d1d4a // bic v10.16b, v10.16b, v13.16b
+	WORD $0x4ea0d907 // fcmeq v7.4s, v8.4s, #0.0
+	WORD $0x4e671d6b // bic v11.16b, v11.16b, v7.16b
+	WORD $0x4ea0d927 // fcmeq v7.4s, v9.4s, #0.0
+	WORD $0x4e671d8c // bic v12.16b, v12.16b, v7.16b
+	FMOVQ F10, (R7)
+	FMOVQ F11, 16(R7)
+	FMOVQ F12, 32(R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes3row
+
+lanes3rows:
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	ADD $48, R5, R5
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F5
+	FMOVQ 16(R7), F6
+	WORD $0x6e21dca7 // fmul v7.4s, v5.4s, v1.4s
+	WORD $0x6e22dcc8 // fmul v8.4s, v6.4s, v2.4s
+	FMOVQ (R8), F9
+	FMOVQ 16(R8), F10
+	WORD $0x4ea3d529 // fsub v9.4s, v9.4s, v3.4s
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x6eabe40d // fcmgt v13.4s, v0.4s, v11.4s
+	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
+	WORD $0x6eace40b // fcmgt v11.4s, v0.4s, v12.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x4ea0d8ab // fcmeq v11.4s, v5.4s, #0.0
+	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+	WORD $0x4ea0d8cb // fcmeq v11.4s, v6.4s, #0.0
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	FMOVQ F9, (R8)
+	FMOVQ F10, 16(R8)
+	WORD $0x4ea0d8a9 // fcmeq v9.4s, v5.4s, #0.0
+	WORD $0x4e691ce7 // bic v7.16b, v7.16b, v9.16b
+	WORD $0x4ea0d8c5 // fcmeq v5.4s, v6.4s, #0.0
+	WORD $0x4e651d08 // bic v8.16b, v8.16b, v5.16b
+	FMOVQ F7, (R7)
+	FMOVQ F8, 16(R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F1
+	FMOVQ (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F3
+	WORD $0x6e21dc64 // fmul v4.4s, v3.4s, v1.4s
+	FMOVQ (R8), F5
+	WORD $0x4ea2d4a5 // fsub v5.4s, v5.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
+	WORD $0x6ea6e407 // fcmgt v7.4s, v0.4s, v6.4s
+	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
+	WORD $0x4ea0d866 // fcmeq v6.4s, v3.4s, #0.0
+	WORD $0x4e661ca5 // bic v5.16b, v5.16b, v6.16b
+	FMOVQ F5, (R8)
+	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
+	FMOVQ F4, (R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+TEXT ·backwardSoftcapNEON(SB), NOSPLIT, $0-76
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU inv+72(FP), R1
+	VDUP R1, V0.S4
+	FMOVQ 128(R0), F1
+	MOVD lanes+64(FP), R1
+	MOVD ds_base+0(FP), R2
+	MOVD s_base+24(FP), R3
+	MOVD ld+48(FP), R4
+	LSL $2, R4, R4
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	MOVD R2, R5
+	MOVD R3, R6
+	MOVD n+56(FP), R7
+	CBZ R7, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	FMOVQ 32(R6), F4
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	VORR V1.B16, V1.B16, V8.B16
+	VFMLS V2.S4, V2.S4, V8.S4
+	VORR V1.B16, V1.B16, V2.B16
+	VFMLS V3.S4, V3.S4, V2.S4
+	VORR V1.B16, V1.B16, V3.B16
+	VFMLS V4.S4, V4.S4, V3.S4
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x4ea0d8a4 // fcmeq v4.4s, v5.4s, #0.0
+	WORD $0x4e641d08 // bic v8.16b, v8.16b, v4.16b
+	WORD $0x4ea0d8c4 // fcmeq v4.4s, v6.4s, #0.0
+	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
+	WORD $0x4ea0d8e4 // fcmeq v4.4s, v7.4s, #0.0
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
+	FMOVQ F8, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	ADD R4, R5, R5
+	ADD R4, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes3row
+
+lanes3rows:
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	MOVD R2, R5
+	MOVD R3, R6
+	MOVD n+56(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	VORR V1.B16, V1.B16, V6.B16
+	VFMLS V2.S4, V2.S4, V6.S4
+	VORR V1.B16, V1.B16, V2.B16
+	VFMLS V3.S4, V3.S4, V2.S4
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4ea0d883 // fcmeq v3.4s, v4.4s, #0.0
+	WORD $0x4e631cc6 // bic v6.16b, v6.16b, v3.16b
+	WORD $0x4ea0d8a3 // fcmeq v3.4s, v5.4s, #0.0
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	FMOVQ F6, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R4, R5, R5
+	ADD R4, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	MOVD R2, R5
+	MOVD R3, R6
+	MOVD n+56(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R5), F3
+	VORR V1.B16, V1.B16, V4.B16
+	VFMLS V2.S4, V2.S4, V4.S4
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
+	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
+	FMOVQ F4, (R5)
+	ADD R4, R5, R5
+	ADD R4, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+TEXT ·adamWNEON(SB), NOSPLIT, $0-124
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU beta2+104(FP), R1
+	VDUP R1, V0.S4
+	MOVWU gain2+108(FP), R1
+	VDUP R1, V1.S4
+	MOVWU gain1+100(FP), R1
+	VDUP R1, V2.S4
+	MOVWU root+112(FP), R1
+	VDUP R1, V3.S4
+	MOVWU epsilon+116(FP), R1
+	VDUP R1, V4.S4
+	MOVWU rate+120(FP), R1
+	VDUP R1, V5.S4
+	MOVWU keep+96(FP), R1
+	VDUP R1, V6.S4
+	FMOVQ 1200(R0), F7
+	MOVD w_len+8(FP), R1
+	MOVD w_base+0(FP), R2
+	MOVD m_base+48(FP), R3
+	MOVD v_base+72(FP), R4
+	MOVD g_base+24(FP), R5
+	SUBS $8, R1, R1
+	BLT lanes2end
+	PCALIGN $32
+
+lanes2:
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ (R4), F10
+	FMOVQ 16(R4), F11
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e21dd0c // fmul v12.4s, v8.4s, v1.4s
+	WORD $0x6e21dd2d // fmul v13.4s, v9.4s, v1.4s
+	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
+	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
+	WORD $0x6eace4ee // fcmgt v14.4s, v7.4s, v12.4s
+	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
+	WORD $0x6eade4ec // fcmgt v12.4s, v7.4s, v13.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	FMOVQ F10, (R4)
+	FMOVQ F11, 16(R4)
+	FMOVQ (R3), F12
+	FMOVQ 16(R3), F13
+	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
+	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x4e28d58c // fadd v12.4s, v12.4s, v8.4s
+	WORD $0x4e29d5ad // fadd v13.4s, v13.4s, v9.4s
+	WORD $0x4ea0f988 // fabs v8.4s, v12.4s
+	WORD $0x4ea0f9a9 // fabs v9.4s, v13.4s
+	WORD $0x6ea8e4ee // fcmgt v14.4s, v7.4s, v8.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x6ea9e4e8 // fcmgt v8.4s, v7.4s, v9.4s
+	WORD $0x4e681dad // bic v13.16b, v13.16b, v8.16b
+	FMOVQ F12, (R3)
+	FMOVQ F13, 16(R3)
+	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
+	WORD $0x6ea1f96b // fsqrt v11.4s, v11.4s
+	WORD $0x6e23fd4a // fdiv v10.4s, v10.4s, v3.4s
+	WORD $0x6e23fd6b // fdiv v11.4s, v11.4s, v3.4s
+	WORD $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
+	WORD $0x4e24d56b // fadd v11.4s, v11.4s, v4.4s
+	WORD $0x6e2afd8c // fdiv v12.4s, v12.4s, v10.4s
+	WORD $0x6e2bfdad // fdiv v13.4s, v13.4s, v11.4s
+	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
+	WORD $0x6e25ddad // fmul v13.4s, v13.4s, v5.4s
+	FMOVQ (R2), F8
+	FMOVQ 16(R2), F9
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
+	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
+	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x6eaae4ec // fcmgt v12.4s, v7.4s, v10.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
+	WORD $0x6eabe4ea // fcmgt v10.4s, v7.4s, v11.4s
+	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
+	FMOVQ F8, (R2)
+	FMOVQ F9, 16(R2)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R5), F8
+	FMOVQ (R4), F9
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
+	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+	FMOVQ F9, (R4)
+	FMOVQ (R3), F10
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
+	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	FMOVQ F10, (R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
+	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
+	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
+	FMOVQ (R2), F8
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
+	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
+	FMOVQ F8, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R5), F8
+	FMOVS (R4), F9
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
+	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+	FMOVS F9, (R4)
+	FMOVS (R3), F10
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
+	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	FMOVS F10, (R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
+	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
+	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
+	FMOVS (R2), F8
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
+	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
+	FMOVS F8, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func addNEON(dst []float32, x []float32, y []float32)
+TEXT ·addNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD x_base+24(FP), R3
+	MOVD y_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVQ F1, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F1
+	FMOVS (R4), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVS F1, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func addRowsNEON(dst []float32, src []float32, lds int, n int)
+TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	MOVD lds+48(FP), R4
+	LSL $2, R4, R4
+	SUBS $32, R1, R1
+	BLT lanes8end
+
+lanes8:
+	FMOVQ (R2), F1
+	FMOVQ 16(R2), F2
+	FMOVQ 32(R2), F3
+	FMOVQ 48(R2), F4
+	FMOVQ 64(R2), F5
+	FMOVQ 80(R2), F6
+	FMOVQ 96(R2), F7
+	FMOVQ 112(R2), F8
+	MOVD R3, R5
+	MOVD n+56(FP), R6
+	CBZ R6, lanes8rows
+	PCALIGN $32
+
+lanes8row:
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
+	FMOVQ 64(R5), F13
+	FMOVQ 80(R5), F14
+	FMOVQ 96(R5), F15
+	FMOVQ 112(R5), F16
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes8row
+
+lanes8rows:
+	WORD $0x4e21e429 // fcmeq v9.4s, v1.4s, v1.4s
+	VBIF V9.B16, V0.B16, V1.B16
+	WORD $0x4e22e449 // fcmeq v9.4s, v2.4s, v2.4s
+	VBIF V9.B16, V0.B16, V2.B16
+	WORD $0x4e23e469 // fcmeq v9.4s, v3.4s, v3.4s
+	VBIF V9.B16, V0.B16, V3.B16
+	WORD $0x4e24e489 // fcmeq v9.4s, v4.4s, v4.4s
+	VBIF V9.B16, V0.B16, V4.B16
+	WORD $0x4e25e4a9 // fcmeq v9.4s, v5.4s, v5.4s
+	VBIF V9.B16, V0.B16, V5.B16
+	WORD $0x4e26e4c9 // fcmeq v9.4s, v6.4s, v6.4s
+	VBIF V9.B16, V0.B16, V6.B16
+	WORD $0x4e27e4e9 // fcmeq v9.4s, v7.4s, v7.4s
+	VBIF V9.B16, V0.B16, V7.B16
+	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
+	VBIF V9.B16, V0.B16, V8.B16
+	FMOVQ F1, (R2)
+	FMOVQ F2, 16(R2)
+	FMOVQ F3, 32(R2)
+	FMOVQ F4, 48(R2)
+	FMOVQ F5, 64(R2)
+	FMOVQ F6, 80(R2)
+	FMOVQ F7, 96(R2)
+	FMOVQ F8, 112(R2)
+	ADD $128, R2, R2
+	ADD $128, R3, R3
+	SUBS $32, R1, R1
+	BGE lanes8
+
+lanes8end:
+	ADDS $32, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R2), F1
+	MOVD R3, R5
+	MOVD n+56(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVQ F1, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F1
+	MOVD R3, R5
+	MOVD n+56(FP), R6
+	CBZ R6, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R5), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE singlerow
+
+singlerows:
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVS F1, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD weights_len+80(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+32(FP), R3
+	MOVD weights_base+72(FP), R4
+	MOVD ldd+24(FP), R5
+	LSL $2, R5, R5
+	MOVD lds+56(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ 32(R4), F3
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+64(FP), R9
+	CBZ R9, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R8), F4
+	FMOVQ 16(R8), F5
+	FMOVQ 32(R8), F6
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x6e23dcc6 // fmul v6.4s, v6.4s, v3.4s
+	FMOVQ (R7), F7
+	FMOVQ 16(R7), F8
+	FMOVQ 32(R7), F9
+	WORD $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
+	WORD $0x4e27e4e4 // fcmeq v4.4s, v7.4s, v7.4s
+	VBIF V4.B16, V0.B16, V7.B16
+	WORD $0x4e28e504 // fcmeq v4.4s, v8.4s, v8.4s
+	VBIF V4.B16, V0.B16, V8.B16
+	WORD $0x4e29e524 // fcmeq v4.4s, v9.4s, v9.4s
+	VBIF V4.B16, V0.B16, V9.B16
+	FMOVQ F7, (R7)
+	FMOVQ F8, 16(R7)
+	FMOVQ F9, 32(R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes3row
+
+lanes3rows:
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F1
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+64(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R8), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ (R7), F3
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e462 // fcmeq v2.4s, v3.4s, v3.4s
+	VBIF V2.B16, V0.B16, V3.B16
+	FMOVQ F3, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R4), F1
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+64(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R8), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS (R7), F3
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e462 // fcmeq v2.4s, v3.4s, v3.4s
+	VBIF V2.B16, V0.B16, V3.B16
+	FMOVS F3, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	FMOVQ 128(R0), F6
+	FMOVQ 176(R0), F7
+	FMOVQ 192(R0), F8
+	FMOVQ 16(R0), F9
+	FMOVQ 208(R0), F10
+	FMOVQ 224(R0), F11
+	FMOVQ 272(R0), F12
+	FMOVQ 288(R0), F13
+	FMOVQ 304(R0), F14
+	FMOVQ 384(R0), F15
+	MOVD q_len+40(FP), R1
+	MOVD k_base+56(FP), R2
+	MOVD dk_base+0(FP), R3
+	MOVD x_base+96(FP), R4
+	MOVD q_base+32(FP), R5
+	MOVD dq_base+120(FP), R6
+	MOVD dw_base+144(FP), R7
+	MOVD ldk+80(FP), R8
+	LSL $2, R8, R8
+	MOVD ldd+24(FP), R9
+	LSL $2, R9, R9
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R5), F16
+	FMOVQ (R6), F17
+	FMOVQ (R7), F18
+	MOVD R2, R10
+	MOVD R3, R11
+	MOVD R4, R12
+	MOVD n+88(FP), R13
+	CBZ R13, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	VLD1R (R12), [V19.S4]
+	FMOVQ (R10), F20
+	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
+	WORD $0x4ea0fa95 // fabs v21.4s, v20.4s
+	WORD $0x4ea7f6b5 // fmin v21.4s, v21.4s, v7.4s
+	VORR V9.B16, V9.B16, V22.B16
+	VFMLA V21.S4, V8.S4, V22.S4
+	WORD $0x4eaa9ed6 // mul v22.4s, v22.4s, v10.4s
+	VADD V11.S4, V22.S4, V22.S4
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d6b5 // fsub v21.4s, v21.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	VORR V13.B16, V13.B16, V24.B16
+	VFMLA V23.S4, V12.S4, V24.S4
+	VORR V14.B16, V14.B16, V25.B16
+	VFMLA V23.S4, V24.S4, V25.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V23.S4, V25.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V23.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V22.B16
+	WORD $0x6e35ded6 // fmul v22.4s, v22.4s, v21.4s
+	VFMLA V21.S4, V23.S4, V24.S4
+	WORD $0x6e38fed6 // fdiv v22.4s, v22.4s, v24.4s
+	WORD $0x4e36d6f7 // fadd v23.4s, v23.4s, v22.4s
+	VBIF V15.B16, V23.B16, V20.B16
+	VFMLA V19.S4, V20.S4, V18.S4
+	WORD $0x4eb4d4d5 // fsub v21.4s, v6.4s, v20.4s
+	WORD $0x4e26d694 // fadd v20.4s, v20.4s, v6.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V19.S4, V21.S4, V17.S4
+	FMOVQ (R11), F20
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
+	FMOVQ F20, (R11)
+	ADD R8, R10, R10
+	ADD R9, R11, R11
+	ADD $4, R12, R12
+	SUBS $1, R13, R13
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F17, (R6)
+	FMOVQ F18, (R7)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R5), F16
+	FMOVS (R6), F17
+	FMOVS (R7), F18
+	MOVD R2, R10
+	MOVD R3, R11
+	MOVD R4, R12
+	MOVD n+88(FP), R13
+	CBZ R13, singlerows
+	PCALIGN $32
+
+singlerow:
+	VLD1R (R12), [V19.S4]
+	FMOVS (R10), F20
+	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
+	WORD $0x4ea0fa95 // fabs v21.4s, v20.4s
+	WORD $0x4ea7f6b5 // fmin v21.4s, v21.4s, v7.4s
+	VORR V9.B16, V9.B16, V22.B16
+	VFMLA V21.S4, V8.S4, V22.S4
+	WORD $0x4eaa9ed6 // mul v22.4s, v22.4s, v10.4s
+	VADD V11.S4, V22.S4, V22.S4
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d6b5 // fsub v21.4s, v21.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	VORR V13.B16, V13.B16, V24.B16
+	VFMLA V23.S4, V12.S4, V24.S4
+	VORR V14.B16, V14.B16, V25.B16
+	VFMLA V23.S4, V24.S4, V25.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V23.S4, V25.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V23.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V22.B16
+	WORD $0x6e35ded6 // fmul v22.4s, v22.4s, v21.4s
+	VFMLA V21.S4, V23.S4, V24.S4
+	WORD $0x6e38fed6 // fdiv v22.4s, v22.4s, v24.4s
+	WORD $0x4e36d6f7 // fadd v23.4s, v23.4s, v22.4s
+	VBIF V15.B16, V23.B16, V20.B16
+	VFMLA V19.S4, V20.S4, V18.S4
+	WORD $0x4eb4d4d5 // fsub v21.4s, v6.4s, v20.4s
+	WORD $0x4e26d694 // fadd v20.4s, v20.4s, v6.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V19.S4, V21.S4, V17.S4
+	FMOVS (R11), F20
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
+	FMOVS F20, (R11)
+	ADD R8, R10, R10
+	ADD R9, R11, R11
+	ADD $4, R12, R12
+	SUBS $1, R13, R13
+	BNE singlerow
+
+singlerows:
+	FMOVS F17, (R6)
+	FMOVS F18, (R7)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD bias_len+48(FP), R1
+	MOVD c_base+0(FP), R2
+	MOVD bias_base+40(FP), R3
+	MOVD ldc+24(FP), R4
+	LSL $2, R4, R4
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F1
+	FMOVQ 16(R3), F2
+	MOVD R2, R5
+	MOVD m+32(FP), R6
+	CBZ R6, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	VBIF V5.B16, V0.B16, V3.B16
+	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
+	VBIF V5.B16, V0.B16, V4.B16
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F1
+	MOVD R2, R5
+	MOVD m+32(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F2
+	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V0.B16, V2.B16
+	FMOVQ F2, (R5)
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
+TEXT ·gruNEON(SB), NOSPLIT, $0-96
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	FMOVQ 128(R0), F6
+	FMOVQ 16(R0), F7
+	FMOVQ 384(R0), F8
+	FMOVQ 1232(R0), F9
+	FMOVQ 32(R0), F10
+	FMOVQ 48(R0), F11
+	FMOVQ 64(R0), F12
+	FMOVQ 80(R0), F13
+	FMOVQ 96(R0), F14
+	FMOVQ 112(R0), F15
+	FMOVQ 144(R0), F16
+	VMOVI $0, V17.B16
+	FMOVQ 176(R0), F18
+	FMOVQ 192(R0), F19
+	FMOVQ 208(R0), F20
+	FMOVQ 224(R0), F21
+	FMOVQ 272(R0), F22
+	FMOVQ 288(R0), F23
+	MOVD state_len+8(FP), R1
+	MOVD in_base+48(FP), R2
+	MOVD hidden_base+72(FP), R3
+	MOVD gates_base+24(FP), R4
+	MOVD in_base+48(FP), R5
+	MOVD state_len+8(FP), R6
+	ADD R6<<2, R5, R5
+	MOVD hidden_base+72(FP), R6
+	MOVD state_len+8(FP), R7
+	ADD R7<<2, R6, R6
+	MOVD gates_base+24(FP), R7
+	MOVD state_len+8(FP), R8
+	ADD R8<<2, R7, R7
+	MOVD hidden_base+72(FP), R8
+	MOVD state_len+8(FP), R9
+	ADD R9<<2, R8, R8
+	ADD R9<<2, R8, R8
+	MOVD in_base+48(FP), R9
+	MOVD state_len+8(FP), R10
+	ADD R10<<2, R9, R9
+	ADD R10<<2, R9, R9
+	MOVD gates_base+24(FP), R10
+	MOVD state_len+8(FP), R11
+	ADD R11<<2, R10, R10
+	ADD R11<<2, R10, R10
+	MOVD state_base+0(FP), R11
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F24
+	FMOVQ (R3), F25
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	VORR V8.B16, V24.B16, V25.B16
+	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
+	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
+	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
+	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
+	VORR V11.B16, V11.B16, V28.B16
+	VFMLA V27.S4, V10.S4, V28.S4
+	VORR V12.B16, V12.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V13.B16, V13.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V29.S4, V29.S4
+	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
+	VBIF V26.B16, V25.B16, V29.B16
+	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
+	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
+	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V25.B16
+	VBIT V26.B16, V29.B16, V25.B16
+	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
+	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
+	FMOVQ F25, (R4)
+	FMOVQ (R5), F24
+	FMOVQ (R6), F26
+	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
+	VORR V8.B16, V24.B16, V26.B16
+	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
+	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
+	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V11.B16, V11.B16, V29.B16
+	VFMLA V28.S4, V10.S4, V29.S4
+	VORR V12.B16, V12.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V13.B16, V13.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V14.B16, V14.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V15.B16, V15.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V6.B16, V6.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V26.B16
+	VBIT V27.B16, V30.B16, V26.B16
+	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
+	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
+	FMOVQ F26, (R7)
+	FMOVQ (R8), F24
+	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
+	FMOVQ (R9), F24
+	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
+	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
+	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
+	VORR V7.B16, V7.B16, V27.B16
+	VFMLA V24.S4, V19.S4, V27.S4
+	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
+	VADD V21.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
+	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
+	VORR V23.B16, V23.B16, V29.B16
+	VFMLA V28.S4, V22.S4, V29.S4
+	FMOVQ 304(R0), F30
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
+	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
+	VFMLA V24.S4, V28.S4, V29.S4
+	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
+	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
+	VBIF V8.B16, V28.B16, V25.B16
+	FMOVQ F25, (R10)
+	FMOVQ (R11), F24
+	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
+	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	FMOVQ F24, (R11)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	ADD $16, R8, R8
+	ADD $16, R9, R9
+	ADD $16, R10, R10
+	ADD $16, R11, R11
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F24
+	FMOVS (R3), F25
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	VORR V8.B16, V24.B16, V25.B16
+	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
+	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
+	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
+	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
+	VORR V11.B16, V11.B16, V28.B16
+	VFMLA V27.S4, V10.S4, V28.S4
+	VORR V12.B16, V12.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V13.B16, V13.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V29.S4, V29.S4
+	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
+	VBIF V26.B16, V25.B16, V29.B16
+	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
+	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
+	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V25.B16
+	VBIT V26.B16, V29.B16, V25.B16
+	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
+	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
+	FMOVS F25, (R4)
+	FMOVS (R5), F24
+	FMOVS (R6), F26
+	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
+	VORR V8.B16, V24.B16, V26.B16
+	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
+	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
+	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V11.B16, V11.B16, V29.B16
+	VFMLA V28.S4, V10.S4, V29.S4
+	VORR V12.B16, V12.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V13.B16, V13.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V14.B16, V14.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V15.B16, V15.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V6.B16, V6.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V26.B16
+	VBIT V27.B16, V30.B16, V26.B16
+	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
+	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
+	FMOVS F26, (R7)
+	FMOVS (R8), F24
+	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
+	FMOVS (R9), F24
+	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
+	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
+	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
+	VORR V7.B16, V7.B16, V27.B16
+	VFMLA V24.S4, V19.S4, V27.S4
+	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
+	VADD V21.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
+	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
+	VORR V23.B16, V23.B16, V29.B16
+	VFMLA V28.S4, V22.S4, V29.S4
+	FMOVQ 304(R0), F30
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
+	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
+	VFMLA V24.S4, V28.S4, V29.S4
+	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
+	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
+	VBIF V8.B16, V28.B16, V25.B16
+	FMOVS F25, (R10)
+	FMOVS (R11), F24
+	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
+	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	FMOVS F24, (R11)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	ADD $4, R11, R11
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+TEXT ·gruBackwardNEON(SB), NOSPLIT, $0-144
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 128(R0), F0
+	MOVD d_len+8(FP), R1
+	MOVD d_base+0(FP), R2
+	MOVD gates_base+72(FP), R3
+	MOVD d_len+8(FP), R4
+	ADD R4<<2, R3, R3
+	MOVD gates_base+72(FP), R4
+	MOVD d_len+8(FP), R5
+	ADD R5<<2, R4, R4
+	ADD R5<<2, R4, R4
+	MOVD dIn_base+24(FP), R5
+	MOVD d_len+8(FP), R6
+	ADD R6<<2, R5, R5
+	ADD R6<<2, R5, R5
+	MOVD before_base+120(FP), R6
+	MOVD dIn_base+24(FP), R7
+	MOVD d_len+8(FP), R8
+	ADD R8<<2, R7, R7
+	MOVD dHidden_base+48(FP), R8
+	MOVD d_len+8(FP), R9
+	ADD R9<<2, R8, R8
+	MOVD gates_base+72(FP), R9
+	MOVD hidden_base+96(FP), R10
+	MOVD d_len+8(FP), R11
+	ADD R11<<2, R10, R10
+	ADD R11<<2, R10, R10
+	MOVD dHidden_base+48(FP), R11
+	MOVD d_len+8(FP), R12
+	ADD R12<<2, R11, R11
+	ADD R12<<2, R11, R11
+	MOVD dIn_base+24(FP), R12
+	MOVD dHidden_base+48(FP), R13
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
+	FMOVQ (R2), F3
+	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
+	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	FMOVQ F5, (R5)
+	FMOVQ (R6), F6
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	FMOVQ F6, (R7)
+	FMOVQ F6, (R8)
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ F3, (R2)
+	FMOVQ (R9), F1
+	FMOVQ (R10), F2
+	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ F5, (R11)
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R12)
+	FMOVQ F2, (R13)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	ADD $16, R8, R8
+	ADD $16, R9, R9
+	ADD $16, R10, R10
+	ADD $16, R11, R11
+	ADD $16, R12, R12
+	ADD $16, R13, R13
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F1
+	FMOVS (R4), F2
+	FMOVS (R2), F3
+	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
+	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	FMOVS F5, (R5)
+	FMOVS (R6), F6
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	FMOVS F6, (R7)
+	FMOVS F6, (R8)
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVS F3, (R2)
+	FMOVS (R9), F1
+	FMOVS (R10), F2
+	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVS F5, (R11)
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVS F2, (R12)
+	FMOVS F2, (R13)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	ADD $4, R11, R11
+	ADD $4, R12, R12
+	ADD $4, R13, R13
+	SUBS $1, R1, R1
+	BNE single
+
+end:
 	RET

@@ -28,19 +28,19 @@ var Products = []ukernel.Layer[ukernel.Products]{
 // Lanes are the layers of ukernel.LaneKernels.
 var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.LaneKernels{
-		Softcap:    softcapNEON,
-		MaskSpan:   maskSpanNEON,
-		ALiBi:      aLiBiNEON,
 		Bias:       biasNEON,
 		MaskBool:   maskBoolNEON,
-		Softmax:    softmaxNEON,
 		Dropout:    dropoutNEON,
-		MergeStats: mergeStatsNEON,
 		Pack:       packNEON,
 		Unpack:     unpackNEON,
 		HeadScores: headScoresNEON,
 		Round:      roundNEON,
 		ScaleRows:  scaleRowsNEON,
+		Softcap:    softcapNEON,
+		ALiBi:      aLiBiNEON,
+		MaskSpan:   maskSpanNEON,
+		Softmax:    softmaxNEON,
+		MergeStats: mergeStatsNEON,
 	}},
 }
 
@@ -103,7 +103,6 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		Gemm:       weightGemmNEON,
 		GemmF16:    weightGemmF16NEON,
 		GemmBF16:   weightGemmBF16NEON,
-		AddBias:    weightAddBiasNEON,
 		Pack:       weightPackNEON,
 		PackHalves: weightPackHalvesNEON,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
@@ -144,6 +143,7 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 		},
 		Quantize: weightQuantizeNEON,
+		AddBias:  weightAddBiasNEON,
 	}},
 	{ISA: "neon", Needs: []string{"ASIMDDP"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
@@ -178,14 +178,14 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "neon", Kernels: ukernel.Elementwise{
-		AdditiveBackward: additiveBackwardNEON,
-		AddWeighted:      addWeightedNEON,
-		AdamW:            adamWNEON,
-		Add:              addNEON,
-		AddRows:          addRowsNEON,
 		Hadamard:         hadamardNEON,
 		Exp2:             exp2NEON,
 		Tanh:             tanhNEON,
+		AdamW:            adamWNEON,
+		Add:              addNEON,
+		AddRows:          addRowsNEON,
+		AddWeighted:      addWeightedNEON,
+		AdditiveBackward: additiveBackwardNEON,
 	}},
 }
 
@@ -200,14 +200,17 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
-		SiLU:        siLUNEON,
-		GELU:        geluNEON,
-		GELUTanh:    geluTanhNEON,
-		SwiGLU:      swiGLUNEON,
-		GeGLU:       geGLUNEON,
-		GeGLUTanh:   geGLUTanhNEON,
-		GRU:         gruNEON,
-		GRUBackward: gruBackwardNEON,
+		SiLU:          siLUNEON,
+		GELU:          geluNEON,
+		GELUTanh:      geluTanhNEON,
+		SwiGLU:        swiGLUNEON,
+		GeGLU:         geGLUNEON,
+		GeGLUTanh:     geGLUTanhNEON,
+		SiLUSlope:     siLUSlopeNEON,
+		GELUSlope:     geluSlopeNEON,
+		GELUTanhSlope: geluTanhSlopeNEON,
+		GRU:           gruNEON,
+		GRUBackward:   gruBackwardNEON,
 	}},
 }
 

@@ -38,10 +38,11 @@ var Products = []ukernel.Layer[ukernel.Products]{
 // Lanes are the layers of ukernel.LaneKernels.
 var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
+		Softcap:    softcapRVV,
+		ALiBi:      aLiBiRVV,
+		MaskSpan:   maskSpanRVV,
 		Softmax:    softmaxRVV,
 		MergeStats: mergeStatsRVV,
-		MaskSpan:   maskSpanRVV,
-		Softcap:    softcapRVV,
 	}},
 }
 
@@ -117,11 +118,11 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "rvv", Kernels: ukernel.Elementwise{
-		Add:              addRVV,
-		AddRows:          addRowsRVV,
 		Exp2:             exp2RVV,
 		Tanh:             tanhRVV,
 		AdamW:            adamWRVV,
+		Add:              addRVV,
+		AddRows:          addRowsRVV,
 		AddWeighted:      addWeightedRVV,
 		AdditiveBackward: additiveBackwardRVV,
 	}},
@@ -138,14 +139,17 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "rvv", Kernels: ukernel.Activations{
-		SiLU:        siLURVV,
-		SwiGLU:      swiGLURVV,
-		GELU:        geluRVV,
-		GeGLU:       geGLURVV,
-		GELUTanh:    geluTanhRVV,
-		GeGLUTanh:   geGLUTanhRVV,
-		GRU:         gruRVV,
-		GRUBackward: gruBackwardRVV,
+		SiLU:          siLURVV,
+		GELU:          geluRVV,
+		GELUTanh:      geluTanhRVV,
+		SwiGLU:        swiGLURVV,
+		GeGLU:         geGLURVV,
+		GeGLUTanh:     geGLUTanhRVV,
+		SiLUSlope:     siLUSlopeRVV,
+		GELUSlope:     geluSlopeRVV,
+		GELUTanhSlope: geluTanhSlopeRVV,
+		GRU:           gruRVV,
+		GRUBackward:   gruBackwardRVV,
 	}},
 }
 

@@ -58,37 +58,37 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 			clear(window(c, i*ldc, lanes))
 		}
 	}
-	size := f.BlockBytes(lanes)
+	size, offset, grouped := f.BlockBytes(lanes), int32(f.Offset()), f.Grouped()
 	for block := range k / contract.WeightBlock {
 		b, x := quantized.Block{Format: f, Lanes: lanes, Data: b[block*size:][:size]}, x[block*ukernel.RowWords:]
 		for lane := range lanes {
-			words := b.Words(lane)
 			if f.Float32Scales() {
 				gemmTwoScales(c[lane:], ldc, x, ldx, &b, lane, m)
 				continue
 			}
+			words := b.Words(lane)
 			dw, min := b.Scale(lane)
 			var s, t [2]int32
-			if f.Grouped() {
+			if grouped {
 				s, t = b.Integers(lane)
 			}
 			for i := range m {
 				row := (*[ukernel.RowWords]uint32)(x[i*ldx:])
 				d, acc := math.Float32frombits(row[8]), &c[i*ldc+lane]
-				if f.Grouped() {
-					sum, minima := groupSums(int32(f.Offset()), row, &words, s, t)
+				if grouped {
+					sum, minima := groupSums(offset, row, &words, s, t)
 					*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
-					if f.Offset() == 0 {
+					if offset == 0 {
 						*acc = scalar.FMA(float32(-minima), float32(d*min), *acc)
 					}
 					continue
 				}
-				sum := int32(row[10]) * int32(f.Offset())
+				sum := int32(row[10]) * offset
 				for g, w := range words {
 					sum += dot4(w, row[g])
 				}
 				*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
-				if f.Offset() == 0 {
+				if offset == 0 {
 					*acc = scalar.FMA(min, math.Float32frombits(row[9]), *acc)
 				}
 			}

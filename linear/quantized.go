@@ -120,9 +120,9 @@ func (f Format) failure() *check.Failure {
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as
 // an unsigned one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q
-// are 128 too large, -128d. It is exact without minima, and NaN if d is infinite.
-// The layer has the bits of [New] on these weights as
-// float32, with any number of rows. A call with many rows takes as long as with float32.
+// are 128 too large, -128d. It is exact without minima, and NaN if d is infinite. The layer
+// has the bits of [New] on these weights as float32, with any number of rows. A call with
+// many rows takes as long as with float32.
 //
 // A layer of MXFP4 with a block whose e is below 104 or above 143 takes the same memory and
 // has the bits of any other one, but calls with one row or two take longer.

@@ -247,34 +247,3 @@ func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
 	g.Label("done")
 	g.Ret()
 }
-
-// AddBias holds the biases of some lanes and takes one row after the other. An operation whose result is a NaN has
-// the one that the contract wants.
-func (g *gen) AddBias() {
-	g.kernel(spec.AddBias)
-	const size = 8
-	c, ldc, left, bias := g.Load(g.Base("c")), g.stride("ldc"), g.Load(g.Len("bias")), g.Load(g.Base("bias"))
-	got, p, rows, y, x := g.GP(), g.GP(), g.GP(), g.Vec(size), g.Vec(size)
-	g.Jump("BEQZ", "done", left)
-	g.Label("lanes")
-	g.Op("MOV", g.Param("m"), rows)
-	g.Jump("BEQZ", "done", rows)
-	g.SetLanes(left, size, got)
-	g.Op("VLE32V", riscv.At(bias, 0), y)
-	g.Op("MOV", c, p)
-	g.Label("row")
-	g.Op("VLE32V", riscv.At(p, 0), x)
-	g.Op("VFADDVV", y, x, x)
-	g.Op("VSE32V", x, riscv.At(p, 0))
-	g.add(ldc, p)
-	g.Op("ADD", -1, rows, rows)
-	g.Jump("BNEZ", "row", rows)
-	g.Op("SUB", got, left, left)
-	g.Op("SLLI", 2, got, got)
-	g.add(got, c)
-	g.add(got, bias)
-	g.ForgetLanes()
-	g.Jump("BNEZ", "lanes", left)
-	g.Label("done")
-	g.Ret()
-}

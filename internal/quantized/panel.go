@@ -30,8 +30,8 @@ func (b *Block) float32At(i, lane int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(b.Data[4*(i*b.Lanes+lane):]))
 }
 
-// Scale returns the scale and the minimum of a lane, in a format without those of float32: for a format without minima that of
-// the offset, -offset·d, which is exact.
+// Scale returns the scale and the minimum of a lane, in a format without those of float32: for a format
+// without minima that of the offset, -offset·d, which is exact.
 func (b *Block) Scale(lane int) (d, m float32) {
 	d = b.halfAt(0, lane)
 	if offset := b.Format.Offset(); offset != 0 {
@@ -42,12 +42,12 @@ func (b *Block) Scale(lane int) (d, m float32) {
 
 // Integers returns s and t of a lane of a grouped format that has them, t without minima as zeros.
 func (b *Block) Integers(lane int) (s, t [2]int32) {
-	at := b.Data[2*b.Format.Halves()*b.Lanes:]
-	for i := range s {
-		s[i] = int32(int8(at[2*lane+i]))
-		if b.Format.Offset() == 0 {
-			t[i] = int32(int8(at[2*(b.Lanes+lane)+i]))
-		}
+	halves := b.Format.Halves()
+	at := b.Data[2*(halves*b.Lanes+lane):]
+	s = [2]int32{int32(int8(at[0])), int32(int8(at[1]))}
+	if halves > 1 {
+		at = at[2*b.Lanes:]
+		t = [2]int32{int32(int8(at[0])), int32(int8(at[1]))}
 	}
 	return s, t
 }
@@ -67,15 +67,11 @@ func (b *Block) Scales(lane int) (ds, ms [2]float32) {
 		return [2]float32{d, d}, [2]float32{m, m}
 	}
 	s, t := b.Integers(lane)
-	for i := range s {
-		ds[i] = float32(d * float32(s[i]))
-		if offset := b.Format.Offset(); offset != 0 {
-			ms[i] = float32(float32(-offset) * ds[i])
-		} else {
-			ms[i] = -float32(m * float32(t[i]))
-		}
+	ds = [2]float32{float32(d * float32(s[0])), float32(d * float32(s[1]))}
+	if offset := float32(-b.Format.Offset()); offset != 0 {
+		return ds, [2]float32{float32(offset * ds[0]), float32(offset * ds[1])}
 	}
-	return ds, ms
+	return ds, [2]float32{-float32(m * float32(t[0])), -float32(m * float32(t[1]))}
 }
 
 // Words returns the numbers of a lane as bytes: byte i of word g is the number of step 8i+g.
@@ -106,15 +102,19 @@ func (b *Block) Words(lane int) (words [8]uint32) {
 func (b *Block) Weights(dst []float32, n, lane int) {
 	d, m := b.Scales(lane)
 	words := b.Words(lane)
-	for step := range contract.WeightBlock {
-		q := float32(words[step%8] >> (step / 8 * 8) & 255)
-		switch {
-		case b.Format.Brain():
-			dst[step*n] = float32((q - ukernel.BrainZero) * d[step/16])
-		case b.Format.Float32Scales():
-			dst[step*n] = scalar.FMA(q, d[step/16], m[step/16])
-		default: // the product is exact, and if m is that of an offset, the sum is, too
-			dst[step*n] = float32(q*d[step/16]) + m[step/16]
+	number := func(step int) float32 { return float32(words[step%8] >> (step / 8 * 8) & 255) }
+	switch {
+	case b.Format.Brain():
+		for step := range contract.WeightBlock {
+			dst[step*n] = float32((number(step) - ukernel.BrainZero) * d[step/16])
+		}
+	case b.Format.Float32Scales():
+		for step := range contract.WeightBlock {
+			dst[step*n] = scalar.FMA(number(step), d[step/16], m[step/16])
+		}
+	default: // the product is exact, and if m is that of an offset, the sum is, too
+		for step := range contract.WeightBlock {
+			dst[step*n] = float32(number(step)*d[step/16]) + m[step/16]
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (b *Block) put(g *group, zero uint8, lane int) {
 	b.putNumbers(&g.q, lane)
 	if b.Format.Float32Scales() {
 		for i, s := range g.s {
-			binary.LittleEndian.PutUint32(b.Data[4*(i*b.Lanes+lane):], math.Float32bits(float32(g.d*s)))
+			binary.LittleEndian.PutUint32(b.Data[4*(i*b.Lanes+lane):], math.Float32bits(scalar.Canonical(float32(g.d*s))))
 		}
 		return
 	}
