@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/suite"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -100,7 +101,7 @@ func TestFlagsOfSuites(t *testing.T) {
 			}
 			got := newBench(c, io.Discard, io.Discard).suite
 			for f, ok := range map[string]bool{"shapes": slices.Equal(got.Shapes, []string{shape}), "time": got.Time == time.Millisecond, "count": c.Count == 2 && s.Repeats(),
-				"threads": slices.Equal(got.Threads, []int{1}), "tiers": slices.Equal(got.Tiers, []string{"generic"}), "quick": got.Quick, "benchfmt": c.benchfmt && s.Lines != nil, "json": c.json == "x"} {
+				"threads": slices.Equal(got.Threads, []int{1}), "tiers": fmt.Sprint(got.Tiers) == "[generic]", "quick": got.Quick, "benchfmt": c.benchfmt && s.Lines != nil, "json": c.json == "x"} {
 				if f == flag && !ok {
 					t.Errorf("-%s ignores -%s", s.Name, flag)
 				}
@@ -131,13 +132,14 @@ func TestSuiteBenchFormat(t *testing.T) {
 }
 
 func TestTierThatCannotRun(t *testing.T) {
-	for _, info := range kernel.Tiers() {
-		if info.Runs {
+	for i := range tier.Tiers {
+		x := &tier.Tiers[i]
+		if x.Lacks() == "" {
 			continue
 		}
-		code, _, err := runCommand("-tiers", info.Name)
-		if code != 2 || !strings.Contains(err, info.Reason) {
-			t.Errorf("-tiers %s: exit code %d, %q", info.Name, code, err)
+		code, _, err := runCommand("-tiers", x.Name)
+		if code != 2 || !strings.Contains(err, x.Lacks()) {
+			t.Errorf("-tiers %s: exit code %d, %q", x.Name, code, err)
 		}
 	}
 }

@@ -193,7 +193,7 @@ func Example_errors() {
 	if errors.Is(err, kernel.ErrArgument) {
 		fmt.Println("a bug of this program:", err)
 	}
-	err = call(&kernel.Options{Exec: kernel.Exec{Tier: "avx1024"}})
+	_, err = kernel.TierNamed("avx1024")
 	if bad, ok := errors.AsType[*kernel.Error](err); ok && bad.Kind == kernel.ErrTier {
 		fmt.Println("a wrong setting:", bad.Where, "is", bad.Got)
 	}
@@ -203,14 +203,10 @@ func Example_errors() {
 
 	// Output:
 	// a bug of this program: kernel.Attention: k: [B H L D] = [1 1 2 3] with strides [6 6 3] in 6 elements, want batch 1 and head size 4 as q has it
-	// a wrong setting: kernel.Attention: Options.Tier is "avx1024"
+	// a wrong setting: kernel.TierNamed: name is "avx1024"
 }
 
 // The tiers of this build and of this CPU.
 func Example_tiers() {
-	for _, tier := range kernel.Tiers() {
-		if tier.Default {
-			fmt.Println("attention runs on", tier.Name)
-		}
-	}
+	fmt.Println("attention runs on", kernel.Tier{})
 }

@@ -99,7 +99,7 @@ func TestAdditive(t *testing.T) {
 				opts.Scale = 1
 				return kernel.Attention(out, q, k, v, &opts)
 			})
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for threads := range 2 {
 					if testutil.Quick() && threads != i%2 {
 						continue

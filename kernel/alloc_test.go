@@ -34,7 +34,7 @@ func TestNoAllocations(t *testing.T) {
 		}
 	}
 	lengths := []int{320}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for name, o := range map[string]kernel.Options{
 			"one thread":       {Exec: kernel.Exec{Threads: 1}},
 			"two threads":      {Exec: kernel.Exec{Threads: 2}},
@@ -67,7 +67,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 	half := contracttest.As(bias, kernel.Float16)
 	score := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
 	var o kernel.Options // here, or build would let it escape
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for name, build := range map[string]func(o *kernel.Options){
 			"spans": func(o *kernel.Options) {
 				o.Mask = kernel.Window(100, 3).And(kernel.KeyLengths(lengths)).And(kernel.QueryLengths(rows)).And(kernel.PrefixLM(starts)).And(kernel.Segments(queryIDs, keyIDs))
@@ -106,7 +106,7 @@ func TestNoAllocationsOfPartials(t *testing.T) {
 	parts := []kernel.Partials{*contracttest.NewPartials(3, c.B, c.H, c.Lq, c.Dv)}
 	state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
 	sinks := make([]float32, c.H)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
 		checkNoAllocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, contracttest.PartialOptions(o)) })
 		checkNoAllocs(t, "AccumulatePartials", func() error { return kernel.AccumulatePartials(state, q, k, v, contracttest.PartialOptions(o)) })
@@ -127,7 +127,7 @@ func TestNoAllocationsOfTypes(t *testing.T) {
 	halves, wide, ints := make([]kernel.F16, h*l*d), make([]kernel.BF16, h*l*d), make([]int8, h*l*d)
 	out := make([]kernel.F16, h*l*d)
 	scales := kernel.BHLD(make([]float32, h*l), 1, h, l, 1)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
 		checkNoAllocs(t, "types", func() error {
 			return kernel.Attention(kernel.BLHD(out, 1, l, h, d), kernel.BHLD(halves, 1, h, l, d), kernel.BHLD(ints, 1, h, l, d).Scaled(&scales), kernel.BHLD(wide, 1, h, l, d), &o)

@@ -161,7 +161,7 @@ func (x *gradientRef) compare(t *testing.T) {
 	zeros := func(s [4]int) kernel.Tensor {
 		return kernel.BHLD(make([]float32, s[0]*s[1]*s[2]*s[3]), s[0], s[1], s[2], s[3])
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := x.o
 		o.Tier = tier
 		shape := x.q.Shape()

@@ -146,7 +146,7 @@ func TestBackward(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			w := newBackwardCall(t, c)
 			want := w.want()
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := w.o
 				o.Tier = tier
 				w.check(t, fmt.Sprintf("levels %v", c.levels), o, want)
@@ -168,7 +168,7 @@ func TestBackwardShapes(t *testing.T) {
 			from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 			w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
 			want := w.want()
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := w.o
 				for _, threads := range []int{1, 3} {
 					o.Exec = kernel.Exec{Tier: tier, Threads: threads}
@@ -188,15 +188,16 @@ func TestBackwardPairs(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)
 	compare := func(t *testing.T, w *backwardCall, threads ...int) {
-		contracttest.EachTier(t, func(t *testing.T, name string) {
-			tier := contracttest.Tier(t, name)
-			tier.Name, tier.PairBytes = name+" in pairs", 1
-			contracttest.AddTier(t, tier)
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+			pairs, err := tier.Tuned("PairBytes=1")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, n := range threads {
 				o, want := w.o, w.gradients()
-				o.Exec = kernel.Exec{Tier: name, Threads: n}
+				o.Exec = kernel.Exec{Tier: tier, Threads: n}
 				w.run(t, want, o)
-				o.Tier = tier.Name
+				o.Tier = pairs
 				w.check(t, fmt.Sprintf("levels %v, threads=%d", w.levels, n), o, want)
 			}
 		})
@@ -231,7 +232,7 @@ func TestBackwardManyKeys(t *testing.T) {
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	w := makeBackwardCall(t, from, c.Options(kernel.Options{Scoring: kernel.Scoring{Softcap: 3, Dropout: kernel.Dropout{Rate: 0.2, Seed: 3}}}))
 	want := w.want()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := w.o
 		o.Tier = tier
 		w.check(t, "8600 keys", o, want)
@@ -252,7 +253,7 @@ func TestBackwardUnseenKeys(t *testing.T) {
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
 	want := w.want()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range []int{1, 2, 2, 2} {
 			o := w.o
 			o.Tier, o.Threads = tier, threads
@@ -303,7 +304,7 @@ func TestBackwardSharedBias(t *testing.T) {
 			from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 			w := makeBackwardCall(t, from, c.Options(kernel.Options{Scoring: kernel.Scoring{QueryStart: x.starts, Bias: kernel.BHLD(testutil.Floats(x.lq*keys), 1, 1, x.lq, keys)}}))
 			want := w.want()
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for _, threads := range []int{1, 3} {
 					o := w.o
 					o.Tier, o.Threads = tier, threads
@@ -425,7 +426,7 @@ func TestBackwardNoAllocations(t *testing.T) {
 		Softcap: 5, Sinks: make([]float32, c.H), Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk), Dropout: kernel.Dropout{Rate: 0.5},
 	}}))
 	g := w.gradients()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range []int{1, 2} {
 			o := w.o
 			o.Exec = kernel.Exec{Tier: tier, Threads: threads}
@@ -493,7 +494,7 @@ func TestBackwardOfProjection(t *testing.T) {
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
 	width := (c.H + 2*c.HKV) * c.D
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := w.o
 		o.Tier = tier
 		for _, o.Threads = range []int{1, 3} {
@@ -562,7 +563,7 @@ func TestBackwardPanic(t *testing.T) {
 func TestTinyGradients(t *testing.T) {
 	const l, d = 70, 48
 	for _, dout := range []float32{1e-36, -0x1.fffffep-101, 0x1p-149, 0x1p-100} {
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			view := func(x []float32, d int) kernel.Tensor { return kernel.BHLD(x, 1, 1, l, d) }
 			q, k, v, grad := view(testutil.Floats(l*d), d), view(testutil.Floats(l*d), d), view(testutil.Floats(l*d), d), view(testutil.Filled(l*d, dout), d)
 			out, lse, p := view(make([]float32, l*d), d), view(make([]float32, l), 1), view(make([]float32, l*l), l)

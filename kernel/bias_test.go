@@ -96,7 +96,7 @@ func (c *biasCall) checkOut(t *testing.T, what string, out []float32) {
 // TestFiniteBias: keys whose biases are all the lowest number share the weight, as they do
 // in PyTorch, and a key with the highest one has all of it, in all calls that take a bias.
 func TestFiniteBias(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		exec := kernel.Exec{Tier: tier}
 		for _, c := range biasCalls() {
 			n := len(c.bias)
@@ -207,7 +207,7 @@ func (c *biasCall) checkBackward(t *testing.T, exec kernel.Exec, bias, lse kerne
 // TestInfiniteBias: -Inf hides a key whatever its score is, and +Inf and NaN make the row NaN.
 func TestInfiniteBias(t *testing.T) {
 	inf := float32(math.Inf(1))
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, c := range []struct {
 			bias, score, want float32 // of the first of two keys; the values are 1 and 2
 		}{{-inf, 0, 2}, {-inf, inf, 2}, {-inf, testutil.NaN, 2}, {inf, 0, testutil.NaN}, {inf, -inf, testutil.NaN}, {testutil.NaN, 0, testutil.NaN}, {0, -inf, 2}, {lowest, -inf, 2}, {highest, -inf, 2}} {
@@ -232,7 +232,7 @@ func TestInfiniteBias(t *testing.T) {
 // TestSteepALiBi: a slope hides no key, however steep it is: the query is far from all keys
 // that it sees.
 func TestSteepALiBi(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, slope := range []float32{1, 0x1p72, 0x1p100, 0x1p127, -0x1p127} {
 			for _, far := range []int{4, 1000, 1<<30 - 3} {
 				q, v, out, lse := kernel.BHLD([]float32{0}, 1, 1, 1, 1), kernel.BHLD([]float32{1, 2}, 1, 1, 2, 1), []float32{0}, []float32{0}

@@ -12,7 +12,7 @@ import (
 
 // attention is ONNX's operator in terms of this package. It returns the outputs
 // by their slots: scores only if the case has them.
-func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error) {
+func (c *onnxCase) attention(tier kernel.Tier) (out [onnxOutputs][]float32, err error) {
 	q, err1 := c.heads(onnxQ, "q_num_heads")
 	newK, err2 := c.heads(onnxK, "kv_num_heads")
 	newV, err3 := c.heads(onnxV, "kv_num_heads")

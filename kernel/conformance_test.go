@@ -93,7 +93,7 @@ func TestReferences(t *testing.T) {
 			if want.Y == nil || x.Tol == 0 {
 				t.Fatal("nothing to compare")
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := options(&in)
 				o.Tier = tier
 				x.run(t, &in, &want, o)
@@ -169,7 +169,7 @@ func TestONNX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				if err := c.run(tier); err != nil {
 					t.Error(err)
 				}
@@ -191,7 +191,7 @@ func onnxFiles(folder string) ([]string, error) {
 }
 
 // run runs the case on a tier and compares every output that it has.
-func (c *onnxCase) run(tier string) error {
+func (c *onnxCase) run(tier kernel.Tier) error {
 	got, err := c.attention(tier)
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func TestONNXRefuses(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return c.run("generic")
+		return c.run(contracttest.Generic())
 	}
 	if err := run(string(description), data); err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestONNXRefuses(t *testing.T) {
 			x := &want.floats[len(want.floats)/2]
 			right := *x
 			*x += wrong
-			if c.run("generic") == nil {
+			if c.run(contracttest.Generic()) == nil {
 				t.Errorf("%s: an element %v off went unnoticed", want.Name, wrong)
 			}
 			*x = right

@@ -30,7 +30,7 @@ func TestScoresOfHiddenKeys(t *testing.T) {
 	q := kernel.BHLD([]float32{2}, 1, 1, 1, 1)
 	k := kernel.BHLD([]float32{1, 3, 5}, 1, 1, 3, 1)
 	hidden := kernel.Hidden([]bool{false, true, false}, [4]int{1, 1, 1, 3})
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for stage, second := range map[kernel.ScoreStage]float32{kernel.ScoresScaled: 6, kernel.ScoresCapped: 6, kernel.ScoresMasked: contracttest.NegInf} {
 			o := kernel.Options{
 				Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Scale: 1, Mask: hidden.And(kernel.KeyLengths([]int{2}))},
@@ -56,7 +56,7 @@ func TestWeightsOfNaN(t *testing.T) {
 	q := kernel.BHLD([]float32{testutil.NaN, 1}, 1, 1, 2, 1)
 	k := kernel.BHLD([]float32{1, 1, 1, 1}, 1, 1, 4, 1)
 	hidden := kernel.Hidden([]bool{false, true, false, false}, [4]int{1, 1, 1, 4})
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		_, weights := handOut(t, q, k, k, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: hidden.And(kernel.KeyLengths([]int{3}))}})
 		for j, w := range weights {
 			want := contracttest.CanonicalNaN
@@ -88,7 +88,7 @@ func TestPartialsOfNaN(t *testing.T) {
 		t.Fatal("no seed drops the first key alone")
 		panic("unreachable")
 	}()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, c := range []struct {
 			k       kernel.Tensor
 			dropout kernel.Dropout

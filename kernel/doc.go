@@ -61,7 +61,7 @@
 //   - partials over threads, processes or machines: [AttentionPartials],
 //     [MergePartials]; handed on from machine to machine: [MergeInto]
 //   - keys that come chunk by chunk and are not kept: [AccumulatePartials]
-//   - which tier runs: [Tiers]; another tier, fewer threads, my own parallel-for:
+//   - which tiers run: [Tiers]; another tier, [TierNamed]; fewer threads, my own parallel-for:
 //     [Exec], which is part of Options
 //   - how long workers spin after a call: [SetSpin]; scratch memory: [ReleaseMemory]
 //   - what was wrong with a call: [Error]; panics: [TaskPanic]
@@ -71,12 +71,11 @@
 //
 // A tier is one implementation: avx512, avx2, neon, rvv or generic. The default is the best
 // tier that the CPU can run. The environment variable ATTN_TIER names another default,
-// and Options.Tier names the tier of one call. If a tier does not exist or cannot run,
-// the call returns an [*Error]: no other tier takes over silently. The build tag
+// and Options.Tier is the tier of one call, which [TierNamed] returns. A tier that does not exist
+// or cannot run is an [*Error]: no other tier takes over silently. The build tag
 // purego leaves out all assembly.
 //
 // Numbers such as the width of a tile or the distance of prefetches are chosen by the CPU's
 // family and model. The environment variable ATTN_TUNING changes them, for measurements, and
-// so does package tuning, which describes them. A tier ignores the variable if it cannot do with
-// a number there; tuning.Ignored says so.
+// so does [Tier.Tuned], which describes them.
 package kernel

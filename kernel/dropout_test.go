@@ -19,7 +19,7 @@ func dropCase() (c contracttest.Case, q, k, v kernel.Tensor) {
 // TestDropoutOfNothing: a seed without a rate changes nothing.
 func TestDropoutOfNothing(t *testing.T) {
 	_, q, k, v := dropCase()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		got := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: kernel.Dropout{Seed: 99}}})
 		contracttest.Same(t, "rate 0", &got, &want)
@@ -94,7 +94,7 @@ func TestDropoutInAnyBatch(t *testing.T) {
 		s := append(append([]float32(nil), contracttest.Floats(t)[n:]...), contracttest.Floats(t)...)
 		return kernel.BHLD(s, 3, t.Shape()[1], t.Shape()[2], t.Shape()[3])
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		d := kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{77, 1 << 31}}
 		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: d}})
 		d.Sequences = []uint32{1 << 31, 77, 1 << 31}
@@ -117,7 +117,7 @@ func TestDropoutInAnyBatch(t *testing.T) {
 func TestDropoutTokenByToken(t *testing.T) {
 	c, q, k, v := dropCase()
 	d := kernel.Dropout{Rate: 0.3, Seed: 8}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: d, Mask: kernel.Causal(0), QueryStart: []int{295}}})
 		for i := range c.Lq {
 			n := 295 + i + 1

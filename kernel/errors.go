@@ -15,7 +15,7 @@ import (
 //
 //	errors.Is(err, kernel.ErrArgument)  // the program must be changed
 //	errors.Is(err, kernel.ErrMemory)    // fewer or smaller calls may work
-//	errors.Is(err, kernel.ErrTier)      // Exec.Tier or ATTN_TIER must be changed
+//	errors.Is(err, kernel.ErrTier)      // the name of the tier or ATTN_TIER must be changed
 //
 // Nothing is ignored silently. These are errors of arguments:
 //
@@ -58,7 +58,7 @@ type Error struct {
 var (
 	ErrArgument, // an argument does not fit, or not to the others
 	ErrMemory, // the system, or GOMEMLIMIT, does not give the program as much memory as the call needs
-	ErrTier = kinds() // the tier that Exec.Tier or ATTN_TIER names does not exist or cannot run: no other one takes over
+	ErrTier = kinds() // the tier that TierNamed or ATTN_TIER names does not exist or cannot run: no other one takes over
 )
 
 func kinds() (argument, memory, tier error) { return check.Argument, check.Memory, check.Tier }
@@ -80,7 +80,7 @@ func (e *Error) Unwrap() error { return cmp.Or(e.Kind, ErrArgument) }
 
 // selectTier returns the tier that runs a call of a function.
 func selectTier(function string, e *Exec) (*tier.Tier, error) {
-	t, f := tier.Select(e.Tier, "Options.Tier")
+	t, f := tier.Handle(e.Tier).Tier()
 	if f != nil {
 		return nil, (*Error)(f.In(function))
 	}

@@ -3,8 +3,6 @@ package kernel_test
 import (
 	"errors"
 	"math"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -152,28 +149,8 @@ func TestGoodCalls(t *testing.T) {
 	}
 }
 
-// TestTierErrors: a tier that does not exist or cannot run here is an error, and no other
-// one takes over.
-func TestTierErrors(t *testing.T) {
-	out, q, k, v := good()
-	err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: "sse9"}})
-	if !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), `kernel.Attention: Options.Tier: "sse9", want a tier that runs here: `) {
-		t.Errorf("unknown tier: got %v", err)
-	}
-	for _, info := range kernel.Tiers() {
-		err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: info.Name}})
-		if info.Runs != (err == nil) {
-			t.Errorf("tier %s: runs %v, but the call gave %v", info.Name, info.Runs, err)
-		}
-		if !info.Runs && !errors.Is(err, kernel.ErrTier) {
-			t.Errorf("tier %s: got %v, want one of the kind ErrTier", info.Name, err)
-		}
-	}
-}
-
 // TestDefaultTierErrors: a program whose ATTN_TIER names a tier that it cannot have gets an
-// error from every call that names no tier itself, and Tiers lists no default. (What the
-// variable may be is tested in package ukernel.)
+// error from every call that has no tier itself. (What the variable may be is tested in package tier.)
 func TestDefaultTierErrors(t *testing.T) {
 	defer func(f func() (*tier.Tier, *check.Failure)) { tier.Default = f }(tier.Default)
 	tier.Default = func() (*tier.Tier, *check.Failure) {
@@ -200,75 +177,12 @@ func TestDefaultTierErrors(t *testing.T) {
 		if err := call(kernel.Exec{}); !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), "kernel."+name+`: ATTN_TIER: "sse9"`) {
 			t.Errorf("%s: got %v, want one of the kind ErrTier about ATTN_TIER", name, err)
 		}
-		if err := call(kernel.Exec{Tier: "generic"}); err != nil {
+		if err := call(kernel.Exec{Tier: contracttest.Generic()}); err != nil {
 			t.Errorf("%s that names its tier: %v", name, err)
 		}
 	}
-	for _, info := range kernel.Tiers() {
-		if info.Default {
-			t.Errorf("the default is %s, want none", info.Name)
-		}
-	}
-}
-
-// TestDefaultTier: the default is the best tier that runs, or what ATTN_TIER says, and the
-// variable is read once.
-func TestDefaultTier(t *testing.T) {
-	defaultTier := func() (names []string) {
-		for _, info := range kernel.Tiers() {
-			if info.Default {
-				names = append(names, info.Name)
-			}
-		}
-		return names
-	}
-	want := os.Getenv("ATTN_TIER")
-	for _, info := range kernel.Tiers() {
-		if want == "" && info.Runs {
-			want = info.Name // the best one
-		}
-	}
-	before := defaultTier()
-	if len(before) != 1 || before[0] != want {
-		t.Fatalf("the defaults are %v, want %s", before, want)
-	}
-	t.Setenv("ATTN_TIER", "changed later")
-	out, q, k, v := good()
-	if err := kernel.Attention(out, q, k, v, nil); err != nil {
-		t.Error(err)
-	}
-	if after := defaultTier(); !slices.Equal(before, after) {
-		t.Errorf("the default was %v, and then %v", before, after)
-	}
-}
-
-// TestCallsUseDefaultTier: a call that names no tier runs on the default one.
-func TestCallsUseDefaultTier(t *testing.T) {
-	calls := 0
-	counting := contracttest.Tier(t, "generic")
-	counting.Amend = func(table any, _ int) {
-		if p, ok := table.(*ukernel.Products); ok {
-			gemm := p.GemmMax
-			p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
-				calls++
-				gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
-			}
-		}
-	}
-	defer func(f func() (*tier.Tier, *check.Failure)) { tier.Default = f }(tier.Default)
-	tier.Default = func() (*tier.Tier, *check.Failure) { return &counting, nil }
-	out, q, k, v := good()
-	for _, x := range []struct {
-		tier string
-		used bool
-	}{{"", true}, {"generic", false}} {
-		calls = 0
-		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: x.tier, Threads: 1}}); err != nil {
-			t.Fatal(err)
-		}
-		if used := calls > 0; used != x.used {
-			t.Errorf("Options.Tier %q: the default tier was used: %v", x.tier, used)
-		}
+	if x, err := kernel.TierNamed(""); err == nil || (kernel.Tier{}).String() != "" {
+		t.Errorf("the default is %s, want none", x)
 	}
 }
 
@@ -304,8 +218,5 @@ func TestAdditiveErrors(t *testing.T) {
 				t.Fatalf("%s: an output was written to", name)
 			}
 		}
-	}
-	if err := kernel.Additive(out, q, k, v, make([]float32, 4), &kernel.Options{Exec: kernel.Exec{Tier: "mmx"}}); !errors.Is(err, kernel.ErrTier) {
-		t.Error("an unknown tier is no error")
 	}
 }

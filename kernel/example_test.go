@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -256,24 +257,25 @@ func ExampleExec() {
 	}
 	t := kernel.BHLD(x, batch, heads, length, d)
 
+	generic, err := kernel.TierNamed("generic")
+	fmt.Println(err)
 	want := make([]float32, len(x))
-	err := kernel.Attention(kernel.BHLD(want, batch, heads, length, d), t, t, t,
-		&kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 1}})
+	err = kernel.Attention(kernel.BHLD(want, batch, heads, length, d), t, t, t,
+		&kernel.Options{Exec: kernel.Exec{Tier: generic, Threads: 1}})
 	fmt.Println(err)
 
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue // tier.Reason says why
-		}
 		out := make([]float32, len(x))
 		err := kernel.Attention(kernel.BHLD(out, batch, heads, length, d), t, t, t,
-			&kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 4}})
+			&kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 4}})
 		if err != nil || !slices.Equal(out, want) {
-			fmt.Println(tier.Name, "differs", err)
+			fmt.Println(tier, "differs", err)
 		}
 	}
 
-	// Output: <nil>
+	// Output:
+	// <nil>
+	// <nil>
 }
 
 // A program with workers of its own lends them to the call.
@@ -296,15 +298,40 @@ func ExampleExec_parallelFor() {
 	// Output: [2.5 2.5 2.5 2.5] <nil>
 }
 
-// The tiers of this build that run everywhere. The others depend on the CPU.
+// The tiers that run on this CPU, best first. The last one runs everywhere.
 func ExampleTiers() {
-	for _, tier := range kernel.Tiers() {
-		if tier.Name == "generic" {
-			fmt.Println(tier.Name, tier.Runs, tier.Reason == "")
-		}
-	}
+	tiers := kernel.Tiers()
+	fmt.Println(tiers[len(tiers)-1])
 
-	// Output: generic true true
+	// Output: generic
+}
+
+// A program chooses a tier once, for all calls. No other tier takes over silently.
+func ExampleTierNamed() {
+	_, err := kernel.TierNamed("mmx")
+	fmt.Println(errors.Is(err, kernel.ErrTier))
+	generic, err := kernel.TierNamed("generic")
+	fmt.Println(generic, err)
+
+	// Output:
+	// true
+	// generic <nil>
+}
+
+// Numbers that decide about speed alone are changed for a measurement, in a tier of their own.
+func ExampleTier_Tuned() {
+	generic, err := kernel.TierNamed("generic")
+	fmt.Println(err)
+	tuned, err := generic.Tuned("SkinnyRows=8,PrefetchBytes=4096")
+	fmt.Println(err)
+	fmt.Println(strings.Split(tuned.Tuning(), ",")[:2])
+	fmt.Println(strings.Split(generic.Tuning(), ",")[:2])
+
+	// Output:
+	// <nil>
+	// <nil>
+	// [MainLanes=8 SkinnyRows=8]
+	// [MainLanes=8 SkinnyRows=16]
 }
 
 // Every error says which argument of which function it is about, what was given and what was wanted.
@@ -326,14 +353,6 @@ func ExampleError() {
 	// where: kernel.Attention: k
 	// got:   [B H L D] = [1 1 3 4] with strides [12 12 4] in 8 elements
 	// want:  a slice of at least 12 elements
-}
-
-// No other tier takes over silently.
-func ExampleExec_Check() {
-	err := kernel.Exec{Tier: "mmx"}.Check()
-	fmt.Println(errors.Is(err, kernel.ErrTier))
-
-	// Output: true
 }
 
 // A panic in Options.Score on a goroutine of the pool becomes one of the call.

@@ -203,7 +203,7 @@ func (c *fuzzCall) compareBackward(t *testing.T) {
 	w := makeBackwardCall(t, from, c.options(from))
 	w.Layout = contracttest.Gaps
 	want := w.want()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, accumulate := range []bool{false, true} {
 			g, expected := w.gradients(), want
 			var bias, sinks []float32

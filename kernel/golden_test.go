@@ -90,17 +90,17 @@ func goldenInputs(name string, c contracttest.Case) (q, k, v kernel.Tensor) {
 }
 
 // goldens returns by name what gives the hash of a call.
-func goldens() map[string]func(t *testing.T, tier string, threads int) string {
-	runs := map[string]func(t *testing.T, tier string, threads int) string{"partials": goldenPartials, "additive": goldenAdditive, "backward": goldenBackward, "backward-plain": goldenBackwardPlain, "ragged": goldenRagged}
+func goldens() map[string]func(t *testing.T, tier kernel.Tier, threads int) string {
+	runs := map[string]func(t *testing.T, tier kernel.Tier, threads int) string{"partials": goldenPartials, "additive": goldenAdditive, "backward": goldenBackward, "backward-plain": goldenBackwardPlain, "ragged": goldenRagged}
 	for name, c := range goldenCases() {
-		runs[name] = func(t *testing.T, tier string, threads int) string {
+		runs[name] = func(t *testing.T, tier kernel.Tier, threads int) string {
 			q, k, v := goldenInputs(name, c)
 			out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 			return contracttest.Hash(&out)
 		}
 	}
 	for name := range goldenOptions() {
-		runs[name] = func(t *testing.T, tier string, threads int) string { return goldenOption(t, name, tier, threads) }
+		runs[name] = func(t *testing.T, tier kernel.Tier, threads int) string { return goldenOption(t, name, tier, threads) }
 	}
 	return runs
 }
@@ -114,7 +114,7 @@ func TestGolden(t *testing.T) {
 	golden := readGolden(t)
 	for name, run := range goldens() {
 		t.Run(name, func(t *testing.T) {
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				if got := run(t, tier, 0); got != golden[name] {
 					t.Errorf("got %s, want %s", got, golden[name])
 				}
@@ -141,7 +141,7 @@ func readGolden(t *testing.T) map[string]string {
 func updateGolden(t *testing.T) {
 	golden := map[string]string{}
 	for name, run := range goldens() {
-		golden[name] = run(t, "generic", 1)
+		golden[name] = run(t, contracttest.Generic(), 1)
 	}
 	data, err := json.MarshalIndent(golden, "", "\t")
 	if err != nil {
@@ -157,16 +157,14 @@ func updateGolden(t *testing.T) {
 // is not exact in.
 func TestGoldenCatchesOneRounding(t *testing.T) {
 	golden := readGolden(t)
-	broken := contracttest.Tier(t, "generic")
-	broken.Name = "broken"
+	broken := contracttest.Tier(t, contracttest.Generic())
 	broken.Amend = func(table any, _ int) {
 		if p, ok := table.(*ukernel.Products); ok {
 			breakProducts(p)
 		}
 	}
-	contracttest.AddTier(t, broken)
 	for _, name := range []string{"plain", "odd", "lengths", "flat"} {
-		if goldens()[name](t, "broken", 1) == golden[name] {
+		if goldens()[name](t, contracttest.Handle(broken), 1) == golden[name] {
 			t.Errorf("%s: one rounding more went unnoticed", name)
 		}
 	}
@@ -261,7 +259,7 @@ func goldenOptions() map[string]kernel.Options {
 
 // goldenOption runs a case and returns the hash of all its outputs: out, LSE,
 // weights and scores.
-func goldenOption(t *testing.T, name, tier string, threads int) string {
+func goldenOption(t *testing.T, name string, tier kernel.Tier, threads int) string {
 	c := goldenOptionCase()
 	q, k, v := c.Inputs()
 	o := goldenOptions()[name]
@@ -275,7 +273,7 @@ func goldenOption(t *testing.T, name, tier string, threads int) string {
 
 // goldenPartials returns the hash of the partials of a call, and of what MergePartials makes of
 // them.
-func goldenPartials(t *testing.T, tier string, threads int) string {
+func goldenPartials(t *testing.T, tier kernel.Tier, threads int) string {
 	c := goldenOptionCase()
 	q, k, v := c.Inputs()
 	p := contracttest.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
@@ -293,7 +291,7 @@ func goldenPartials(t *testing.T, tier string, threads int) string {
 
 // goldenRagged returns the hash of out and LSE of a ragged batch: prompts, decoding and
 // sequences without queries or keys.
-func goldenRagged(t *testing.T, tier string, threads int) string {
+func goldenRagged(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 6, H: 4, HKV: 2, Lq: 40, Lk: 600, D: 16, Dv: 12, Layout: contracttest.TokenMajor, Seed: 141}
 	lengths := raggedLengths{queries: []int{40, 1, 0, 7, 1, 2}, keys: []int{40, 600, 9, 263, 256, 0}, start: 3}
 	q, k, v := lengths.pack(c.Inputs())
@@ -310,7 +308,7 @@ func goldenRagged(t *testing.T, tier string, threads int) string {
 
 // goldenAdditive returns the hash of additive attention with a hidden size that is no
 // multiple of 16.
-func goldenAdditive(t *testing.T, tier string, threads int) string {
+func goldenAdditive(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 300, D: 20, Dv: 8, Seed: 1}
 	q, k, v := c.Inputs()
 	weights := make([]float32, c.D)
@@ -324,7 +322,7 @@ func goldenAdditive(t *testing.T, tier string, threads int) string {
 }
 
 // goldenBackward returns the hash of gradients with options.
-func goldenBackward(t *testing.T, tier string, threads int) string {
+func goldenBackward(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 45, Lk: 150, D: 20, Dv: 12, Seed: 1, Mask: contracttest.Causal(100)}
 	return goldenGradients(t, c, kernel.Options{
 		Scoring: kernel.Scoring{Softcap: 6, ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, Sinks: []float32{1, -1, 0.5, 2}, Dropout: kernel.Dropout{Rate: 0.125, Seed: 5},
@@ -334,7 +332,7 @@ func goldenBackward(t *testing.T, tier string, threads int) string {
 
 // goldenBackwardPlain returns the hash of gradients of sizes that all tiers compute in whole
 // vectors.
-func goldenBackwardPlain(t *testing.T, tier string, threads int) string {
+func goldenBackwardPlain(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 1, H: 2, HKV: 2, Lq: 130, Lk: 260, D: 128, Dv: 64, Seed: 2}
 	return goldenGradients(t, c, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 }

@@ -100,7 +100,7 @@ func comparePages(t *testing.T, c contracttest.Case, size int, layout string) {
 	plain := c
 	plain.Mask = c.Mask.And(contracttest.KeyLengths(lengths))
 	want := plain.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{KeyStart: o.KeyStart, QueryStart: o.QueryStart}, Exec: kernel.Exec{Threads: 1}})
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o.Tier = tier
 		for o.Threads = range 3 {
 			got := c.Run(t, q, pk, pv, o)
@@ -118,7 +118,7 @@ func TestPagesNaN(t *testing.T) {
 		contracttest.Row(&k, 0, 0, 295)[1] = special
 		pk, pv := paged(k, v, []int{300}, 16, "NHD", 1, 1)
 		want := c.Contract(q, k, v)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			got := c.Run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 			contracttest.Same(t, "pages", &got, &want)
 		})
@@ -162,7 +162,7 @@ func TestRagged(t *testing.T) {
 		step = 4
 	}
 	contracttest.ForceThreads(t)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for threads := 1; threads <= 9; threads += step {
 			o := o
 			o.Tier, o.Threads = tier, threads

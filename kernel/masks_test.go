@@ -35,7 +35,7 @@ func TestHiddenNeverMatters(t *testing.T) {
 					continue
 				}
 				pk, pv := inputsPoisoned(c, from, x)
-				contracttest.EachTier(t, func(t *testing.T, tier string) {
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 					out := c.Run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 					contracttest.EachRow(&out, func(b, h, i int, row []float32) {
 						for j := from; j < c.Lk; j++ {
@@ -90,7 +90,7 @@ func TestNonFinite(t *testing.T) {
 			}
 		}
 		want := c.Contract(q, k, v)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 			contracttest.Same(t, fmt.Sprintf("seed %d %v", seed, c), &got, &want)
 		})
@@ -100,7 +100,7 @@ func TestNonFinite(t *testing.T) {
 // TestMinusInfHides: a key whose score is -Inf is hidden, so that its value does
 // not matter, not even NaN; a row of such keys is zeros.
 func TestMinusInfHides(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		q := kernel.BHLD([]float32{1, 0}, 1, 1, 2, 1)
 		k := kernel.BHLD([]float32{-testutil.Inf, 0, -testutil.Inf}, 1, 1, 3, 1)
 		v := kernel.BHLD([]float32{testutil.NaN, 5, testutil.Inf}, 1, 1, 3, 1)
@@ -125,7 +125,7 @@ func TestMinusInfHides(t *testing.T) {
 func TestMaskedRowsAreZero(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 20, Lk: 30, D: 8, Dv: 8, Mask: contracttest.Causal(-10).And(contracttest.KeyLengths([]int{30, 0}))}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		contracttest.EachRow(&out, func(b, h, i int, row []float32) {
 			for _, x := range row {
@@ -150,7 +150,7 @@ func TestPastLengthDoesNotMatter(t *testing.T) {
 		})
 	}
 	want := c.Contract(q, k, v)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		contracttest.Same(t, "lengths", &got, &want)
 	})
@@ -172,7 +172,7 @@ func TestDecodeHidden(t *testing.T) {
 				}
 			}
 			want := c.Contract(q, k, v)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for _, threads := range []int{1, 2} {
 					got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 					contracttest.Same(t, "poisoned", &got, &want)
@@ -254,7 +254,7 @@ func TestMaskPositions(t *testing.T) {
 			o := kernel.Options{Scoring: kernel.Scoring{QueryStart: starts[0], KeyStart: starts[1]}}
 			model, want := c.Model(q, k, v, &o), c.Output(c.Dv)
 			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, model.Row(b, h, i).Out) })
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := o
 				o.Tier = tier
 				got := c.Run(t, q, k, v, o)

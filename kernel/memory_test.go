@@ -102,7 +102,7 @@ func TestGuardAttention(t *testing.T) {
 			if elements(out) > 0 {
 				memory = a.Slots[len(a.Slots)-1].Data
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for i := range memory {
 					memory[i] = testutil.Margin
 				}
@@ -152,7 +152,7 @@ func TestGuardOptions(t *testing.T) {
 				}
 			}
 			putOptions(a, c, &o)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o.Tier = tier
 				got := [...]kernel.Tensor{out, o.LSE, o.Weights, o.Scores}
 				for x := range got {
@@ -212,7 +212,7 @@ func TestGuardKeyLengths(t *testing.T) {
 			}
 			k, v = fence(k), fence(v)
 			c.Lk, c.Mask = all, contracttest.KeyLengths([]int{visible})
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for threads := 1; threads <= 2; threads++ {
 					got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 					contracttest.Same(t, fmt.Sprintf("%v, %d queries, threads=%d", dtype, queries, threads), &got, &want)
@@ -354,7 +354,7 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p tes
 			closeV(page)
 		}
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, n := range []int{queries, 3, 1} { // many rows, and few
 			o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0).And(kernel.Window(window, 0))}, Exec: kernel.Exec{Tier: tier, Threads: 1 + n%2}}
 			for _, start := range starts {
@@ -399,9 +399,6 @@ func TestGuardPagesCatches(t *testing.T) {
 func TestStartsChangeDuringCall(t *testing.T) {
 	const d, tokens, beyond = 32, 48, 64
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, starts := range [][]int{{0, tokens}, {0, 1, tokens}} {
 			memory := testutil.Filled((tokens+beyond)*d, 12345)
 			out := memory[:tokens*d]
@@ -413,7 +410,7 @@ func TestStartsChangeDuringCall(t *testing.T) {
 				// K and V are not ragged: only the rows of q and out move.
 				keys := kernel.BHLD(x, len(starts)-1, 1, tokens/(len(starts)-1), d)
 				t.Log(kernel.Attention(ragged(out), ragged(x), keys, keys, &kernel.Options{
-					Exec: kernel.Exec{Tier: tier.Name, Threads: 1},
+					Exec: kernel.Exec{Tier: tier, Threads: 1},
 					Scoring: kernel.Scoring{Score: func(*kernel.ScoreTile) {
 						for i := range changed {
 							changed[i] = starts[i] + beyond/2
@@ -423,11 +420,11 @@ func TestStartsChangeDuringCall(t *testing.T) {
 				return nil
 			}()
 			if text, ok := value.(string); !ok || !strings.Contains(text, "changed during the call") {
-				t.Errorf("%s: the call panicked with %v", tier.Name, value)
+				t.Errorf("%s: the call panicked with %v", tier, value)
 			}
 			for i, y := range memory[len(out):] {
 				if y != 12345 {
-					t.Fatalf("%s: element %d behind out was overwritten", tier.Name, i)
+					t.Fatalf("%s: element %d behind out was overwritten", tier, i)
 				}
 			}
 		}
@@ -439,9 +436,6 @@ func TestStartsChangeDuringCall(t *testing.T) {
 func TestKeyStartsChangeDuringCall(t *testing.T) {
 	const d, keys, beyond = 32, 50, 60
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, queries := range []int{1, 100} {
 			for _, dtype := range contracttest.KeyTypes() {
 				starts := []int{0, keys / 2, keys}
@@ -451,7 +445,7 @@ func TestKeyStartsChangeDuringCall(t *testing.T) {
 				value := func() (value any) {
 					defer func() { value = recover() }()
 					t.Log(kernel.Attention(x(out), x(q), kv, kv, &kernel.Options{
-						Exec: kernel.Exec{Tier: tier.Name, Threads: 1},
+						Exec: kernel.Exec{Tier: tier, Threads: 1},
 						Scoring: kernel.Scoring{Score: func(*kernel.ScoreTile) {
 							for i := range starts {
 								starts[i] = beyond + i
@@ -461,7 +455,7 @@ func TestKeyStartsChangeDuringCall(t *testing.T) {
 					return nil
 				}()
 				if value == nil {
-					t.Errorf("%s, %d queries, %v: the call did not panic", tier.Name, queries, dtype)
+					t.Errorf("%s, %d queries, %v: the call did not panic", tier, queries, dtype)
 				}
 			}
 		}

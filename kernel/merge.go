@@ -47,7 +47,7 @@ func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 // the bits of one call of [Attention] with all keys. No part shares memory with state. Errors are as
 // in Attention, and leave state untouched.
 func MergeInto(state *Partials, parts []Partials, exec Exec) error {
-	t, f := tier.Select(exec.Tier, "exec.Tier")
+	t, f := tier.Handle(exec.Tier).Tier()
 	if f != nil {
 		return (*Error)(f.In("kernel.MergeInto"))
 	}

@@ -366,7 +366,7 @@ func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 	})
 	want = contracttest.As(want, c.Types.Out)
 	q, k, v = lengths.pack(q, k, v)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o.Tier = tier
 		c.outputs(&o)
 		out := lengths.packOutputs(c.Out(), &o)

@@ -63,7 +63,7 @@ func TestPlainOptions(t *testing.T) {
 		want bool
 	}{
 		{Options{}, true},
-		{Options{Exec: Exec{Tier: "generic", Threads: 2, ParallelFor: func(int, func(int)) {}}}, true},
+		{Options{Exec: Exec{Tier: Tiers()[0], Threads: 2, ParallelFor: func(int, func(int)) {}}}, true},
 		{Options{Scoring: Scoring{Scale: 2}}, true},
 		{Options{Scoring: Scoring{Softcap: 2}}, false},
 		{Options{Outputs: Outputs{ScoreStage: ScoresMasked}}, false},

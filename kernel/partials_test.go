@@ -46,7 +46,7 @@ func TestPartials(t *testing.T) {
 			q, k, v = c.Typed(q, k, v)
 			model := c.Model(q, k, v, &o)
 			sinks := testutil.Filled(c.H, 0.5)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o.Tier = tier
 				whole := o
 				whole.Sinks, whole.LSE = sinks, c.Output(1)
@@ -103,7 +103,7 @@ func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Op
 }
 
 // handedOn returns the state after all blocks of p: each is merged into it by a call, the first two by one.
-func handedOn(t *testing.T, p *kernel.Partials, tier string) kernel.Partials {
+func handedOn(t *testing.T, p *kernel.Partials, tier kernel.Tier) kernel.Partials {
 	t.Helper()
 	state := contracttest.NewPartials(1, p.Batch, p.Heads, p.Queries, p.HeadSize)
 	rows := p.Batch * p.Heads * p.Queries
@@ -167,7 +167,7 @@ func TestPartialsOfOptions(t *testing.T) {
 		o.Sinks = nil
 		blocks := contracttest.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
 		state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			o.Tier, whole.Tier = tier, tier
 			whole.LSE = c.Output(1)
 			want := c.Out()
@@ -219,7 +219,7 @@ func TestMergePartialsThreads(t *testing.T) {
 	}
 	first.Out[3], second.Max[7] = testutil.NaN, contracttest.NegInf
 	parts, sinks := []kernel.Partials{*first, *second}, []float32{1, -1, 0, contracttest.NegInf}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, dtype := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
 			merge := func(exec kernel.Exec) (out, lse kernel.Tensor) {
 				out, lse = contracttest.As(c.Output(c.Dv), dtype), c.Output(1)

@@ -44,7 +44,7 @@ func TestZeroScale(t *testing.T) {
 			want := c.Output(c.Dv)
 			m := c.Model(q, k, v, &opts)
 			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := opts
 				o.Tier, o.Weights = tier, c.Output(c.Lk)
 				got := c.Run(t, q, k, v, o)
@@ -221,7 +221,7 @@ func checkQuantized(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, op
 	want := c.Output(c.Dv)
 	m := c.Model(q, k, v, &opts)
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range someThreads(c) {
 			o := opts
 			o.Tier, o.Threads = tier, threads
@@ -257,7 +257,7 @@ func TestQuantizedHiddenBlock(t *testing.T) {
 	want := c.Output(c.Dv)
 	m := c.Model(q, k, v, &kernel.Options{Scoring: kernel.Scoring{Quantized: true}})
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		kernel.ReleaseMemory()
 		got := c.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{Quantized: true}, Exec: kernel.Exec{Tier: tier, Threads: 1}})
 		contracttest.Same(t, "out", &got, &want)
@@ -292,7 +292,7 @@ func TestQuantizedRagged(t *testing.T) {
 		s := kernel.BHLD(scales[b*keys:(b+n)*keys], n, 1, keys, 1)
 		return kernel.BHLD(codes[b*keys*d:(b+n)*keys*d], n, 1, keys, d).Scaled(&s)
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Quantized: true}}
 		got, want := make([]float32, len(data)), make([]float32, len(data))
 		if err := kernel.Attention(kernel.Ragged(got, starts, heads, d), kernel.Ragged(data, starts, heads, d), kv(0, 2), kv(0, 2), &o); err != nil {

@@ -57,7 +57,7 @@ func TestPaddingRowIsZeros(t *testing.T) {
 		"hidden":  {Scoring: kernel.Scoring{Mask: kernel.Hidden(hidden, shape)}},
 		"bias":    {Scoring: kernel.Scoring{Bias: biasOf(visible, shape)}},
 	} {
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			o.Tier = tier
 			o.LSE, o.Weights = c.Output(1), c.Output(c.Lk)
 			out := attend(t, q, k, v, o)
@@ -93,7 +93,7 @@ func TestNaNInPadding(t *testing.T) {
 		"segments": {Scoring: kernel.Scoring{Mask: kernel.Segments(make([]int32, c.B*c.Lq), padIDs(c, clean))}},
 	} {
 		q, k, v := c.Inputs()
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			o.Tier = tier
 			var want kernel.Tensor
 			for n, x := range []float32{0, testutil.NaN, testutil.Inf, -testutil.Inf} {
@@ -133,7 +133,7 @@ func TestBandedMask(t *testing.T) {
 	shape := [4]int{1, 1, c.Lq, c.Lk}
 	band := bools(shape, func(_, _, i, j int) bool { return i-left <= j && j <= i+right })
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Window(left, right)}})
 		for name, o := range map[string]kernel.Options{
 			"visible":      {Scoring: kernel.Scoring{Mask: kernel.Visible(band, shape)}},
@@ -168,7 +168,7 @@ func TestCausalOfDifferentLengths(t *testing.T) {
 				}
 			}
 		}
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			topLeft := func(i int) int { return i + 1 }
 			bottomRight := func(i int) int { return i + 1 + lk - lq }
 			check(t, "top left", kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, topLeft)
@@ -189,7 +189,7 @@ func TestMinusInfAcrossBlocks(t *testing.T) {
 		shape := [4]int{1, 1, c.Lq, lk}
 		visible := bools(shape, func(_, _, i, j int) bool { return j == single[i] })
 		for name, o := range map[string]kernel.Options{"bias": {Scoring: kernel.Scoring{Bias: biasOf(visible, shape)}}, "visible": {Scoring: kernel.Scoring{Mask: kernel.Visible(visible, shape)}}} {
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o.Tier = tier
 				out := attend(t, q, k, v, o)
 				contracttest.EachRow(&out, func(b, h, i int, row []float32) {
@@ -212,7 +212,7 @@ func TestSoftcapComesBeforeMask(t *testing.T) {
 	k := kernel.BHLD([]float32{-3, 0, 50, 1}, 1, 1, keys, 1)
 	v := kernel.BHLD([]float32{1, 2, 3, 4}, 1, 1, keys, 1)
 	shape := [4]int{1, 1, 1, keys}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		weights := func(o kernel.Options) []float32 {
 			w := make([]float32, keys)
 			o.Tier, o.Scale, o.Softcap, o.Weights = tier, 1, 2, kernel.BHLD(w, 1, 1, 1, keys)
@@ -242,7 +242,7 @@ func TestSoftcapComesBeforeMask(t *testing.T) {
 func TestNoLookAhead(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 300, Lk: 300, D: 8, Dv: 8, Mask: contracttest.Causal(0)}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier}}
 		before := c.Run(t, q, k, v, o)
 		for _, token := range []int{0, 1, 7, 64, 254, 255, 256, 257, 299} {
@@ -270,7 +270,7 @@ func TestEvictedKeys(t *testing.T) {
 	const window, past = 100, 500
 	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 20, Lk: past + 20, D: 8, Dv: 8}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Window(window-1, 0), QueryStart: []int{past}, ALiBi: []float32{0.5, 0.25, 0.125, 0}}}
 		want := attend(t, q, k, v, o)
 		for _, dropped := range []int{1, 7, 255, 256, 257, past - window, past - window + 1} {
@@ -287,7 +287,7 @@ func TestStreamedKeys(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 9, Lk: 1100, D: 8, Dv: 8}
 	q, k, v := c.Inputs()
 	o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{1000}, Softcap: 20}}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := o
 		o.Tier = tier
 		whole := o
@@ -330,7 +330,7 @@ func TestLSE(t *testing.T) {
 	c, o := scoreCase()
 	q, k, v := c.Inputs()
 	model := c.Model(q, k, v, &o)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := o
 		o.Tier, o.LSE = tier, c.Output(1)
 		attend(t, q, k, v, o)
@@ -348,7 +348,7 @@ func TestWeights(t *testing.T) {
 	c, o := scoreCase()
 	o.Sinks = nil
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := o
 		o.Tier, o.Weights = tier, c.Output(c.Lk)
 		out := attend(t, q, k, v, o)
@@ -378,7 +378,7 @@ func TestScoreIsAsGoodAsOptions(t *testing.T) {
 	c, o := scoreCase()
 	q, k, v := c.Inputs()
 	scored := kernel.Options{Scoring: kernel.Scoring{Score: scoreOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		outputs := func(o kernel.Options) map[string]kernel.Tensor {
 			o.Tier = tier
 			o.LSE, o.Weights, o.Scores = c.Output(1), c.Output(c.Lk), c.Output(c.Lk)
@@ -420,7 +420,7 @@ func TestScoreComesFirst(t *testing.T) {
 	q, k, v := kernel.BHLD([]float32{1}, 1, 1, 1, 1), kernel.BHLD(make([]float32, 3), 1, 1, 3, 1), kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1)
 	hundred := func(tile *kernel.ScoreTile) { contracttest.Fill(tile.Scores, 100) }
 	shape := [4]int{1, 1, 1, 3}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		s := make([]float32, 3)
 		attend(t, q, k, v, kernel.Options{
 			Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Score: hundred, Softcap: 2, Bias: kernel.BHLD([]float32{7, 7, 7}, 1, 1, 1, 3),

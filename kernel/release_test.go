@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -178,16 +179,13 @@ func TestFirstRunOnMoreThreads(t *testing.T) {
 // firstRun counts the allocations of the first call on so many threads, after one that was
 // made on one thread as it is rare.
 func firstRun(t *testing.T, c *contracttest.Case, threads int) {
-	rare, often := contracttest.Tier(t, ""), contracttest.Tier(t, "")
-	rare.Name, often.Name = "rare", "often"
+	rare, often := contracttest.Tier(t, kernel.Tier{}), contracttest.Tier(t, kernel.Tier{})
 	work := c.B * c.HKV * max(8, c.H/c.HKV*c.Lq) * c.Lk * (c.D + c.Dv)
 	rare.ThreadFMAs, often.ThreadFMAs = 2*work, 1 // worth 1 thread if workers must be woken, else 5
-	contracttest.AddTier(t, rare)
-	contracttest.AddTier(t, often)
 	q, k, v := c.Inputs()
 	out := c.Out()
-	call := func(tier string, threads int) {
-		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
+	call := func(x *tier.Tier, threads int) {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: contracttest.Handle(x), Threads: threads}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,11 +193,11 @@ func firstRun(t *testing.T, c *contracttest.Case, threads int) {
 	n := testutil.CountMallocs(1, func() {
 		if !warm {
 			warm = true
-			call("often", 4) // for workers
+			call(often, 4) // for workers
 			kernel.ReleaseMemory()
-			call("rare", 4)
+			call(rare, 4)
 		} else {
-			call("often", threads)
+			call(often, threads)
 		}
 	})
 	if n != 0 && !testutil.Race {

@@ -80,7 +80,7 @@ func TestParallelFor(t *testing.T) {
 		kept[0](1)
 	}
 	n := 0
-	c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 3, ParallelFor: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }}})
+	c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: contracttest.Generic(), Threads: 3, ParallelFor: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }}})
 	if n != 3 {
 		t.Errorf("ParallelFor was called for %d tasks, want Threads, 3", n)
 	}
@@ -179,7 +179,7 @@ func TestSplitKV(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q, k, v := c.Inputs()
 			want := c.Contract(q, k, v)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				step := 1
 				if testutil.Thin() {
 					step = 3
@@ -258,7 +258,7 @@ func TestSplitKVNaN(t *testing.T) {
 		q, k, v := c.Inputs()
 		contracttest.Row(&v, 0, 0, key)[3] = testutil.NaN
 		want := c.Contract(q, k, v)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for threads := 1; threads <= 4; threads++ {
 				got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 				contracttest.Same(t, fmt.Sprintf("key %d, threads=%d", key, threads), &got, &want)

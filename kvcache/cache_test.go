@@ -35,7 +35,7 @@ func TestCache(t *testing.T) {
 					c.Group = 4
 				}
 				t.Run(fmt.Sprintf("%v/layout=%d/size=%d", dtype, layout, size), func(t *testing.T) {
-					contracttest.EachTier(t, func(t *testing.T, tier string) {
+					contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 						useCache(newHarness(t, c), kernel.Exec{Tier: tier, Threads: 1 + n%2})
 					})
 				})

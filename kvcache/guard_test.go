@@ -144,7 +144,7 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 			closeV(page)
 		}
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, n := range []int{tokens, 3, 1} { // many queries, and few
 			o := kernel.Options{Scoring: h.batch.Scoring()}
 			o.QueryStart = slices.Clone(o.QueryStart)

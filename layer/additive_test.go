@@ -79,7 +79,7 @@ func TestAdditiveByDefinition(t *testing.T) {
 	want := newTensor(b, h, lq, dv)
 	opts := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(30), Softcap: 2}}
 	must(t, a.Attend(want, q, k, v, &opts))
-	eachTier(t, func(t *testing.T, tier string) {
+	eachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := opts
 		o.Tier = tier
 		out := newTensor(b, h, lq, dv)

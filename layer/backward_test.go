@@ -188,7 +188,7 @@ func TestSimilarityBackward(t *testing.T) {
 			for i, s := range shapes {
 				inputs = append(inputs, kernel.BHLD(drawn(uint64(20+i), s[0]*s[1]*s[2]*s[3]), s[0], s[1], s[2], s[3]))
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for threads, tokenMajor := range map[int]bool{1: false, 3: true} {
 					call := c.call(t, inputs, tokenMajor, kernel.Exec{Tier: tier, Threads: threads})
 					if got := hashOf(call...); got != hashes[c.name] {

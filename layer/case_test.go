@@ -149,10 +149,8 @@ func newCanaries(b, h, l, d int) kernel.Tensor {
 }
 
 // eachTier runs f as a subtest for every tier that runs on this CPU.
-func eachTier(t *testing.T, f func(t *testing.T, tier string)) {
+func eachTier(t *testing.T, f func(t *testing.T, tier kernel.Tier)) {
 	for _, tier := range kernel.Tiers() {
-		if tier.Runs {
-			t.Run(tier.Name, func(t *testing.T) { f(t, tier.Name) })
-		}
+		t.Run(tier.String(), func(t *testing.T) { f(t, tier) })
 	}
 }

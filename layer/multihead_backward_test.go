@@ -133,7 +133,7 @@ func TestMultiHeadBackward(t *testing.T) {
 	plain := m.tokens(m.lq, m.widths[3])
 	must(t, m.Attend(plain, m.inputs[0], m.inputs[1], m.inputs[2], &kernel.Options{Scoring: kernel.Scoring{Mask: m.opts.Mask}}))
 	equal(t, "out", &out, &plain)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range []int{1, 3} {
 			g := m.gradients()
 			m.backward(t, g, trace, kernel.Exec{Tier: tier, Threads: threads})

@@ -81,7 +81,7 @@ func TestMultiHeadByDefinition(t *testing.T) {
 		must(t, attend(splitHeads(&merged, heads), q, k, v, &plain))
 		must(t, m.O.Project(want, merged, linear.Options{}))
 
-		eachTier(t, func(t *testing.T, tier string) {
+		eachTier(t, func(t *testing.T, tier kernel.Tier) {
 			out, weights := newTensor(b, 1, lq, widthO), newTensor(b, heads, lq, lk)
 			o := opts
 			o.Tier, o.Weights = tier, weights

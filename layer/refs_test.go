@@ -33,7 +33,7 @@ type reference struct {
 }
 
 // A referenceKind computes the results of the examples of a kind, by name.
-type referenceKind func(t *testing.T, r *reference, tier string) map[string]kernel.Tensor
+type referenceKind func(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor
 
 var referenceKinds = map[string]referenceKind{
 	"qkv-projection (columns Q|K|V, per-head contiguous) + bias + SDPA, no output projection":                              packedProjection,
@@ -69,7 +69,7 @@ func TestRefs(t *testing.T) {
 			if kind == nil {
 				t.Fatalf("unknown kind %q", r.Kind)
 			}
-			eachTier(t, func(t *testing.T, tier string) { r.compare(t, kind(t, &r, tier)) })
+			eachTier(t, func(t *testing.T, tier kernel.Tier) { r.compare(t, kind(t, &r, tier)) })
 		})
 	}
 }
@@ -95,7 +95,7 @@ func TestRefsMaskLen(t *testing.T) {
 	}
 	for _, length := range []string{"1", "[1]"} {
 		r.Inputs = bytes.Replace(list[i].Inputs, []byte("{"), []byte(`{"mask_len": `+length+","), 1)
-		got := packedProjection(t, &r, "")["y"]
+		got := packedProjection(t, &r, kernel.Tier{})["y"]
 		near(t, "y", all(&got), r.Tol, slices.Concat(value, value)...)
 	}
 }
@@ -191,13 +191,13 @@ type scaledInputs struct {
 	Scale float32
 }
 
-func scaledDot(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func scaledDot(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var in scaledInputs
 	must(t, unmarshalKnown(r.Inputs, &in))
 	return attend(t, ScaledDot{}, &in.tensorInputs, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Scale: in.Scale}})
 }
 
-func additiveSum(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func additiveSum(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var in tensorInputs
 	must(t, unmarshalKnown(r.Inputs, &in))
 	ones := testutil.Filled(len(in.Q[0]), 1)
@@ -223,7 +223,7 @@ type packedInputs struct {
 	MaskLen  keyLengths `json:"mask_len"` // or none
 }
 
-func packedProjection(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func packedProjection(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var in packedInputs
 	must(t, unmarshalKnown(r.Inputs, &in))
 	if len(in.QKVSizes) != 3 {
@@ -266,7 +266,7 @@ type headInputs struct {
 	HeadDim           int `json:"head_dim"`
 }
 
-func identityHeads(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func identityHeads(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var inputs headInputs
 	must(t, unmarshalKnown(r.Inputs, &inputs))
 	heads, size := inputs.Heads, inputs.HeadDim

@@ -161,7 +161,7 @@ func TestSimilaritiesSameBits(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 20, 300, 16, 8
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
 	for name, s := range similarities {
-		outputs := func(tier string, threads int) (out, weights, lse kernel.Tensor) {
+		outputs := func(tier kernel.Tier, threads int) (out, weights, lse kernel.Tensor) {
 			out, weights, lse = newTensor(b, h, lq, dv), newTensor(b, h, lq, lk), newTensor(b, h, lq, 1)
 			must(t, s.Attend(out, q, k, v, &kernel.Options{
 				Exec: kernel.Exec{Tier: tier, Threads: threads}, Outputs: kernel.Outputs{Weights: weights, LSE: lse},
@@ -174,8 +174,8 @@ func TestSimilaritiesSameBits(t *testing.T) {
 			}))
 			return out, weights, lse
 		}
-		out, weights, lse := outputs("generic", 1)
-		eachTier(t, func(t *testing.T, tier string) {
+		out, weights, lse := outputs(contracttest.Generic(), 1)
+		eachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, threads := range []int{1, 2} {
 				x, y, z := outputs(tier, threads)
 				equal(t, name+": out", &x, &out)

@@ -73,7 +73,7 @@ func TestFromTorch(t *testing.T) {
 			if c.LookAhead {
 				mask = mask.And(kernel.Causal(0))
 			}
-			eachTier(t, func(t *testing.T, tier string) {
+			eachTier(t, func(t *testing.T, tier kernel.Tier) {
 				want, wantWeights := c.Out.tensor(), c.Weights.tensor()
 				s := wantWeights.Shape()
 				out, weights := newTensor(want.Shape()[0], 1, want.Shape()[2], c.Embed), newTensor(s[0], s[1], s[2], s[3])

@@ -44,7 +44,7 @@ type Gradients struct {
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // the gradients untouched.
 func Backward(g Gradients, dy, x, w Matrix, opts ProductOptions) error {
-	t, f := tier.Select(opts.Tier, "Options.Tier")
+	t, f := tier.Handle(opts.Tier).Tier()
 	if f == nil {
 		f = g.check(&dy, &x, &w, &opts)
 	}

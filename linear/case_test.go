@@ -217,10 +217,18 @@ func (c testCase) contract(x, w *matrix, bias []float32) matrix {
 // check compares every tier with the contract, the gaps included, with so many threads.
 func (c testCase) check(t *testing.T, threads ...int) {
 	t.Helper()
+	compare := c.compare(t, threads...)
+	contracttest.EachTier(t, compare)
+}
+
+// compare returns the test of one tier.
+func (c testCase) compare(t *testing.T, threads ...int) func(t *testing.T, tier kernel.Tier) {
+	t.Helper()
 	x, w, bias := c.inputs()
 	want := c.contract(&x, &w, bias)
 	l := w.layer(t, bias)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	return func(t *testing.T, tier kernel.Tier) {
+		t.Helper()
 		for _, n := range threads {
 			out := c.output()
 			if err := l.Apply(out.Matrix, x.Matrix, c.options(tier, n)); err != nil {
@@ -228,14 +236,14 @@ func (c testCase) check(t *testing.T, threads ...int) {
 			}
 			contracttest.SameRow(t, fmt.Sprintf("%v threads=%d", c, n), out.numbers, want.numbers)
 		}
-	})
+	}
 }
 
-func options(tier string, threads int) linear.Options {
+func options(tier kernel.Tier, threads int) linear.Options {
 	return linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
 }
 
-func (c testCase) options(tier string, threads int) linear.Options {
+func (c testCase) options(tier kernel.Tier, threads int) linear.Options {
 	o := options(tier, threads)
 	o.Int8 = c.int8
 	return o

@@ -198,7 +198,7 @@ func TestGroupedExtremes(t *testing.T) {
 					x.numbers[2*b.weights+i] = float32(1 - i/8%2*2)
 				}
 				want, l := c.contract(&x, &w, nil), w.layer(t, nil)
-				contracttest.EachTier(t, func(t *testing.T, tier string) {
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 					out := c.output()
 					if err := l.Apply(out.Matrix, x.Matrix, c.options(tier, 1)); err != nil {
 						t.Fatal(err)

@@ -131,7 +131,7 @@ func TestQuantizedKernels(t *testing.T) {
 				products, widenings, unpackings, unpacked = 0, 0, 0, 0
 				j := newJob()
 				j.linear, j.out, j.x = l, DenseMatrix(make([]float32, m*n), m, n), DenseMatrix(make([]float32, m*k), m, k)
-				j.run(&tier, &Options{})
+				j.run(tier, &Options{})
 				grouped := l.packed.Grouped()
 				direct, unpacks := !grouped && m <= tier.QuantizedRows, grouped && m <= unpackRows
 				if (products > 0) != direct || (unpackings > 0) != unpacks || unpacked != unpackings || (widenings > 0) != (!direct && !unpacks) {

@@ -175,7 +175,7 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 // An error is a [*kernel.Error], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {
-	t, f := tier.Select(opts.Tier, "Options.Tier")
+	t, f := tier.Handle(opts.Tier).Tier()
 	if f == nil {
 		f = l.check(&out, &x, &opts)
 	}

@@ -55,7 +55,7 @@ func TestPacked(t *testing.T) {
 			if n != c.n || k != c.k || read.DType() != c.dtype || read.Format() != c.format {
 				t.Fatalf("%v: read %v %v [%d %d]", c, read.DType(), read.Format(), n, k)
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				out := c.output()
 				if err := read.Apply(out.Matrix, x.Matrix, options(tier, 1)); err != nil {
 					t.Fatal(err)

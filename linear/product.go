@@ -34,7 +34,7 @@ type ProductOptions struct {
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // out untouched.
 func Product(out, a, b Matrix, opts ProductOptions) error {
-	t, f := tier.Select(opts.Tier, "Options.Tier")
+	t, f := tier.Handle(opts.Tier).Tier()
 	if f == nil {
 		f = checkProduct(&out, &a, &b, &opts)
 	}

@@ -253,7 +253,7 @@ func TestMXFP4Rows(t *testing.T) {
 	other.blocks = slices.Clone(usual.blocks)
 	other.blocks[len(other.blocks)-17] = 86 // of the last output
 	x := testCase{kind: testutil.Mantissas}.input(&r, m, k)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, int8 := range []bool{false, true} {
 			var out [2][]float32
 			for i, w := range []*matrix{&usual, &other} {

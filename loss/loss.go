@@ -42,7 +42,7 @@ const Ignore = -1
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // dlogits untouched.
 func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Options) (float32, error) {
-	t, f := tier.Select(opts.Tier, "Options.Tier")
+	t, f := tier.Handle(opts.Tier).Tier()
 	if f == nil {
 		f = checkCrossEntropy(dlogits, logits, n, targets, opts.Threads)
 	}

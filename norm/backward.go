@@ -82,7 +82,7 @@ type backwardCall struct {
 func backward(function string, c *backwardCall, g *Gradients, opts *BackwardOptions) error {
 	c.dx, c.dWeight, c.dBias = view.Tensor(g.X), g.Weight, g.Bias
 	c.direct, c.accumulate = view.Tensor(opts.Direct), opts.Accumulate
-	t, f := tier.Select(opts.Tier, "Options.Tier")
+	t, f := tier.Handle(opts.Tier).Tier()
 	if f == nil {
 		f = c.check(opts.Threads)
 	}

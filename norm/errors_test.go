@@ -1,9 +1,7 @@
 package norm_test
 
 import (
-	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -68,11 +66,6 @@ func TestErrors(t *testing.T) {
 		if c.arg != "bias" {
 			contracttest.CheckArgument(t, c.want, norm.RMSNorm(out, x, weight, eps, o), c.arg, c.want)
 		}
-	}
-	out, x, weight, bias, eps, o := good()
-	o.Tier = "mmx"
-	if err := norm.LayerNorm(out, x, weight, bias, eps, o); !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), "norm.LayerNorm: Options.Tier: ") {
-		t.Errorf("a tier that does not exist: %v", err)
 	}
 	for i, y := range memory {
 		if y != 7 {

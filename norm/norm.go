@@ -60,7 +60,7 @@ func LayerNorm(out, x kernel.Tensor, weight, bias []float32, eps float32, opts O
 // apply checks a call and computes it.
 func apply(function string, c *call, opts *Options) error {
 	c.residual, c.sum = view.Tensor(opts.Residual), view.Tensor(opts.Sum)
-	t, f := tier.Select(opts.Tier, "Options.Tier")
+	t, f := tier.Handle(opts.Tier).Tier()
 	if f == nil {
 		f = c.check(opts.Threads)
 	}

@@ -47,7 +47,7 @@ type Options struct {
 // rounded to float32. In the steady state a call allocates nothing. An error is a
 // [*kernel.Error], and leaves w, m and v untouched.
 func (a AdamW) Step(w, g, m, v []float32, step int, opts Options) error {
-	t, f := tier.Select(opts.Tier, "Options.Tier")
+	t, f := tier.Handle(opts.Tier).Tier()
 	if f == nil {
 		f = a.check(w, g, m, v, step, opts.Threads)
 	}

@@ -25,9 +25,7 @@ func TestWorkers(t *testing.T) {
 	b := newBench(t, 500)
 	var tiers []string
 	for _, tier := range kernel.Tiers() {
-		if tier.Runs {
-			tiers = append(tiers, tier.Name)
-		}
+		tiers = append(tiers, tier.String())
 	}
 	running := 0
 	for _, n := range []int{1, 2, 8} {

@@ -30,7 +30,11 @@ func start(t *testing.T, c hub.ServerConfig, tiers ...string) *cluster {
 	t.Cleanup(server.Close)
 	x := &cluster{t, server, map[string]*Worker{}, map[string]*hub.Conn{}}
 	for i, tier := range tiers {
-		x.work(WorkerConfig{Name: string(rune('a' + i)), Exec: kernel.Exec{Tier: tier, Threads: 2}})
+		chosen, err := kernel.TierNamed(tier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.work(WorkerConfig{Name: string(rune('a' + i)), Exec: kernel.Exec{Tier: chosen, Threads: 2}})
 	}
 	return x
 }

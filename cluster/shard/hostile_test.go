@@ -164,9 +164,6 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: %v", arg, err)
 		}
 	}
-	if _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Exec: kernel.Exec{Tier: "none"}}); !errors.Is(err, kernel.ErrTier) {
-		t.Error(err)
-	}
 	testutil.CheckBits(t, "out", memory, testutil.Filled(64, 7))
 	if s.Len() != 10 {
 		t.Errorf("%d keys", s.Len())

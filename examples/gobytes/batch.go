@@ -13,7 +13,7 @@ import (
 // Settings say how a [Batch] computes. They do not change a bit of the results.
 type Settings struct {
 	// Tier and Threads are as in kernel.Options.
-	Tier    string
+	Tier    kernel.Tier
 	Threads int
 }
 

@@ -27,7 +27,7 @@ func UseThree() {
 		}
 		fmt.Printf("attn: tier three has Gemm, GemmMax and Softmax of %s, for tiles of %d lanes\n", t.Name, t.Widths[1])
 		t.Name, t.Widths, t.MainLanes, t.Amend = "three", t.Widths[1:2], t.Widths[1], keepThree
-		tier.Tiers = []tier.Tier{t, *tier.Reference()}
+		tier.Tiers = []tier.Tier{*t, *tier.Reference()}
 		tier.Default = func() (*tier.Tier, *check.Failure) { return &tier.Tiers[0], nil }
 		return
 	}

@@ -47,7 +47,7 @@ func Tier(function string, exec *kernel.Exec) (*tier.Tier, error) {
 	f := check.Threads("exec.Threads", exec.Threads)
 	if f == nil {
 		var t *tier.Tier
-		if t, f = tier.Select(exec.Tier, "exec.Tier"); f == nil {
+		if t, f = tier.Handle(exec.Tier).Tier(); f == nil {
 			return t, nil
 		}
 	}

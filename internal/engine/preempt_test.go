@@ -28,7 +28,7 @@ func (m *meter) of(t *tier.Tier) *tier.Tier {
 			m.skinny(k)
 		}
 	}
-	return &measured
+	return measured
 }
 
 func (m *meter) skinny(to *ukernel.SkinnyKernels) {

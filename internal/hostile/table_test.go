@@ -18,7 +18,6 @@ import (
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/rope"
-	"github.com/attn-go/attn/tuning"
 )
 
 // An entry is a function, and a valid call of it. The receiver of a method is its first
@@ -235,6 +234,10 @@ var table = []entry{
 	{name: "kernel.TaskPanic.Error", f: (*kernel.TaskPanic).Error, args: list(&kernel.TaskPanic{Value: 1})},
 	{name: "kernel.TaskPanic.Unwrap", f: func(p *kernel.TaskPanic) { _ = p.Unwrap() }, args: list(&kernel.TaskPanic{Value: errors.New("x")})},
 	{name: "kernel.Tiers", f: kernel.Tiers, args: list()},
+	{name: "kernel.TierNamed", f: kernel.TierNamed, args: list("generic")},
+	{name: "kernel.Tier.String", f: kernel.Tier.String, args: list(kernel.Tier{})},
+	{name: "kernel.Tier.Tuning", f: kernel.Tier.Tuning, args: list(kernel.Tier{})},
+	{name: "kernel.Tier.Tuned", f: kernel.Tier.Tuned, args: list(kernel.Tier{}, "SkinnyRows=16")},
 
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.NHD})},
@@ -457,12 +460,6 @@ var table = []entry{
 		dout, q, k, v := w.attention()
 		return []any{a, g, dout, q, k, v, w.tensor(2, 4, 3, 7), layer.AdditiveWeights{Query: w.floats(48), Key: w.floats(48)}, kernel.AdditiveBackwardOptions{Accumulate: true}}
 	}},
-	{name: "tuning.CPU", f: tuning.CPU, args: list()},
-	{name: "tuning.Numbers", f: tuning.Numbers, args: list("generic")},
-	{name: "tuning.Kernels", f: tuning.Kernels, args: list("generic")},
-	{name: "tuning.Set", f: tuning.Set, args: list("generic", "SkinnyRows=16")},
-	{name: "tuning.Choices", f: tuning.Choices, args: list("generic", "MainLanes")},
-	{name: "tuning.Ignored", f: tuning.Ignored, args: list("generic")},
 
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
 		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}, someExec}

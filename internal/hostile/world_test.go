@@ -120,7 +120,7 @@ func must[T any](x T, err error) T {
 
 // linear returns a layer of some inputs and outputs.
 func (w *world) linear(outputs, inputs int) *linear.Linear {
-	return must(linear.New(linear.DenseMatrix(w.floats(outputs*inputs), outputs, inputs), w.floats(outputs), kernel.Exec{Tier: "generic"}))
+	return must(linear.New(linear.DenseMatrix(w.floats(outputs*inputs), outputs, inputs), w.floats(outputs), kernel.Exec{Tier: contracttest.Generic()}))
 }
 
 func (w *world) rope() *rope.Rope { return must(rope.New(rope.Config{Dims: 4, Positions: 5})) }

@@ -309,7 +309,7 @@ func (t *Tier) variantsOf(kernel string) (list []tierVariant) {
 		if kind != "" && strings.HasPrefix(v, kind) {
 			x := t.Copy()
 			x.Choose(v)
-			list = append(list, tierVariant{v, &x})
+			list = append(list, tierVariant{v, x})
 		}
 	}
 	return list

@@ -14,13 +14,19 @@ import (
 // ATTN_TUNING, which is read once.
 var Tiers = tuned(append(archTiers(), genericTier()), HostCPU(), os.Getenv("ATTN_TUNING"))
 
-// Select returns the tier of that name, or the default tier for "". arg is what the caller
-// knows the name as: "Options.Tier", ...
-func Select(name, arg string) (*Tier, *check.Failure) {
-	if name == "" {
-		return Default()
+// A Handle is a tier that was chosen before a call: what the options of calls hold. The zero
+// Handle is the default tier. No field of it is exported, as kernel.Tier is defined as it.
+type Handle struct{ tier *Tier }
+
+// Handle returns a handle of t, which nobody may change from now on.
+func (t *Tier) Handle() Handle { return Handle{t} }
+
+// Tier returns the tier that runs a call, or why the default one cannot be used.
+func (h Handle) Tier() (*Tier, *check.Failure) {
+	if h.tier != nil {
+		return h.tier, nil
 	}
-	return named(name, arg)
+	return Default()
 }
 
 // Default returns the tier that the environment variable ATTN_TIER names, or else
@@ -29,7 +35,7 @@ var Default = sync.OnceValues(choose)
 
 func choose() (*Tier, *check.Failure) {
 	if name := os.Getenv("ATTN_TIER"); name != "" {
-		return named(name, "ATTN_TIER")
+		return Named(name, "ATTN_TIER")
 	}
 	for i := range Tiers {
 		if Tiers[i].Lacks() == "" {
@@ -39,7 +45,9 @@ func choose() (*Tier, *check.Failure) {
 	panic("attn: generic runs everywhere")
 }
 
-func named(name, arg string) (*Tier, *check.Failure) {
+// Named returns the tier of that name, which asks CPU features: not for every call. arg is what
+// the caller knows the name as.
+func Named(name, arg string) (*Tier, *check.Failure) {
 	for i := range Tiers {
 		if t := &Tiers[i]; t.Name == name && t.Lacks() == "" {
 			return t, nil

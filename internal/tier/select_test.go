@@ -42,17 +42,21 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestSelect names tiers as an option does.
-func TestSelect(t *testing.T) {
-	if got, un := Select("generic", "Options.Tier"); un != nil || got != &Tiers[len(Tiers)-1] {
+// TestNamed names tiers, and takes them as options do.
+func TestNamed(t *testing.T) {
+	generic := &Tiers[len(Tiers)-1]
+	if got, un := Named("generic", "test"); un != nil || got != generic {
 		t.Errorf("generic: %v, %v", got, un)
 	}
-	if got, un := Select("avx9", "Options.Tier"); got != nil || un == nil || un.Where != "Options.Tier" {
+	if got, un := Named("avx9", "test"); got != nil || un == nil || un.Where != "test" {
 		t.Errorf("avx9: %v, %v", got, un)
 	}
+	if got, un := generic.Handle().Tier(); got != generic || un != nil {
+		t.Errorf("the handle of generic: %v, %v", got, un)
+	}
 	def, _ := Default()
-	if got, _ := Select("", "Options.Tier"); got != def {
-		t.Errorf("no name: %v, want the default", got)
+	if got, _ := (Handle{}).Tier(); got != def {
+		t.Errorf("no tier: %v, want the default", got)
 	}
 }
 

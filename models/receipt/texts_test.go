@@ -82,18 +82,15 @@ func TestVerifyTexts(t *testing.T) {
 	model2, k, scores := ranking(t)
 	vectors, scores = copied(t, vectors), copied(t, scores)
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, threads := range []int{1, 3} {
-			with := embedding.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: threads}}
+			with := embedding.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
 			for _, spot := range []int{0, 2} {
 				o := Options{Spot: spot, Random: rand.New(rand.NewPCG(1, 2))}
 				if err := VerifyEmbeddings(t.Context(), model, e.With(with), vectors, o); err != nil {
-					t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
+					t.Errorf("%s, %d threads, spot %d: %v", tier, threads, spot, err)
 				}
 				if err := VerifyRanking(t.Context(), model2, k.With(reranking.Options{Exec: with.Exec}), scores, o); err != nil {
-					t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
+					t.Errorf("%s, %d threads, spot %d: %v", tier, threads, spot, err)
 				}
 			}
 		}

@@ -76,10 +76,6 @@ var known = []testedPackage{
 		only: []string{},
 	},
 	{
-		path: "tuning", // lists numbers and kernels
-		only: []string{},
-	},
-	{
 		path: "kernel",
 		must: []string{"TestGolden", "TestContract", "TestAdditiveBackward", "TestBackward", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +

@@ -33,7 +33,7 @@ func (s additiveShape) tanhs() float64 {
 	return float64(s.batch) * float64(s.queries) * float64(s.keys) * float64(s.hidden)
 }
 
-func (c *Config) additiveRows(ctx context.Context, tier string, threads int, f *results.File) error {
+func (c *Config) additiveRows(ctx context.Context, tier kernel.Tier, threads int, f *results.File) error {
 	tanh := machine.TanhProbe(tier)
 	for _, s := range chosen(c, additiveShapes) {
 		if err := c.begin(ctx, fmt.Sprintf("additive %v %s threads=%d", s, tier, threads)); err != nil {
@@ -52,7 +52,7 @@ func (c *Config) additiveRows(ctx context.Context, tier string, threads int, f *
 		}
 		each := t.Ns / s.tanhs()
 		f.Additive = append(f.Additive, results.Additive{Batch: s.batch, Queries: s.queries, Keys: s.keys, Hidden: s.hidden, Values: s.values,
-			Tier: tier, Threads: threads, Timing: t, Tanh: each, Alone: alone, Percent: 100 * alone / each})
+			Tier: tier.String(), Threads: threads, Timing: t, Tanh: each, Alone: alone, Percent: 100 * alone / each})
 	}
 	return nil
 }

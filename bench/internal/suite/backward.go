@@ -128,7 +128,7 @@ func (c *Config) backwardRow(ctx context.Context, g *gradients, exec kernel.Exec
 	if err != nil {
 		return row, err
 	}
-	row = results.Backward{Shape: g.p.Name, Alias: g.alias, Input: g.p.Describe(), Tier: exec.Tier, Threads: exec.Threads,
+	row = results.Backward{Shape: g.p.Name, Alias: g.alias, Input: g.p.Describe(), Tier: exec.Tier.String(), Threads: exec.Threads,
 		Timing: times[2], Flops: backwardFlops * g.p.Flops(), Peak: stats.Median(peaks), PeakSpread: stats.Spread(peaks), Forward: times[1].Ns, SHA256: g.sum()}
 	row.GFLOPs = row.Flops / row.Ns
 	row.Percent = 100 * row.GFLOPs / row.Peak

@@ -41,7 +41,7 @@ func run(args []string) error {
 		return fmt.Errorf("THREADS is %q, want at least 1", args[0])
 	}
 	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(map[string]string{"name": "attn " + defaultTier()}); err != nil {
+	if err := out.Encode(map[string]string{"name": "attn " + kernel.Tier{}.String()}); err != nil {
 		return err
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
@@ -63,15 +63,6 @@ func run(args []string) error {
 		}
 	}
 	return nil
-}
-
-func defaultTier() string {
-	for _, t := range kernel.Tiers() {
-		if t.Default {
-			return t.Name
-		}
-	}
-	return ""
 }
 
 // time returns the median time of a call in nanoseconds, of those that fit into a time.
