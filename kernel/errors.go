@@ -56,10 +56,12 @@ type Error struct {
 
 // The kinds of an [Error].
 var (
-	ErrArgument error = check.Argument // an argument does not fit, or not to the others
-	ErrMemory   error = check.Memory   // the system, or GOMEMLIMIT, does not give the program as much memory as the call needs
-	ErrTier     error = check.Tier     // the tier that TierNamed or ATTN_TIER names does not exist or cannot run: no other one takes over
+	ErrArgument, // an argument does not fit, or not to the others
+	ErrMemory, // the system, or GOMEMLIMIT, does not give the program as much memory as the call needs
+	ErrTier = kinds() // the tier that TierNamed or ATTN_TIER names does not exist or cannot run: no other one takes over
 )
+
+func kinds() (argument, memory, tier error) { return check.Argument, check.Memory, check.Tier }
 
 // Error returns "WHERE: GOT, want WANT".
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s, want %s", e.Where, e.Got, e.Want) }
