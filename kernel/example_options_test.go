@@ -143,6 +143,50 @@ func ExampleWindow() {
 	// Output: [8] <nil>
 }
 
+// Chunks of two tokens: a query sees its chunk up to itself.
+func ExampleChunked() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 4), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Chunked(2),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 3 3.5] <nil>
+}
+
+// A sliding window that keeps the first token in sight, as an attention sink.
+func ExampleMask_Or() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 5), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Window(1, 0).Or(kernel.KeyRange(0, 1)),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 2 3] <nil>
+}
+
+// The second token is global: all see it.
+func ExampleKeyRange() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 4, 6), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Window(0, 0).Or(kernel.KeyRange(1, 2)),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1.5 2 3 4] <nil>
+}
+
+// The second token is global: it sees all, and the others themselves.
+func ExampleQueryRange() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 4), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Window(0, 0).Or(kernel.QueryRange(1, 2)),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1 2.5 3 4] <nil>
+}
+
 // The first two tokens, a prompt, see each other; those after them see what came
 // before.
 func ExamplePrefixLM() {

@@ -12,7 +12,7 @@ import (
 )
 
 // Mask tells which keys a query may see. It is a value: build it once or per call,
-// nothing is allocated. The zero Mask hides nothing. And intersects masks.
+// nothing is allocated. The zero Mask hides nothing. And intersects masks, and Or unites them.
 //
 // Masks are stated in positions: query i of batch row b has position
 // Options.QueryStart[b] + i, and key j has position Options.KeyStart[b] + j; both
@@ -20,7 +20,8 @@ import (
 // call.
 //
 // A hidden key or value never matters, even if it is NaN or Inf. Masks made of spans
-// ([Causal], [Window], [PrefixLM], [KeyLengths], [QueryLengths], [Segments]) and
+// ([Causal], [Window], [Chunked], [PrefixLM], [KeyRange], [QueryRange], [KeyLengths],
+// [QueryLengths], [Segments]), unions of them and
 // [BlockSparse] cost nothing for blocks of 256 keys that are hidden from, or visible
 // to, all queries of a tile; keys that no query sees are not read. [Visible] and
 // [Hidden] look at every score. A row that sees no key gives zeros.
@@ -30,6 +31,23 @@ type Mask mask.Mask
 // spans, 2 of [Visible] and [Hidden], and one [BlockSparse]; more of them are an error
 // of the call.
 func (m Mask) And(n Mask) Mask { return Mask(mask.Mask(m).And((*mask.Mask)(&n))) }
+
+// Or returns the mask that hides what m and n both hide: a query sees what either shows.
+//
+// A window with attention sinks, as StreamingLLM has it, is
+//
+//	Window(1023, 0).Or(KeyRange(0, 4)).And(Causal(0))
+//
+// where Causal hides later sinks from the first tokens. A window with global tokens, which see all and are seen by
+// all, as Longformer and BigBird have it, is
+//
+//	Window(256, 256).Or(KeyRange(0, n)).Or(QueryRange(0, n))
+//
+// m and n consist of masks made of spans: [Visible], [Hidden] and [BlockSparse] are an error of the call. So are more
+// than 6 masks in the result, where m and n that are intersections count with each of one united with each of the
+// other: unite first, then intersect. A [KeyLengths] in a union does not keep keys after the
+// lengths from being read.
+func (m Mask) Or(n Mask) Mask { return Mask(mask.Mask(m).Or((*mask.Mask)(&n))) }
 
 // Visible is a mask in which true means that the key takes part, as in ONNX and in
 // PyTorch's scaled_dot_product_attention. data is a contiguous tensor [B, H, Lq, Lk].
