@@ -44,7 +44,7 @@ func (c *call) announce() {
 				}
 				keys = keys.Union(part)
 			}
-			announceBools(m, s, b, i, span)
+			announceBools(m, s, query, span)
 			if bias.IsSet() {
 				for h := range s.Heads {
 					if h == 0 || bias.Stride(1) > 0 {
@@ -83,12 +83,14 @@ func (c *call) announceKeys(b int, keys mask.Span) {
 }
 
 // announceBools announces that the bool masks of a query are read for some keys.
-func announceBools(m *mask.Mask, s *view.Scores, b, i int, keys mask.Span) {
+func announceBools(m *mask.Mask, s *view.Scores, q mask.Query, keys mask.Span) {
 	for _, v := range m.Bools() {
+		first := v.First(m, q.Batch, q.Keys)
+		lo, hi := max(keys.Lo-first, 0), max(keys.Hi-first, 0)
 		for h := range s.Heads {
 			if h == 0 || v.Grid.Stride[1] > 0 {
-				at := v.Grid.At(b, h, i)
-				view.Announce(view.Read, v.Data[at+keys.Lo:at+keys.Hi])
+				at := v.Grid.At(q.Batch, h, q.Index)
+				view.Announce(view.Read, v.Data[at+lo:at+hi])
 			}
 		}
 	}

@@ -48,6 +48,7 @@
 //   - padding at the end: [KeyLengths], [QueryLengths]; padding anywhere: [Hidden]
 //   - sliding window: [Window]; chunks: [Chunked]; prefix and causal: [PrefixLM]
 //   - a window together with attention sinks or global tokens: [Mask.Or], [KeyRange], [QueryRange]
+//   - a tree of drafted tokens: [VisibleLast]
 //   - block-sparse: [BlockSparse]; any pattern of bools: [Visible], [Hidden]
 //
 // Scores and further outputs:

@@ -199,6 +199,23 @@ func ExamplePrefixLM() {
 	// Output: [1.5 1.5 2 2.5] <nil>
 }
 
+// Three drafted tokens after a cache of two: the last two both follow the first, and do not
+// see each other.
+func ExampleVisibleLast() {
+	tree := []bool{
+		true, false, false,
+		true, true, false,
+		true, false, true,
+	}
+	out := make([]float32, 3)
+	err := kernel.Attention(column(out...), column(0, 0, 0), column(0, 0, 0, 0, 0), column(1, 2, 3, 4, 6), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.VisibleLast(tree, [4]int{1, 1, 3, 3}),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [2 2.5 3] <nil>
+}
+
 // Two documents packed into one sequence do not see each other.
 func ExampleSegments() {
 	ids := []int32{1, 1, 2, 2, 2}

@@ -312,6 +312,42 @@ func TestUnions(t *testing.T) {
 	}
 }
 
+// TestVisibleLast: a mask of the last keys has the bits of one of all keys, in each batch row's own length.
+func TestVisibleLast(t *testing.T) {
+	contracttest.ForceThreads(t)
+	for _, c := range []contracttest.Case{
+		{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 300, D: 16, Dv: 8, Seed: 1},
+		{B: 2, H: 2, HKV: 1, Lq: 70, Lk: 515, D: 8, Dv: 20, Seed: 2},
+		{B: 2, H: 2, HKV: 2, Lq: 3, Lk: 7, D: 5, Dv: 3, Seed: 3, Layout: contracttest.TokenMajor},
+	} {
+		for _, lengths := range [][]int{nil, {c.Lk, c.Lk - 2}, {c.Lq - 1, 0}} {
+			for _, n := range []int{min(c.Lq, c.Lk), 1, c.Lk, 0} {
+				r := testutil.Rand(n)
+				shape := [4]int{c.B, 1, c.Lq, n}
+				bools := make([]bool, c.B*c.Lq*n)
+				for x := range bools {
+					bools[x] = r.IntN(2) == 0
+				}
+				c.Mask = contracttest.VisibleLast(bools, shape)
+				if lengths != nil {
+					c.Mask = c.Mask.And(contracttest.KeyLengths(lengths))
+				}
+				q, k, v := c.Inputs()
+				keep, whole := seenBy(c, c.Model(q, k, v, &kernel.Options{}))
+				all := c
+				all.Mask = contracttest.Visible(keep, whole)
+				want := all.Run(t, q, k, v, kernel.Options{})
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+					for _, threads := range []int{1, 3} {
+						got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+						contracttest.Same(t, fmt.Sprintf("the last %d of %v, lengths %v", n, c, lengths), &got, &want)
+					}
+				})
+			}
+		}
+	}
+}
+
 // seenBy returns which keys each query sees, for all heads.
 func seenBy(c contracttest.Case, m *contracttest.Model) (keep []bool, shape [4]int) {
 	shape = [4]int{c.B, 1, c.Lq, c.Lk}

@@ -37,6 +37,7 @@ const (
 	visible
 	hidden
 	blockSparse
+	visibleLast
 	chunked
 	keyRange
 	queryRange
@@ -92,6 +93,11 @@ func HiddenStrided(data []bool, shape [4]int, strides [3]int) Mask {
 	return Mask{[]part{{kind: hidden, bools: data, shape: shape, strides: strides}}}
 }
 
+// VisibleLast is kernel.VisibleLast.
+func VisibleLast(data []bool, shape [4]int) Mask {
+	return Mask{[]part{{kind: visibleLast, bools: data, shape: shape, strides: contiguous(shape)}}}
+}
+
 // BlockSparse is kernel.BlockSparse.
 func BlockSparse(keep []bool, queryBlock, keyBlock int) Mask {
 	return Mask{[]part{{kind: blockSparse, bools: keep, left: queryBlock, right: keyBlock}}}
@@ -135,6 +141,8 @@ func (p *part) mask() kernel.Mask {
 		return kernel.HiddenStrided(p.bools, p.shape, p.strides)
 	case blockSparse:
 		return kernel.BlockSparse(p.bools, p.left, p.right)
+	case visibleLast:
+		return kernel.VisibleLast(p.bools, p.shape)
 	case chunked:
 		return kernel.Chunked(p.left)
 	case keyRange:
@@ -174,7 +182,7 @@ func (m Mask) Moved(to Mover) Mask {
 	parts := slices.Clone(m.parts)
 	for i := range parts {
 		p := &parts[i]
-		if p.kind == visible || p.kind == hidden {
+		if p.kind == visible || p.kind == hidden || p.kind == visibleLast {
 			p.bools = p.bools[:p.extent()]
 		}
 		p.either = slices.Clone(p.either)
@@ -205,6 +213,7 @@ type pair struct {
 	b, h, i, j     int
 	queryAt, keyAt int // their positions
 	queries, keys  int // of the longest batch row
+	length         int // how many keys of this batch row may be read
 }
 
 // sees applies every mask to one query and one key.
@@ -239,6 +248,12 @@ func (p *part) sees(x pair) bool {
 		query, key := min(p.left, x.queries), min(p.right, x.keys)
 		columns := (x.keys + key - 1) / key
 		return p.bools[x.i/query*columns+x.j/key]
+	case visibleLast:
+		if x.j >= x.length {
+			return false
+		}
+		column := x.j - x.length + p.shape[3]
+		return column < 0 || p.bools[broadcast(p.shape, p.strides, x.b, x.h, x.i)+column]
 	case chunked:
 		return k <= q && math.Floor(float64(k)/float64(left)) == math.Floor(float64(q)/float64(left))
 	case keyRange:
@@ -251,9 +266,14 @@ func (p *part) sees(x pair) bool {
 	panic("unknown mask")
 }
 
-// exists tells whether key j of batch row b may be read.
-func (m Mask) exists(b, j int) bool {
-	return !slices.ContainsFunc(m.parts, func(p part) bool { return p.kind == keyLengths && j >= p.lengths[b] })
+// length returns how many of the keys of batch row b may be read.
+func (m Mask) length(b, keys int) int {
+	for _, p := range m.parts {
+		if p.kind == keyLengths {
+			keys = min(keys, p.lengths[b])
+		}
+	}
+	return keys
 }
 
 // broadcast returns the index of element (index..., 0), where dimensions of 1 stand

@@ -186,6 +186,7 @@ var table = []entry{
 	{name: "kernel.Exec.Check", f: kernel.Exec.Check, args: list(someExec)},
 	{name: "kernel.Visible", f: kernel.Visible, args: list(make([]bool, 168), shape4())},
 	{name: "kernel.VisibleStrided", f: kernel.VisibleStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
+	{name: "kernel.VisibleLast", f: kernel.VisibleLast, args: list(make([]bool, 9), [4]int{1, 1, 3, 3})},
 	{name: "kernel.KeyLengths", f: kernel.KeyLengths, args: list([]int{7, 5})},
 	{name: "kernel.QueryLengths", f: kernel.QueryLengths, args: list([]int{3, 1})},
 	{name: "kernel.Chunked", f: kernel.Chunked, args: list(3)},

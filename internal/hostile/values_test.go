@@ -380,6 +380,7 @@ func maskChanges() (list []change) {
 			shape := [4]int{2, 4, 3, 7}
 			shape[i] = n
 			add(fmt.Sprintf("Visible %v", shape), kernel.Visible(make([]bool, 168), shape))
+			add(fmt.Sprintf("VisibleLast %v", shape), kernel.VisibleLast(make([]bool, 168), shape))
 			add(fmt.Sprintf("Hide %v", shape), layer.HiddenMask(make([]uint8, 168), shape))
 			if i < 3 {
 				strides := [3]int{0, 0, 7}

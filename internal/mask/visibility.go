@@ -52,7 +52,9 @@ func (m *Mask) Span(q Query) Span {
 		s.Lo, s.Hi = max(s.Lo, t.Lo), min(s.Hi, t.Hi)
 	}
 	for x := range m.bools[:m.nBools] {
-		s.Hi = min(s.Hi, m.bools[x].Grid.Shape[3])
+		if v := &m.bools[x]; !v.Last {
+			s.Hi = min(s.Hi, v.Grid.Shape[3])
+		}
 	}
 	if s.Lo >= s.Hi {
 		return Span{}
