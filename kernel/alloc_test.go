@@ -72,7 +72,13 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 			"spans": func(o *kernel.Options) {
 				o.Mask = kernel.Window(100, 3).And(kernel.KeyLengths(lengths)).And(kernel.QueryLengths(rows)).And(kernel.PrefixLM(starts)).And(kernel.Segments(queryIDs, keyIDs))
 			},
-			"bools":     func(o *kernel.Options) { o.Mask = kernel.Visible(flags, shape).And(kernel.Hidden(flags, shape)) },
+			"unions": func(o *kernel.Options) {
+				o.Mask = kernel.Window(100, 3).Or(kernel.KeyRange(0, 4)).Or(kernel.QueryRange(9, 12)).And(kernel.Chunked(200))
+			},
+			"bools": func(o *kernel.Options) { o.Mask = kernel.Visible(flags, shape).And(kernel.Hidden(flags, shape)) },
+			"last": func(o *kernel.Options) {
+				o.Mask = kernel.VisibleLast(flags, [4]int{1, 1, c.Lq, c.Lq}).And(kernel.KeyLengths(lengths))
+			},
 			"sparse":    func(o *kernel.Options) { o.Mask = kernel.BlockSparse(keep, 16, 256) },
 			"positions": func(o *kernel.Options) { o.QueryStart, o.KeyStart, o.Mask = starts, starts, kernel.Causal(0) },
 			"softcap":   func(o *kernel.Options) { o.Softcap = 5 },

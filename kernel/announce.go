@@ -21,7 +21,8 @@ func (c *call) announce() {
 		}
 		var rows, keys mask.Span // what has been seen and not yet announced
 		for i := range queries {
-			span := c.span(m, b, i)
+			query := c.query(b, i)
+			span := m.Span(query)
 			if bias.IsSet() {
 				span = span.And(mask.Span{Lo: 0, Hi: bias.Dim(3)})
 			}
@@ -34,7 +35,7 @@ func (c *call) announce() {
 			}
 			rows.Hi = i + 1
 			for part := (mask.Span{Hi: span.Lo}); part.Hi < span.Hi; {
-				if part = sparsePart(m, i, mask.Span{Lo: part.Hi, Hi: span.Hi}); part.Len() == 0 {
+				if part = m.Next(query, mask.Span{Lo: part.Hi, Hi: span.Hi}); part.Len() == 0 {
 					break
 				}
 				if part.Lo > keys.Hi || part.Hi < keys.Lo {
@@ -43,7 +44,7 @@ func (c *call) announce() {
 				}
 				keys = keys.Union(part)
 			}
-			announceBools(m, s, b, i, span)
+			announceBools(m, s, query, span)
 			if bias.IsSet() {
 				for h := range s.Heads {
 					if h == 0 || bias.Stride(1) > 0 {
@@ -69,35 +70,10 @@ func (c *call) announceOutputs(b int) {
 	}
 }
 
-// span returns the keys that query i of batch row b sees.
-func (c *call) span(m *mask.Mask, b, i int) mask.Span {
-	keys := c.k.Length(b)
-	if !m.IsSet() {
-		return mask.Span{Lo: 0, Hi: keys}
-	}
+// query returns query i of batch row b as masks see it.
+func (c *call) query(b, i int) mask.Query {
 	start := position.Of(c.scoring.KeyStart, b)
-	return m.Span(mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(c.scoring.QueryStart, b) - start})
-}
-
-// sparsePart returns the first keys of the span that query i sees in blocks that follow one
-// another, none if it sees no block. Without a block-sparse mask that is all of the span.
-func sparsePart(m *mask.Mask, i int, span mask.Span) mask.Span {
-	if !m.Sparse().IsSet() {
-		return span
-	}
-	part := mask.Span{Lo: span.Hi, Hi: span.Hi}
-	for j := span.Lo; j < span.Hi; {
-		c, end := m.Sparse().Coverage(i, i, j)
-		switch {
-		case c != mask.None:
-			part.Lo = min(part.Lo, j)
-		case part.Lo < j:
-			part.Hi = j
-			return part
-		}
-		j = end
-	}
-	return part
+	return mask.Query{Batch: b, Index: i, Keys: c.k.Length(b), KeyStart: start, Diagonal: i + position.Of(c.scoring.QueryStart, b) - start}
 }
 
 // announceKeys announces that some keys of batch row b and their values are read.
@@ -107,12 +83,14 @@ func (c *call) announceKeys(b int, keys mask.Span) {
 }
 
 // announceBools announces that the bool masks of a query are read for some keys.
-func announceBools(m *mask.Mask, s *view.Scores, b, i int, keys mask.Span) {
+func announceBools(m *mask.Mask, s *view.Scores, q mask.Query, keys mask.Span) {
 	for _, v := range m.Bools() {
+		first := v.First(m, q.Batch, q.Keys)
+		lo, hi := max(keys.Lo-first, 0), max(keys.Hi-first, 0)
 		for h := range s.Heads {
 			if h == 0 || v.Grid.Stride[1] > 0 {
-				at := v.Grid.At(b, h, i)
-				view.Announce(view.Read, v.Data[at+keys.Lo:at+keys.Hi])
+				at := v.Grid.At(q.Batch, h, q.Index)
+				view.Announce(view.Read, v.Data[at+lo:at+hi])
 			}
 		}
 	}

@@ -43,10 +43,12 @@
 //   - functions of my own on tensors: [Row], [Tensor.Length] and [Tensor.Scales] find the
 //     rows, [Tensor.Check] and [Tensor.CheckOutput] check arguments
 //
-// Masks; [Mask.And] intersects them:
+// Masks; [Mask.And] intersects them, [Mask.Or] unites them:
 //
 //   - padding at the end: [KeyLengths], [QueryLengths]; padding anywhere: [Hidden]
-//   - sliding window: [Window]; prefix and causal: [PrefixLM]
+//   - sliding window: [Window]; chunks: [Chunked]; prefix and causal: [PrefixLM]
+//   - a window together with attention sinks or global tokens: [Mask.Or], [KeyRange], [QueryRange]
+//   - a tree of drafted tokens: [VisibleLast]
 //   - block-sparse: [BlockSparse]; any pattern of bools: [Visible], [Hidden]
 //
 // Scores and further outputs:

@@ -114,6 +114,15 @@ var optionErrors = []struct {
 
 	{"window negative", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Window(-2, 0) }},
 	{"window negative, in an intersection", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Causal(0).And(kernel.Window(0, math.MinInt)) }},
+	{"chunk of none", "Options.Mask", "at least 1", func(c *badCall) { c.o.Mask = kernel.Chunked(0) }},
+	{"chunk negative, in a union", "Options.Mask", "chunks of -9223372036854775808 positions", func(c *badCall) { c.o.Mask = kernel.Causal(0).Or(kernel.Chunked(math.MinInt)) }},
+	{"union with bools", "Options.Mask", "a union of masks made of spans", func(c *badCall) { c.o.Mask = kernel.Causal(0).Or(kernel.Visible(make([]bool, 21), [4]int{1, 1, 3, 7})) }},
+	{"union of a bitmap", "Options.Mask", "a union with a bool or block-sparse mask", func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 1), 3, 7).Or(kernel.Causal(0)) }},
+	{"union of too many", "Options.Mask", "more than 6 masks made of spans, in unions of each with each", func(c *badCall) {
+		two := kernel.Causal(1).And(kernel.Window(3, 3))
+		c.o.Mask = two.Or(two)
+	}},
+	{"union with a length", "Options.Mask", "key length 8 of batch row 0", func(c *badCall) { c.o.Mask = kernel.Causal(0).Or(kernel.KeyLengths([]int{8, 3})) }},
 	{"prefix nil", "Options.Mask", "no prefix", func(c *badCall) { c.o.Mask = kernel.PrefixLM(nil) }},
 	{"prefixes too many", "Options.Mask", "one for each: 2", func(c *badCall) { c.o.Mask = kernel.PrefixLM([]int{1, 2, 3}) }},
 	{"prefix negative", "Options.Mask", "prefix -1 of batch row 1", func(c *badCall) { c.o.Mask = kernel.PrefixLM([]int{1, -1}) }},
@@ -132,6 +141,9 @@ var optionErrors = []struct {
 	{"bitmap too long", "Options.Mask", "2 × 4 blocks: 8", func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 9), 2, 2) }},
 	{"bitmap nil", "Options.Mask", "1 × 1 blocks: 1", func(c *badCall) { c.o.Mask = kernel.BlockSparse(nil, math.MaxInt, math.MaxInt) }},
 	{"bools of batch", "Options.Mask", "2 batch rows", func(c *badCall) { c.o.Mask = kernel.Visible(make([]bool, 999), [4]int{3, 1, 1, 7}) }},
+	{"last bools of queries", "Options.Mask", "3 queries", func(c *badCall) { c.o.Mask = kernel.VisibleLast(make([]bool, 999), [4]int{1, 1, 4, 4}) }},
+	{"last bools too many", "Options.Mask", "0 to 7 keys", func(c *badCall) { c.o.Mask = kernel.VisibleLast(make([]bool, 999), [4]int{1, 1, 3, 8}) }},
+	{"last bools too short", "Options.Mask", "at least 9", func(c *badCall) { c.o.Mask = kernel.VisibleLast(make([]bool, 8), [4]int{1, 1, 3, 3}) }},
 	{"bools of heads", "Options.Mask", "4 heads", func(c *badCall) { c.o.Mask = kernel.Hidden(make([]bool, 999), [4]int{1, 2, 1, 7}) }},
 	{"bools of queries", "Options.Mask", "3 queries", func(c *badCall) { c.o.Mask = kernel.Hidden(make([]bool, 999), [4]int{1, 1, 2, 7}) }},
 	{"bools of keys", "Options.Mask", "0 to 7 keys", func(c *badCall) { c.o.Mask = kernel.Visible(make([]bool, 999), [4]int{1, 1, 3, 8}) }},

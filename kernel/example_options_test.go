@@ -143,6 +143,50 @@ func ExampleWindow() {
 	// Output: [8] <nil>
 }
 
+// Chunks of two tokens: a query sees its chunk up to itself.
+func ExampleChunked() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 4), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Chunked(2),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 3 3.5] <nil>
+}
+
+// A sliding window that keeps the first token in sight, as an attention sink.
+func ExampleMask_Or() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 5), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Window(1, 0).Or(kernel.KeyRange(0, 1)),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 2 3] <nil>
+}
+
+// The second token is global: all see it.
+func ExampleKeyRange() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 4, 6), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Window(0, 0).Or(kernel.KeyRange(1, 2)),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1.5 2 3 4] <nil>
+}
+
+// The second token is global: it sees all, and the others themselves.
+func ExampleQueryRange() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 4), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.Window(0, 0).Or(kernel.QueryRange(1, 2)),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [1 2.5 3 4] <nil>
+}
+
 // The first two tokens, a prompt, see each other; those after them see what came
 // before.
 func ExamplePrefixLM() {
@@ -153,6 +197,23 @@ func ExamplePrefixLM() {
 	fmt.Println(out, err)
 
 	// Output: [1.5 1.5 2 2.5] <nil>
+}
+
+// Three drafted tokens after a cache of two: the last two both follow the first, and do not
+// see each other.
+func ExampleVisibleLast() {
+	tree := []bool{
+		true, false, false,
+		true, true, false,
+		true, false, true,
+	}
+	out := make([]float32, 3)
+	err := kernel.Attention(column(out...), column(0, 0, 0), column(0, 0, 0, 0, 0), column(1, 2, 3, 4, 6), &kernel.Options{Scoring: kernel.Scoring{
+		Mask: kernel.VisibleLast(tree, [4]int{1, 1, 3, 3}),
+	}})
+	fmt.Println(out, err)
+
+	// Output: [2 2.5 3] <nil>
 }
 
 // Two documents packed into one sequence do not see each other.

@@ -12,7 +12,7 @@ import (
 )
 
 // Mask tells which keys a query may see. It is a value: build it once or per call,
-// nothing is allocated. The zero Mask hides nothing. And intersects masks.
+// nothing is allocated. The zero Mask hides nothing. And intersects masks, and Or unites them.
 //
 // Masks are stated in positions: query i of batch row b has position
 // Options.QueryStart[b] + i, and key j has position Options.KeyStart[b] + j; both
@@ -20,16 +20,34 @@ import (
 // call.
 //
 // A hidden key or value never matters, even if it is NaN or Inf. Masks made of spans
-// ([Causal], [Window], [PrefixLM], [KeyLengths], [QueryLengths], [Segments]) and
+// ([Causal], [Window], [Chunked], [PrefixLM], [KeyRange], [QueryRange], [KeyLengths],
+// [QueryLengths], [Segments]), unions of them and
 // [BlockSparse] cost nothing for blocks of 256 keys that are hidden from, or visible
 // to, all queries of a tile; keys that no query sees are not read. [Visible] and
-// [Hidden] look at every score. A row that sees no key gives zeros.
+// [Hidden] look at every score, [VisibleLast] at those of its keys. A row that sees no key gives zeros.
 type Mask mask.Mask
 
 // And returns the mask that hides what m or n hides. It holds at most 6 masks made of
-// spans, 2 of [Visible] and [Hidden], and one [BlockSparse]; more of them are an error
-// of the call.
+// spans, 2 of [Visible], [VisibleLast] and [Hidden], and one [BlockSparse]; more of them
+// are an error of the call.
 func (m Mask) And(n Mask) Mask { return Mask(mask.Mask(m).And((*mask.Mask)(&n))) }
+
+// Or returns the mask that hides what m and n both hide: a query sees what either shows.
+//
+// A window with attention sinks, as StreamingLLM has it, is
+//
+//	Window(1023, 0).Or(KeyRange(0, 4)).And(Causal(0))
+//
+// where Causal hides later sinks from the first tokens. A window with global tokens, which see all and are seen by
+// all, as Longformer and BigBird have it, is
+//
+//	Window(256, 256).Or(KeyRange(0, n)).Or(QueryRange(0, n))
+//
+// m and n consist of masks made of spans: those of bools and [BlockSparse] are an error of the call. So are more
+// than 6 masks in the result, where m and n that are intersections count with each of one united with each of the
+// other: unite first, then intersect. A [KeyLengths] in a union does not keep keys after the
+// lengths from being read.
+func (m Mask) Or(n Mask) Mask { return Mask(mask.Mask(m).Or((*mask.Mask)(&n))) }
 
 // Visible is a mask in which true means that the key takes part, as in ONNX and in
 // PyTorch's scaled_dot_product_attention. data is a contiguous tensor [B, H, Lq, Lk].
@@ -56,6 +74,14 @@ func Hidden(data []bool, shape [4]int) Mask {
 // dimensions.
 func HiddenStrided(data []bool, shape [4]int, strides [3]int) Mask {
 	return Mask(mask.OfBools(mask.BoolView{Data: data, Grid: view.Grid{Shape: shape, Stride: strides}, Hidden: true}))
+}
+
+// VisibleLast is [Visible] for the last shape[3] keys of each batch row, of those that [KeyLengths] lets exist. All
+// earlier keys are visible. So a tree of Lq drafted tokens, the last of the keys, has a matrix [1, 1, Lq, Lq] in which a
+// token sees those on its way to the root, however many keys a cache holds before them. In batch rows of fewer keys than
+// shape[3] the first bools stand for none. shape[3] is at most Lk. Nothing is copied.
+func VisibleLast(data []bool, shape [4]int) Mask {
+	return Mask(mask.OfBools(mask.BoolView{Data: data, Grid: view.Grid{Shape: shape, Stride: view.Contiguous(shape)}, Last: true}))
 }
 
 // BlockSparse lets queries see whole blocks of keys: keep is [⌈Lq/queryBlock⌉,

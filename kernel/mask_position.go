@@ -63,6 +63,55 @@ func (m Mask) Window() (left, right int, ok bool) {
 	return left, right, true
 }
 
+// Chunked lets a query at position p see the keys of its chunk up to its own position:
+// p - p mod size ≤ j ≤ p, with chunks of size positions that begin at multiples of size
+// (chunked attention, as in Llama 4). size is at least 1.
+func Chunked(size int) Mask {
+	var failure *check.Failure
+	if size < 1 {
+		failure = &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("chunks of %d positions", size), Want: "at least 1"}
+	}
+	return Mask(mask.OfRule(mask.Rule{Kind: &chunked, Left: size}, failure))
+}
+
+var chunked = mask.Kind{
+	Span: func(r *mask.Rule, q mask.Query) mask.Span {
+		inChunk := (q.Diagonal + q.KeyStart) % r.Left
+		if inChunk < 0 {
+			inChunk += r.Left
+		}
+		return mask.Span{Lo: position.AddClamp(q.Diagonal, -inChunk), Hi: q.Diagonal + 1}
+	},
+	Window: func(r *mask.Rule) (left, right int) { return r.Left - 1, 0 },
+}
+
+// KeyRange lets all queries see the keys at positions from to to-1. In a union it adds global
+// tokens, or attention sinks: see [Mask.Or].
+func KeyRange(from, to int) Mask {
+	return Mask(mask.OfRule(mask.Rule{Kind: &keyRange, Left: from, Right: to}, nil))
+}
+
+var keyRange = mask.Kind{
+	Span: func(r *mask.Rule, q mask.Query) mask.Span {
+		return mask.Span{Lo: position.AddClamp(-q.KeyStart, r.Left), Hi: position.AddClamp(-q.KeyStart, r.Right)}
+	},
+}
+
+// QueryRange lets the queries at positions from to to-1 see all keys, and others none. In a union
+// it makes them global tokens that see everything: see [Mask.Or].
+func QueryRange(from, to int) Mask {
+	return Mask(mask.OfRule(mask.Rule{Kind: &queryRange, Left: from, Right: to}, nil))
+}
+
+var queryRange = mask.Kind{
+	Span: func(r *mask.Rule, q mask.Query) mask.Span {
+		if p := q.Diagonal + q.KeyStart; p < r.Left || p >= r.Right {
+			return mask.Span{}
+		}
+		return mask.Span{Lo: 0, Hi: q.Keys}
+	},
+}
+
 // PrefixLM lets a query see the keys up to its own position and all keys at positions
 // below prefix[b]. There is one prefix ≥ 0 for all batch rows or one for each. The
 // slice is not copied: it must not change during the call.

@@ -229,6 +229,9 @@ func TestMaskWindow(t *testing.T) {
 		{kernel.Window(7, 3).And(keep), 0, 0, false},
 		{kernel.Causal(0).And(kernel.KeyLengths([]int{1})), 0, 0, false},
 		{kernel.BlockSparse([]bool{true}, 1, 1), 0, 0, false},
+		{kernel.Window(7, 3).Or(kernel.Window(9, 1)), 0, 0, false},
+		{kernel.Window(7, 3).Or(kernel.Mask{}), -1, -1, true},
+		{kernel.Chunked(4), 0, 0, false},
 	} {
 		if left, right, ok := x.m.Window(); left != x.left || right != x.right || ok != x.ok {
 			t.Errorf("got %d, %d, %v, want %d, %d, %v", left, right, ok, x.left, x.right, x.ok)
@@ -261,5 +264,113 @@ func TestMaskPositions(t *testing.T) {
 				contracttest.Same(t, fmt.Sprintf("%s, starts %v", name, starts), &got, &want)
 			})
 		}
+	}
+}
+
+// unionCases are masks with gaps, and one without that has a rule of its own.
+var unionCases = map[string]contracttest.Mask{
+	"sinks":           contracttest.Window(40, 0).Or(contracttest.KeyRange(0, 4)).And(contracttest.Causal(0)),
+	"sinks of chunks": contracttest.Chunked(50).Or(contracttest.KeyRange(0, 4)).And(contracttest.Causal(0)),
+	"chunks":          contracttest.Chunked(70),
+	"global":          contracttest.Window(9, 9).Or(contracttest.KeyRange(3, 9)).Or(contracttest.QueryRange(3, 9)),
+	"two ranges":      contracttest.Window(3, 3).Or(contracttest.KeyRange(300, 310)).Or(contracttest.KeyRange(-5, 2)),
+	"of a product":    contracttest.Window(30, 0).And(contracttest.Causal(-2)).Or(contracttest.KeyRange(256, 258)),
+	"two unions":      contracttest.Chunked(64).Or(contracttest.KeyRange(100, 101)).And(contracttest.Window(80, 0).Or(contracttest.PrefixLM([]int{17}))),
+	"lengths":         contracttest.KeyLengths([]int{200, 3}).Or(contracttest.Window(2, 0)),
+	"far":             contracttest.Window(4, 4).Or(contracttest.KeyRange(math.MaxInt-1, math.MaxInt)).Or(contracttest.KeyRange(math.MinInt, 1)),
+	"nothing":         contracttest.KeyRange(9, 3).Or(contracttest.QueryRange(5, 5)),
+}
+
+// TestUnions: a union has the bits of a matrix of bools that says the same, for prompts and
+// decoding, at any position. What it hides is poisoned.
+func TestUnions(t *testing.T) {
+	contracttest.ForceThreads(t)
+	for name, union := range unionCases {
+		for _, c := range []contracttest.Case{
+			{B: 2, H: 2, HKV: 1, Lq: 70, Lk: 530, D: 16, Dv: 20, Mask: union, Seed: 4},
+			{B: 2, H: 4, HKV: 2, Lq: 1, Lk: 700, D: 8, Dv: 8, Mask: union, Seed: 5},
+			{B: 2, H: 2, HKV: 2, Lq: 300, Lk: 300, D: 5, Dv: 4, Mask: union, Layout: contracttest.TokenMajor, Seed: 6},
+		} {
+			for _, start := range [][2][]int{{{c.Lk - c.Lq}, nil}, {{c.Lk + 90, 250}, {100, 3}}, {{-20}, nil}} {
+				q, k, v := c.Inputs()
+				o := kernel.Options{Scoring: kernel.Scoring{QueryStart: start[0], KeyStart: start[1]}}
+				keep, shape := seenBy(c, c.Model(q, k, v, &o))
+				poisonUnseen(c, keep, &k, &v)
+				same := c
+				same.Mask = contracttest.Visible(keep, shape)
+				want := same.Run(t, q, k, v, o)
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+					for _, threads := range []int{1, 3} {
+						o := o
+						o.Tier, o.Threads = tier, threads
+						got := c.Run(t, q, k, v, o)
+						contracttest.Same(t, fmt.Sprintf("%s of %v at %v", name, c, start), &got, &want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestVisibleLast: a mask of the last keys has the bits of one of all keys, in each batch row's own length.
+func TestVisibleLast(t *testing.T) {
+	contracttest.ForceThreads(t)
+	for _, c := range []contracttest.Case{
+		{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 300, D: 16, Dv: 8, Seed: 1},
+		{B: 2, H: 2, HKV: 1, Lq: 70, Lk: 515, D: 8, Dv: 20, Seed: 2},
+		{B: 2, H: 2, HKV: 2, Lq: 3, Lk: 7, D: 5, Dv: 3, Seed: 3, Layout: contracttest.TokenMajor},
+	} {
+		for _, lengths := range [][]int{nil, {c.Lk, c.Lk - 2}, {c.Lq - 1, 0}} {
+			for _, n := range []int{min(c.Lq, c.Lk), 1, c.Lk, 0} {
+				r := testutil.Rand(n)
+				shape := [4]int{c.B, 1, c.Lq, n}
+				bools := make([]bool, c.B*c.Lq*n)
+				for x := range bools {
+					bools[x] = r.IntN(2) == 0
+				}
+				c.Mask = contracttest.VisibleLast(bools, shape)
+				if lengths != nil {
+					c.Mask = c.Mask.And(contracttest.KeyLengths(lengths))
+				}
+				q, k, v := c.Inputs()
+				keep, whole := seenBy(c, c.Model(q, k, v, &kernel.Options{}))
+				all := c
+				all.Mask = contracttest.Visible(keep, whole)
+				want := all.Run(t, q, k, v, kernel.Options{})
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+					for _, threads := range []int{1, 3} {
+						got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+						contracttest.Same(t, fmt.Sprintf("the last %d of %v, lengths %v", n, c, lengths), &got, &want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// seenBy returns which keys each query sees, for all heads.
+func seenBy(c contracttest.Case, m *contracttest.Model) (keep []bool, shape [4]int) {
+	shape = [4]int{c.B, 1, c.Lq, c.Lk}
+	for b := range c.B {
+		for i := range c.Lq {
+			for j := range c.Lk {
+				keep = append(keep, m.Sees(b, 0, i, j))
+			}
+		}
+	}
+	return keep, shape
+}
+
+// poisonUnseen makes keys and values NaN that no query sees.
+func poisonUnseen(c contracttest.Case, keep []bool, tensors ...*kernel.Tensor) {
+	for _, x := range tensors {
+		contracttest.EachRow(x, func(b, _, j int, row []float32) {
+			for i := range c.Lq {
+				if keep[(b*c.Lq+i)*c.Lk+j] {
+					return
+				}
+			}
+			contracttest.Fill(row, testutil.NaN)
+		})
 	}
 }

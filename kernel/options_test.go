@@ -24,7 +24,7 @@ var factors = []struct {
 	name   string
 	levels int
 }{
-	{"shape", 6}, {"types", 5}, {"spans", 8}, {"bools", 5}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
+	{"shape", 6}, {"types", 5}, {"spans", 12}, {"bools", 7}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
 	{"dropout", 3}, {"positions", 4}, {"score", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
 	{"ragged", 4},
 }
@@ -123,6 +123,15 @@ func (c *optionCase) spans() contracttest.Mask {
 		return contracttest.PrefixLM(c.lengths(100)).And(contracttest.KeyLengths(c.lengths(c.Lk))).And(contracttest.Window(-1, 2))
 	case 7:
 		return contracttest.Segments(c.ids(c.Lq), c.ids(c.Lk))
+	case 8:
+		return contracttest.Window(c.r.IntN(60), 0).Or(contracttest.KeyRange(0, c.r.IntN(30))).And(contracttest.Causal(c.r.IntN(40)))
+	case 9:
+		from := c.r.IntN(300) - 20
+		return contracttest.Window(c.r.IntN(40), c.r.IntN(40)).Or(contracttest.KeyRange(from, from+9)).Or(contracttest.QueryRange(from, from+9))
+	case 10:
+		return contracttest.Chunked(1 + c.r.IntN(40)).Or(contracttest.Segments(c.ids(c.Lq), c.ids(c.Lk))).And(contracttest.Window(c.r.IntN(90), -1).Or(contracttest.KeyRange(c.r.IntN(9), 20)))
+	case 11:
+		return contracttest.Chunked(1 + c.r.IntN(300)).And(contracttest.KeyLengths(c.lengths(c.Lk)))
 	}
 	return contracttest.Mask{}
 }
@@ -171,6 +180,11 @@ func (c *optionCase) bools() contracttest.Mask {
 		return contracttest.Hidden(draw(padding), padding).And(contracttest.Visible(draw(one), one))
 	case 3:
 		return contracttest.Visible(draw(short), short)
+	case 5:
+		return contracttest.VisibleLast(draw(one), one)
+	case 6:
+		last := [4]int{c.B, 1, c.Lq, min(c.Lk, c.Lq)}
+		return contracttest.VisibleLast(draw(last), last).And(contracttest.Hidden(draw(padding), padding))
 	case 4: // every second row of a larger mask, with gaps
 		larger := [4]int{1, 1, 2*c.Lq + 1, c.Lk + 3}
 		return contracttest.HiddenStrided(draw(larger)[2:], one, [3]int{7, 7, 2 * (c.Lk + 3)})

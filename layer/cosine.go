@@ -73,7 +73,7 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Scoring, seenOnly bool) (
 	for b := range c.Batch {
 		seen := s.seenKeys(b, &c, o, seenOnly)
 		for j := seen.Lo; j < seen.Hi; j++ {
-			if seenOnly && s.isSkipped(j, &c) {
+			if seenOnly && s.isSkipped(b, j, &c, o) {
 				continue
 			}
 			for h := range shape[1] {
@@ -89,21 +89,31 @@ func (s *scratch) seenKeys(b int, c *view.Scores, o *kernel.Scoring, seenOnly bo
 	if !s.visible.IsSet() || !seenOnly {
 		return mask.Span{Hi: s.visible.Length(b, c.Keys)}
 	}
-	start, seen := position.Of(o.KeyStart, b), mask.Nothing
-	offset := position.Of(o.QueryStart, b) - start
+	seen := mask.Nothing
 	for i := range c.Queries {
-		seen = seen.Union(s.visible.Span(mask.Query{Batch: b, Index: i, Keys: c.Keys, KeyStart: start, Diagonal: i + offset}))
+		seen = seen.Union(s.visible.Span(queryOf(b, i, c, o)))
 	}
 	return seen
 }
 
-// isSkipped tells whether a block-sparse mask hides key j from all queries.
-func (s *scratch) isSkipped(j int, c *view.Scores) bool {
-	if !s.visible.Sparse().IsSet() || c.Queries == 0 {
+// isSkipped tells whether a mask with gaps hides key j of batch row b from all queries.
+func (s *scratch) isSkipped(b, j int, c *view.Scores, o *kernel.Scoring) bool {
+	if !s.visible.HasGaps() {
 		return false
 	}
-	coverage, _ := s.visible.Sparse().Coverage(0, c.Queries-1, j)
-	return coverage == mask.None
+	for i := range c.Queries {
+		q := queryOf(b, i, c, o)
+		if s.visible.Next(q, s.visible.Span(q).And(mask.Span{Lo: j, Hi: j + 1})).Len() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// queryOf returns query i of batch row b as masks see it.
+func queryOf(b, i int, c *view.Scores, o *kernel.Scoring) mask.Query {
+	start := position.Of(o.KeyStart, b)
+	return mask.Query{Batch: b, Index: i, Keys: c.Keys, KeyStart: start, Diagonal: i + position.Of(o.QueryStart, b) - start}
 }
 
 // normalise sets y to x/|x|.

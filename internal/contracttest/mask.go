@@ -1,6 +1,7 @@
 package contracttest
 
 import (
+	"math"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
@@ -21,6 +22,7 @@ type part struct {
 	bools       []bool
 	shape       [4]int
 	strides     [3]int
+	either      []Mask // of a union
 }
 
 type kind int
@@ -35,6 +37,11 @@ const (
 	visible
 	hidden
 	blockSparse
+	visibleLast
+	chunked
+	keyRange
+	queryRange
+	union
 )
 
 // The constructors have the arguments of those in package kernel.
@@ -44,6 +51,15 @@ func Causal(offset int) Mask { return Mask{[]part{{kind: causal, right: offset}}
 
 // Window is kernel.Window.
 func Window(left, right int) Mask { return Mask{[]part{{kind: window, left: left, right: right}}} }
+
+// Chunked is kernel.Chunked.
+func Chunked(size int) Mask { return Mask{[]part{{kind: chunked, left: size}}} }
+
+// KeyRange is kernel.KeyRange.
+func KeyRange(from, to int) Mask { return Mask{[]part{{kind: keyRange, left: from, right: to}}} }
+
+// QueryRange is kernel.QueryRange.
+func QueryRange(from, to int) Mask { return Mask{[]part{{kind: queryRange, left: from, right: to}}} }
 
 // PrefixLM is kernel.PrefixLM.
 func PrefixLM(prefix []int) Mask { return Mask{[]part{{kind: prefixLM, lengths: prefix}}} }
@@ -77,6 +93,11 @@ func HiddenStrided(data []bool, shape [4]int, strides [3]int) Mask {
 	return Mask{[]part{{kind: hidden, bools: data, shape: shape, strides: strides}}}
 }
 
+// VisibleLast is kernel.VisibleLast.
+func VisibleLast(data []bool, shape [4]int) Mask {
+	return Mask{[]part{{kind: visibleLast, bools: data, shape: shape, strides: contiguous(shape)}}}
+}
+
 // BlockSparse is kernel.BlockSparse.
 func BlockSparse(keep []bool, queryBlock, keyBlock int) Mask {
 	return Mask{[]part{{kind: blockSparse, bools: keep, left: queryBlock, right: keyBlock}}}
@@ -88,6 +109,9 @@ func contiguous(shape [4]int) [3]int {
 
 // And returns the mask that hides what m or n hides.
 func (m Mask) And(n Mask) Mask { return Mask{slices.Concat(m.parts, n.parts)} }
+
+// Or returns the mask that hides what m and n both hide.
+func (m Mask) Or(n Mask) Mask { return Mask{[]part{{kind: union, either: []Mask{m, n}}}} }
 
 // Kernel returns the mask for a call.
 func (m Mask) Kernel() (k kernel.Mask) {
@@ -117,6 +141,16 @@ func (p *part) mask() kernel.Mask {
 		return kernel.HiddenStrided(p.bools, p.shape, p.strides)
 	case blockSparse:
 		return kernel.BlockSparse(p.bools, p.left, p.right)
+	case visibleLast:
+		return kernel.VisibleLast(p.bools, p.shape)
+	case chunked:
+		return kernel.Chunked(p.left)
+	case keyRange:
+		return kernel.KeyRange(p.left, p.right)
+	case queryRange:
+		return kernel.QueryRange(p.left, p.right)
+	case union:
+		return p.either[0].Kernel().Or(p.either[1].Kernel())
 	}
 	panic("unknown mask")
 }
@@ -128,7 +162,10 @@ func (m Mask) IsSet() bool { return len(m.parts) > 0 }
 // positions, so that it means something else for a part of the keys.
 func (m Mask) CountsKeys() bool {
 	return slices.ContainsFunc(m.parts, func(p part) bool {
-		return !slices.Contains([]kind{causal, window, prefixLM, queryLengths}, p.kind)
+		if p.kind == union {
+			return p.either[0].CountsKeys() || p.either[1].CountsKeys()
+		}
+		return !slices.Contains([]kind{causal, window, prefixLM, queryLengths, chunked, keyRange, queryRange}, p.kind)
 	})
 }
 
@@ -145,8 +182,12 @@ func (m Mask) Moved(to Mover) Mask {
 	parts := slices.Clone(m.parts)
 	for i := range parts {
 		p := &parts[i]
-		if p.kind == visible || p.kind == hidden {
+		if p.kind == visible || p.kind == hidden || p.kind == visibleLast {
 			p.bools = p.bools[:p.extent()]
+		}
+		p.either = slices.Clone(p.either)
+		for x, m := range p.either {
+			p.either[x] = m.Moved(to)
 		}
 		p.lengths, p.query, p.key, p.bools = to.Ints(p.lengths), to.IDs(p.query), to.IDs(p.key), to.Bools(p.bools)
 	}
@@ -172,6 +213,7 @@ type pair struct {
 	b, h, i, j     int
 	queryAt, keyAt int // their positions
 	queries, keys  int // of the longest batch row
+	length         int // how many keys of this batch row may be read
 }
 
 // sees applies every mask to one query and one key.
@@ -206,13 +248,32 @@ func (p *part) sees(x pair) bool {
 		query, key := min(p.left, x.queries), min(p.right, x.keys)
 		columns := (x.keys + key - 1) / key
 		return p.bools[x.i/query*columns+x.j/key]
+	case visibleLast:
+		if x.j >= x.length {
+			return false
+		}
+		column := x.j - x.length + p.shape[3]
+		return column < 0 || p.bools[broadcast(p.shape, p.strides, x.b, x.h, x.i)+column]
+	case chunked:
+		return k <= q && math.Floor(float64(k)/float64(left)) == math.Floor(float64(q)/float64(left))
+	case keyRange:
+		return left <= k && k < right
+	case queryRange:
+		return left <= q && q < right
+	case union:
+		return p.either[0].sees(x) || p.either[1].sees(x)
 	}
 	panic("unknown mask")
 }
 
-// exists tells whether key j of batch row b may be read.
-func (m Mask) exists(b, j int) bool {
-	return !slices.ContainsFunc(m.parts, func(p part) bool { return p.kind == keyLengths && j >= p.lengths[b] })
+// length returns how many of the keys of batch row b may be read.
+func (m Mask) length(b, keys int) int {
+	for _, p := range m.parts {
+		if p.kind == keyLengths {
+			keys = min(keys, p.lengths[b])
+		}
+	}
+	return keys
 }
 
 // broadcast returns the index of element (index..., 0), where dimensions of 1 stand

@@ -185,12 +185,15 @@ func (m *Model) biasOf(b, h, i, j int) float32 {
 }
 
 // exists tells whether key j may be read.
-func (m *Model) exists(b, j int) bool { return j < View(&m.keys.t).Length(b) && m.mask.exists(b, j) }
+func (m *Model) exists(b, j int) bool { return j < m.length(b) }
+
+// length returns how many keys of batch row b may be read.
+func (m *Model) length(b int) int { return m.mask.length(b, View(&m.keys.t).Length(b)) }
 
 // Sees applies every mask to one query and one key. (A bias may hide a key, too.)
 func (m *Model) Sees(b, h, i, j int) bool {
 	query, key := m.positions(b, i, j)
-	return m.mask.sees(pair{b: b, h: h, i: i, j: j, queryAt: query, keyAt: key, queries: m.q.Shape()[2], keys: m.k.Shape()[2]})
+	return m.mask.sees(pair{b: b, h: h, i: i, j: j, queryAt: query, keyAt: key, queries: m.q.Shape()[2], keys: m.k.Shape()[2], length: m.length(b)})
 }
 
 // block computes what one block contributes, whose first key is lo.

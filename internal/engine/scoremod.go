@@ -138,11 +138,21 @@ var boolMods = [mask.MaxBools]scoreMod{
 	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools()[1], part, top) },
 }
 
+// maskBool hides keys by a view. Those before a view of the last keys are visible.
 func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
-	key := t.Key(part.Lo)
+	b := t.Head.Batch
+	key := t.Key(part.Lo) - v.First(&t.job.Call.Mask, b, t.job.Call.K.Length(b))
+	if key < 0 {
+		before := mask.Span{Lo: part.Lo, Hi: min(part.Lo-key, part.Hi)}
+		t.raise(t.scoresFrom(before), before.Len(), top)
+		if part.Lo = before.Hi; part.Lo == part.Hi {
+			return
+		}
+		key = 0
+	}
 	off := t.scratch.off[:t.Lanes]
 	t.EachLane(func(lane, head, query int) {
-		off[lane] = v.Grid.At(t.Head.Batch, head, query) + key
+		off[lane] = v.Grid.At(b, head, query) + key
 	})
 	t.kern.MaskBool(t.scoresFrom(part), t.Lanes, part.Len(), v.Data, off, v.Hidden, top)
 }

@@ -23,15 +23,15 @@ func (t *tile) score() {
 	case b.few != nil: // so few instructions that the next tile's chains begin before these end
 		t.kern.GemmMax(b.scores, t.Lanes, b.few, k.Stride(2), 1, t.q, t.Lanes, b.keys.Len(), k.Dim(3), ukernel.ColumnSegment, t.top())
 		b.few = nil // the caller's memory
-	case t.job.Call.Mask.Sparse().IsSet():
-		t.scoreSparse(t.top())
+	case t.job.Call.Mask.HasGaps():
+		t.scoreGaps(t.top())
 	default:
 		t.scoreSpan(b.keys, t.top())
 	}
 }
 
-// scoreSparse computes S of the current block under a bitmap.
-func (t *tile) scoreSparse(top []float32) {
+// scoreGaps computes S of the current block under a bitmap or unions.
+func (t *tile) scoreGaps(top []float32) {
 	keys := t.block.keys
 	for x := keys.Lo; x < keys.Hi; {
 		c, end := t.coverage(x)

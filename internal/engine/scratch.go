@@ -110,6 +110,7 @@ type shape struct {
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
 	quantized      bool
+	unions         bool // of the mask
 	codes          bool // tiles may take kernels for integers, see integers.go
 }
 
@@ -120,6 +121,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.Score != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.Quantized, unions: j.Call.Mask.HasUnions(), codes: j.Call.Quantized && j.fitsCodes(),
 	}
 }

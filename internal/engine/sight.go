@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
@@ -13,7 +15,9 @@ import (
 type sight struct {
 	keyFrame
 	rowSpans   []mask.Span // of each row; unused if all see the same
+	rowGaps    []mask.Gaps // of each row, in tile coordinates; unused if the mask has no unions
 	spansUsage parallel.Usage
+	gapsUsage  parallel.Usage
 }
 
 // A keyFrame says where the keys of a tile lie and which are visible.
@@ -40,8 +44,7 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 func (j *Job) visibleTo(b, i, phase int) mask.Span {
 	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
 	if j.Call.Mask.IsSet() {
-		start := position.Of(j.Call.KeyStart, b)
-		s = j.Call.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start})
+		s = j.Call.Mask.Span(j.query(b, i))
 	}
 	if j.derived.biased {
 		s = s.And(mask.Span{Lo: 0, Hi: j.Call.Bias.Dim(3)})
@@ -50,6 +53,12 @@ func (j *Job) visibleTo(b, i, phase int) mask.Span {
 		s.Lo, s.Hi = s.Lo+phase, s.Hi+phase
 	}
 	return s.And(j.derived.keyRange)
+}
+
+// query returns query i of batch row b as masks see it.
+func (j *Job) query(b, i int) mask.Query {
+	start := position.Of(j.Call.KeyStart, b)
+	return mask.Query{Batch: b, Index: i, Keys: j.Call.K.Length(b), KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start}
 }
 
 // find sets which keys the rows see, and where their coordinates begin.
@@ -72,6 +81,24 @@ func (s *sight) find(j *Job, r *lanes.Rows) {
 		if g++; g == r.Group && lane+1 < r.N {
 			i, g = i+1, 0
 			span = j.visibleTo(b, i, s.phase)
+		}
+	}
+	if j.Call.Mask.HasUnions() {
+		s.findGaps(j, r)
+	}
+}
+
+// findGaps sets the gaps of all rows.
+func (s *sight) findGaps(j *Job, r *lanes.Rows) {
+	for lane := range r.N {
+		if lane > 0 && r.QueryOf(lane) == r.QueryOf(lane-1) {
+			s.rowGaps[lane] = s.rowGaps[lane-1]
+			continue
+		}
+		s.rowGaps[lane] = j.Call.Mask.Gaps(j.query(r.Head.Batch, r.QueryOf(lane)))
+		for x := range s.rowGaps[lane] {
+			g := &s.rowGaps[lane][x]
+			g.Lo, g.Hi = g.Lo+s.phase, g.Hi+s.phase
 		}
 	}
 }
@@ -102,21 +129,51 @@ var allKeys = func() (s laneSpans) {
 // VisibleOf returns those of the keys lo to lo+n-1 that any row may see.
 func (t *tile) VisibleOf(lo, n int) mask.Span {
 	keys := t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
-	if t.job.Call.Mask.Sparse().IsSet() {
-		keys = t.trimSparse(keys)
+	if t.job.Call.Mask.HasGaps() {
+		keys = t.trim(keys)
 	}
 	return keys
 }
 
-// coverage returns how many rows of the tile see the bitmap's block of key x, and the
-// end of that block.
+// coverage returns how many rows of the tile see key x, but for the ends of their spans, and
+// up to which key that holds. If some do, then every row sees of the keys up to there the
+// last ones, or none.
 func (t *tile) coverage(x int) (c mask.Coverage, end int) {
-	c, end = t.job.Call.Mask.Sparse().Coverage(t.Query, t.LastQuery(), t.Key(x))
-	return c, end + t.phase
+	c, end = mask.Full, math.MaxInt
+	if m := t.job.Call.Mask.Sparse(); m.IsSet() {
+		c, end = m.Coverage(t.Query, t.LastQuery(), t.Key(x))
+		end += t.phase
+	}
+	if t.job.Call.Mask.HasUnions() {
+		inGaps, until := t.gapCoverage(x)
+		c, end = min(c, inGaps), min(end, until)
+	}
+	return c, end
 }
 
-// trimSparse returns keys without the bitmap's blocks at both ends that no row sees.
-func (t *tile) trimSparse(keys mask.Span) mask.Span {
+// gapCoverage is coverage for the gaps of unions. Keys up to the next beginning of a gap are
+// one part: a row that lies in a gap sees those after its end.
+func (t *tile) gapCoverage(x int) (c mask.Coverage, end int) {
+	end = math.MaxInt
+	first, last, inGap := math.MaxInt, 0, 0
+	for lane := range t.N {
+		hidden, next := t.rowGaps[lane].At(x, end)
+		end = next
+		if hidden > x {
+			first, last, inGap = min(first, hidden), max(last, hidden), inGap+1
+		}
+	}
+	switch inGap {
+	case 0:
+		return mask.Full, end
+	case t.N:
+		return mask.None, min(end, first)
+	}
+	return mask.Partial, min(end, last)
+}
+
+// trim returns keys without those at both ends that lie in blocks or gaps of all rows.
+func (t *tile) trim(keys mask.Span) mask.Span {
 	seen := mask.Nothing
 	for x := keys.Lo; x < keys.Hi; {
 		c, end := t.coverage(x)
@@ -130,11 +187,18 @@ func (t *tile) trimSparse(keys mask.Span) mask.Span {
 }
 
 // hideRows empties the spans of the rows that do not see the bitmap's block that part
-// lies in.
+// lies in, and cuts off what lies in gaps.
 func (t *tile) hideRows(part mask.Span, of *laneSpans) {
+	m := &t.job.Call.Mask
 	for lane := range t.Lanes {
-		if !t.job.Call.Mask.Sparse().Sees(t.QueryOf(lane), t.Key(part.Lo)) {
+		if m.Sparse().IsSet() && !m.Sparse().Sees(t.QueryOf(lane), t.Key(part.Lo)) {
 			of.lo[lane], of.hi[lane] = 0, 0
+		}
+		if m.HasUnions() {
+			end, _ := t.rowGaps[min(lane, t.N-1)].At(part.Lo, part.Hi)
+			if end > part.Lo {
+				of.lo[lane] = max(of.lo[lane], int32(clampBlock(end-t.block.lo)))
+			}
 		}
 	}
 }

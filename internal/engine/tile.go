@@ -70,6 +70,9 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
 	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.derived.additive)), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
+	if j.Call.Mask.HasUnions() {
+		parallel.Fit(m, &t.gapsUsage, &t.rowGaps, lanes, parallel.Make[mask.Gaps])
+	}
 	if parallel.Fit(m, &t.block.usage, &t.block.stats, 7*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.block.stats[0] {
 		t.max = nil // they lie in the old memory
 	}

@@ -366,6 +366,11 @@ func maskChanges() (list []change) {
 		add(fmt.Sprintf("Window(%d, 0)", n), kernel.Window(n, 0))
 		add(fmt.Sprintf("Window(-1, %d)", n), kernel.Window(-1, n))
 		add(fmt.Sprintf("Window(%d, %d)", n, n), kernel.Window(n, n))
+		add(fmt.Sprintf("Chunked(%d)", n), kernel.Chunked(n))
+		add(fmt.Sprintf("KeyRange(%d, 3)", n), kernel.KeyRange(n, 3))
+		add(fmt.Sprintf("QueryRange(1, %d)", n), kernel.QueryRange(1, n))
+		add(fmt.Sprintf("a union with KeyRange(0, %d)", n), kernel.Window(1, 0).Or(kernel.KeyRange(0, n)).Or(kernel.QueryRange(n, 2)))
+		add(fmt.Sprintf("a union with KeyLengths(%d, 0)", n), kernel.KeyLengths([]int{n, 0}).Or(kernel.Chunked(n)))
 		add(fmt.Sprintf("PrefixLM(%d)", n), kernel.PrefixLM([]int{n}))
 		add(fmt.Sprintf("KeyLengths(%d, 0)", n), kernel.KeyLengths([]int{n, 0}))
 		add(fmt.Sprintf("QueryLengths(3, %d)", n), kernel.QueryLengths([]int{3, n}))
@@ -375,6 +380,7 @@ func maskChanges() (list []change) {
 			shape := [4]int{2, 4, 3, 7}
 			shape[i] = n
 			add(fmt.Sprintf("Visible %v", shape), kernel.Visible(make([]bool, 168), shape))
+			add(fmt.Sprintf("VisibleLast %v", shape), kernel.VisibleLast(make([]bool, 168), shape))
 			add(fmt.Sprintf("Hide %v", shape), layer.HiddenMask(make([]uint8, 168), shape))
 			if i < 3 {
 				strides := [3]int{0, 0, 7}
@@ -394,6 +400,10 @@ func maskChanges() (list []change) {
 		many = many.And(kernel.Causal(1)).And(kernel.Visible(nil, [4]int{}))
 	}
 	add("many", many)
+	add("a union of many", many.Or(kernel.Causal(1)).Or(many))
+	several := kernel.Causal(1).Or(kernel.Window(1, 1)).And(kernel.Chunked(2).Or(kernel.KeyRange(1, 2)))
+	add("a union of several", several.Or(several))
+	add("several", several.And(several))
 	return list
 }
 

@@ -9,12 +9,22 @@ import (
 )
 
 // A BoolView is a strided view [B, H, Lq, Lk] of bools. If it is shorter than the keys of
-// a call, the keys after it are hidden.
+// a call, the keys after it are hidden, or, if it is of the last keys, those before it visible.
 type BoolView struct {
 	Data   []bool
 	Grid   view.Grid
 	Hidden bool // true hides
+	Last   bool // it is of the last keys of each batch row
 	Exact  bool // there must be exactly one bool for each key, or the view does not fit
+}
+
+// First returns the key of the first bool, of the keys that batch row b of length has under mask m. It is negative if
+// there are fewer keys than bools.
+func (v *BoolView) First(m *Mask, b, length int) int {
+	if !v.Last {
+		return 0
+	}
+	return m.Length(b, length) - v.Grid.Shape[3]
 }
 
 // check reports a view that does not fit scores of shape c.

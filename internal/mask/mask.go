@@ -1,7 +1,7 @@
 // Package mask computes which keys a query sees.
 //
-// A [Mask] is what the caller asks for: an intersection of span rules, bool views
-// and at most one block-sparse bitmap. Check compares it with the shape of a call.
+// A [Mask] is what the caller asks for: an intersection of span rules, unions of them, bool
+// views and at most one block-sparse bitmap. Check compares it with the shape of a call.
 // Resolve makes a copy of it ready for this shape, and the engine asks that.
 //
 // The public type kernel.Mask is defined as a [Mask], which therefore has no
@@ -27,11 +27,13 @@ type Mask struct {
 	bools     [MaxBools]BoolView
 	sparse    BlockSparse
 	n, nBools uint8
+	joined    uint8          // bit x: rule x is in a union with the rule before it
 	failure   *check.Failure // of a constructor or And, reported by Check
 
 	// Of a mask that is resolved:
-	perRow bool
-	lq, lk int
+	perRow  bool
+	hasGaps bool // a query may see keys, not see some after them, and see some after those
+	lq, lk  int
 }
 
 // OfRule returns the mask of one rule. The call that uses it reports a failure.
@@ -59,12 +61,10 @@ func (m Mask) And(n *Mask) Mask {
 	if m.failure == nil {
 		m.failure = n.failure
 	}
-	for _, r := range n.rules[:n.n] {
-		if m.n == MaxRules {
+	for x := 0; x < int(n.n); x = n.endOfUnion(x) {
+		if !m.add(n.rules[x:n.endOfUnion(x)]) {
 			return m.tooMany(MaxRules, "masks made of spans")
 		}
-		m.rules[m.n] = r
-		m.n++
 	}
 	for _, v := range n.bools[:n.nBools] {
 		if m.nBools == MaxBools {

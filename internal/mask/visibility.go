@@ -11,6 +11,8 @@ import (
 // called once.
 func (m *Mask) Resolve(c *view.Scores) {
 	m.lq, m.lk = c.Queries, c.Keys
+	m.hasGaps = m.joined != 0
+	m.perRow = m.perRow || m.hasGaps
 	for x := range m.rules[:m.n] {
 		m.perRow = m.perRow || m.rules[x].Kind.Length == nil
 	}
@@ -20,12 +22,15 @@ func (m *Mask) Resolve(c *view.Scores) {
 	}
 	if m.sparse.set {
 		m.sparse = m.sparse.resolved(c)
-		m.perRow = true
+		m.perRow, m.hasGaps = true, true
 	}
 }
 
 // PerRow tells whether queries of a batch row may see different spans.
 func (m *Mask) PerRow() bool { return m.perRow }
+
+// HasGaps tells whether a query may not see all keys of its span, those aside that bool views hide.
+func (m *Mask) HasGaps() bool { return m.hasGaps }
 
 // Bools returns the bool views, with strides of 0 where they broadcast.
 func (m *Mask) Bools() []BoolView { return m.bools[:m.nBools] }
@@ -33,18 +38,23 @@ func (m *Mask) Bools() []BoolView { return m.bools[:m.nBools] }
 // Sparse returns the bitmap of blocks, which may not be set.
 func (m *Mask) Sparse() *BlockSparse { return &m.sparse }
 
-// Span returns the keys that a query sees under all rules, within [0, q.Keys). An
-// empty span is {0, 0}. q.Lq and q.Lk need not be set.
+// Span returns the keys that a query sees under all rules, within [0, q.Keys), with the gaps of
+// unions. An empty span is {0, 0}. q.Lq and q.Lk need not be set.
 func (m *Mask) Span(q Query) Span {
 	s := Span{0, q.Keys}
 	q.Lq, q.Lk = m.lq, m.lk
-	for x := range m.rules[:m.n] {
+	for x := 0; x < int(m.n); x++ {
 		r := &m.rules[x]
 		t := r.Kind.Span(r, q)
+		if end := m.endOfUnion(x); end > x+1 {
+			t, x = m.hull(x, end, q), end-1
+		}
 		s.Lo, s.Hi = max(s.Lo, t.Lo), min(s.Hi, t.Hi)
 	}
 	for x := range m.bools[:m.nBools] {
-		s.Hi = min(s.Hi, m.bools[x].Grid.Shape[3])
+		if v := &m.bools[x]; !v.Last {
+			s.Hi = min(s.Hi, v.Grid.Shape[3])
+		}
 	}
 	if s.Lo >= s.Hi {
 		return Span{}
@@ -55,7 +65,7 @@ func (m *Mask) Span(q Query) Span {
 // Length returns the number of keys of batch row b, of keys.
 func (m *Mask) Length(b, keys int) int {
 	for x := range m.rules[:m.n] {
-		if r := &m.rules[x]; r.Kind.Length != nil {
+		if r := &m.rules[x]; r.Kind.Length != nil && !m.isInUnion(x) {
 			keys = min(keys, r.Kind.Length(r, b))
 		}
 	}
@@ -65,7 +75,7 @@ func (m *Mask) Length(b, keys int) int {
 // HasLengths tells whether batch rows may have different numbers of keys.
 func (m *Mask) HasLengths() bool {
 	for x := range m.rules[:m.n] {
-		if m.rules[x].Kind.Length != nil {
+		if m.rules[x].Kind.Length != nil && !m.isInUnion(x) {
 			return true
 		}
 	}
@@ -75,11 +85,11 @@ func (m *Mask) HasLengths() bool {
 // Sides returns bounds of how many keys before and after its own position a query sees, -1 for no limit. exact tells
 // whether it sees all of them.
 func (m *Mask) Sides() (left, right int, exact bool) {
-	left, right, exact = -1, -1, m.failure == nil && m.nBools == 0 && !m.sparse.set
+	left, right, exact = -1, -1, m.failure == nil && m.joined == 0 && m.nBools == 0 && !m.sparse.set
 	for x := range m.rules[:m.n] {
 		r := &m.rules[x]
 		exact = exact && r.Kind.IsWindow != nil && r.Kind.IsWindow(r)
-		if r.Kind.Window != nil {
+		if r.Kind.Window != nil && !m.isInUnion(x) {
 			l, r := r.Kind.Window(r)
 			left, right = narrower(left, l), narrower(right, r)
 		}
