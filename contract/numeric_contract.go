@@ -432,8 +432,10 @@
 //
 // The two series go by Horner's rule in binary64, with the coefficients rounded, and with a rounded
 // product and a rounded sum in each step, not an fma. The cosine and the sine are c and s for k mod
-// 4 = 0, -s and c for 1, -c and -s for 2, and s and -c for 3, rounded to binary32. The frequency of
-// pair i is Base^(-2i/Dims)/Scaling, or a given one divided by Scaling, exactly.
+// 4 = 0, -s and c for 1, -c and -s for 2, and s and -c for 3, times Magnitude in binary64, and then
+// rounded to binary32. The frequency of pair i is Base^(-2i/Dims)/Scaling, or a given one divided by
+// Scaling, exactly. With Sections the position is that of the section that pair i is in. Narrower
+// elements are widened, and y0 and y1 rounded to their type.
 //
 // # Contract: exp2, tanh and log2
 //

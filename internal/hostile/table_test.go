@@ -341,7 +341,7 @@ var table = []entry{
 	{name: "linear.Matrix.T", f: linear.Matrix.T, args: aMatrix},
 
 	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 4, Base: 100, Scaling: 2, Positions: 3, Frequencies: []float64{1, 2}})},
-	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 8, Pairing: rope.Interleaved})},
+	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 8, Pairing: rope.Interleaved, Magnitude: 1.5, Sections: []int{2, 1, 1}, InterleavedSections: true})},
 	{name: "rope.Rope.Apply", f: (*rope.Rope).Apply, args: func(w *world) []any {
 		return []any{w.rope(), w.tensor(2, 2, 3, 5), []int{0, 1, 100, 4, -7, math.MaxInt}, someExec}
 	}},
