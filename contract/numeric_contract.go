@@ -362,7 +362,8 @@
 //
 //	NVFP4: w = D·v                   rounded to binary32
 //
-// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
+// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block. The last block of an output
+// may have fewer than 32 inputs; those that it lacks count as none, here and with Options.Int8:
 //
 //	d = a/127   rounded to binary32 and then to binary16
 //	q = w/d     rounded to binary32 and then to an integer, ties to even, and limited to ±127; 0 if d is 0

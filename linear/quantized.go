@@ -192,7 +192,7 @@ func (l *Linear) Format() Format { return l.format }
 
 // blockBytes is the size of the blocks of some lanes, for all inputs.
 func (l *Linear) blockBytes(lanes int) int {
-	return l.k / ukernel.BlockSteps * l.packed.BlockBytes(lanes)
+	return l.depth() / ukernel.BlockSteps * l.packed.BlockBytes(lanes)
 }
 
 // panelBlocks are the blocks of panel p.
