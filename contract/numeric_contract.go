@@ -362,6 +362,10 @@
 //
 //	NVFP4: w = D·v                   rounded to binary32
 //
+// linear.NewAffine has integers q of some bits, with a scale d and a zero point z for some inputs:
+//
+//	w = d·(q-z)                      the difference is rounded to binary32, and then the product; a zero is +0
+//
 // linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block. The last block of an output
 // may have fewer than 32 inputs; those that it lacks count as none, here and with Options.Int8:
 //
@@ -389,6 +393,10 @@
 // and every fma rounded:
 //
 //	acc = fma(fma(S[0], D[0]/2, fma(S[1], D[1]/2, +0)), d', acc)      S = sum of q'[k]·2v[k]
+//
+// Weights of linear.NewAffine that take 4.5 bits are those of Q4_0 here; with 6 bits they are those of Q4_K
+// with c = d, s = 1 and t = z; with 7 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
+// Q8_0 with q-z as q.
 //
 // norm.RMSNorm and norm.LayerNorm normalise a row x of D numbers, with weights w and biases b:
 //

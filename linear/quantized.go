@@ -64,6 +64,9 @@ func (f Format) String() string {
 	if row := f.row(); row != nil {
 		return row.Name
 	}
+	if f == Affine {
+		return "Affine"
+	}
 	return fmt.Sprintf("Format(%d)", int(f))
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -23,7 +24,15 @@ func (l *Linear) depth() int {
 func (l *Linear) hasTail() bool { return l.depth() != l.k }
 
 // mayHaveTail tells whether layers of a format may have any number of inputs.
-func (f Format) mayHaveTail() bool { return f == Q8_0 }
+func (f Format) mayHaveTail() bool { return f == Q8_0 || f == Affine }
+
+// packedAs tells whether layers of the format may be packed as p.
+func (f Format) packedAs(p ukernel.PackedFormat) bool {
+	if f == Affine {
+		return quantized.AffineAs(p)
+	}
+	return f.row().PackedAs(p)
+}
 
 // paddedRows copies the last steps of n rows, which begin at x.
 func (s *scratch) paddedRows(j *job, x []float32, n int, steps interval) stepRows {
