@@ -362,7 +362,12 @@
 //
 //	NVFP4: w = D·v                   rounded to binary32
 //
-// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
+// linear.NewAffine has integers q of some bits, with a scale d and a zero point z for some inputs:
+//
+//	w = d·(q-z)                      the difference is rounded to binary32, and then the product; a zero is +0
+//
+// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block. The last block of an output
+// may have fewer than 32 inputs; those that it lacks count as none, here and with Options.Int8:
 //
 //	d = a/127   rounded to binary32 and then to binary16
 //	q = w/d     rounded to binary32 and then to an integer, ties to even, and limited to ±127; 0 if d is 0
@@ -388,6 +393,10 @@
 // and every fma rounded:
 //
 //	acc = fma(fma(S[0], D[0]/2, fma(S[1], D[1]/2, +0)), d', acc)      S = sum of q'[k]·2v[k]
+//
+// Weights of linear.NewAffine that take 4.5 bits are those of Q4_0 here; with 6 bits they are those of Q4_K
+// with c = d, s = 1 and t = z; with 7 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
+// Q8_0 with q-z as q.
 //
 // norm.RMSNorm and norm.LayerNorm normalise a row x of D numbers, with weights w and biases b:
 //
@@ -432,8 +441,10 @@
 //
 // The two series go by Horner's rule in binary64, with the coefficients rounded, and with a rounded
 // product and a rounded sum in each step, not an fma. The cosine and the sine are c and s for k mod
-// 4 = 0, -s and c for 1, -c and -s for 2, and s and -c for 3, rounded to binary32. The frequency of
-// pair i is Base^(-2i/Dims)/Scaling, or a given one divided by Scaling, exactly.
+// 4 = 0, -s and c for 1, -c and -s for 2, and s and -c for 3, times Magnitude in binary64, and then
+// rounded to binary32. The frequency of pair i is Base^(-2i/Dims)/Scaling, or a given one divided by
+// Scaling, exactly. With Sections the position is that of the section that pair i is in. Narrower
+// elements are widened, and y0 and y1 rounded to their type.
 //
 // # Contract: exp2, tanh and log2
 //

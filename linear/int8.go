@@ -34,12 +34,12 @@ func rowWords(k int) int { return k / ukernel.BlockSteps * ukernel.RowWords }
 
 // int8Rows is the most rows of a task.
 func (j *job) int8Rows() int {
-	return min(maxRows/int8Least*int8Least, max(int8Least, int8Bytes/(4*rowWords(j.linear.k))/int8Least*int8Least))
+	return min(maxRows/int8Least*int8Least, max(int8Least, int8Bytes/(4*rowWords(j.linear.depth()))/int8Least*int8Least))
 }
 
 // int8Task computes a block of rows times some panels.
 func (s *scratch) int8Task(j *job, rows, panels interval) {
-	l, words := j.linear, rowWords(j.linear.k)
+	l, words := j.linear, rowWords(j.linear.depth())
 	for i := range rows.len() {
 		j.tier.Weights().Quantize(s.codes[i*words:][:words], s.row(j, rows.lo+i))
 	}
@@ -51,8 +51,8 @@ func (s *scratch) int8Task(j *job, rows, panels interval) {
 	for p := panels.lo; p < panels.hi; p++ {
 		c, ldc := s.sums(j, rows, p, false)
 		lanes := l.panelWidth(p)
-		for k := 0; k < l.k; k += most {
-			steps := interval{k, min(k+most, l.k)}
+		for k := 0; k < l.depth(); k += most {
+			steps := interval{k, min(k+most, l.depth())}
 			blocks, codes := l.stepBlocks(p, steps), s.codes[rowWords(k):]
 			for lo := 0; lo < rows.len(); {
 				m := ukernel.RowsPerCall(rows.len()-lo, lanes*steps.len())
@@ -70,11 +70,10 @@ func (s *scratch) int8Task(j *job, rows, panels interval) {
 // row returns row i of x without gaps.
 func (s *scratch) row(j *job, i int) []float32 {
 	x, k := j.x.f32[i*j.x.rowStride:], j.linear.k
-	if j.x.colStride == 1 {
+	if j.x.colStride == 1 && !j.linear.hasTail() {
 		return x[:k]
 	}
-	for n := range k {
-		s.rows[n] = x[n*j.x.colStride]
-	}
-	return s.rows[:k]
+	row := s.rows[:j.linear.depth()]
+	j.copyRow(row, x, k)
+	return row
 }

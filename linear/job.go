@@ -147,7 +147,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
 		j.rowBlocks = min(ints.CeilDiv(m, minRows), max(j.rowBlocks, ints.CeilDiv(wanted, j.panelGroups)))
 	}
-	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.k <= mostBytes
+	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.depth() <= mostBytes
 	j.threads = min(threads, j.rowBlocks*j.panelGroups)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
@@ -224,7 +224,7 @@ type shape struct{ wide, edge, rows, codes int }
 func (j *job) findShape() (s shape) {
 	l := j.linear
 	if l.dtype != view.Float32 || l.format != 0 && !j.int8 || j.isProduct() {
-		s.wide = ukernel.PanelLanes * min(j.steps, l.k)
+		s.wide = ukernel.PanelLanes * min(j.steps, l.depth())
 	}
 	m := ints.CeilDiv(j.out.rows, j.rowBlocks)
 	if j.varies { // with another number of threads there may be fewer blocks
@@ -232,19 +232,22 @@ func (j *job) findShape() (s shape) {
 		m = min(j.out.rows, most)
 	}
 	if j.unpacks {
-		s.codes = unpackedWords(ukernel.PanelLanes, min(j.steps, l.k))
+		s.codes = unpackedWords(ukernel.PanelLanes, min(j.steps, l.depth()))
 	}
 	if j.int8 {
-		s.codes = m * rowWords(l.k)
-		if j.x.colStride != 1 {
-			s.rows = l.k
+		s.codes = m * rowWords(l.depth())
+		if j.x.colStride != 1 || l.hasTail() {
+			s.rows = l.depth()
 		}
 	}
 	if l.n%ukernel.PanelStep != 0 {
 		s.edge = ukernel.PanelLanes * m
 	}
 	if j.transposes() {
-		s.rows = m * (min(j.steps, l.k) + transposedGap)
+		s.rows = m * (min(j.steps, l.depth()) + transposedGap)
+	}
+	if l.hasTail() && !j.int8 {
+		s.rows = m * min(j.steps, l.depth())
 	}
 	return s
 }

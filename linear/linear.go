@@ -1,5 +1,6 @@
 // Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a
-// layer once, and [NewQuantized] those of 8 or 4 bits. [Linear.WriteTo] writes the packed
+// layer once, [NewQuantized] those of 8 or 4 bits in the formats of GGUF files, and [NewAffine] those of
+// GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed
 // layer, and [FromPacked] uses it where it lies, as in a mapped file. [Linear.Apply]
 // multiplies the rows of a [Matrix] with the weights, and [Linear.Project] those of a
 // [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.

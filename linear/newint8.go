@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -15,13 +16,14 @@ import (
 )
 
 // NewInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.Int8. w has a
-// type as in New, and K is a positive multiple of 32. With the largest magnitude a of a block of 32
-// inputs of an output,
+// type as in New, and K is positive. With the largest magnitude a of a block of 32
+// inputs of an output, the last of which may have fewer,
 //
 //	d = a/127 rounded to binary16
 //	q = w/d rounded to an integer, ties to even, and at most 127 in magnitude; 0 if d is 0
 //
-// Both quotients are those of float32. The layer takes 34 bytes for 32 weights.
+// Both quotients are those of float32. The layer takes 34 bytes for 32 weights. If K is no multiple of
+// 32, calls copy the last inputs of each row of x, which changes no bit.
 //
 // Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶ on),
 // is an error, too.
@@ -49,7 +51,7 @@ func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 				return
 			}
 		}
-		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.k, nil)
+		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.depth(), nil)
 	})
 	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
 		f := w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1)
@@ -70,8 +72,12 @@ func checkInt8(w *Matrix, bias []float32) *check.Failure {
 	if f := checkWeights("w", w, 2); f != nil { // 34 bytes for 32 weights
 		return f
 	}
-	if w.cols <= 0 || w.cols%ukernel.BlockSteps != 0 {
-		return w.failure("w", "a positive number of columns that is a multiple of %d, the weights of a block", ukernel.BlockSteps)
+	if w.cols <= 0 {
+		return w.failure("w", "a positive number of columns")
+	}
+	blocks := ints.MulSat(ints.AddSat(w.rows, ukernel.PanelStep), ints.CeilDiv(w.cols, ukernel.BlockSteps))
+	if !hugepages.Fits(ints.MulSat(blocks, Q8_0.row().Bytes), 1) {
+		return check.TooLarge("w", w.failure("w", "").Got)
 	}
 	return nil
 }
@@ -82,7 +88,8 @@ const largestF16 = 65504
 func roundRow(dst []byte, w *Matrix, row int) bool {
 	var block [ukernel.BlockSteps]float32
 	for k := 0; k < w.cols; k += len(block) {
-		for i := range block {
+		block = [ukernel.BlockSteps]float32{} // zeros are behind the last weight
+		for i := range min(len(block), w.cols-k) {
 			block[i] = w.float(row, k+i)
 		}
 		if !roundBlock(dst[:2+len(block)], &block) {

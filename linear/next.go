@@ -17,10 +17,10 @@ func (j *job) next(panels interval, p int, steps interval) []byte {
 		return nil // they are yet to be packed
 	case p+1 < panels.hi:
 		p++
-	case steps.hi < l.k:
-		p, steps = panels.lo, interval{steps.hi, min(steps.hi+j.steps, l.k)}
+	case steps.hi < l.depth():
+		p, steps = panels.lo, interval{steps.hi, min(steps.hi+j.steps, l.depth())}
 	case panels.hi < l.panels():
-		p, steps = panels.hi, interval{0, min(j.steps, l.k)}
+		p, steps = panels.hi, interval{0, min(j.steps, l.depth())}
 	default:
 		return nil
 	}

@@ -189,22 +189,22 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	switch format := Format(int64(typ) - packedFormats); {
 	case typ < ukernel.Elements && view.DType(typ).IsFloat():
 		l.dtype = view.DType(typ)
-	case format.isValid():
+	case format.isValid() || format == Affine:
 		l.format = format
 	default:
 		return nil, packedFailure("weights of type %d", typ)
 	}
 	packed := u.Uint32(data[32:])
 	l.packed = ukernel.PackedFormat(packed % ukernel.PackedFormats)
-	if uint32(l.packed) != packed || l.format != 0 && !l.format.row().PackedAs(l.packed) || l.format == 0 && packed != 0 {
+	if uint32(l.packed) != packed || l.format != 0 && !l.format.packedAs(l.packed) || l.format == 0 && packed != 0 {
 		return nil, packedFailure("panels of format %d for weights of type %d", packed, typ)
 	}
-	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%uint64(l.format.row().Weights) != 0) {
+	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || !l.format.mayHaveTail() && k%uint64(l.format.row().Weights) != 0) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)
 	}
 	l.n, l.k = int(n), int(k)
 	// A weight takes at most 4 bytes. If so many do not overflow, PackedSize does not.
-	most := ints.MulSat(ints.MulSat(l.lanes(), l.k), 4)
+	most := ints.MulSat(ints.MulSat(l.lanes(), l.depth()), 4)
 	if most == math.MaxInt || l.PackedSize() != len(data) {
 		return nil, packedFailure("%d bytes for %d outputs and %d inputs", len(data), n, k)
 	}

@@ -156,7 +156,7 @@ func TestFromPackedErrors(t *testing.T) {
 		{"scales of bfloat16 in Q5_0", edited(data, func(h []byte) { h[12], h[32] = 16+6, 6 }), "panels of format 6 for weights of type 22"},
 		{"unknown panels", edited(data, func(h []byte) { h[32] = 200 }), "panels of format 200 for weights of type 24"},
 		{"an unknown format", edited(data, func(h []byte) { h[12] = 99 }), "type 99"},
-		{"half a block", edited(data, func(h []byte) { put.PutUint64(h[24:], 48) }), "48 inputs"},
+		{"half a block of Q4_0", edited(data, func(h []byte) { h[12], h[32] = 16+2, 1; put.PutUint64(h[24:], 48) }), "48 inputs"},
 		// These have the lengths that the headers stand for, but for overflows.
 		{"no inputs", edited(data[:64+4*32], func(h []byte) { put.PutUint64(h[24:], 0) }), "0 inputs"},
 		{"as many outputs as -1", edited(data[:64], func(h []byte) { put.PutUint64(h[16:], math.MaxUint64) }), "outputs"},

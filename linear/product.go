@@ -133,6 +133,9 @@ func (j *job) transposes() bool {
 func (s *scratch) rowsOf(j *job, rows, steps interval) stepRows {
 	rs, cs := j.x.rowStride, j.x.colStride
 	x := j.x.f32[min(rows.lo*rs+steps.lo*cs, len(j.x.f32)):]
+	if j.linear.hasTail() && steps.hi > j.linear.k {
+		return s.paddedRows(j, x, rows.len(), steps)
+	}
 	if steps.len() == 0 || !j.transposes() {
 		return stepRows{x, rs, cs, rows.len()}
 	}

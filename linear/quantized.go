@@ -64,6 +64,9 @@ func (f Format) String() string {
 	if row := f.row(); row != nil {
 		return row.Name
 	}
+	if f == Affine {
+		return "Affine"
+	}
 	return fmt.Sprintf("Format(%d)", int(f))
 }
 
@@ -192,7 +195,7 @@ func (l *Linear) Format() Format { return l.format }
 
 // blockBytes is the size of the blocks of some lanes, for all inputs.
 func (l *Linear) blockBytes(lanes int) int {
-	return l.k / ukernel.BlockSteps * l.packed.BlockBytes(lanes)
+	return l.depth() / ukernel.BlockSteps * l.packed.BlockBytes(lanes)
 }
 
 // panelBlocks are the blocks of panel p.

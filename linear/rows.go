@@ -96,7 +96,13 @@ func (l *Linear) row(dst []float32, n int) {
 	lanes, at := l.panelWidth(p), l.panelStart(p)+lane
 	switch {
 	case l.format != 0:
-		quantized.Widen(l.packed, dst, 1, l.panelBlocks(p), lane, lanes, l.k)
+		whole, blocks := l.k&^(ukernel.BlockSteps-1), l.panelBlocks(p)
+		quantized.Widen(l.packed, dst, 1, blocks, lane, lanes, whole)
+		if l.hasTail() {
+			var tail [ukernel.BlockSteps]float32
+			quantized.Widen(l.packed, tail[:], 1, blocks[whole/len(tail)*l.packed.BlockBytes(lanes):], lane, lanes, len(tail))
+			copy(dst[whole:], tail[:])
+		}
 	case l.dtype == view.Float32:
 		for k := range dst {
 			dst[k] = l.f32[at+k*lanes]

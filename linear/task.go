@@ -42,16 +42,16 @@ func (s *scratch) task(j *job, i int) {
 // allSteps computes a block of rows times some panels: all of them by one step, then by the next.
 func (s *scratch) allSteps(j *job, rows, panels interval) {
 	for k := 0; ; k += j.steps {
-		steps := interval{k, min(k+j.steps, j.linear.k)}
+		steps := interval{k, min(k+j.steps, j.linear.depth())}
 		x := s.rowsOf(j, rows, steps)
 		for p := panels.lo; p < panels.hi; p++ {
 			c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
 			s.multiply(j, x, p, steps, c, ldc, j.next(panels, p, steps))
-			if steps.hi == j.linear.k {
+			if steps.hi == j.linear.depth() {
 				finish(j, rows, p, c, ldc)
 			}
 		}
-		if steps.hi == j.linear.k {
+		if steps.hi == j.linear.depth() {
 			return
 		}
 	}

@@ -20,9 +20,9 @@ func (t angle) times(n int) angle {
 	return angle{hi, lo}
 }
 
-// cosSin returns the cosine and the sine of t, each rounded to float32: to the nearest,
-// except for one in some 10^8 that is close to halfway between two floats.
-func (t angle) cosSin() (cos, sin float32) {
+// cosSin returns the cosine and the sine of t times a magnitude, each rounded to float32: to the
+// nearest, except for one in some 10^8 that is close to halfway between two floats.
+func (t angle) cosSin(magnitude float64) (cos, sin float32) {
 	quadrant := (t.hi + 1<<61) >> 62 // the nearest quarter of a turn
 	x := angle{t.hi - quadrant<<62, t.lo}.radians()
 	z := float64(x * x)
@@ -35,7 +35,7 @@ func (t angle) cosSin() (cos, sin float32) {
 	case 3:
 		c, s = s, -c
 	}
-	return float32(c), float32(s)
+	return float32(c * magnitude), float32(s * magnitude)
 }
 
 // radians returns t, from -1/8 to 1/8, as an angle: its first 53 significant bits

@@ -30,8 +30,23 @@ type Config struct {
 	// from 2^-32 to 2^32; 0 means 1.
 	Scaling float64
 
+	// Magnitude multiplies cosines and sines, and so what is rotated: the attention factor of
+	// YaRN and LongRoPE. It is from 2^-16 to 2^16; 0 means 1.
+	Magnitude float64
+
 	// Pairing says which elements of a head make a pair.
 	Pairing Pairing
+
+	// Sections, if not nil, gives a token several positions, one for each of 1 to 8 sections, such as
+	// time, height and width (M-RoPE: Wang et al., "Qwen2-VL"). A section has so many pairs, which
+	// rotate by its position: Dims/2 in all. Pairs of a section are neighbours, those of the first
+	// section come first. A token with one position in all sections is rotated as without them.
+	Sections []int
+
+	// InterleavedSections deals the pairs out: pair i is in section i mod len(Sections), or in
+	// the first one if that section has its pairs already (Qwen3-VL). So no section but the
+	// first has more than every len(Sections)-th pair.
+	InterleavedSections bool
 
 	// Positions is the number of positions, from 0 on, whose cosines and sines New
 	// computes and keeps in a table, 4·Dims bytes each. Those of other positions are
@@ -49,6 +64,9 @@ const (
 	// Interleaved pairs element 2i with element 2i+1 (GPT-J; Llama in Meta's checkpoints).
 	Interleaved
 )
+
+// maxSections is the most Sections.
+const maxSections = 8
 
 // The largest Dims, and the most floats in a table: 8 GiB, less if an int has 32 bits.
 const (
@@ -68,6 +86,8 @@ func (c *Config) check() *check.Failure {
 		return wrong("Base", fmt.Sprint(c.Base), "a number from 1 to 2^64, or 0 for 10000")
 	case c.Scaling != 0 && !(c.Scaling >= 1.0/(1<<32) && c.Scaling <= 1<<32):
 		return wrong("Scaling", fmt.Sprint(c.Scaling), "a number from 2^-32 to 2^32, or 0 for 1")
+	case c.Magnitude != 0 && !(c.Magnitude >= 1.0/(1<<16) && c.Magnitude <= 1<<16):
+		return wrong("Magnitude", fmt.Sprint(c.Magnitude), "a number from 2^-16 to 2^16, or 0 for 1")
 	case c.Pairing > Interleaved:
 		return wrong("Pairing", fmt.Sprint(uint8(c.Pairing)), "RotateHalf or Interleaved")
 	case c.Positions < 0 || c.Positions > maxTable/c.Dims:
@@ -83,7 +103,7 @@ func (c *Config) check() *check.Failure {
 			return wrong("Frequencies", fmt.Sprintf("%v for pair %d", f, i), "0 or a magnitude from 2^-64 to 2^64")
 		}
 	}
-	return nil
+	return c.checkSections()
 }
 
 // angles returns the frequencies of the pairs, in turns per position.

@@ -2,6 +2,8 @@ package rope
 
 import (
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -13,14 +15,16 @@ type job struct {
 	rope      *Rope
 	x         view.Tensor
 	positions []int
+	tier      *tier.Tier
 	split     parallel.Split[scratch, int]
 }
 
-// A scratch holds the cosines and sines of a position that is not in the table.
+// A scratch holds the cosines and sines of positions that the table does not have as a row, and
+// a head that is widened.
 type scratch struct {
-	row    []float32
-	usage  parallel.Usage
-	memory parallel.Memory
+	numbers []float32
+	usage   parallel.Usage
+	memory  parallel.Memory
 }
 
 var (
@@ -34,7 +38,7 @@ var (
 func newJob() *job {
 	j := new(job)
 	fit := func(s *scratch) {
-		parallel.Fit(&s.memory, &s.usage, &s.row, j.rope.Dims(), parallel.Make[float32])
+		parallel.Fit(&s.memory, &s.usage, &s.numbers, 2*j.rope.Dims(), parallel.Make[float32])
 	}
 	j.split.Init(&scratches, fit, j.task, nil)
 	return j
@@ -42,16 +46,38 @@ func newJob() *job {
 
 // task rotates the tokens lo to hi-1, numbered through all batch rows.
 func (j *job) task(s *scratch, lo, hi int) {
-	length := j.x.Dim(2)
+	length, n := j.x.Dim(2), j.rope.Dims()
+	each := len(j.positions) / j.rope.streams // positions of a section
 	for token := lo; token < hi; token++ {
 		b, l := token/length, token%length
 		at := l
-		if len(j.positions) > length {
+		if each > length {
 			at = token
 		}
-		row := j.rope.row(j.positions[at], s.row)
+		var row []float32
+		if j.rope.sections == nil {
+			row = j.rope.row(j.positions[at], s.numbers[:n])
+		} else {
+			row = j.rope.mixed(j.positions[at:], each, s.numbers[:n])
+		}
 		for h := range j.x.Dim(1) {
-			j.rope.rotate(j.x.Row(b, h, l)[:j.rope.Dims()], row)
+			j.rotate(b, h, l, row, s.numbers[n:2*n])
 		}
 	}
+}
+
+// rotate rotates a head. wide is memory for one that is widened.
+func (j *job) rotate(b, h, l int, row, wide []float32) {
+	n := j.rope.Dims()
+	if j.x.DType() == view.Float32 {
+		j.rope.rotate(j.x.Row(b, h, l)[:n], row)
+		return
+	}
+	if view.Races {
+		j.x.AnnouncePart(view.Write, b, h, l, 0, n)
+	}
+	at := j.x.Index(b, h, l)
+	rows.WidenRow(j.tier, wide, &j.x, at, n)
+	j.rope.rotate(wide, row)
+	rows.Store(j.tier, &j.x, at, wide)
 }

@@ -33,7 +33,10 @@ import (
 // sine, except for one in some 10^8, which is the neighbouring float.
 type Rope struct {
 	frequencies []angle // of the pairs, per position
+	magnitude   float64 // of cosines and sines
 	pairing     Pairing
+	streams     int       // the positions of a token
+	sections    []uint8   // of the pairs, nil if there is one
 	table       []float32 // [positions][cosines, sines of all pairs]
 }
 
@@ -43,7 +46,10 @@ func New(c Config) (*Rope, error) {
 	if f := c.check(); f != nil {
 		return nil, (*kernel.Error)(f.In("rope.New"))
 	}
-	r := &Rope{pairing: c.Pairing, frequencies: c.angles()}
+	r := &Rope{pairing: c.Pairing, frequencies: c.angles(), magnitude: c.Magnitude, streams: max(1, len(c.Sections)), sections: c.sections()}
+	if c.Magnitude == 0 {
+		r.magnitude = 1
+	}
 	r.table = make([]float32, c.Positions*c.Dims)
 	for p := range c.Positions {
 		r.compute(p, r.table[p*c.Dims:(p+1)*c.Dims])
@@ -54,7 +60,8 @@ func New(c Config) (*Rope, error) {
 // Dims returns the number of elements of a head that are rotated.
 func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 
-// CosSin writes the cosines and sines of a position's angles, one per pair. Both slices
+// CosSin writes the cosines and sines of a position's angles, one per pair, times Config.Magnitude. Of
+// Config.Sections all have that position. Both slices
 // must have Dims()/2 elements and share none; otherwise the error is a
 // [*kernel.Error].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
@@ -75,8 +82,13 @@ func (r *Rope) CosSin(position int, cos, sin []float32) error {
 
 func (r *Rope) cosSin(position int, cos, sin []float32) {
 	for i := range r.frequencies {
-		cos[i], sin[i] = r.frequencies[i].times(position).cosSin()
+		cos[i], sin[i] = r.pair(i, position)
 	}
+}
+
+// pair returns the cosine and the sine of a pair at a position.
+func (r *Rope) pair(i, position int) (cos, sin float32) {
+	return r.frequencies[i].times(position).cosSin(r.magnitude)
 }
 
 // compute writes the row of the table for a position.
@@ -85,10 +97,12 @@ func (r *Rope) compute(position int, row []float32) {
 	r.cosSin(position, row[:n], row[n:])
 }
 
-// Apply rotates x in place: a float32 tensor [B, H, L, D] with D ≥ Dims(), neither paged
-// nor ragged. All heads of a token have the same position. positions holds either L
-// positions, which are those of every batch row, or B·L, one batch row after the other.
-// Any int is a position. Rotating by -p undoes rotating by p, up to rounding. exec says how the call
+// Apply rotates x in place: a tensor [B, H, L, D] with D ≥ Dims() of float32, float16 or bfloat16,
+// neither paged nor ragged. Elements of 16 bits are widened, rotated in float32, and rounded once, by
+// the conversions of package numeric. All heads of a token have the same position. positions holds either L
+// positions, which are those of every batch row, or B·L, one batch row after the other; with
+// Config.Sections it holds that many for the first section, then as many for the next one, as the
+// position_ids [3, B, L] of Transformers. Any int is a position. Rotating by -p undoes rotating by p, up to rounding. exec says how the call
 // is computed; the zero Exec is the default.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that
@@ -107,10 +121,10 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 	}
 	tokens := v.Dim(0) * v.Dim(2)
 	j := jobs.Get()
-	j.rope, j.x, j.positions = r, *v, positions
+	j.rope, j.x, j.positions, j.tier = r, *v, positions, t
 	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
 	j.split.Run(tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
-	j.rope, j.x, j.positions = nil, view.Tensor{}, nil // the caller's memory
+	j.rope, j.x, j.positions, j.tier = nil, view.Tensor{}, nil, nil // the caller's memory
 	jobs.Put(j)
 	return nil
 }
@@ -118,12 +132,20 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 // row returns the cosines and sines of a position, from the table or computed into
 // memory.
 func (r *Rope) row(position int, memory []float32) []float32 {
-	n := r.Dims()
-	if position >= 0 && position < len(r.table)/n {
-		return r.table[position*n : (position+1)*n]
+	if row := r.fromTable(position); row != nil {
+		return row
 	}
-	r.compute(position, memory[:n])
-	return memory[:n]
+	r.compute(position, memory)
+	return memory
+}
+
+// fromTable returns the row of a position in the table, or nil if it has none.
+func (r *Rope) fromTable(position int) []float32 {
+	n := r.Dims()
+	if position < 0 || position >= len(r.table)/n {
+		return nil
+	}
+	return r.table[position*n : (position+1)*n]
 }
 
 // rotate rotates the pairs of a head.
@@ -165,19 +187,25 @@ func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
 	if f := x.CheckPlain("x"); f != nil {
 		return f
 	}
-	if x.DType() != view.Float32 {
-		return &check.Failure{Where: "x", Got: x.Describe(), Want: "float32"}
-	}
 	if x.Dim(3) < r.Dims() {
 		return &check.Failure{Where: "x", Got: x.Describe(), Want: fmt.Sprintf("a head size of at least %d, the Dims of the Rope", r.Dims())}
 	}
 	if f := x.CheckDistinct("x"); f != nil {
 		return f
 	}
-	batch, length := x.Dim(0), x.Dim(2)
-	all := ints.MulSat(batch, length)
-	if n := len(positions); n != length && n != all {
-		return &check.Failure{Where: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row", length, all)}
+	return r.checkPositions(x, len(positions))
+}
+
+// checkPositions reports a number of positions that does not fit x.
+func (r *Rope) checkPositions(x *view.Tensor, n int) *check.Failure {
+	length := ints.MulSat(r.streams, x.Dim(2))
+	all := ints.MulSat(x.Dim(0), length)
+	if n == length || n == all {
+		return nil
 	}
-	return nil
+	of := ""
+	if r.streams > 1 {
+		of = fmt.Sprintf(", for each of %d sections", r.streams)
+	}
+	return &check.Failure{Where: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row%s", length, all, of)}
 }

@@ -311,6 +311,16 @@ var table = []entry{
 	{name: "linear.NewNVFP4", f: linear.NewNVFP4, args: func(w *world) []any {
 		return []any{make([]byte, 5*36), w.floats(5), 5, 64, w.floats(5), someExec}
 	}},
+	{name: "linear.NewAffine", f: linear.NewAffine, args: func(w *world) []any {
+		x := linear.AffineWeights{N: 8, K: 48, Bits: 4, GroupSize: 32, Packing: linear.ByteRows, Codes: make([]byte, 8*32),
+			Scales: linear.DenseMatrix(w.floats(16), 8, 2), ZeroCodes: make([]byte, 8), ZeroOffset: 1}
+		return []any{&x, w.floats(8), someExec}
+	}},
+	{name: "linear.NewAffine", f: linear.NewAffine, args: func(w *world) []any {
+		x := linear.AffineWeights{N: 8, K: 32, Bits: 4, GroupSize: 16, Packing: linear.AWQ, Codes: make([]byte, 128),
+			Scales: linear.DenseMatrix(w.floats(16), 8, 2), Zeros: linear.DenseMatrix(w.floats(16), 8, 2), GroupOf: make([]int32, 32)}
+		return []any{&x, w.floats(8), someExec}
+	}},
 	{name: "linear.NVFP4Blocks", f: linear.NVFP4Blocks, args: list(make([]byte, 64), make([]byte, 8))},
 	{name: "linear.FromPacked", f: linear.FromPacked, args: func(w *world) []any {
 		var b bytes.Buffer
@@ -346,7 +356,7 @@ var table = []entry{
 	{name: "linear.Matrix.T", f: linear.Matrix.T, args: aMatrix},
 
 	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 4, Base: 100, Scaling: 2, Positions: 3, Frequencies: []float64{1, 2}})},
-	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 8, Pairing: rope.Interleaved})},
+	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 8, Pairing: rope.Interleaved, Magnitude: 1.5, Sections: []int{2, 1, 1}, InterleavedSections: true})},
 	{name: "rope.Rope.Apply", f: (*rope.Rope).Apply, args: func(w *world) []any {
 		return []any{w.rope(), w.tensor(2, 2, 3, 5), []int{0, 1, 100, 4, -7, math.MaxInt}, someExec}
 	}},
