@@ -195,20 +195,22 @@ func TestBenchFormat(t *testing.T) {
 	}
 }
 
-// damage makes the calls with some options compute something else.
-func damage(t *testing.T, when func(opts *kernel.Options) bool) {
+// damage makes the calls that are executed in some ways compute something else.
+func damage(t *testing.T, when func(e kernel.Exec) bool) {
 	t.Helper()
-	problem.Attention = func(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
-		if err := kernel.Attention(out, q, k, v, opts); err != nil || !when(opts) {
-			return err
+	problem.Fault = func(p *problem.Problem, out *problem.Array, e kernel.Exec) {
+		if !when(e) {
+			return
 		}
-		return kernel.Attention(out, q, v, v, opts)
+		if err := kernel.Attention(out.Tensor(), p.Q.Tensor(), p.V.Tensor(), p.V.Tensor(), &kernel.Options{Exec: e}); err != nil {
+			t.Error(err)
+		}
 	}
-	t.Cleanup(func() { problem.Attention = kernel.Attention })
+	t.Cleanup(func() { problem.Fault = nil })
 }
 
 func TestDifferenceFails(t *testing.T) {
-	damage(t, func(opts *kernel.Options) bool { return opts.Threads > 1 })
+	damage(t, func(e kernel.Exec) bool { return e.Threads > 1 })
 	for _, args := range []string{"-shapes none", "-shapes none -benchfmt"} {
 		code, _, err := runCommand(strings.Fields(args)...)
 		if code != 1 || !strings.Contains(err, "differs from generic in") {
@@ -218,7 +220,7 @@ func TestDifferenceFails(t *testing.T) {
 }
 
 func TestWrongContractFails(t *testing.T) {
-	damage(t, func(*kernel.Options) bool { return true })
+	damage(t, func(kernel.Exec) bool { return true })
 	code, _, err := runCommand("-shapes", "none")
 	if code != 1 || !strings.Contains(err, fmt.Sprintf("contract %d gives 189ae3e7", kernel.Contract)) {
 		t.Errorf("exit code %d, %q", code, err)
@@ -226,7 +228,7 @@ func TestWrongContractFails(t *testing.T) {
 }
 
 func TestDifferenceWhileTimingFails(t *testing.T) {
-	damage(t, func(opts *kernel.Options) bool { return opts.Threads == 3 })
+	damage(t, func(e kernel.Exec) bool { return e.Threads == 3 })
 	code, _, err := runCommand("-shapes", "S8", "-tiers", "generic", "-threads", "1,3", "-time", "1ms")
 	if code != 1 || !strings.Contains(err, "short-8-d64: short-8-d64 (S8) generic threads=3 differs from short-8-d64 (S8) generic threads=1 in") {
 		t.Errorf("exit code %d, %q", code, err)
