@@ -1,0 +1,97 @@
+package harness
+
+// contracts are the kernels, by table and field, or by table and array of fields.
+var contracts = map[string]contract{
+	"Products.Gemm":      {cases: gemm},
+	"Products.GemmMax":   {cases: gemmMax},
+	"Products.GemmMerge": {cases: gemmMerge},
+
+	"Lanes.MaskSpan":   {cases: maskSpan},
+	"Lanes.MaskBool":   {cases: maskBool},
+	"Lanes.Softcap":    {cases: softcap},
+	"Lanes.ALiBi":      {cases: alibi},
+	"Lanes.Bias":       {cases: bias},
+	"Lanes.Softmax":    {cases: softmax, suppose: scoresBelow},
+	"Lanes.Dropout":    {cases: dropout},
+	"Lanes.MergeStats": {cases: mergeStats, suppose: maximaBelow},
+	"Lanes.Pack":       {cases: pack},
+	"Lanes.Unpack":     {cases: unpack},
+	"Lanes.Round":      {cases: roundLanes},
+	"Lanes.ScaleRows":  {cases: scaleRows},
+	"Lanes.CodeScores": {cases: codeScores},
+	"Lanes.CodeValues": {cases: codeValues},
+	"Lanes.CodeMerge":  {cases: codeMerge},
+	"Lanes.HeadScores": {cases: headScores},
+
+	"Gradients.BackwardWeights": {cases: backwardWeights},
+	"Gradients.BackwardScores":  {cases: backwardScores},
+	"Gradients.BackwardSoftcap": {cases: backwardSoftcap},
+
+	"Skinny.QK":         {cases: skinnyQK(1)},
+	"Skinny.PV":         {cases: skinnyPV(1)},
+	"Skinny.QKF16":      {cases: skinnyQK(16)},
+	"Skinny.PVF16":      {cases: skinnyPV(16)},
+	"Skinny.QKBF16":     {cases: skinnyQK(16)},
+	"Skinny.PVBF16":     {cases: skinnyPV(16)},
+	"Skinny.QKInt8":     {cases: withScales(skinnyQK(16), true)},
+	"Skinny.PVInt8":     {cases: withScales(skinnyPV(16), false)},
+	"Skinny.QKCodes":    {cases: qkCodes},
+	"Skinny.PVCodes":    {cases: pvCodes},
+	"Skinny.Softmax":    {cases: softmax, suppose: scoresBelow},
+	"Skinny.Merge":      {cases: skinnyMerge},
+	"Skinny.Unpack":     {cases: skinnyUnpack},
+	"Skinny.HeadValues": {cases: headValues},
+	"Skinny.Additive":   {cases: additive},
+
+	"Convert.Widen":        {cases: widen},
+	"Convert.Narrow":       {cases: narrow},
+	"Convert.WidenInt8":    {cases: widenInt8},
+	"Convert.WidenInt4":    {cases: widenInt4},
+	"Convert.UnpackInt4":   {cases: unpackInt4},
+	"Convert.QuantizeInt8": {cases: quantizeInt8},
+	"Convert.QuantizeInt4": {cases: quantizeInt4},
+	"Convert.PairColumns":  {cases: pairColumns},
+	"Convert.PairRows":     {cases: pairRows},
+	"Convert.Flush":        {cases: flush},
+	"Convert.Finite":       {cases: finite},
+
+	"Weights.Gemm":            {cases: weightGemm},
+	"Weights.GemmF16":         {cases: weightGemm},
+	"Weights.GemmBF16":        {cases: weightGemm},
+	"Weights.Quantize":        {cases: quantizeRow},
+	"Weights.AddBias":         {cases: addBias},
+	"Weights.Pack":            {cases: weightPack},
+	"Weights.PackHalves":      {cases: weightPack},
+	"Weights.Blocks.Gemm":     {cases: blockGemm},
+	"Weights.Blocks.GemmInt8": {cases: blockGemmInt8},
+	"Weights.Blocks.Widen":    {cases: blockWiden},
+
+	"Elementwise.Exp2":             {cases: overSlices("src")},
+	"Elementwise.Tanh":             {cases: overSlices("src")},
+	"Elementwise.Add":              {cases: overSlices("x", "y")},
+	"Elementwise.AddRows":          {cases: addRows},
+	"Elementwise.Hadamard":         {cases: hadamard},
+	"Elementwise.AdamW":            {cases: adamW},
+	"Elementwise.AdditiveBackward": {cases: additiveBackward},
+	"Elementwise.AddWeighted":      {cases: addWeighted},
+
+	"Norms.RMSNorm":   {cases: norm(false)},
+	"Norms.LayerNorm": {cases: norm(true)},
+
+	"Activations.SiLU":        {cases: overSlices("src")},
+	"Activations.GELU":        {cases: overSlices("src")},
+	"Activations.GELUTanh":    {cases: overSlices("src")},
+	"Activations.SwiGLU":      {cases: overSlices("gate", "up")},
+	"Activations.GeGLU":       {cases: overSlices("gate", "up")},
+	"Activations.GeGLUTanh":   {cases: overSlices("gate", "up")},
+	"Activations.GRU":         {cases: gru},
+	"Activations.GRUBackward": {cases: gruBackward},
+}
+
+// contractOf returns what is known of a kernel.
+func contractOf(k *Kernel) contract {
+	if k.Array != "" && k.Array != k.Field {
+		return contracts[k.Table+"."+k.Array+"."+k.Field]
+	}
+	return contracts[k.Table+"."+k.Field]
+}

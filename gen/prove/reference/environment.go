@@ -1,0 +1,5 @@
+package reference
+
+import "os"
+
+func environment() []string { return os.Environ() }
