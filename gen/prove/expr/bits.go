@@ -228,6 +228,16 @@ func (g *Graph) Shift(op Op, x, by *Node) *Node {
 
 // Not inverts all bits.
 func (g *Graph) Not(x *Node) *Node {
+	if x.not == nil {
+		x.not = g.invert(x)
+		if x.not.not == nil {
+			x.not.not = x
+		}
+	}
+	return x.not
+}
+
+func (g *Graph) invert(x *Node) *Node {
 	switch x.Op {
 	case Const:
 		return g.Const(x.Width, ^x.Val)

@@ -79,6 +79,7 @@ type Node struct {
 	ID     int    // in the order of making: arguments have smaller ones
 	hash   uint64 // of the structure, the same in every graph
 	lo, hi int64  // bounds of the value as a signed number
+	not    *Node  // the inverse, once it was asked for
 }
 
 // IsConst reports whether n is a constant.

@@ -203,8 +203,8 @@ func skinnyPV(step int) func(k *Kernel, quick bool) []Case {
 				}
 				i++
 				n := 1 + i%9
-				ldo, ldv, ldp := dv+i%3, dv+i%2, n+i%4
-				list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv, "p": in(span(m, ldp, n)), "ldp": ldp,
+				ldo, ldv, ldp := dv+i%3, dv+i%2, (n+3)/4*4+i%2*4
+				list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
 					"n": n, "m": m, "dv": dv, "load": i%2 == 0, "next": Buffer{Len: dv, Absent: true}, "far": i % 3 * dv})
 			}
 		}

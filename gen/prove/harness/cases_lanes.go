@@ -289,9 +289,9 @@ func headValues(k *Kernel, quick bool) (list []Case) {
 			}
 			n := 1 + (i+m)%9
 			off, size := apart(n, n, dv, i)
-			ldv, ldp := dv+i%2, n+m%3
+			ldv, ldp := dv+i%2, (n+3)/4*4+m%2*4
 			offv, sizev := rowStarts(n, span(m, ldv, dv), i)
-			list = append(list, Case{"dst": out(size), "off": offsets(off...), "v": in(sizev), "offv": offsets(offv...), "ldv": ldv, "p": in(span(m, ldp, n)), "ldp": ldp,
+			list = append(list, Case{"dst": out(size), "off": offsets(off...), "v": in(sizev), "offv": offsets(offv...), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
 				"n": n, "m": m, "dv": dv, "sum": in(n), resultBits: n})
 		}
 	}
