@@ -180,8 +180,12 @@ func (e *exec) masks() bool {
 		k, _ := maskNumber(from.Reg)
 		e.set(to, g.Zext(e.Get(firstMask+k, from.Reg), 64))
 	case "KORW", "KXORW", "KANDW", "KANDNW", "KXNORW":
-		a, b := e.mask(e.args[0]), e.mask(e.args[1]) // of Intel the second and the first source
 		to, _ := maskNumber(e.args[2].Reg)
+		if op == "KXORW" && e.args[0].Text == e.args[1].Text {
+			e.W[firstMask+to] = g.Const(16, 0)
+			break
+		}
+		a, b := e.mask(e.args[0]), e.mask(e.args[1]) // of Intel the second and the first source
 		var n *expr.Node
 		switch op {
 		case "KORW":

@@ -157,8 +157,8 @@ func (e *exec) vector() bool {
 		return true
 	}
 	op, args, m, broadcast := e.operandsOf()
-	return e.elementwise(op, args, m, broadcast) || e.fused(op, args, m, broadcast) || e.moveVector(op, args, m) || e.compareVector(op, args) ||
-		e.convert(op, args, m) || e.narrowIntegers(op, args) || e.permute(op, args, broadcast) || e.masksOfVectors(op, args)
+	return e.masksOfVectors(op, args) || e.elementwise(op, args, m, broadcast) || e.fused(op, args, m, broadcast) || e.moveVector(op, args, m) ||
+		e.compareVector(op, args) || e.convert(op, args, m) || e.narrowIntegers(op, args) || e.permute(op, args, broadcast)
 }
 
 func (e *exec) zeroUpper() {

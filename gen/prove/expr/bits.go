@@ -273,6 +273,11 @@ func (g *Graph) logic(op Op, x, y *Node) *Node {
 	if n := g.simple(op, x, y); n != nil {
 		return n
 	}
+	if op == Xor && x.IsConst() != y.IsConst() && x.Op != Concat && y.Op != Concat {
+		if c := constantOf(x, y); c != 1<<(x.Width-1) { // but for the sign of a float
+			return g.chain(op, x, y)
+		}
+	}
 	if n := g.byParts(op, x, y); n != nil {
 		return n
 	}
@@ -302,7 +307,7 @@ func (g *Graph) chain(op Op, x, y *Node) *Node {
 		return 1
 	})
 	if op == Xor {
-		list = withoutPairs(list)
+		list = g.withoutPairs(list)
 	} else {
 		list = slices.Compact(list)
 	}
@@ -316,8 +321,27 @@ func (g *Graph) chain(op Op, x, y *Node) *Node {
 	return n
 }
 
-// withoutPairs drops operands of Xor that are there twice.
-func withoutPairs(list []*Node) (rest []*Node) {
+// constantOf returns the value of the one that is a constant.
+func constantOf(x, y *Node) uint64 {
+	if x.IsConst() {
+		return x.Val
+	}
+	return y.Val
+}
+
+// withoutPairs drops operands of Xor that are there twice, and makes one constant of all.
+func (g *Graph) withoutPairs(list []*Node) (rest []*Node) {
+	c := uint64(0)
+	for _, n := range list {
+		if n.IsConst() {
+			c ^= n.Val
+		}
+	}
+	width := list[0].Width
+	list = slices.DeleteFunc(list, (*Node).IsConst)
+	if c != 0 {
+		rest = append(rest, g.Const(width, c))
+	}
 	for i := 0; i < len(list); i++ {
 		if i+1 < len(list) && list[i] == list[i+1] {
 			i++
@@ -384,6 +408,14 @@ func (g *Graph) simple(op Op, x, y *Node) *Node {
 func (g *Graph) absorbed(op Op, x, y *Node) *Node {
 	if op == Xor {
 		return nil
+	}
+	if op == And && x.Op == FLt && y.Op == FLt {
+		for _, p := range [][2]*Node{{x, y}, {y, x}} { // z < l and -z < l
+			z, l := p[0].Args[0], p[0].Args[1]
+			if a, b := p[1].Args[0], p[1].Args[1]; a == g.FNeg(z) && b == l || a == g.FNeg(l) && b == z {
+				return g.FLt(g.FAbs(z), l)
+			}
+		}
 	}
 	for range 2 {
 		if less := x; op == Or && y.Op == Eq && (less.Op == Lt || less.Op == Ult) {

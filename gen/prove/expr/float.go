@@ -46,7 +46,39 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 	if y.IsConst() && y.Val == minusZero {
 		return x
 	}
+	for range 2 { // a product that is exact need not be rounded
+		if p, neg := g.unsigned(x); p.Op == FMul {
+			if _, _, ok := exact(p); ok {
+				a := p.Args[0]
+				if neg {
+					a = g.FNeg(a)
+				}
+				return g.FFma(a, p.Args[1], y)
+			}
+		}
+		x, y = y, x
+	}
 	return g.op(FAdd, 32, 0, x, y)
+}
+
+// exact tells whether x is 0, infinite, NaN or a number of so many significant bits, from 2^-40 up to 2^high at most:
+// a binary16, an integer, or a product of such that is not rounded.
+func exact(x *Node) (bits, high int, ok bool) {
+	switch x.Op {
+	case HToF:
+		return 11, 16, true
+	case SToF, UToF:
+		m := max(x.Args[0].hi, -x.Args[0].lo)
+		for m>>bits != 0 {
+			bits++
+		}
+		return bits, bits, x.Args[0].lo >= 0 && bits <= 24 || x.Op == SToF && bits <= 24
+	case FMul:
+		a, ha, okA := exact(x.Args[0])
+		b, hb, okB := exact(x.Args[1])
+		return a + b, ha + hb, okA && okB && a+b <= 24 && ha+hb < 100
+	}
+	return 0, 0, false
 }
 
 // FSub returns x-y.

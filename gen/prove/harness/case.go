@@ -15,7 +15,7 @@ import (
 type Case map[string]any
 
 // Unknown is an argument that is a symbol.
-type Unknown struct{}
+type Unknown struct{ Positive bool }
 
 // A Buffer is an argument that is a slice. Its elements are symbols.
 type Buffer struct {
@@ -111,6 +111,9 @@ func (l *call) argument(p Param, v any) reference.Value {
 		return n
 	case Unknown:
 		n := g.Sym(8*sizes[p.Type], p.Name)
+		if v.Positive {
+			n = g.FAbs(n)
+		}
 		l.args.SetWord(p.Offset, n)
 		return n
 	case Buffer:

@@ -95,11 +95,15 @@ func gemmMerge(k *Kernel, quick bool) (list []Case) {
 
 // lanesOf returns widths of query tiles: multiples of a vector.
 func lanesOf(k *Kernel, quick bool) []int {
+	step := max(k.Lanes, 8) // one layer for all vectors: 8 is the least width of a tile of two registers
+	if k.Lanes == 4 {
+		step = 4
+	}
 	if quick {
-		return []int{2 * k.Lanes}
+		return []int{2 * step}
 	}
 	var list []int
-	for w := k.Lanes; w <= 5*k.Lanes && w <= 64; w += k.Lanes {
+	for w := step; w <= 5*step && w <= 64; w += step {
 		list = append(list, w)
 	}
 	return list

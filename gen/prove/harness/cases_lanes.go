@@ -255,6 +255,20 @@ func qkCodes(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
+// queries makes the integers of QKCodes: lanes from n on repeat the last one.
+func queries(n, d int) func(g *expr.Graph, i int) *expr.Node {
+	return func(g *expr.Graph, i int) *expr.Node {
+		step := i / 64
+		lane, x := min(step/(d/16)*4+i/16%4, n-1), step%(d/16)*16+i%16
+		return g.SymWithin(16, fmt.Sprintf("q[%d][%d]", lane, x), -1<<11, 1<<11)
+	}
+}
+
+// units makes numbers for lanes, those from n on the last one.
+func units(n int) func(g *expr.Graph, i int) *expr.Node {
+	return func(g *expr.Graph, i int) *expr.Node { return g.Sym(32, fmt.Sprintf("unit[%d]", min(i, n-1))) }
+}
+
 func pvCodes(k *Kernel, quick bool) (list []Case) {
 	for i, dv := range []int{16, 32, 48, 64, 80, 128, 144} {
 		for m := 1; m <= 32; m++ {
@@ -288,11 +302,12 @@ func headValues(k *Kernel, quick bool) (list []Case) {
 				continue
 			}
 			n := 1 + (i+m)%9
-			off, size := apart(n, n, dv, i)
+			const w = 16
+			off, size := apart(w, n, dv, i)
 			ldv, ldp := dv+i%2, (n+3)/4*4+m%2*4
-			offv, sizev := rowStarts(n, span(m, ldv, dv), i)
+			offv, sizev := repeated(w, n, span(m, ldv, dv), i)
 			list = append(list, Case{"dst": out(size), "off": offsets(off...), "v": in(sizev), "offv": offsets(offv...), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
-				"n": n, "m": m, "dv": dv, "sum": in(n), resultBits: n})
+				"n": n, "m": m, "dv": dv, "sum": in(w), resultBits: n})
 		}
 	}
 	return list

@@ -142,7 +142,7 @@ func pairRows(k *Kernel, quick bool) (list []Case) {
 
 func flush(k *Kernel, quick bool) []Case {
 	return shapes(quick, 1, func(i, n, d, gap int) Case {
-		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "d": d, "least": Unknown{}}
+		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "d": d, "least": Unknown{Positive: true}}
 	})
 }
 

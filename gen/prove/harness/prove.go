@@ -11,10 +11,22 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/prove/machine"
 	"github.com/attn-go/attn/gen/prove/reference"
+	"github.com/attn-go/attn/gen/prove/riscv64"
 )
 
-// isas are the interpreters, by GOARCH and ISA.
-var isas = map[string]machine.ISA{"amd64": amd64.ISA{}, "arm64": arm64.ISA{}}
+// A CPU is an interpreter, and what tells CPUs of an architecture apart.
+type cpu struct {
+	name  string
+	isa   machine.ISA
+	lanes int // of a vector; 0 if the layers say it
+}
+
+// cpus are the interpreters, by GOARCH.
+var cpus = map[string][]cpu{
+	"amd64":   {{"", amd64.ISA{}, 0}},
+	"arm64":   {{"", arm64.ISA{}, 0}},
+	"riscv64": {{" VLEN=128", riscv64.ISA{VLEN: 128}, 4}, {" VLEN=256", riscv64.ISA{VLEN: 256}, 8}, {" VLEN=512", riscv64.ISA{VLEN: 512}, 16}},
+}
 
 // A Prover proves kernels.
 type Prover struct {
@@ -42,18 +54,22 @@ func (p *Prover) Prove(a *Architecture, k *Kernel) *Verdict {
 		v.Untested = "no cases"
 		return v
 	}
-	isa := isas[a.GOARCH]
-	if isa == nil {
-		v.Untested = "no interpreter"
-		return v
-	}
 	covered := map[int]bool{}
-	for _, c := range contract.cases(k, p.Quick) {
-		v.Cases++
-		if err := p.one(a, isa, k, contract, c, v, covered); err != nil {
-			v.Err = fmt.Errorf("%s: %w", c.text(k), err)
-			return v
+	for _, cpu := range cpus[a.GOARCH] {
+		if cpu.lanes > 0 && k.Table == "Products" && k.Lanes != cpu.lanes && k.Lanes != 2*cpu.lanes && k.Lanes != 4*cpu.lanes {
+			continue // no tile of this CPU is so wide
 		}
+		for _, c := range contract.cases(k, p.Quick) {
+			v.Cases++
+			if err := p.one(a, cpu.isa, k, contract, c, v, covered); err != nil {
+				v.Err = fmt.Errorf("%s%s: %w", c.text(k), cpu.name, err)
+				return v
+			}
+		}
+	}
+	if v.Cases == 0 {
+		v.Untested = "no CPU has such tiles"
+		return v
 	}
 	v.Uncovered = uncovered(a.Files[k.ISA], k.Function, covered)
 	return v
