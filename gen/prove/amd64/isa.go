@@ -120,7 +120,7 @@ func (e *exec) gp(name string) *expr.Node {
 	if !ok {
 		machine.Failf("%v: no register %s", e.in, name)
 	}
-	return e.Get(i, name)
+	return e.General(i, name)
 }
 
 // value returns an operand of so many bits: a number, a register's lower bits, or memory.

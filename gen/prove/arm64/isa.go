@@ -192,7 +192,7 @@ func (e *exec) register(name string) *expr.Node {
 	if n < 0 {
 		return e.g.Int(0)
 	}
-	return e.Get(n, name)
+	return e.General(n, name)
 }
 
 // set writes a register. R18 belongs to the platform, and Go keeps its own in those from 27 on.

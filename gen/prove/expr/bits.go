@@ -311,6 +311,9 @@ func (g *Graph) chain(op Op, x, y *Node) *Node {
 	} else {
 		list = slices.Compact(list)
 	}
+	if op == UMax && len(list) > 1 {
+		list = slices.DeleteFunc(list, func(n *Node) bool { return n.IsConst() && n.Val == 0 })
+	}
 	if len(list) == 0 {
 		return g.Const(x.Width, 0)
 	}
@@ -553,6 +556,9 @@ func (g *Graph) Select(c, x, y *Node) *Node {
 	case y.IsConst() && y.Val == mask(y.Width) && x.IsConst() && x.Val == 0:
 		return g.Sext(g.Not(c), x.Width)
 	}
+	if n := g.selectOneBit(c, x, y); n != nil {
+		return n
+	}
 	if c.Op == Ult || c.Op == Lt && c.Args[0].lo >= 0 && c.Args[1].lo >= 0 {
 		switch a, b := c.Args[0], c.Args[1]; {
 		case x == b && y == a:
@@ -562,6 +568,61 @@ func (g *Graph) Select(c, x, y *Node) *Node {
 		}
 	}
 	return g.op(Select, x.Width, 0, c, x, y)
+}
+
+// selectOneBit takes the bits that words have in common out of a selection, if all but one are.
+func (g *Graph) selectOneBit(c, x, y *Node) *Node {
+	if x.Op != Concat && !x.IsConst() || y.Op != Concat && !y.IsConst() {
+		return nil
+	}
+	at := -1
+	for i := range x.Width {
+		if x.Op == Concat || y.Op == Concat {
+			break
+		}
+		if x.Val>>i&1 != y.Val>>i&1 {
+			if at >= 0 {
+				return nil
+			}
+			at = i
+		}
+	}
+	if at < 0 {
+		if at = g.oneBit(x, y); at < 0 {
+			return nil
+		}
+	}
+	var parts []*Node
+	if at > 0 {
+		parts = append(parts, g.Extract(x, 0, at))
+	}
+	parts = append(parts, g.selectBit(c, g.Extract(x, at, 1), g.Extract(y, at, 1)))
+	if at+1 < x.Width {
+		parts = append(parts, g.Extract(x, at+1, x.Width-at-1))
+	}
+	return g.Concat(parts...)
+}
+
+// oneBit returns the number of the only bit that differs in words of the same parts, -1 if there are more.
+func (g *Graph) oneBit(x, y *Node) int {
+	cuts := map[int]bool{}
+	edges(x, cuts)
+	edges(y, cuts)
+	at := -1
+	for lo := 0; lo < x.Width; {
+		hi := lo + 1
+		for !cuts[hi] {
+			hi++
+		}
+		if g.Extract(x, lo, hi-lo) != g.Extract(y, lo, hi-lo) {
+			if hi-lo > 1 || at >= 0 {
+				return -1
+			}
+			at = lo
+		}
+		lo = hi
+	}
+	return at
 }
 
 func (g *Graph) selectBit(c, x, y *Node) *Node {

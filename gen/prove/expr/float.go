@@ -124,7 +124,35 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	if nx != ny {
 		x = g.FNeg(x)
 	}
+	if n := g.fusedOther(x, y, z); n != nil {
+		return n
+	}
 	return g.op(FFma, 32, 0, x, y, z)
+}
+
+// fusedOther returns x·y+z with a z that is an exact product, and so is x·y, fused the other way round, if that is
+// the order in which products are fused.
+func (g *Graph) fusedOther(x, y, z *Node) *Node {
+	q, negQ := g.unsigned(z)
+	if q.Op != FMul {
+		return nil
+	}
+	if _, _, ok := exact(q); !ok {
+		return nil
+	}
+	p := g.FMul(x, y)
+	u, _ := g.unsigned(p)
+	if u.Op != FMul || !before(q, u) {
+		return nil
+	}
+	if _, _, ok := exact(u); !ok {
+		return nil
+	}
+	a := q.Args[0]
+	if negQ {
+		a = g.FNeg(a)
+	}
+	return g.op(FFma, 32, 0, a, q.Args[1], p)
 }
 
 // FDiv returns x/y.

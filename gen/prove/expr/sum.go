@@ -69,11 +69,56 @@ func (g *Graph) sumOf(f *form) *Node {
 			return g.ShlBy(terms[0], k)
 		}
 	}
+	if n := g.disjoint(f, terms); n != nil {
+		return n
+	}
 	n := Node{Op: Sum, Width: f.width, Val: f.constant, Args: terms}
 	for _, t := range terms {
 		n.Coefs = append(n.Coefs, f.terms[t]&m)
 	}
 	return g.intern(n)
+}
+
+// disjoint returns a sum of words that have no bits in common: they lie side by side.
+func (g *Graph) disjoint(f *form, terms []*Node) *Node {
+	all := f.constant
+	for _, t := range terms {
+		c := f.terms[t] & mask(f.width)
+		if t.Op != Concat || c&(c-1) != 0 {
+			return nil
+		}
+		bits := mayBeSet(t) * c & mask(f.width)
+		if bits&all != 0 {
+			return nil
+		}
+		all |= bits
+	}
+	n := g.Const(f.width, f.constant)
+	for _, t := range terms {
+		c, k := f.terms[t]&mask(f.width), 0
+		for c>>k != 1 {
+			k++
+		}
+		n = g.Or(n, g.ShlBy(t, k))
+	}
+	if n.Op != Concat {
+		return nil
+	}
+	return n
+}
+
+// mayBeSet returns the bits of a word that are not known to be 0.
+func mayBeSet(x *Node) (bits uint64) {
+	at := 0
+	for _, p := range x.Args {
+		if p.IsConst() {
+			bits |= p.Val << at
+		} else {
+			bits |= mask(p.Width) << at
+		}
+		at += p.Width
+	}
+	return bits
 }
 
 // Add returns the sum of words modulo 2^width.
@@ -270,10 +315,33 @@ func (g *Graph) Lt(x, y *Node) *Node {
 		return g.Bool(false)
 	case y.IsConst() && y.Val == 0:
 		return g.Extract(x, x.Width-1, 1)
+	case x.IsConst() && x.Signed() < int64(mask(x.Width)>>1):
+		return g.Not(g.Lt(y, g.Plus(x, 1)))
+	case y.IsConst() && x.Width == 32:
+		if n := g.magnitudeBelow(x, y.Val); n != nil {
+			return n
+		}
 	case x.IsConst() && x.Signed() == -1:
 		return g.Not(g.Extract(y, y.Width-1, 1))
 	}
 	return g.op(Lt, 1, 0, x, y)
+}
+
+// magnitudeBelow compares the bits of a float without its sign with those of a constant: they have the order of the
+// numbers, and those of a NaN are above all.
+func (g *Graph) magnitudeBelow(x *Node, c uint64) *Node {
+	const inf = 0x7f800000
+	if x.Op != Concat || len(x.Args) != 2 || x.Args[0].Width != 31 || !x.Args[1].IsConst() || x.Args[1].Val != 0 {
+		return nil
+	}
+	f, at := piece(x.Args[0])
+	switch {
+	case at != 0 || f.Width != 32 || g.FAbs(f) != x || c > inf+1:
+		return nil
+	case c == inf+1:
+		return g.FEq(f, f)
+	}
+	return g.FLt(x, g.Const(32, c))
 }
 
 func (g *Graph) Ult(x, y *Node) *Node {

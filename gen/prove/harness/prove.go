@@ -39,16 +39,17 @@ type Prover struct {
 type Verdict struct {
 	Kernel    *Kernel
 	Cases     int
-	Words     int            // that were compared
-	Lemmas    map[string]int // that equality needed, and for how many words
-	Err       error          // a fault or a difference
-	Untested  string         // why nothing was compared
-	Uncovered []string       // instructions that no case executes
+	Words     int             // that were compared
+	Lemmas    map[string]int  // that equality needed, and for how many words
+	Err       error           // a fault or a difference
+	Untested  string          // why nothing was compared
+	Notes     map[string]bool // what is odd, but does no harm
+	Uncovered []string        // instructions that no case executes
 }
 
 // Prove executes all cases of a kernel.
 func (p *Prover) Prove(a *Architecture, k *Kernel) *Verdict {
-	v := &Verdict{Kernel: k, Lemmas: map[string]int{}}
+	v := &Verdict{Kernel: k, Lemmas: map[string]int{}, Notes: map[string]bool{}}
 	contract := contractOf(k)
 	if contract.cases == nil {
 		v.Untested = "no cases"
@@ -90,6 +91,9 @@ func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contr
 	run.Covered = covered
 	if err := run.Call(k.Function); err != nil {
 		return err
+	}
+	for note := range run.State.Notes {
+		v.Notes[note] = true
 	}
 	return p.compare(l, contract, result, v)
 }
@@ -234,6 +238,9 @@ func (v *Verdict) String() string {
 	s += fmt.Sprintf("proven in %d cases, %d words", v.Cases, v.Words)
 	if len(v.Lemmas) > 0 {
 		s += fmt.Sprintf(", lemmas %v", v.Lemmas)
+	}
+	for note := range v.Notes {
+		s += "; " + note
 	}
 	if len(v.Uncovered) > 0 {
 		s += fmt.Sprintf(", %d instructions not executed", len(v.Uncovered))

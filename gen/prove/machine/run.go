@@ -36,7 +36,7 @@ type Run struct {
 
 // NewRun prepares an execution with memory.
 func NewRun(g *expr.Graph, file *File, isa ISA, args *Region, regions ...*Region) *Run {
-	s := &State{G: g, W: make([]*expr.Node, isa.Registers()), regions: map[*expr.Node]*Region{}, statics: map[string]*Region{}}
+	s := &State{G: g, W: make([]*expr.Node, isa.Registers()), regions: map[*expr.Node]*Region{}, statics: map[string]*Region{}, Notes: map[string]bool{}}
 	for _, r := range append(regions, args) {
 		s.Add(r)
 	}

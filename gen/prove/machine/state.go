@@ -62,7 +62,8 @@ type State struct {
 	journal  []undo
 	forks    int
 	Now      *Inst
-	ISA      any // what an instruction set keeps
+	Notes    map[string]bool // what is odd, but does no harm
+	ISA      any             // what an instruction set keeps
 }
 
 type undo struct {
@@ -167,6 +168,15 @@ func (s *State) Get(i int, name string) *expr.Node {
 		Failf("%v: reads %s, which is not defined", s.Now, name)
 	}
 	return n
+}
+
+// General returns a register of 64 bits. What nothing has set is a symbol of its own, as in vectors, and is noted.
+func (s *State) General(i int, name string) *expr.Node {
+	if s.W[i] == nil {
+		s.Notes[fmt.Sprintf("%v: reads %s, which is not defined", s.Now, name)] = true
+		return s.G.Sym(64, "undefined "+name)
+	}
+	return s.W[i]
 }
 
 // Undefined returns what a word of a vector register holds that nothing has set: a symbol of its own. An

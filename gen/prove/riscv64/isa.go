@@ -120,7 +120,7 @@ func (e *exec) gp(o machine.Operand) *expr.Node {
 	if n == 0 {
 		return e.g.Int(0)
 	}
-	return e.Get(n, o.Text)
+	return e.General(n, o.Text)
 }
 
 // set writes a register. Go keeps its own in X1 to X4 and X27, and its assembler takes X31.
