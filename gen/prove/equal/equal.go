@@ -16,6 +16,11 @@ import (
 // samples is how many values of every symbol are tried before a proof.
 const samples = 64
 
+// Unproven is the error for expressions that agree in all samples, but cannot be proven to be the same.
+type Unproven struct{ Why string }
+
+func (u Unproven) Error() string { return "cannot be proven: " + u.Why }
+
 // A Query compares expressions of a graph.
 type Query struct {
 	g      *expr.Graph
@@ -50,7 +55,7 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	}
 	used, ok := q.prove(claim{a, b, isFloat})
 	if !ok {
-		return nil, fmt.Errorf("cannot be proven, as the last lemma tried has %s\n    want %v\n    got  %v", q.against, a, b)
+		return nil, Unproven{fmt.Sprintf("the last lemma tried has %s\n    want %v\n    got  %v", q.against, a, b)}
 	}
 	slices.Sort(used)
 	return slices.Compact(used), nil

@@ -67,6 +67,14 @@ func (l *Lemmas) All() (list []*Lemma) {
 	return list
 }
 
+// OfPairs reports whether a lemma is about so many bits that all values cannot be tried.
+func (l *Lemmas) OfPairs(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x := l.all[name]
+	return x != nil && x.Bits() > 32
+}
+
 // try shows a claim as a lemma about functions of some nodes.
 func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain) (string, bool) {
 	x := &Lemma{IsFloat: c.isFloat}

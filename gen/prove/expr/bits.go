@@ -74,7 +74,7 @@ func (g *Graph) sameSelect(parts []*Node) *Node {
 	for _, p := range parts {
 		switch {
 		case p.IsConst():
-		case p.Op == Select && (c == nil || c == p.Args[0]):
+		case p.Op == Select && p.Width > 1 && (c == nil || c == p.Args[0]):
 			c = p.Args[0]
 		default:
 			return nil

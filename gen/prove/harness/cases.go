@@ -10,6 +10,7 @@ import (
 type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
 	suppose func(l *call, known equal.Suppose)
+	open    string // why it may be that a layer's kernel is tested, but not proven
 }
 
 // rowsOf returns counts of rows: all up to more than two tiles of the highest, and some beyond.

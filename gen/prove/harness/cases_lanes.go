@@ -249,7 +249,7 @@ func qkCodes(k *Kernel, quick bool) (list []Case) {
 			m := 1 + (i*5+n*3)%35
 			ldk, lsc, groups := d+i%3, 1+i%3, (n+3)/4
 			list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "scales": in(span(m, lsc, 1)), "lsc": lsc,
-				"q": in(groups*4*d).within(-1<<11, 1<<11), "unit": in(groups * 4), "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}})
+				"q": Buffer{Len: groups * 4 * d, Make: queries(n, d)}, "unit": Buffer{Len: groups * 4, Make: units(n)}, "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}})
 		}
 	}
 	return list

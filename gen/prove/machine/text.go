@@ -7,7 +7,9 @@ package machine
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -247,3 +249,13 @@ func (f *Function) link(labels map[string]int) error {
 }
 
 func isLast(i int, in *Inst) bool { return i == len(in.Args)-1 }
+
+// With returns the file with another instruction in a place.
+func (f *File) With(name string, at int, in Inst) *File {
+	g := &File{maps.Clone(f.Functions), f.Data}
+	fn := *f.Functions[name]
+	fn.Insts = slices.Clone(fn.Insts)
+	fn.Insts[at] = in
+	g.Functions[name] = &fn
+	return g
+}
