@@ -31,6 +31,11 @@ func (m *Machine) call(fn *ssa.Function, args, free []Value) Value {
 	if f, ok := intrinsics[name]; ok {
 		return f(m, args)
 	}
+	return m.body(fn, name, args, free)
+}
+
+// body executes a function from its source.
+func (m *Machine) body(fn *ssa.Function, name string, args, free []Value) Value {
 	if fn.Name() == "init" && !strings.HasPrefix(fn.Pkg.Pkg.Path(), module) {
 		return nil
 	}
