@@ -100,6 +100,9 @@ func prove(p *harness.Prover, a *harness.Architecture, workers int, verbose bool
 		list[i] = v
 		if verbose || v.Err != nil {
 			fmt.Printf("%s %v\n", v, time.Since(at).Round(time.Millisecond))
+			if v.Why != nil {
+				fmt.Printf("    %v\n", v.Why)
+			}
 		}
 	})
 	return list

@@ -31,8 +31,8 @@ type ISA struct{}
 func (ISA) Registers() int { return registers }
 
 // Enter begins a function.
-func (ISA) Enter(s *machine.State, frame *machine.Region) {
-	s.W[gpNumbers["SP"]] = frame.Base
+func (ISA) Enter(s *machine.State, frame *expr.Node) {
+	s.W[gpNumbers["SP"]] = frame
 	if s.W[upper] == nil {
 		s.W[upper] = s.G.Bool(false)
 	}

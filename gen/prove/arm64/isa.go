@@ -32,7 +32,7 @@ type ISA struct{}
 func (ISA) Registers() int { return registers }
 
 // Enter begins a function.
-func (ISA) Enter(s *machine.State, frame *machine.Region) { s.W[stackPointer] = frame.Base }
+func (ISA) Enter(s *machine.State, frame *expr.Node) { s.W[stackPointer] = frame }
 
 // Leave ends a function.
 func (ISA) Leave(*machine.State) {}

@@ -55,10 +55,32 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	}
 	used, ok := q.prove(claim{a, b, isFloat})
 	if !ok {
-		return nil, Unproven{fmt.Sprintf("the last lemma tried has %s\n    want %v\n    got  %v", q.against, a, b)}
+		x, y := q.culprit(a, b)
+		return nil, Unproven{fmt.Sprintf("the last lemma tried has %s\n    want %v\n    got  %v", q.against, x, y)}
 	}
 	slices.Sort(used)
 	return slices.Compact(used), nil
+}
+
+// culprit returns the parts of expressions that are to blame: as long as they are the same operation, and but one
+// pair of arguments cannot be proven the same.
+func (q *Query) culprit(a, b *expr.Node) (*expr.Node, *expr.Node) {
+	for a.Op == b.Op && len(a.Args) == len(b.Args) && a.Op != expr.Sum {
+		at := -1
+		for i := range a.Args {
+			if _, ok := q.prove(claim{a.Args[i], b.Args[i], takesFloats(a.Op)}); !ok {
+				if at >= 0 {
+					return a, b
+				}
+				at = i
+			}
+		}
+		if at < 0 {
+			return a, b
+		}
+		a, b = a.Args[at], b.Args[at]
+	}
+	return a, b
 }
 
 // differ returns the number of a sample in which a and b differ, -1 for none.
@@ -324,6 +346,9 @@ func (q *Query) byLemma(c claim) ([]string, bool) {
 		if front[c.a] && front[c.b] {
 			continue
 		}
+		if used, ok := q.bySame(c, front); ok {
+			return used, true
+		}
 		width := 0
 		for n := range front {
 			width += n.Width
@@ -348,6 +373,27 @@ func (q *Query) byLemma(c claim) ([]string, bool) {
 		q.against = name
 	}
 	return nil, false
+}
+
+// bySame proves a claim by a lemma about one word, where each side has a word of its own and these are the same.
+func (q *Query) bySame(c claim, front map[*expr.Node]bool) ([]string, bool) {
+	if len(front) != 2 || front[c.a] || front[c.b] {
+		return nil, false
+	}
+	two := leaves(front)
+	x, y := two[0], two[1]
+	if x.Width != y.Width || x.Op == expr.Sym || y.Op == expr.Sym || q.differ(x, y, false) >= 0 {
+		return nil, false
+	}
+	used, ok := q.prove(claim{x, y, false})
+	if !ok {
+		return nil, false
+	}
+	name, ok := q.lemmas.try(c, []*expr.Node{x}, q.known.Domains, y)
+	if !ok {
+		return nil, false
+	}
+	return append([]string{name}, used...), true
 }
 
 // mostTried is how many fronts of more than 32 bits are tried.

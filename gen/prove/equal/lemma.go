@@ -75,8 +75,8 @@ func (l *Lemmas) OfPairs(name string) bool {
 	return x != nil && x.Bits() > 32
 }
 
-// try shows a claim as a lemma about functions of some nodes.
-func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain) (string, bool) {
+// try shows a claim as a lemma about functions of some nodes. Some others are the same as the first of them.
+func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain, same ...*expr.Node) (string, bool) {
 	x := &Lemma{IsFloat: c.isFloat}
 	g := expr.New()
 	known := map[*expr.Node]*expr.Node{}
@@ -90,6 +90,9 @@ func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain)
 		x.Domains = append(x.Domains, d)
 		known[v] = s
 		x.Vars = append(x.Vars, s)
+	}
+	for _, n := range same {
+		known[n] = x.Vars[0]
 	}
 	x.A = g.Copy(c.a, known)
 	x.B = g.Copy(c.b, known)

@@ -389,6 +389,11 @@ func (g *Graph) simple(op Op, x, y *Node) *Node {
 	if w == 1 {
 		return g.absorbed(op, x, y)
 	}
+	if op == And && y.IsConst() && x.Op == Sum {
+		if n := g.aligned(x, y.Val); n != nil {
+			return n
+		}
+	}
 	if x.Op == Sext && x.Args[0].Width == 1 && y.Op == Sext && y.Args[0].Width == 1 {
 		return g.Sext(g.logic(op, x.Args[0], y.Args[0]), w)
 	}
@@ -405,6 +410,21 @@ func (g *Graph) simple(op Op, x, y *Node) *Node {
 		x, y = y, x
 	}
 	return g.ofSelects(op, x, y)
+}
+
+// aligned returns an address rounded down to a multiple of a power of two, of which all but its constant are
+// multiples.
+func (g *Graph) aligned(x *Node, m uint64) *Node {
+	low := ^m & mask(x.Width)
+	if low&(low+1) != 0 {
+		return nil
+	}
+	for _, c := range x.Coefs {
+		if c&low != 0 {
+			return nil
+		}
+	}
+	return g.Plus(x, -int64(x.Val&low))
 }
 
 // absorbed simplifies x & (x | z) and the like, of single bits.
@@ -477,7 +497,7 @@ func (g *Graph) byParts(op Op, x, y *Node) *Node {
 	cuts := map[int]bool{}
 	edges(x, cuts)
 	edges(y, cuts)
-	if len(cuts) <= 1 || len(cuts) > 16 {
+	if len(cuts) <= 1 || len(cuts) > 70 {
 		return nil
 	}
 	var parts []*Node
@@ -488,6 +508,9 @@ func (g *Graph) byParts(op Op, x, y *Node) *Node {
 		}
 		a, b := inOrder(g.Extract(x, lo, hi-lo), g.Extract(y, lo, hi-lo))
 		p := g.simple(op, a, b)
+		if p == nil && hi-lo == 1 && x.Op == Concat && y.Op == Concat {
+			p = g.logic(op, a, b)
+		}
 		if p == nil {
 			return nil
 		}

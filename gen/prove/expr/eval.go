@@ -259,6 +259,8 @@ func toHalf(b uint32) uint64 {
 	switch {
 	case x != x:
 		return sign | 0x7e00 | uint64(b>>13&0x1ff)
+	case x == 0:
+		return sign
 	case x >= 65520:
 		return sign | 0x7c00
 	}

@@ -48,7 +48,7 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 	}
 	for range 2 { // a product that is exact need not be rounded
 		if p, neg := g.unsigned(x); p.Op == FMul {
-			if _, _, ok := exact(p); ok {
+			if isExact(p) {
 				a := p.Args[0]
 				if neg {
 					a = g.FNeg(a)
@@ -59,26 +59,6 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 		x, y = y, x
 	}
 	return g.op(FAdd, 32, 0, x, y)
-}
-
-// exact tells whether x is 0, infinite, NaN or a number of so many significant bits, from 2^-40 up to 2^high at most:
-// a binary16, an integer, or a product of such that is not rounded.
-func exact(x *Node) (bits, high int, ok bool) {
-	switch x.Op {
-	case HToF:
-		return 11, 16, true
-	case SToF, UToF:
-		m := max(x.Args[0].hi, -x.Args[0].lo)
-		for m>>bits != 0 {
-			bits++
-		}
-		return bits, bits, x.Args[0].lo >= 0 && bits <= 24 || x.Op == SToF && bits <= 24
-	case FMul:
-		a, ha, okA := exact(x.Args[0])
-		b, hb, okB := exact(x.Args[1])
-		return a + b, ha + hb, okA && okB && a+b <= 24 && ha+hb < 100
-	}
-	return 0, 0, false
 }
 
 // FSub returns x-y.
@@ -96,7 +76,9 @@ func (g *Graph) FMul(x, y *Node) *Node {
 	case y.IsConst() && y.Val == floatOne:
 		n = x
 	default:
-		n = g.op(FMul, 32, 0, x, y)
+		if n = g.exactProduct(x, y); n == nil {
+			n = g.op(FMul, 32, 0, x, y)
+		}
 	}
 	if nx != ny {
 		return g.FNeg(n)
@@ -121,6 +103,9 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 		}
 		return g.FAdd(x, z)
 	}
+	if p := g.exactProduct(x, y); p != nil && p.Op == FMul {
+		x, y = p.Args[0], p.Args[1]
+	}
 	if nx != ny {
 		x = g.FNeg(x)
 	}
@@ -137,7 +122,7 @@ func (g *Graph) fusedOther(x, y, z *Node) *Node {
 	if q.Op != FMul {
 		return nil
 	}
-	if _, _, ok := exact(q); !ok {
+	if !isExact(q) {
 		return nil
 	}
 	p := g.FMul(x, y)
@@ -145,7 +130,7 @@ func (g *Graph) fusedOther(x, y, z *Node) *Node {
 	if u.Op != FMul || !before(q, u) {
 		return nil
 	}
-	if _, _, ok := exact(u); !ok {
+	if !isExact(u) {
 		return nil
 	}
 	a := q.Args[0]

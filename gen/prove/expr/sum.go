@@ -186,6 +186,12 @@ func (g *Graph) Mul(x, y *Node) *Node {
 		g.addTo(f, x, y.Val)
 		return g.sumOf(f)
 	}
+	for range 2 { // the first summand is positive
+		if x.Op == Sum && signed(x.Coefs[0], x.Width) < 0 && x.Coefs[0] != 1<<(x.Width-1) {
+			return g.Neg(g.Mul(g.Neg(x), y))
+		}
+		x, y = y, x
+	}
 	fx, fy := newForm(x.Width), newForm(x.Width)
 	g.addTo(fx, x, 1)
 	g.addTo(fy, y, 1)

@@ -112,7 +112,7 @@ func (l *call) argument(p Param, v any) reference.Value {
 	case Unknown:
 		n := g.Sym(8*sizes[p.Type], p.Name)
 		if v.Positive {
-			n = g.FAbs(n)
+			n = g.FMinX86(g.FAbs(n), g.Const(32, 0x7f7fffff)) // a number, also for a NaN
 		}
 		l.args.SetWord(p.Offset, n)
 		return n

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,7 +104,27 @@ func ReadArchitecture(root, goarch string) (*Architecture, error) {
 			a.signatures(k.ISA, stubs, structs)
 		}
 	}
+	a.join()
 	return a, nil
+}
+
+// join puts the functions of all files into each, as those of one instruction set may end in a jump to those of
+// another. Lines keep their files apart.
+func (a *Architecture) join() {
+	all := &machine.File{Functions: map[string]*machine.Function{}, Data: map[string][]byte{}}
+	for i, isa := range slices.Sorted(maps.Keys(a.Files)) {
+		f := a.Files[isa]
+		for name, fn := range f.Functions {
+			for j := range fn.Insts {
+				fn.Insts[j].Line += i * machine.FileLines
+			}
+			all.Functions[name] = fn
+		}
+		maps.Copy(all.Data, f.Data)
+	}
+	for isa := range a.Files {
+		a.Files[isa] = all
+	}
 }
 
 // addTable adds the kernels of a variable such as Skinny.

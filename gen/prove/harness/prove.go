@@ -45,6 +45,7 @@ type Verdict struct {
 	Sampled   bool            // whether a lemma has more than 32 bits, of which samples were tried
 	Err       error           // a fault or a difference
 	Open      string          // why it is tested only
+	Why       error           // what could not be proven then
 	Notes     map[string]bool // what is odd, but does no harm
 	Uncovered []string        // instructions that no case executes
 }
@@ -83,7 +84,7 @@ func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered ma
 			v.Cases++
 			err := p.one(a, cpu.isa, k, contract, c, v, covered)
 			if errors.As(err, new(equal.Unproven)) && contract.open != "" {
-				v.Open = contract.open
+				v.Open, v.Why = contract.open, err
 				return v
 			}
 			if err != nil {
@@ -111,7 +112,7 @@ func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contr
 		return fmt.Errorf("the reference: %w", err)
 	}
 	run := machine.NewRun(g, a.Files[k.ISA], isa, l.args, l.regions...)
-	run.Covered = covered
+	run.Covered, run.Misaligned = covered, v.Cases*8%64
 	if err := run.Call(k.Function); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ type ISA interface {
 	// Step executes an instruction. Of a jump it returns the condition, else nil.
 	Step(s *State, in *Inst) *expr.Node
 
-	// Enter is called where a function begins, and Leave where it returns.
-	Enter(s *State, frame *Region)
+	// Enter is called where a function begins, with the address of its frame, and Leave where it returns.
+	Enter(s *State, frame *expr.Node)
 	Leave(s *State)
 
 	// Conditional reports whether an instruction jumps, and whether it may go on instead.
@@ -32,6 +32,8 @@ type Run struct {
 	Covered map[int]bool // lines of instructions that were executed
 	joins   map[*Function][]int
 	forked  int
+
+	Misaligned int // of the frame, to 64 bytes; a multiple of 8
 }
 
 // NewRun prepares an execution with memory.
@@ -79,10 +81,12 @@ func (r *Run) function(name string) {
 	if f == nil {
 		Failf("no function %s", name)
 	}
-	frame := NewRegion(r.State.G, "frame of "+name, int(f.Frame)+16)
+	g := r.State.G
+	frame := NewRegion(g, "frame of "+name, int(f.Frame)+16+r.Misaligned)
+	frame.Base = g.ShlBy(g.Sym(64, "&"+frame.Name), 6)
 	r.State.Add(frame)
-	r.State.frameEnd = r.State.G.Plus(frame.Base, f.Frame+16)
-	r.isa.Enter(r.State, frame)
+	r.State.frameEnd = g.Plus(frame.Base, f.Frame+16+int64(r.Misaligned))
+	r.isa.Enter(r.State, g.Plus(frame.Base, int64(r.Misaligned)))
 	r.run(f, 0, -1)
 }
 

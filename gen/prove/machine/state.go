@@ -78,8 +78,9 @@ func (s *State) Add(r *Region) { s.regions[r.Base] = r }
 // resolve returns the memory that an address lies in and the distance from its start.
 func (s *State) resolve(addr *expr.Node, size int) (*Region, int) {
 	base, off := addr, int64(0)
-	if addr.Op == expr.Sum && len(addr.Args) == 1 && addr.Coefs[0] == 1 {
-		base, off = addr.Args[0], int64(addr.Val)
+	if addr.Op == expr.Sum {
+		off = int64(addr.Val)
+		base = s.G.Plus(addr, -off)
 	}
 	r := s.regions[base]
 	switch {

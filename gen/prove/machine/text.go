@@ -49,7 +49,10 @@ type Inst struct {
 	Text   string
 }
 
-func (in *Inst) String() string { return fmt.Sprintf("line %d: %s", in.Line, in.Text) }
+func (in *Inst) String() string { return fmt.Sprintf("line %d: %s", in.Line%FileLines, in.Text) }
+
+// FileLines is more than the lines of a file: the lines of several files are so far apart.
+const FileLines = 10_000_000
 
 // A Function is a function of a file.
 type Function struct {

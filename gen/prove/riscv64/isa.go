@@ -35,7 +35,7 @@ func (i ISA) words() int { return i.VLEN / 32 }
 func (i ISA) Registers() int { return firstVec + 32*i.words() }
 
 // Enter begins a function.
-func (i ISA) Enter(s *machine.State, frame *machine.Region) { s.W[2] = frame.Base }
+func (i ISA) Enter(s *machine.State, frame *expr.Node) { s.W[2] = frame }
 
 // Leave ends a function.
 func (ISA) Leave(*machine.State) {}
