@@ -17,7 +17,6 @@
 //   - [github.com/attn-go/attn/activation]: activation functions
 //   - [github.com/attn-go/attn/numeric]: conversions, quantization, the contract's functions
 //   - [github.com/attn-go/attn/loss] and [github.com/attn-go/attn/optimize]: training
-//   - [github.com/attn-go/attn/tuning]: the numbers that decide about speed
 //   - [github.com/attn-go/attn/contract]: the text that defines every bit of a result
 //
 // Whole models are in a module of their own, github.com/attn-go/attn/models.
@@ -29,8 +28,8 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/tuning"
 )
 
 // Contract is the version of the numeric contract. Two builds with the same number return
@@ -38,36 +37,36 @@ import (
 const Contract = kernel.Contract
 
 // Report says in a few lines of text what the library does on this machine: the version of
-// the contract, the platform, the CPU as package tuning knows it, the largest number of
-// threads of a call, and each tier, best first, with the reason why it cannot run; also values of
-// ATTN_SPIN and ATTN_TUNING that are ignored, see [kernel.SetSpin] and [tuning.Ignored]. The text is for people, and for reports of bugs: its
-// form may change.
+// the contract, the platform, the CPU by the name that tuning numbers have for it, the largest
+// number of threads of a call, and each tier of this build, best first, with the reason why it
+// cannot run; also values of ATTN_SPIN and ATTN_TUNING that are ignored, see [kernel.SetSpin] and
+// [kernel.Tier.Tuned]. The text is for people, and for reports of bugs: its form may change.
 func Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "contract %d\n", Contract)
 	fmt.Fprintf(&b, "platform %s/%s, %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version())
-	fmt.Fprintf(&b, "CPU      %s\n", tuning.CPU())
+	fmt.Fprintf(&b, "CPU      %s\n", tier.HostCPU())
 	fmt.Fprintf(&b, "threads  %d\n", runtime.GOMAXPROCS(0))
 	if parallel.IgnoredSpin != "" {
 		fmt.Fprintf(&b, "ignored  ATTN_SPIN=%q, want \"off\" or a duration such as \"50us\"\n", parallel.IgnoredSpin)
 	}
-	for _, t := range kernel.Tiers() {
-		if why, err := tuning.Ignored(t.Name); err == nil && why != "" {
-			fmt.Fprintf(&b, "ignored  ATTN_TUNING for %s: %s\n", t.Name, why)
+	for _, t := range tier.Tiers {
+		if t.Mistuned != "" && t.Lacks() == "" {
+			fmt.Fprintf(&b, "ignored  ATTN_TUNING for %s: %s\n", t.Name, t.Mistuned)
 		}
 	}
-	for _, t := range kernel.Tiers() {
-		fmt.Fprintf(&b, "tier     %s\n", describe(t))
+	for i := range tier.Tiers {
+		fmt.Fprintf(&b, "tier     %s\n", describe(&tier.Tiers[i]))
 	}
 	return b.String()
 }
 
 // describe returns the line of a report about a tier.
-func describe(t kernel.TierInfo) string {
-	switch {
-	case !t.Runs:
-		return t.Name + ": " + t.Reason
-	case t.Default:
+func describe(t *tier.Tier) string {
+	if lacks := t.Lacks(); lacks != "" {
+		return t.Name + ": " + lacks
+	}
+	if standard, _ := tier.Default(); t == standard {
 		return t.Name + ": runs, the default"
 	}
 	return t.Name + ": runs"

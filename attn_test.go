@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestReport: the report has one line for each tier, in the order of kernel.Tiers, with what
-// that says of it, and the number of threads.
+// TestReport: the report has one line for each tier of this build, best first, which says whether it
+// runs and why not, and the number of threads.
 func TestReport(t *testing.T) {
 	threads := runtime.GOMAXPROCS(3)
 	report := attn.Report()
@@ -23,18 +24,17 @@ func TestReport(t *testing.T) {
 	}
 	_, report, _ = strings.Cut(report, "\ntier")
 	lines := strings.Split(strings.TrimSpace("tier"+report), "\n")
-	tiers := kernel.Tiers()
-	if len(lines) != len(tiers) {
-		t.Fatalf("%d lines, want %d, one for each tier: %q", len(lines), len(tiers), lines)
+	if len(lines) != len(tier.Tiers) {
+		t.Fatalf("%d lines, want %d, one for each tier: %q", len(lines), len(tier.Tiers), lines)
 	}
-	for i, tier := range tiers {
+	for i, x := range tier.Tiers {
 		want := ": runs"
-		if !tier.Runs {
-			want = ": " + tier.Reason
-		} else if tier.Default {
+		if lacks := x.Lacks(); lacks != "" {
+			want = ": " + lacks
+		} else if (kernel.Tier{}).String() == x.Name {
 			want += ", the default"
 		}
-		if want = "tier     " + tier.Name + want; lines[i] != want {
+		if want = "tier     " + x.Name + want; lines[i] != want {
 			t.Errorf("got %q, want %q", lines[i], want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestReportOfTuning(t *testing.T) {
 		t.Error(report)
 	}
 	x := kernel.BHLD([]float32{1}, 1, 1, 1, 1)
-	if err := kernel.Attention(kernel.BHLD(make([]float32, 1), 1, 1, 1, 1), x, x, x, kernel.Options{Exec: kernel.Exec{Tier: "generic"}}); err != nil {
+	if err := kernel.Attention(kernel.BHLD(make([]float32, 1), 1, 1, 1, 1), x, x, x, &kernel.Options{Exec: kernel.Exec{Tier: kernel.Tiers()[0]}}); err != nil {
 		t.Error(err)
 	}
 }

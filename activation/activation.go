@@ -26,9 +26,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// SiLU computes dst[i] = x/(1+e^-x), x = src[i]. It is also called swish. dst may be src. If they
-// overlap in part or their lengths differ, the error is a [*kernel.ArgumentError]. If exec or
-// ATTN_TIER names a tier that cannot run, it is a [*kernel.TierError]. An error leaves dst untouched.
+// SiLU computes dst[i] = x/(1+e^-x), x = src[i]. It is also called swish. dst may be src.
+// If they overlap in part or their lengths differ, the error is a [*kernel.Error], and so
+// it is if exec or ATTN_TIER names a tier that cannot run. An error leaves dst untouched.
 func SiLU(dst, src []float32, exec kernel.Exec) error { return silu.Slice(dst, src, &exec) }
 
 // GELU computes dst[i] = x·Φ(x) = x/2·(1 + erf(x/sqrt(2))), x = src[i]. Φ is the normal
@@ -41,10 +41,10 @@ func GELUTanh(dst, src []float32, exec kernel.Exec) error {
 	return geluTanh.Slice(dst, src, &exec)
 }
 
-// SwiGLU computes dst[i] = SiLU(gate[i])·up[i]. The bits are those of [SiLU] and a product that is
-// rounded. dst may be gate or up, and these may overlap. If dst overlaps a part of one of them or
-// the lengths differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a tier that
-// cannot run, it is a [*kernel.TierError]. An error leaves dst untouched.
+// SwiGLU computes dst[i] = SiLU(gate[i])·up[i]. The bits are those of [SiLU] and a
+// product that is rounded. dst may be gate or up, and these may overlap. If dst overlaps
+// a part of one of them or the lengths differ, the error is a [*kernel.Error], and so it
+// is if exec or ATTN_TIER names a tier that cannot run. An error leaves dst untouched.
 func SwiGLU(dst, gate, up []float32, exec kernel.Exec) error {
 	return onPair(dst, gate, up, &exec, &swiglu)
 }
@@ -71,10 +71,10 @@ const (
 )
 
 var (
-	silu      = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SiLU(c.Slices[0], c.Slices[1]) }}
-	gelu      = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELU(c.Slices[0], c.Slices[1]) }}
-	geluTanh  = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELUTanh(c.Slices[0], c.Slices[1]) }}
-	swiglu    = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SwiGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
-	geglu     = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
-	gegluTanh = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLUTanh(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	silu      = elementwise.Function{Name: "activation.SiLU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SiLU(c.Slices[0], c.Slices[1]) }}
+	gelu      = elementwise.Function{Name: "activation.GELU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELU(c.Slices[0], c.Slices[1]) }}
+	geluTanh  = elementwise.Function{Name: "activation.GELUTanh", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELUTanh(c.Slices[0], c.Slices[1]) }}
+	swiglu    = elementwise.Function{Name: "activation.SwiGLU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SwiGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	geglu     = elementwise.Function{Name: "activation.GeGLU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	gegluTanh = elementwise.Function{Name: "activation.GeGLUTanh", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLUTanh(c.Slices[0], c.Slices[1], c.Slices[2]) }}
 )

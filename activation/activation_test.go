@@ -2,13 +2,14 @@ package activation_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -131,12 +132,11 @@ func TestErrors(t *testing.T) {
 			contracttest.CheckArgument(t, c.what, f.gated(c.dst, c.gate, c.up, kernel.Exec{}), c.arg, c.want)
 		}
 	}
-	contracttest.SetDefault(t, nil, &tier.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
+	contracttest.SetDefault(t, nil, &check.Failure{Where: "ATTN_TIER", Got: `"mmx"`, Want: "another tier", Kind: check.Tier})
 	for _, f := range functions {
 		for _, err := range []error{f.plain(x[:10], x[20:30], kernel.Exec{}), f.gated(x[:10], x[20:30], x[40:50], kernel.Exec{})} {
-			var tier *kernel.TierError
-			if !errors.As(err, &tier) || tier.Tier != "mmx" || tier.Source != "ATTN_TIER" {
-				t.Errorf("ATTN_TIER names a tier that does not exist: got %v, want a TierError", err)
+			if !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), `: ATTN_TIER: "mmx"`) {
+				t.Errorf("ATTN_TIER names a tier that does not exist: got %v, want one of the kind ErrTier", err)
 			}
 		}
 	}

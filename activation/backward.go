@@ -1,8 +1,6 @@
 package activation
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
@@ -14,10 +12,10 @@ import (
 //
 //	dx[i] = dy[i]·s·(1 + x·(1-s))
 //
-// dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the lengths
-// differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a tier that cannot run,
-// it is a [*kernel.TierError]. An error leaves dx untouched. The numeric contract, package contract,
-// defines the bits.
+// dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the
+// lengths differ, the error is a [*kernel.Error], and so it is if exec or ATTN_TIER names
+// a tier that cannot run. An error leaves dx untouched. The numeric contract, package
+// contract, defines the bits.
 func SiLUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 	return onGradient(dx, dy, "x", x, &exec, &siluBackward)
 }
@@ -48,9 +46,10 @@ func GELUTanhBackward(dx, dy, x []float32, exec kernel.Exec) error {
 //	dgate[i] = (dy[i]·up[i])·slope of SiLU at gate[i], as in SiLUBackward
 //	dup[i]   = dy[i]·SiLU(gate[i])
 //
-// dgate and dup may each be gate, up or dy, but not the same. If one of them overlaps another slice
-// in part or the lengths differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a
-// tier that cannot run, it is a [*kernel.TierError]. An error leaves dgate and dup untouched.
+// dgate and dup may each be gate, up or dy, but not the same. If one of them overlaps
+// another slice in part or the lengths differ, the error is a [*kernel.Error], and so it
+// is if exec or ATTN_TIER names a tier that cannot run. An error leaves dgate and dup
+// untouched.
 func SwiGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
 	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &swigluBackward)
 }
@@ -68,111 +67,46 @@ func GeGLUTanhBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) err
 }
 
 var (
-	siluBackward      = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, siluSlope) }}
-	geluBackward      = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluSlope) }}
-	geluTanhBackward  = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluTanhSlope) }}
-	swigluBackward    = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, siluSlope) }}
-	gegluBackward     = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluSlope) }}
-	gegluTanhBackward = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) }}
+	siluBackward      = elementwise.Function{Name: "activation.SiLUBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, siluSlope) }}
+	geluBackward      = elementwise.Function{Name: "activation.GELUBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluSlope) }}
+	geluTanhBackward  = elementwise.Function{Name: "activation.GELUTanhBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluTanhSlope) }}
+	swigluBackward    = elementwise.Function{Name: "activation.SwiGLUBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, siluSlope) }}
+	gegluBackward     = elementwise.Function{Name: "activation.GeGLUBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluSlope) }}
+	gegluTanhBackward = elementwise.Function{Name: "activation.GeGLUTanhBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) }}
 )
 
 // chunkElements is how many elements are computed at a time: they stay in L1.
 const chunkElements = 1024
 
 // A chunk is memory for some elements. f is the function of x, and slope its slope.
-type chunk struct{ f, slope, other [chunkElements]float32 }
+type chunk struct{ f, slope [chunkElements]float32 }
 
 var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
 
-// A slope computes a function f and its slope for the elements of x.
-type slope func(s *chunk, t *tier.Tier, x []float32) (f, slope []float32)
+// A slope returns the kernel of a function and its slope.
+type slope func(t *tier.Tier) func(f, slope, x []float32)
 
-// ratio returns f(x)/x, and 1/2 for 0.
-func ratio(f, x float32) float32 {
-	if x == 0 {
-		return 0.5
-	}
-	return f / x
-}
+func siluSlope(t *tier.Tier) func(f, slope, x []float32)     { return t.Activations().SiLUSlope }
+func geluSlope(t *tier.Tier) func(f, slope, x []float32)     { return t.Activations().GELUSlope }
+func geluTanhSlope(t *tier.Tier) func(f, slope, x []float32) { return t.Activations().GELUTanhSlope }
 
-// siluSlope uses x·(1-s) = -SiLU(-x).
-func siluSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
-	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations().SiLU(f, x)
-	for i, x := range x {
-		other[i] = -x
-	}
-	t.Activations().SiLU(other, other)
-	for i, x := range x {
-		slope[i] = float32(ratio(f[i], x) * (1 - other[i]))
-		if x < -steep || x > steep {
-			slope[i] = step(x)
-		}
-	}
-	return f, slope
-}
-
-// steep is where a slope is 0 or 1: from here on the formulas may multiply 0 by infinity.
-const steep = 100
-
-// step returns 0 for negative x and 1 for others.
-func step(x float32) float32 {
-	if x < 0 {
-		return 0
-	}
-	return 1
-}
-
-// geluSlope uses Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
-func geluSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
-	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations().GELU(f, x)
-	for i, x := range x {
-		other[i] = float32(x*x) * (-math.Log2E / 2)
-	}
-	t.Elementwise().Exp2(other, other)
-	for i, x := range x {
-		slope[i] = ratio(f[i], x) + float32(x*float32(other[i]*invRootTwoPi))
-		if x < -steep || x > steep {
-			slope[i] = step(x)
-		}
-	}
-	return f, slope
-}
-
-const (
-	invRootTwoPi = 0.398942280401432677939946059934 // 1/sqrt(2π)
-	tanhSlope0   = 1.595769121605730711759542307706 // 2·sqrt(2/π)
-	tanhSlope1   = 3 * 0.044715 * tanhSlope0
-)
-
-// geluTanhSlope uses x·(1-s) = -GELUTanh(-x).
-func geluTanhSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
-	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations().GELUTanh(f, x)
-	for i, x := range x {
-		other[i] = -x
-	}
-	t.Activations().GELUTanh(other, other)
-	for i, x := range x {
-		u := tanhSlope0 + float32(float32(x*x)*tanhSlope1)
-		slope[i] = float32(ratio(f[i], x) * (1 - float32(other[i]*u)))
-		if x < -steep || x > steep {
-			slope[i] = step(x)
-		}
-	}
+// of computes the function and its slope for the elements of x.
+func (s *chunk) of(function func(f, slope, x []float32), x []float32) (f, slope []float32) {
+	f, slope = s.f[:len(x)], s.slope[:len(x)]
+	function(f, slope, x)
 	return f, slope
 }
 
 // slopes multiplies dy by the slopes of a function.
 func slopes(c *elementwise.Call, function slope) {
 	dx, dy, x := c.Slices[0], c.Slices[1], c.Slices[2]
-	s := chunks.Get()
+	s, both := chunks.Get(), function(c.Tier)
 	for len(x) > 0 {
 		n := min(len(x), chunkElements)
-		_, slope := function(s, c.Tier, x[:n])
+		_, slope := s.of(both, x[:n])
+		to, from := dx[:len(slope)], dy[:len(slope)]
 		for i, k := range slope {
-			dx[i] = dy[i] * k
+			to[i] = from[i] * k
 		}
 		dx, dy, x = dx[n:], dy[n:], x[n:]
 	}
@@ -182,10 +116,10 @@ func slopes(c *elementwise.Call, function slope) {
 // gatedSlopes computes the gradients of a function of gate times up.
 func gatedSlopes(c *elementwise.Call, function slope) {
 	dgate, dup, dy, gate, up := c.Slices[0], c.Slices[1], c.Slices[2], c.Slices[3], c.Slices[4]
-	s := chunks.Get()
+	s, both := chunks.Get(), function(c.Tier)
 	for len(gate) > 0 {
 		n := min(len(gate), chunkElements)
-		f, slope := function(s, c.Tier, gate[:n])
+		f, slope := s.of(both, gate[:n])
 		for i, k := range slope {
 			g, u := dy[i], up[i]
 			dgate[i], dup[i] = float32(g*u)*k, g*f[i]

@@ -9,9 +9,9 @@ import (
 //
 //	dx[i] = dy[i]·((1 - y[i])·(1 + y[i]))
 //
-// Each operation is rounded. dx may be y or dy, and these may overlap. If dx overlaps a part of
-// one of them or the lengths differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER
-// names a tier that cannot run, it is a [*kernel.TierError]. An error leaves dx untouched.
+// Each operation is rounded. dx may be y or dy, and these may overlap. If dx overlaps a
+// part of one of them or the lengths differ, the error is a [*kernel.Error], and so it is
+// if exec or ATTN_TIER names a tier that cannot run. An error leaves dx untouched.
 func TanhBackward(dx, dy, y []float32, exec kernel.Exec) error {
 	return onGradient(dx, dy, "y", y, &exec, &tanhBackward)
 }
@@ -27,13 +27,13 @@ func SigmoidBackward(dx, dy, y []float32, exec kernel.Exec) error {
 }
 
 var (
-	tanhBackward = elementwise.Function{Outputs: 1, ElementFMAs: resultFMAs, Do: func(c *elementwise.Call) {
+	tanhBackward = elementwise.Function{Name: "activation.TanhBackward", Outputs: 1, ElementFMAs: resultFMAs, Do: func(c *elementwise.Call) {
 		dx, dy := c.Slices[0], c.Slices[1]
 		for i, y := range c.Slices[2] {
 			dx[i] = dy[i] * float32((1-y)*(1+y))
 		}
 	}}
-	sigmoidBackward = elementwise.Function{Outputs: 1, ElementFMAs: resultFMAs, Do: func(c *elementwise.Call) {
+	sigmoidBackward = elementwise.Function{Name: "activation.SigmoidBackward", Outputs: 1, ElementFMAs: resultFMAs, Do: func(c *elementwise.Call) {
 		dx, dy := c.Slices[0], c.Slices[1]
 		for i, y := range c.Slices[2] {
 			dx[i] = dy[i] * float32((1-y)*y)

@@ -1,13 +1,11 @@
 package activation_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -40,15 +38,11 @@ func TestExec(t *testing.T) {
 		}
 		return results
 	}
-	want := run(kernel.Exec{Tier: "generic", Threads: 1})
-	for i := range tier.Tiers {
-		name := tier.Tiers[i].Name
-		if tier.Tiers[i].Lacks() != "" {
-			continue
-		}
-		for _, exec := range []kernel.Exec{{Tier: name, Threads: 1}, {Tier: name, Threads: 3}, {Tier: name, Threads: 5, ParallelFor: backwards}} {
+	want := run(kernel.Exec{Tier: contracttest.Generic(), Threads: 1})
+	for _, tier := range kernel.Tiers() {
+		for _, exec := range []kernel.Exec{{Tier: tier, Threads: 1}, {Tier: tier, Threads: 3}, {Tier: tier, Threads: 5, ParallelFor: backwards}} {
 			for i, x := range run(exec) {
-				testutil.CheckBits(t, name, x, want[i])
+				testutil.CheckBits(t, tier.String(), x, want[i])
 			}
 		}
 	}
@@ -57,8 +51,4 @@ func TestExec(t *testing.T) {
 func TestExecErrors(t *testing.T) {
 	x := make([]float32, 3)
 	contracttest.CheckArgument(t, "threads", activation.SiLU(x, x, kernel.Exec{Threads: -1}), "exec.Threads", "at least 1, or 0 for all")
-	var unavailable *kernel.TierError
-	if err := activation.SiLU(x, x, kernel.Exec{Tier: "mmx"}); !errors.As(err, &unavailable) || unavailable.Source != "exec.Tier" {
-		t.Errorf("a tier that does not exist: %v", err)
-	}
 }

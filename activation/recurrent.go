@@ -24,16 +24,16 @@ import (
 // That is torch.nn.GRU. Each operation is rounded; sigmoid(x) is 1/(1+e) with e =
 // exp2(-|x|·log2 e), and e/(1+e) for negative x; exp2 and tanh are those of package numeric.
 //
-// The rows lie without gaps. size is at least 1. state and gates share no memory with each other or
-// with in and hidden. An error is a [*kernel.ArgumentError] or, if exec or ATTN_TIER names a tier that
-// cannot run, a [*kernel.TierError], and leaves state and gates untouched.
+// The rows lie without gaps. size is at least 1. state and gates share no memory with
+// each other or with in and hidden. An error is a [*kernel.Error] and leaves state and
+// gates untouched.
 func GRU(state, gates, in, hidden []float32, size int, exec kernel.Exec) error {
 	if f := cmp.Or(
 		checkSize("state", state, size), checkParts("gates", gates, "state", state),
 		checkParts("in", in, "state", state), checkParts("hidden", hidden, "state", state),
 		checkOutputs([]named{{"state", state}, {"gates", gates}}, []named{{"in", in}, {"hidden", hidden}}),
 	); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("activation.GRU"))
 	}
 	return gru.Run(&exec, elementwise.Call{Rows: len(state) / size, Slices: [6][]float32{state, gates, in, hidden}})
 }
@@ -54,7 +54,7 @@ func GRU(state, gates, in, hidden []float32, size int, exec kernel.Exec) error {
 //	before   [rows, size]     the states before
 //
 // Each operation is rounded. dstate, din and dhidden share no memory with each other or with another
-// slice. An error is a [*kernel.ArgumentError] or a [*kernel.TierError] as with GRU, and leaves them
+// slice. An error is a [*kernel.Error] as with GRU, and leaves them
 // untouched.
 func GRUBackward(dstate, din, dhidden, gates, hidden, before []float32, size int, exec kernel.Exec) error {
 	if f := cmp.Or(
@@ -62,19 +62,19 @@ func GRUBackward(dstate, din, dhidden, gates, hidden, before []float32, size int
 		checkParts("gates", gates, "dstate", dstate), checkParts("hidden", hidden, "dstate", dstate), elementwise.CheckLength("before", before, "dstate", dstate),
 		checkOutputs([]named{{"dstate", dstate}, {"din", din}, {"dhidden", dhidden}}, []named{{"gates", gates}, {"hidden", hidden}, {"before", before}}),
 	); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("activation.GRUBackward"))
 	}
 	return gruBackward.Run(&exec, elementwise.Call{Rows: len(dstate) / size, Slices: [6][]float32{dstate, din, dhidden, gates, hidden, before}})
 }
 
 var (
-	gru = elementwise.Function{Outputs: 2, ElementFMAs: gruFMAs, Do: func(c *elementwise.Call) {
+	gru = elementwise.Function{Name: "activation.GRU", Outputs: 2, ElementFMAs: gruFMAs, Do: func(c *elementwise.Call) {
 		a := c.Tier.Activations()
 		for r := range c.Rows {
 			a.GRU(c.Row(0, r), c.Row(1, r), c.Row(2, r), c.Row(3, r))
 		}
 	}}
-	gruBackward = elementwise.Function{Outputs: 3, ElementFMAs: gruBackwardFMAs, Do: func(c *elementwise.Call) {
+	gruBackward = elementwise.Function{Name: "activation.GRUBackward", Outputs: 3, ElementFMAs: gruBackwardFMAs, Do: func(c *elementwise.Call) {
 		a := c.Tier.Activations()
 		for r := range c.Rows {
 			a.GRUBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r), c.Row(3, r), c.Row(4, r), c.Row(5, r))
@@ -86,9 +86,9 @@ var (
 func checkSize(arg string, x []float32, size int) *check.Failure {
 	switch {
 	case size < 1:
-		return &check.Failure{Arg: "size", Got: fmt.Sprint(size), Want: "at least 1"}
+		return &check.Failure{Where: "size", Got: fmt.Sprint(size), Want: "at least 1"}
 	case len(x)%size != 0:
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("a multiple of size, %d", size)}
+		return &check.Failure{Where: arg, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("a multiple of size, %d", size)}
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func checkParts(arg string, x []float32, other string, y []float32) *check.Failu
 	if len(x)%3 == 0 && len(x)/3 == len(y) {
 		return nil
 	}
-	return &check.Failure{Arg: arg, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("three times that of %s, %d", other, len(y))}
+	return &check.Failure{Where: arg, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("three times that of %s, %d", other, len(y))}
 }
 
 // A named is a slice with the name of its argument.

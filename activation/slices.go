@@ -13,7 +13,7 @@ func onPair(dst, gate, up []float32, exec *kernel.Exec, function *elementwise.Fu
 		elementwise.CheckLength("dst", dst, "gate", gate), elementwise.CheckLength("up", up, "gate", gate),
 		elementwise.CheckPlace(dst, "gate", gate), elementwise.CheckPlace(dst, "up", up),
 	); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In(function.Name))
 	}
 	return function.Run(exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, gate, up}})
 }
@@ -24,7 +24,7 @@ func onGradient(dx, dy []float32, name string, x []float32, exec *kernel.Exec, f
 		elementwise.CheckLength("dx", dx, name, x), elementwise.CheckLength("dy", dy, name, x),
 		elementwise.CheckOutput("dx", dx, name, x), elementwise.CheckOutput("dx", dx, "dy", dy),
 	); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In(function.Name))
 	}
 	return function.Run(exec, elementwise.Call{Rows: len(dx), Slices: [6][]float32{dx, dy, x}})
 }
@@ -38,7 +38,7 @@ func onGatedGradients(dgate, dup, dy, gate, up []float32, exec *kernel.Exec, fun
 		elementwise.CheckOutput("dgate", dgate, "dy", dy), elementwise.CheckOutput("dgate", dgate, "gate", gate), elementwise.CheckOutput("dgate", dgate, "up", up),
 		elementwise.CheckOutput("dup", dup, "dy", dy), elementwise.CheckOutput("dup", dup, "gate", gate), elementwise.CheckOutput("dup", dup, "up", up),
 	); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In(function.Name))
 	}
 	return function.Run(exec, elementwise.Call{Rows: len(dgate), Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }

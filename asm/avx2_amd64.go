@@ -81,11 +81,6 @@ func weightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []ui
 //go:noescape
 func weightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightAddBiasAVX2 is WeightKernels.AddBias, see package ukernel.
-//
-//go:noescape
-func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
-
 // weightPackAVX2 is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
@@ -96,115 +91,130 @@ func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 //go:noescape
 func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// weightGemmQ8_0AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8AVX2 is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q8_0AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8S8AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8Q8_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ8_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8AVX2 is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8AVX2(dst []float32, b []byte, lanes int, k int)
 
 // weightGemm4AVX2 is the product with weights of 4 bits, to which those of the formats jump.
 //
 //go:noescape
 func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmQ4_0AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4AVX2 is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8BlocksAVX2 is the product with weights in blocks of one scale, to which those of the formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Q4_0AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8S4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4AVX2 is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4AVX2 is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_1AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8U4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_1AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4AVX2 is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK4AVX2 is BlockKernels.Widen, see package ukernel. The format is K4.
+// weightWidenU4x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightWidenK4AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8U4x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8K4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5AVX2 is BlockKernels.Widen, see package ukernel. The format is K5.
+// weightWidenU5x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightWidenK5AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K5AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8U5x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8K5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK6AVX2 is BlockKernels.Widen, see package ukernel. The format is K6.
+// weightWidenS6x16AVX2 is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K6AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8S6x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5BAVX2 is BlockKernels.Widen, see package ukernel. The format is K5B.
+// weightWidenU5x16BF16AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightWidenK5BAVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K5BAVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8U5x16BF16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8K5BAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightUnpackK4AVX2 is BlockKernels.Unpack, see package ukernel. The format is K4.
+// weightWidenS5x16F32AVX2 is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
-func weightUnpackK4AVX2(dst []uint32, b []byte, lanes int, k int)
+func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightUnpackK5AVX2 is BlockKernels.Unpack, see package ukernel. The format is K5.
+// weightGemmInt8S5x16F32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
-func weightUnpackK5AVX2(dst []uint32, b []byte, lanes int, k int)
+func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightUnpackK6AVX2 is BlockKernels.Unpack, see package ukernel. The format is K6.
+// weightUnpackU4x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightUnpackK6AVX2(dst []uint32, b []byte, lanes int, k int)
+func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackU5x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U5x16.
+//
+//go:noescape
+func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackS6x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackS5x16F32AVX2 is BlockKernels.Unpack, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 
 // weightGemmUnpackedAVX2 is WeightKernels.GemmUnpacked, see package ukernel.
 //
@@ -221,36 +231,6 @@ func weightQuantizeAVX2(dst []uint32, src []float32)
 //go:noescape
 func skinnyAdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
-//
-//go:noescape
-func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-
-// addWeightedAVX2 is Elementwise.AddWeighted, see package ukernel.
-//
-//go:noescape
-func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-
-// adamWAVX2 is Elementwise.AdamW, see package ukernel.
-//
-//go:noescape
-func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-
-// softcapAVX2 is LaneKernels.Softcap, see package ukernel.
-//
-//go:noescape
-func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-
-// maskSpanAVX2 is LaneKernels.MaskSpan, see package ukernel.
-//
-//go:noescape
-func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-
-// aLiBiAVX2 is LaneKernels.ALiBi, see package ukernel.
-//
-//go:noescape
-func aLiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-
 // biasAVX2 is LaneKernels.Bias, see package ukernel.
 //
 //go:noescape
@@ -261,20 +241,10 @@ func biasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float3
 //go:noescape
 func maskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
-// softmaxAVX2 is LaneKernels.Softmax, see package ukernel.
-//
-//go:noescape
-func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
-
 // dropoutAVX2 is LaneKernels.Dropout, see package ukernel.
 //
 //go:noescape
 func dropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
-
-// mergeStatsAVX2 is LaneKernels.MergeStats, see package ukernel.
-//
-//go:noescape
-func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
 // packAVX2 is LaneKernels.Pack, see package ukernel.
 //
@@ -486,20 +456,20 @@ func rmsNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight [
 //go:noescape
 func layerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
-// addAVX2 is Elementwise.Add, see package ukernel.
-//
-//go:noescape
-func addAVX2(dst []float32, x []float32, y []float32)
-
-// addRowsAVX2 is Elementwise.AddRows, see package ukernel.
-//
-//go:noescape
-func addRowsAVX2(dst []float32, src []float32, lds int, n int)
-
 // hadamardAVX2 is Elementwise.Hadamard, see package ukernel.
 //
 //go:noescape
 func hadamardAVX2(x []float32, n int, scale float32)
+
+// peakAVX2 is Machine.Peak, see package ukernel.
+//
+//go:noescape
+func peakAVX2(n int)
+
+// readAVX2 is Machine.Read, see package ukernel.
+//
+//go:noescape
+func readAVX2(p []float32)
 
 // exp2AVX2 is Elementwise.Exp2, see package ukernel.
 //
@@ -541,15 +511,45 @@ func geGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 
-// gruAVX2 is Activations.GRU, see package ukernel.
+// siLUSlopeAVX2 is Activations.SiLUSlope, see package ukernel.
 //
 //go:noescape
-func gruAVX2(state []float32, gates []float32, in []float32, hidden []float32)
+func siLUSlopeAVX2(f []float32, slope []float32, src []float32)
 
-// gruBackwardAVX2 is Activations.GRUBackward, see package ukernel.
+// geluSlopeAVX2 is Activations.GELUSlope, see package ukernel.
 //
 //go:noescape
-func gruBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func geluSlopeAVX2(f []float32, slope []float32, src []float32)
+
+// geluTanhSlopeAVX2 is Activations.GELUTanhSlope, see package ukernel.
+//
+//go:noescape
+func geluTanhSlopeAVX2(f []float32, slope []float32, src []float32)
+
+// softcapAVX2 is LaneKernels.Softcap, see package ukernel.
+//
+//go:noescape
+func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+
+// aLiBiAVX2 is LaneKernels.ALiBi, see package ukernel.
+//
+//go:noescape
+func aLiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+
+// maskSpanAVX2 is LaneKernels.MaskSpan, see package ukernel.
+//
+//go:noescape
+func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+
+// softmaxAVX2 is LaneKernels.Softmax, see package ukernel.
+//
+//go:noescape
+func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+
+// mergeStatsAVX2 is LaneKernels.MergeStats, see package ukernel.
+//
+//go:noescape
+func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
 // backwardWeightsAVX2 is Gradients.BackwardWeights, see package ukernel.
 //
@@ -566,12 +566,42 @@ func backwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32,
 //go:noescape
 func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
-// peakAVX2 is Machine.Peak, see package ukernel.
+// adamWAVX2 is Elementwise.AdamW, see package ukernel.
 //
 //go:noescape
-func peakAVX2(n int)
+func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 
-// readAVX2 is Machine.Read, see package ukernel.
+// addAVX2 is Elementwise.Add, see package ukernel.
 //
 //go:noescape
-func readAVX2(p []float32)
+func addAVX2(dst []float32, x []float32, y []float32)
+
+// addRowsAVX2 is Elementwise.AddRows, see package ukernel.
+//
+//go:noescape
+func addRowsAVX2(dst []float32, src []float32, lds int, n int)
+
+// addWeightedAVX2 is Elementwise.AddWeighted, see package ukernel.
+//
+//go:noescape
+func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
+// additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
+//
+//go:noescape
+func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+
+// weightAddBiasAVX2 is WeightKernels.AddBias, see package ukernel.
+//
+//go:noescape
+func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+
+// gruAVX2 is Activations.GRU, see package ukernel.
+//
+//go:noescape
+func gruAVX2(state []float32, gates []float32, in []float32, hidden []float32)
+
+// gruBackwardAVX2 is Activations.GRUBackward, see package ukernel.
+//
+//go:noescape
+func gruBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)

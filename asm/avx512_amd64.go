@@ -131,11 +131,6 @@ func weightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b
 //go:noescape
 func weightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightAddBiasAVX512 is WeightKernels.AddBias, see package ukernel.
-//
-//go:noescape
-func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
-
 // weightPackAVX512 is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
@@ -146,115 +141,90 @@ func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d in
 //go:noescape
 func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// weightGemmQ8_0AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8BlocksAVX512 is the product with weights in blocks of one scale, to which those of the formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Q8_0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8S8AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ8_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8AVX512 is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 
 // weightGemm4AVX512 is the product with weights of 4 bits, to which those of the formats jump.
 //
 //go:noescape
 func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmQ4_0AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8S4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8Q4_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4AVX512 is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_1AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8U4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_1AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4AVX512 is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8U4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8K4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K5AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K6AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K5BAVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8U5x16BF16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8K5BAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape
 func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
-
-// additiveBackwardAVX512 is Elementwise.AdditiveBackward, see package ukernel.
-//
-//go:noescape
-func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-
-// addWeightedAVX512 is Elementwise.AddWeighted, see package ukernel.
-//
-//go:noescape
-func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-
-// adamWAVX512 is Elementwise.AdamW, see package ukernel.
-//
-//go:noescape
-func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-
-// softcapAVX512 is LaneKernels.Softcap, see package ukernel.
-//
-//go:noescape
-func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-
-// maskSpanAVX512 is LaneKernels.MaskSpan, see package ukernel.
-//
-//go:noescape
-func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-
-// aLiBiAVX512 is LaneKernels.ALiBi, see package ukernel.
-//
-//go:noescape
-func aLiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
 // biasAVX512 is LaneKernels.Bias, see package ukernel.
 //
@@ -266,20 +236,10 @@ func biasAVX512(s []float32, ld int, n int, src []float32, off []int, max []floa
 //go:noescape
 func maskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
-// softmaxAVX512 is LaneKernels.Softmax, see package ukernel.
-//
-//go:noescape
-func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
-
 // dropoutAVX512 is LaneKernels.Dropout, see package ukernel.
 //
 //go:noescape
 func dropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
-
-// mergeStatsAVX512 is LaneKernels.MergeStats, see package ukernel.
-//
-//go:noescape
-func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
 // packAVX512 is LaneKernels.Pack, see package ukernel.
 //
@@ -471,20 +431,20 @@ func rmsNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight
 //go:noescape
 func layerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
-// addAVX512 is Elementwise.Add, see package ukernel.
-//
-//go:noescape
-func addAVX512(dst []float32, x []float32, y []float32)
-
-// addRowsAVX512 is Elementwise.AddRows, see package ukernel.
-//
-//go:noescape
-func addRowsAVX512(dst []float32, src []float32, lds int, n int)
-
 // hadamardAVX512 is Elementwise.Hadamard, see package ukernel.
 //
 //go:noescape
 func hadamardAVX512(x []float32, n int, scale float32)
+
+// peakAVX512 is Machine.Peak, see package ukernel.
+//
+//go:noescape
+func peakAVX512(n int)
+
+// readAVX512 is Machine.Read, see package ukernel.
+//
+//go:noescape
+func readAVX512(p []float32)
 
 // exp2AVX512 is Elementwise.Exp2, see package ukernel.
 //
@@ -526,15 +486,45 @@ func geGLUAVX512(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
 
-// gruAVX512 is Activations.GRU, see package ukernel.
+// siLUSlopeAVX512 is Activations.SiLUSlope, see package ukernel.
 //
 //go:noescape
-func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
+func siLUSlopeAVX512(f []float32, slope []float32, src []float32)
 
-// gruBackwardAVX512 is Activations.GRUBackward, see package ukernel.
+// geluSlopeAVX512 is Activations.GELUSlope, see package ukernel.
 //
 //go:noescape
-func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func geluSlopeAVX512(f []float32, slope []float32, src []float32)
+
+// geluTanhSlopeAVX512 is Activations.GELUTanhSlope, see package ukernel.
+//
+//go:noescape
+func geluTanhSlopeAVX512(f []float32, slope []float32, src []float32)
+
+// softcapAVX512 is LaneKernels.Softcap, see package ukernel.
+//
+//go:noescape
+func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+
+// aLiBiAVX512 is LaneKernels.ALiBi, see package ukernel.
+//
+//go:noescape
+func aLiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+
+// maskSpanAVX512 is LaneKernels.MaskSpan, see package ukernel.
+//
+//go:noescape
+func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+
+// softmaxAVX512 is LaneKernels.Softmax, see package ukernel.
+//
+//go:noescape
+func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+
+// mergeStatsAVX512 is LaneKernels.MergeStats, see package ukernel.
+//
+//go:noescape
+func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
 // backwardWeightsAVX512 is Gradients.BackwardWeights, see package ukernel.
 //
@@ -551,12 +541,42 @@ func backwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float3
 //go:noescape
 func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
-// peakAVX512 is Machine.Peak, see package ukernel.
+// adamWAVX512 is Elementwise.AdamW, see package ukernel.
 //
 //go:noescape
-func peakAVX512(n int)
+func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 
-// readAVX512 is Machine.Read, see package ukernel.
+// addAVX512 is Elementwise.Add, see package ukernel.
 //
 //go:noescape
-func readAVX512(p []float32)
+func addAVX512(dst []float32, x []float32, y []float32)
+
+// addRowsAVX512 is Elementwise.AddRows, see package ukernel.
+//
+//go:noescape
+func addRowsAVX512(dst []float32, src []float32, lds int, n int)
+
+// addWeightedAVX512 is Elementwise.AddWeighted, see package ukernel.
+//
+//go:noescape
+func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
+// additiveBackwardAVX512 is Elementwise.AdditiveBackward, see package ukernel.
+//
+//go:noescape
+func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+
+// weightAddBiasAVX512 is WeightKernels.AddBias, see package ukernel.
+//
+//go:noescape
+func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+
+// gruAVX512 is Activations.GRU, see package ukernel.
+//
+//go:noescape
+func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
+
+// gruBackwardAVX512 is Activations.GRUBackward, see package ukernel.
+//
+//go:noescape
+func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)

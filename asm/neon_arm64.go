@@ -81,11 +81,6 @@ func weightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []ui
 //go:noescape
 func weightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightAddBiasNEON is WeightKernels.AddBias, see package ukernel.
-//
-//go:noescape
-func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
-
 // weightPackNEON is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
@@ -96,155 +91,180 @@ func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 //go:noescape
 func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// weightGemmQ8_0NEON is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8NEON is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightInt8LongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8LongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Q8_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8S8NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightInt8DotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8DotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotQ8_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8DotS8NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8DotQ8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotS8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ8_0NEON is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8NEON is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_0NEON is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4NEON is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8S4NEON is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8Q4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotQ4_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8DotS4NEON is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8DotQ4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotS4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_0NEON is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4NEON is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1NEON is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4NEON is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_1NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8U4NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8Q4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotQ4_1NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8DotU4NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_1NEON is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4NEON is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK4NEON is BlockKernels.Widen, see package ukernel. The format is K4.
+// weightWidenU4x16NEON is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightWidenK4NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
 
 // weightInt8GroupedLongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8GroupedLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K4NEON is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8U4x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8K4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightInt8GroupedDotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8GroupedDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK4NEON is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8DotU4x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8DotK4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5NEON is BlockKernels.Widen, see package ukernel. The format is K5.
+// weightWidenU5x16NEON is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightWidenK5NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K5NEON is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8U5x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8K5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK5NEON is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8DotU5x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8DotK5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK6NEON is BlockKernels.Widen, see package ukernel. The format is K6.
+// weightWidenS6x16NEON is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightWidenK6NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K6NEON is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8S6x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8K6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK6NEON is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8DotS6x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8DotK6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5BNEON is BlockKernels.Widen, see package ukernel. The format is K5B.
+// weightWidenU5x16BF16NEON is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightWidenK5BNEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
 
 // weightInt8BrainLongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K5BNEON is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8U5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8K5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightInt8BrainDotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8BrainDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK5BNEON is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8DotU5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8DotK5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenS5x16F32NEON is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightInt8ScalesLongNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8ScalesDotNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8ScalesDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotS5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightQuantizeNEON is WeightKernels.Quantize, see package ukernel.
 //
@@ -256,36 +276,6 @@ func weightQuantizeNEON(dst []uint32, src []float32)
 //go:noescape
 func skinnyAdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
-//
-//go:noescape
-func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-
-// addWeightedNEON is Elementwise.AddWeighted, see package ukernel.
-//
-//go:noescape
-func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-
-// adamWNEON is Elementwise.AdamW, see package ukernel.
-//
-//go:noescape
-func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-
-// softcapNEON is LaneKernels.Softcap, see package ukernel.
-//
-//go:noescape
-func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-
-// maskSpanNEON is LaneKernels.MaskSpan, see package ukernel.
-//
-//go:noescape
-func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-
-// aLiBiNEON is LaneKernels.ALiBi, see package ukernel.
-//
-//go:noescape
-func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-
 // biasNEON is LaneKernels.Bias, see package ukernel.
 //
 //go:noescape
@@ -296,20 +286,10 @@ func biasNEON(s []float32, ld int, n int, src []float32, off []int, max []float3
 //go:noescape
 func maskBoolNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
-// softmaxNEON is LaneKernels.Softmax, see package ukernel.
-//
-//go:noescape
-func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-
 // dropoutNEON is LaneKernels.Dropout, see package ukernel.
 //
 //go:noescape
 func dropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
-
-// mergeStatsNEON is LaneKernels.MergeStats, see package ukernel.
-//
-//go:noescape
-func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
 // packNEON is LaneKernels.Pack, see package ukernel.
 //
@@ -481,20 +461,20 @@ func rmsNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight [
 //go:noescape
 func layerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
-// addNEON is Elementwise.Add, see package ukernel.
-//
-//go:noescape
-func addNEON(dst []float32, x []float32, y []float32)
-
-// addRowsNEON is Elementwise.AddRows, see package ukernel.
-//
-//go:noescape
-func addRowsNEON(dst []float32, src []float32, lds int, n int)
-
 // hadamardNEON is Elementwise.Hadamard, see package ukernel.
 //
 //go:noescape
 func hadamardNEON(x []float32, n int, scale float32)
+
+// peakNEON is Machine.Peak, see package ukernel.
+//
+//go:noescape
+func peakNEON(n int)
+
+// readNEON is Machine.Read, see package ukernel.
+//
+//go:noescape
+func readNEON(p []float32)
 
 // exp2NEON is Elementwise.Exp2, see package ukernel.
 //
@@ -536,15 +516,45 @@ func geGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
-// gruNEON is Activations.GRU, see package ukernel.
+// siLUSlopeNEON is Activations.SiLUSlope, see package ukernel.
 //
 //go:noescape
-func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
+func siLUSlopeNEON(f []float32, slope []float32, src []float32)
 
-// gruBackwardNEON is Activations.GRUBackward, see package ukernel.
+// geluSlopeNEON is Activations.GELUSlope, see package ukernel.
 //
 //go:noescape
-func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func geluSlopeNEON(f []float32, slope []float32, src []float32)
+
+// geluTanhSlopeNEON is Activations.GELUTanhSlope, see package ukernel.
+//
+//go:noescape
+func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
+
+// softcapNEON is LaneKernels.Softcap, see package ukernel.
+//
+//go:noescape
+func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+
+// aLiBiNEON is LaneKernels.ALiBi, see package ukernel.
+//
+//go:noescape
+func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+
+// maskSpanNEON is LaneKernels.MaskSpan, see package ukernel.
+//
+//go:noescape
+func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+
+// softmaxNEON is LaneKernels.Softmax, see package ukernel.
+//
+//go:noescape
+func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+
+// mergeStatsNEON is LaneKernels.MergeStats, see package ukernel.
+//
+//go:noescape
+func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
 // backwardWeightsNEON is Gradients.BackwardWeights, see package ukernel.
 //
@@ -561,12 +571,42 @@ func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32,
 //go:noescape
 func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
-// peakNEON is Machine.Peak, see package ukernel.
+// adamWNEON is Elementwise.AdamW, see package ukernel.
 //
 //go:noescape
-func peakNEON(n int)
+func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 
-// readNEON is Machine.Read, see package ukernel.
+// addNEON is Elementwise.Add, see package ukernel.
 //
 //go:noescape
-func readNEON(p []float32)
+func addNEON(dst []float32, x []float32, y []float32)
+
+// addRowsNEON is Elementwise.AddRows, see package ukernel.
+//
+//go:noescape
+func addRowsNEON(dst []float32, src []float32, lds int, n int)
+
+// addWeightedNEON is Elementwise.AddWeighted, see package ukernel.
+//
+//go:noescape
+func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
+// additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
+//
+//go:noescape
+func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+
+// weightAddBiasNEON is WeightKernels.AddBias, see package ukernel.
+//
+//go:noescape
+func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+
+// gruNEON is Activations.GRU, see package ukernel.
+//
+//go:noescape
+func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
+
+// gruBackwardNEON is Activations.GRUBackward, see package ukernel.
+//
+//go:noescape
+func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)

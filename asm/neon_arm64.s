@@ -20,22 +20,6 @@ DATA exp2NEON<>+96(SB)/8, $0x38a0b5ae38a0b5ae
 DATA exp2NEON<>+104(SB)/8, $0x38a0b5ae38a0b5ae
 GLOBL exp2NEON<>(SB), RODATA|NOPTR, $112
 
-DATA exp2AllNEON<>+0(SB)/8, $0x3f8000003f800000
-DATA exp2AllNEON<>+8(SB)/8, $0x3f8000003f800000
-DATA exp2AllNEON<>+16(SB)/8, $0x3f3172183f317218
-DATA exp2AllNEON<>+24(SB)/8, $0x3f3172183f317218
-DATA exp2AllNEON<>+32(SB)/8, $0x3e75fdee3e75fdee
-DATA exp2AllNEON<>+40(SB)/8, $0x3e75fdee3e75fdee
-DATA exp2AllNEON<>+48(SB)/8, $0x3d6357be3d6357be
-DATA exp2AllNEON<>+56(SB)/8, $0x3d6357be3d6357be
-DATA exp2AllNEON<>+64(SB)/8, $0x3c1d96f03c1d96f0
-DATA exp2AllNEON<>+72(SB)/8, $0x3c1d96f03c1d96f0
-DATA exp2AllNEON<>+80(SB)/8, $0x3aaf84183aaf8418
-DATA exp2AllNEON<>+88(SB)/8, $0x3aaf84183aaf8418
-DATA exp2AllNEON<>+96(SB)/8, $0x3920b5ae3920b5ae
-DATA exp2AllNEON<>+104(SB)/8, $0x3920b5ae3920b5ae
-GLOBL exp2AllNEON<>(SB), RODATA|NOPTR, $112
-
 DATA tanhNEON<>+0(SB)/8, $0x3f9960b900000000
 DATA tanhNEON<>+8(SB)/8, $0x40669340401973b4
 DATA tanhNEON<>+16(SB)/8, $0x40c053954099a70b
@@ -56,60 +40,6 @@ DATA tanhNEON<>+128(SB)/8, $0xbcb5d1e4bcb5d1e4
 DATA tanhNEON<>+136(SB)/8, $0xbcb5d1e4bcb5d1e4
 GLOBL tanhNEON<>(SB), RODATA|NOPTR, $144
 
-DATA geluNEON<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluNEON<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluNEON<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluNEON<>+24(SB)/8, $0x4143367041050e21
-DATA geluNEON<>+32(SB)/8, $0x3e59fb8400000000
-DATA geluNEON<>+40(SB)/8, $0x3eb231d33e98b188
-DATA geluNEON<>+48(SB)/8, $0x3ec647023ebfbdf4
-DATA geluNEON<>+56(SB)/8, $0x3ecae9be3ec96cad
-DATA geluNEON<>+64(SB)/8, $0x3e3e75453f000000
-DATA geluNEON<>+72(SB)/8, $0x3d0270303da751b2
-DATA geluNEON<>+80(SB)/8, $0x3b7bf1053c3812ec
-DATA geluNEON<>+88(SB)/8, $0x39dd7cbd3aa79641
-DATA geluNEON<>+96(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluNEON<>+104(SB)/8, $0xbc64a81cbd389250
-DATA geluNEON<>+112(SB)/8, $0xba72e082bb735030
-DATA geluNEON<>+120(SB)/8, $0xb8545248b965655d
-DATA geluNEON<>+128(SB)/8, $0x3d8563713e7fef6c
-DATA geluNEON<>+136(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluNEON<>+144(SB)/8, $0x394b38b63a897551
-DATA geluNEON<>+152(SB)/8, $0x36b37e2f3809a63d
-DATA geluNEON<>+160(SB)/8, $0xbcf448f1be0769be
-DATA geluNEON<>+168(SB)/8, $0xbadbba97bc043e5c
-DATA geluNEON<>+176(SB)/8, $0xb81c4d54b98ca690
-DATA geluNEON<>+184(SB)/8, $0xb50d64d1b699481a
-DATA geluNEON<>+192(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluNEON<>+200(SB)/8, $0x3a09540c3b432920
-DATA geluNEON<>+208(SB)/8, $0x36f18d91388d92da
-DATA geluNEON<>+216(SB)/8, $0x33658a63352e2774
-DATA geluNEON<>+224(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluNEON<>+232(SB)/8, $0xb918d8cdba82f329
-DATA geluNEON<>+240(SB)/8, $0xb5a6aed1b7820b21
-DATA geluNEON<>+248(SB)/8, $0xb1ac238bb3b1ca7f
-DATA geluNEON<>+256(SB)/8, $0xc1666666c1666666
-DATA geluNEON<>+264(SB)/8, $0xc1666666c1666666
-DATA geluNEON<>+272(SB)/8, $0x40c0000040c00000
-DATA geluNEON<>+280(SB)/8, $0x40c0000040c00000
-DATA geluNEON<>+288(SB)/8, $0x3fa09cea3fa09cea
-DATA geluNEON<>+296(SB)/8, $0x3fa09cea3fa09cea
-DATA geluNEON<>+304(SB)/8, $0x3f9a82793f9a8279
-DATA geluNEON<>+312(SB)/8, $0x3f9a82793f9a8279
-DATA geluNEON<>+320(SB)/8, $0x4b4000204b400020
-DATA geluNEON<>+328(SB)/8, $0x4b4000204b400020
-DATA geluNEON<>+336(SB)/8, $0xbf38aa3bbf38aa3b
-DATA geluNEON<>+344(SB)/8, $0xbf38aa3bbf38aa3b
-DATA geluNEON<>+352(SB)/8, $0xb2257060b2257060
-DATA geluNEON<>+360(SB)/8, $0xb2257060b2257060
-DATA geluNEON<>+368(SB)/8, $0x2f8000002f800000
-DATA geluNEON<>+376(SB)/8, $0x2f8000002f800000
-DATA geluNEON<>+384(SB)/8, $0x0404040404040404
-DATA geluNEON<>+392(SB)/8, $0x0404040404040404
-DATA geluNEON<>+400(SB)/8, $0x0302010003020100
-DATA geluNEON<>+408(SB)/8, $0x0302010003020100
-GLOBL geluNEON<>(SB), RODATA|NOPTR, $416
-
 DATA spreadNEON<>+0(SB)/8, $0x0101010100000000
 DATA spreadNEON<>+8(SB)/8, $0x0303030302020202
 DATA spreadNEON<>+16(SB)/8, $0x0505050504040404
@@ -119,6 +49,164 @@ DATA spreadNEON<>+40(SB)/8, $0x0b0b0b0b0a0a0a0a
 DATA spreadNEON<>+48(SB)/8, $0x0d0d0d0d0c0c0c0c
 DATA spreadNEON<>+56(SB)/8, $0x0f0f0f0f0e0e0e0e
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
+
+DATA lanesNEON<>+0(SB)/8, $0x4300000043000000
+DATA lanesNEON<>+8(SB)/8, $0x4300000043000000
+DATA lanesNEON<>+16(SB)/8, $0x4b4000004b400000
+DATA lanesNEON<>+24(SB)/8, $0x4b4000004b400000
+DATA lanesNEON<>+32(SB)/8, $0x3920b5ae3920b5ae
+DATA lanesNEON<>+40(SB)/8, $0x3920b5ae3920b5ae
+DATA lanesNEON<>+48(SB)/8, $0x3aaf84183aaf8418
+DATA lanesNEON<>+56(SB)/8, $0x3aaf84183aaf8418
+DATA lanesNEON<>+64(SB)/8, $0x3c1d96f03c1d96f0
+DATA lanesNEON<>+72(SB)/8, $0x3c1d96f03c1d96f0
+DATA lanesNEON<>+80(SB)/8, $0x3d6357be3d6357be
+DATA lanesNEON<>+88(SB)/8, $0x3d6357be3d6357be
+DATA lanesNEON<>+96(SB)/8, $0x3e75fdee3e75fdee
+DATA lanesNEON<>+104(SB)/8, $0x3e75fdee3e75fdee
+DATA lanesNEON<>+112(SB)/8, $0x3f3172183f317218
+DATA lanesNEON<>+120(SB)/8, $0x3f3172183f317218
+DATA lanesNEON<>+128(SB)/8, $0x3f8000003f800000
+DATA lanesNEON<>+136(SB)/8, $0x3f8000003f800000
+DATA lanesNEON<>+144(SB)/8, $0xc2fc0000c2fc0000
+DATA lanesNEON<>+152(SB)/8, $0xc2fc0000c2fc0000
+DATA lanesNEON<>+160(SB)/8, $0x0000000000000000
+DATA lanesNEON<>+168(SB)/8, $0x0000000000000000
+DATA lanesNEON<>+176(SB)/8, $0x4110300041103000
+DATA lanesNEON<>+184(SB)/8, $0x4110300041103000
+DATA lanesNEON<>+192(SB)/8, $0x3f5500003f550000
+DATA lanesNEON<>+200(SB)/8, $0x3f5500003f550000
+DATA lanesNEON<>+208(SB)/8, $0x0404040404040404
+DATA lanesNEON<>+216(SB)/8, $0x0404040404040404
+DATA lanesNEON<>+224(SB)/8, $0xd6020100d6020100
+DATA lanesNEON<>+232(SB)/8, $0xd6020100d6020100
+DATA lanesNEON<>+240(SB)/8, $0x3f9960b900000000
+DATA lanesNEON<>+248(SB)/8, $0x40669340401973b4
+DATA lanesNEON<>+256(SB)/8, $0x40c053954099a70b
+DATA lanesNEON<>+264(SB)/8, $0x410aa12340e7034e
+DATA lanesNEON<>+272(SB)/8, $0x3b01b40b3b01b40b
+DATA lanesNEON<>+280(SB)/8, $0x3b01b40b3b01b40b
+DATA lanesNEON<>+288(SB)/8, $0xbcb5d1e4bcb5d1e4
+DATA lanesNEON<>+296(SB)/8, $0xbcb5d1e4bcb5d1e4
+DATA lanesNEON<>+304(SB)/8, $0x3eaaaa793eaaaa79
+DATA lanesNEON<>+312(SB)/8, $0x3eaaaa793eaaaa79
+DATA lanesNEON<>+320(SB)/8, $0x3f5547a400000000
+DATA lanesNEON<>+328(SB)/8, $0x3f7f9ec03f7bcd32
+DATA lanesNEON<>+336(SB)/8, $0x3f7fff363f7ff727
+DATA lanesNEON<>+344(SB)/8, $0x3f7fffff3f7fffee
+DATA lanesNEON<>+352(SB)/8, $0x3e9c9f6a3f800000
+DATA lanesNEON<>+360(SB)/8, $0x3b425b0e3d053fb8
+DATA lanesNEON<>+368(SB)/8, $0x37c9ffb0398d8d8e
+DATA lanesNEON<>+376(SB)/8, $0x34000000360ffffb
+DATA lanesNEON<>+384(SB)/8, $0x8000000080000000
+DATA lanesNEON<>+392(SB)/8, $0x8000000080000000
+DATA lanesNEON<>+400(SB)/8, $0xc2dc0000c2dc0000
+DATA lanesNEON<>+408(SB)/8, $0xc2dc0000c2dc0000
+DATA lanesNEON<>+416(SB)/8, $0x41f0000041f00000
+DATA lanesNEON<>+424(SB)/8, $0x41f0000041f00000
+DATA lanesNEON<>+432(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanesNEON<>+440(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanesNEON<>+448(SB)/8, $0xb2a57060b2a57060
+DATA lanesNEON<>+456(SB)/8, $0xb2a57060b2a57060
+DATA lanesNEON<>+464(SB)/8, $0xff800000ff800000
+DATA lanesNEON<>+472(SB)/8, $0xff800000ff800000
+DATA lanesNEON<>+480(SB)/8, $0xc1666666c1666666
+DATA lanesNEON<>+488(SB)/8, $0xc1666666c1666666
+DATA lanesNEON<>+496(SB)/8, $0x40c0000040c00000
+DATA lanesNEON<>+504(SB)/8, $0x40c0000040c00000
+DATA lanesNEON<>+512(SB)/8, $0xbf38aa3bbf38aa3b
+DATA lanesNEON<>+520(SB)/8, $0xbf38aa3bbf38aa3b
+DATA lanesNEON<>+528(SB)/8, $0x4b4000204b400020
+DATA lanesNEON<>+536(SB)/8, $0x4b4000204b400020
+DATA lanesNEON<>+544(SB)/8, $0xb2257060b2257060
+DATA lanesNEON<>+552(SB)/8, $0xb2257060b2257060
+DATA lanesNEON<>+560(SB)/8, $0x2f8000002f800000
+DATA lanesNEON<>+568(SB)/8, $0x2f8000002f800000
+DATA lanesNEON<>+576(SB)/8, $0x3f9a82793f9a8279
+DATA lanesNEON<>+584(SB)/8, $0x3f9a82793f9a8279
+DATA lanesNEON<>+592(SB)/8, $0x3fa09cea3fa09cea
+DATA lanesNEON<>+600(SB)/8, $0x3fa09cea3fa09cea
+DATA lanesNEON<>+608(SB)/8, $0x0302010003020100
+DATA lanesNEON<>+616(SB)/8, $0x0302010003020100
+DATA lanesNEON<>+624(SB)/8, $0x3f2e4a1700000000
+DATA lanesNEON<>+632(SB)/8, $0x401484a23fae61e6
+DATA lanesNEON<>+640(SB)/8, $0x40b30e31406c3827
+DATA lanesNEON<>+648(SB)/8, $0x4143367041050e21
+DATA lanesNEON<>+656(SB)/8, $0xbb9aedf1bc8b8d3a
+DATA lanesNEON<>+664(SB)/8, $0xb918d8cdba82f329
+DATA lanesNEON<>+672(SB)/8, $0xb5a6aed1b7820b21
+DATA lanesNEON<>+680(SB)/8, $0xb1ac238bb3b1ca7f
+DATA lanesNEON<>+688(SB)/8, $0x3c4bdd1d3d70308e
+DATA lanesNEON<>+696(SB)/8, $0x3a09540c3b432920
+DATA lanesNEON<>+704(SB)/8, $0x36f18d91388d92da
+DATA lanesNEON<>+712(SB)/8, $0x33658a63352e2774
+DATA lanesNEON<>+720(SB)/8, $0xbcf448f1be0769be
+DATA lanesNEON<>+728(SB)/8, $0xbadbba97bc043e5c
+DATA lanesNEON<>+736(SB)/8, $0xb81c4d54b98ca690
+DATA lanesNEON<>+744(SB)/8, $0xb50d64d1b699481a
+DATA lanesNEON<>+752(SB)/8, $0x3d8563713e7fef6c
+DATA lanesNEON<>+760(SB)/8, $0x3ba7e8da3ca6f38e
+DATA lanesNEON<>+768(SB)/8, $0x394b38b63a897551
+DATA lanesNEON<>+776(SB)/8, $0x36b37e2f3809a63d
+DATA lanesNEON<>+784(SB)/8, $0xbdfb66ecbecc41ed
+DATA lanesNEON<>+792(SB)/8, $0xbc64a81cbd389250
+DATA lanesNEON<>+800(SB)/8, $0xba72e082bb735030
+DATA lanesNEON<>+808(SB)/8, $0xb8545248b965655d
+DATA lanesNEON<>+816(SB)/8, $0x3e3e75453f000000
+DATA lanesNEON<>+824(SB)/8, $0x3d0270303da751b2
+DATA lanesNEON<>+832(SB)/8, $0x3b7bf1053c3812ec
+DATA lanesNEON<>+840(SB)/8, $0x39dd7cbd3aa79641
+DATA lanesNEON<>+848(SB)/8, $0x3e59fb8400000000
+DATA lanesNEON<>+856(SB)/8, $0x3eb231d33e98b188
+DATA lanesNEON<>+864(SB)/8, $0x3ec647023ebfbdf4
+DATA lanesNEON<>+872(SB)/8, $0x3ecae9be3ec96cad
+DATA lanesNEON<>+880(SB)/8, $0xc12e6666c12e6666
+DATA lanesNEON<>+888(SB)/8, $0xc12e6666c12e6666
+DATA lanesNEON<>+896(SB)/8, $0xc0135760c0135760
+DATA lanesNEON<>+904(SB)/8, $0xc0135760c0135760
+DATA lanesNEON<>+912(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA lanesNEON<>+920(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA lanesNEON<>+928(SB)/8, $0x310a8d56310a8d56
+DATA lanesNEON<>+936(SB)/8, $0x310a8d56310a8d56
+DATA lanesNEON<>+944(SB)/8, $0xb486f39db486f39d
+DATA lanesNEON<>+952(SB)/8, $0xb486f39db486f39d
+DATA lanesNEON<>+960(SB)/8, $0x3f0000003f000000
+DATA lanesNEON<>+968(SB)/8, $0x3f0000003f000000
+DATA lanesNEON<>+976(SB)/8, $0x42c8000042c80000
+DATA lanesNEON<>+984(SB)/8, $0x42c8000042c80000
+DATA lanesNEON<>+992(SB)/8, $0x3ecc422a3ecc422a
+DATA lanesNEON<>+1000(SB)/8, $0x3ecc422a3ecc422a
+DATA lanesNEON<>+1008(SB)/8, $0x3e5b33b63e5b33b6
+DATA lanesNEON<>+1016(SB)/8, $0x3e5b33b63e5b33b6
+DATA lanesNEON<>+1024(SB)/8, $0x3fcc422a3fcc422a
+DATA lanesNEON<>+1032(SB)/8, $0x3fcc422a3fcc422a
+DATA lanesNEON<>+1040(SB)/8, $0x0000000100000001
+DATA lanesNEON<>+1048(SB)/8, $0x0000000100000001
+DATA lanesNEON<>+1056(SB)/8, $0x4b4000804b400080
+DATA lanesNEON<>+1064(SB)/8, $0x4b4000804b400080
+DATA lanesNEON<>+1072(SB)/8, $0x38a0b5ae38a0b5ae
+DATA lanesNEON<>+1080(SB)/8, $0x38a0b5ae38a0b5ae
+DATA lanesNEON<>+1088(SB)/8, $0x3a2f84183a2f8418
+DATA lanesNEON<>+1096(SB)/8, $0x3a2f84183a2f8418
+DATA lanesNEON<>+1104(SB)/8, $0x3b9d96f03b9d96f0
+DATA lanesNEON<>+1112(SB)/8, $0x3b9d96f03b9d96f0
+DATA lanesNEON<>+1120(SB)/8, $0x3ce357be3ce357be
+DATA lanesNEON<>+1128(SB)/8, $0x3ce357be3ce357be
+DATA lanesNEON<>+1136(SB)/8, $0x3df5fdee3df5fdee
+DATA lanesNEON<>+1144(SB)/8, $0x3df5fdee3df5fdee
+DATA lanesNEON<>+1152(SB)/8, $0x3eb172183eb17218
+DATA lanesNEON<>+1160(SB)/8, $0x3eb172183eb17218
+DATA lanesNEON<>+1168(SB)/8, $0xc2c80000c2c80000
+DATA lanesNEON<>+1176(SB)/8, $0xc2c80000c2c80000
+DATA lanesNEON<>+1184(SB)/8, $0x0d8000000d800000
+DATA lanesNEON<>+1192(SB)/8, $0x0d8000000d800000
+DATA lanesNEON<>+1200(SB)/8, $0x0080000000800000
+DATA lanesNEON<>+1208(SB)/8, $0x0080000000800000
+DATA lanesNEON<>+1216(SB)/8, $0x7fc000007fc00000
+DATA lanesNEON<>+1224(SB)/8, $0x7fc000007fc00000
+DATA lanesNEON<>+1232(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanesNEON<>+1240(SB)/8, $0x3fb8aa3b3fb8aa3b
+GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1248
 
 // func tileProduct1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·tileProduct1NEON(SB), NOSPLIT, $0-129
@@ -5873,41 +5961,6 @@ begins:
 	MOVD R0, c_len+8(FP)
 	B tiles
 
-// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
-TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
-	MOVD c_base+0(FP), R0
-	MOVD ldc+24(FP), R1
-	LSL $2, R1, R1
-	MOVD m+32(FP), R2
-	MOVD bias_base+40(FP), R3
-	MOVD bias_len+48(FP), R4
-	MOVD $0x7fc00000, R5
-	VDUP R5, V0.S4
-	CBZ R4, done
-	CBZ R2, done
-
-row:
-	MOVD R0, R5
-	MOVD R3, R6
-	MOVD R4, R7
-
-	// One vector: x = c + bias.
-vector:
-	FMOVQ (R5), F1
-	FMOVQ.P 16(R6), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVQ.P F1, 16(R5)
-	SUBS $4, R7, R7
-	BNE vector
-	ADD R1, R0, R0
-	SUBS $1, R2, R2
-	BNE row
-
-done:
-	RET
-
 // func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 TEXT ·weightPackNEON(SB), NOSPLIT, $0-80
 	MOVD d+72(FP), R0
@@ -6096,8 +6149,8 @@ next:
 done:
 	RET
 
-// func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ8_0NEON(SB), NOSPLIT, $192-113
+// func weightGemmS8NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8NEON(SB), NOSPLIT, $192-113
 	MOVD $0x43800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -6684,8 +6737,8 @@ rows1row0:
 rows1done:
 	RET
 
-// func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q8_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8033,8 +8086,8 @@ rows1row0:
 rows1done:
 	RET
 
-// func weightGemmInt8DotQ8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ8_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS8NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8045,8 +8098,8 @@ TEXT ·weightGemmInt8DotQ8_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ8_0NEON(SB), NOSPLIT, $128-64
+// func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8138,8 +8191,8 @@ step:
 done:
 	RET
 
-// func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0NEON(SB), NOSPLIT, $192-113
+// func weightGemmS4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4NEON(SB), NOSPLIT, $192-113
 	MOVD $0x41800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -8312,8 +8365,8 @@ store:
 done:
 	RET
 
-// func weightGemmInt8Q4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $8, R0
@@ -8324,8 +8377,8 @@ TEXT ·weightGemmInt8Q4_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8LongNEON(SB)
 
-// func weightGemmInt8DotQ4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ4_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $8, R0
@@ -8336,8 +8389,8 @@ TEXT ·weightGemmInt8DotQ4_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_0NEON(SB), NOSPLIT, $128-64
+// func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS4NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8429,8 +8482,8 @@ step:
 done:
 	RET
 
-// func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1NEON(SB), NOSPLIT, $192-113
+// func weightGemmU4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4NEON(SB), NOSPLIT, $192-113
 	MOVD $0x4b000000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -8688,8 +8741,8 @@ store:
 done:
 	RET
 
-// func weightGemmInt8Q4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_1NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8700,8 +8753,8 @@ TEXT ·weightGemmInt8Q4_1NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8LongNEON(SB)
 
-// func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ4_1NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8712,8 +8765,8 @@ TEXT ·weightGemmInt8DotQ4_1NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_1NEON(SB), NOSPLIT, $128-64
+// func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8809,8 +8862,8 @@ step:
 done:
 	RET
 
-// func weightWidenK4NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK4NEON(SB), NOSPLIT, $128-64
+// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -9574,8 +9627,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8K4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K4NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10460,8 +10513,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8DotK4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK4NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10472,8 +10525,8 @@ TEXT ·weightGemmInt8DotK4NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK5NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5NEON(SB), NOSPLIT, $128-64
+// func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10690,8 +10743,8 @@ word:
 done:
 	RET
 
-// func weightGemmInt8K5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K5NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10702,8 +10755,8 @@ TEXT ·weightGemmInt8K5NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
-// func weightGemmInt8DotK5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK5NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10714,8 +10767,8 @@ TEXT ·weightGemmInt8DotK5NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK6NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK6NEON(SB), NOSPLIT, $128-64
+// func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10913,8 +10966,8 @@ word:
 done:
 	RET
 
-// func weightGemmInt8K6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K6NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $32, R0
@@ -10925,8 +10978,8 @@ TEXT ·weightGemmInt8K6NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
-// func weightGemmInt8DotK6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK6NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $32, R0
@@ -10937,8 +10990,8 @@ TEXT ·weightGemmInt8DotK6NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK5BNEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5BNEON(SB), NOSPLIT, $128-64
+// func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10950,6 +11003,8 @@ TEXT ·weightWidenK5BNEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 32(R4)
 	FMOVQ F0, 64(R4)
 	FMOVQ F0, 96(R4)
+	MOVD $0x4b000010, R5
+	VDUP R5, V0.S4
 	CBZ R3, done
 	LSL $2, R2, R6
 	MOVD $0x000000ff, R11
@@ -10973,171 +11028,144 @@ lanes:
 	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
 	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
 	ADD R2<<1, R7, R7
-	FMOVQ (R7), F8
-	WORD $0x6e613909 // shll2 v9.4s, v8.8h, #16
-	WORD $0x2e613908 // shll v8.4s, v8.4h, #16
 	ADD R2<<1, R7, R7
 	MOVD $0x3b800000, R11
-	VDUP R11, V17.S4
-	WORD $0x6e31dccf // fmul v15.4s, v6.4s, v17.4s
-	WORD $0x6e31dcf0 // fmul v16.4s, v7.4s, v17.4s
-	FMOVQ (R7), F14
-	VSHL $8, V14.H8, V17.H8
-	WORD $0x0f10a62a // sxtl v10.4s, v17.4h
-	WORD $0x4f10a62b // sxtl2 v11.4s, v17.8h
+	VDUP R11, V15.S4
+	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
+	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
+	FMOVQ (R7), F12
+	VSHL $8, V12.H8, V15.H8
+	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
+	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VUSHR $8, V12.H8, V12.H8
+	VSHL $8, V12.H8, V16.H8
+	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
+	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	VUSHR $8, V14.H8, V14.H8
-	VSHL $8, V14.H8, V18.H8
-	WORD $0x0f10a64c // sxtl v12.4s, v18.4h
-	WORD $0x4f10a64d // sxtl2 v13.4s, v18.8h
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
 	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V21.S4
-	WORD $0x6e35dd13 // fmul v19.4s, v8.4s, v21.4s
-	WORD $0x6e35dd34 // fmul v20.4s, v9.4s, v21.4s
-	FMOVQ (R7), F18
-	VSHL $8, V18.H8, V21.H8
-	WORD $0x0f10a6ae // sxtl v14.4s, v21.4h
-	WORD $0x4f10a6af // sxtl2 v15.4s, v21.8h
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
-	VUSHR $8, V18.H8, V18.H8
-	VSHL $8, V18.H8, V22.H8
-	WORD $0x0f10a6d0 // sxtl v16.4s, v22.4h
-	WORD $0x4f10a6d1 // sxtl2 v17.4s, v22.8h
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
-	FMOVQ F14, 16(R4)
-	FMOVQ F15, 48(R4)
-	FMOVQ F16, 80(R4)
-	FMOVQ F17, 112(R4)
 	ADD R2<<1, R7, R7
 	ADD R5<<1, R7, R8
 	ADD R6<<2, R8, R12
 	MOVD $1, R11
 
 far:
-	FLDPQ (R12), (F16, F17)
+	FLDPQ (R12), (F14, F15)
 	ADD R6, R12, R12
 	MOVD $4, R10
 
 word:
-	FLDPQ (R8), (F14, F15)
+	FLDPQ (R8), (F12, F13)
 	ADD R6, R8, R8
 	MOVD R9, R7
-	VAND V4.B16, V14.B16, V18.B16
-	VSHL $4, V16.B16, V24.B16
-	VBIT V5.B16, V24.B16, V18.B16
-	VAND V4.B16, V15.B16, V19.B16
-	VSHL $4, V17.B16, V24.B16
-	VBIT V5.B16, V24.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	VAND V4.B16, V12.B16, V16.B16
+	VSHL $4, V14.B16, V22.B16
+	VBIT V5.B16, V22.B16, V16.B16
+	VAND V4.B16, V13.B16, V17.B16
+	VSHL $4, V15.B16, V22.B16
+	VBIT V5.B16, V22.B16, V17.B16
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VBIT V1.B16, V16.B16, V20.B16
+	VBIT V1.B16, V17.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VUSHR $8, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $8, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VUSHR $8, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $8, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VUSHR $16, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $16, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VUSHR $16, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $16, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VSRI $24, V16.S4, V20.S4
+	VSRI $24, V17.S4, V21.S4
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6<<2, R9, R7
-	VUSHR $4, V14.B16, V18.B16
-	VBIT V5.B16, V16.B16, V18.B16
-	VUSHR $4, V15.B16, V19.B16
-	VBIT V5.B16, V17.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	VUSHR $4, V12.B16, V16.B16
+	VBIT V5.B16, V14.B16, V16.B16
+	VUSHR $4, V13.B16, V17.B16
+	VBIT V5.B16, V15.B16, V17.B16
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VBIT V1.B16, V16.B16, V20.B16
+	VBIT V1.B16, V17.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VUSHR $8, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $8, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VUSHR $8, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $8, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VUSHR $16, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $16, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VUSHR $16, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $16, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VSRI $24, V16.S4, V20.S4
+	VSRI $24, V17.S4, V21.S4
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6, R9, R9
-	VUSHR $1, V16.B16, V16.B16
-	VUSHR $1, V17.B16, V17.B16
+	VUSHR $1, V14.B16, V14.B16
+	VUSHR $1, V15.B16, V15.B16
 	SUBS $1, R10, R10
 	BNE word
 	SUBS $1, R11, R11
@@ -11720,8 +11748,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8K5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K5BNEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -12606,8 +12634,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8DotK5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK5BNEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -12617,6 +12645,1412 @@ TEXT ·weightGemmInt8DotK5BNEON(SB), NOSPLIT, $0-113
 	MOVD $4, R0
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8BrainDotNEON(SB)
+
+// func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $128-64
+	MOVD dst_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R2
+	MOVD k+56(FP), R3
+	MOVD $0x4b000000, R5
+	VDUP R5, V0.S4
+	MOVD $local-128(SP), R4
+	FMOVQ F0, (R4)
+	FMOVQ F0, 32(R4)
+	FMOVQ F0, 64(R4)
+	FMOVQ F0, 96(R4)
+	CBZ R3, done
+	LSL $2, R2, R6
+	MOVD $0x000000ff, R11
+	VDUP R11, V1.S4
+	MOVD $0x0000ff00, R11
+	VDUP R11, V2.S4
+	MOVD $0x00ff0000, R11
+	VDUP R11, V3.S4
+	MOVD $0x0f0f0f0f, R11
+	VDUP R11, V4.S4
+	MOVD $0x10101010, R11
+	VDUP R11, V5.S4
+
+block:
+	MOVD $0, R5
+
+lanes:
+	ADD R5<<1, R1, R7
+	ADD R5<<2, R0, R9
+	ADD R5<<1, R7, R8
+	FLDPQ (R8), (F6, F7)
+	ADD R6, R8, R8
+	FLDPQ (R8), (F8, F9)
+	ADD R6, R8, R8
+	MOVD $0xc1800000, R11
+	VDUP R11, V14.S4
+	WORD $0x6e2edcca // fmul v10.4s, v6.4s, v14.4s
+	WORD $0x6e2edceb // fmul v11.4s, v7.4s, v14.4s
+	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
+	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
+	FMOVQ F10, 16(R4)
+	FMOVQ F11, 48(R4)
+	FMOVQ F12, 80(R4)
+	FMOVQ F13, 112(R4)
+	MOVD $0x3b800000, R11
+	VDUP R11, V12.S4
+	WORD $0x6e2cdcca // fmul v10.4s, v6.4s, v12.4s
+	WORD $0x6e2cdceb // fmul v11.4s, v7.4s, v12.4s
+	MOVD $0x37800000, R11
+	VDUP R11, V14.S4
+	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
+	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
+	ADD R6<<2, R8, R12
+	MOVD $1, R11
+
+far:
+	FLDPQ (R12), (F16, F17)
+	ADD R6, R12, R12
+	MOVD $4, R10
+
+word:
+	FLDPQ (R8), (F14, F15)
+	ADD R6, R8, R8
+	MOVD R9, R7
+	VAND V4.B16, V14.B16, V18.B16
+	VSHL $4, V16.B16, V24.B16
+	VBIT V5.B16, V24.B16, V18.B16
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V24.B16
+	VBIT V5.B16, V24.B16, V19.B16
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V1.B16, V18.B16, V22.B16
+	VBIT V1.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V6.S4, V22.S4, V20.S4
+	VFMLA V7.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V2.B16, V18.B16, V22.B16
+	VBIT V2.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VBIT V3.B16, V18.B16, V22.B16
+	VBIT V3.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VSRI $24, V18.S4, V22.S4
+	VSRI $24, V19.S4, V23.S4
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V8.S4, V22.S4, V20.S4
+	VFMLA V9.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	ADD R6<<2, R9, R7
+	VUSHR $4, V14.B16, V18.B16
+	VBIT V5.B16, V16.B16, V18.B16
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V1.B16, V18.B16, V22.B16
+	VBIT V1.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V6.S4, V22.S4, V20.S4
+	VFMLA V7.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V2.B16, V18.B16, V22.B16
+	VBIT V2.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VBIT V3.B16, V18.B16, V22.B16
+	VBIT V3.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VSRI $24, V18.S4, V22.S4
+	VSRI $24, V19.S4, V23.S4
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V8.S4, V22.S4, V20.S4
+	VFMLA V9.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	ADD R6, R9, R9
+	VUSHR $1, V16.B16, V16.B16
+	VUSHR $1, V17.B16, V17.B16
+	SUBS $1, R10, R10
+	BNE word
+	SUBS $1, R11, R11
+	BNE far
+	ADD $8, R5, R5
+	CMP R2, R5
+	BLT lanes
+	ADD R6<<5, R0, R0
+	MOVD $28, R10
+	MUL R2, R10, R10
+	ADD R10, R1, R1
+	SUBS $32, R3, R3
+	BNE block
+
+done:
+	RET
+
+// func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8ScalesLongNEON(SB), NOSPLIT, $64-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $8, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	FMOVQ local-32(SP), F6
+	VMOV V6.B16, V7.B16
+	VMOV V6.B16, V8.B16
+	VMOV V6.B16, V9.B16
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	ADD R2, R23, R24
+	PCALIGN $32
+
+rows2words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V18.S4]
+	VLD1R.P 4(R23), [V19.S4]
+	VLD1R.P 4(R15), [V20.S4]
+	VLD1R.P 4(R15), [V21.S4]
+	ADD $16, R24, R15
+	VLD1R.P 4(R24), [V22.S4]
+	VLD1R.P 4(R24), [V23.S4]
+	VLD1R.P 4(R15), [V24.S4]
+	VLD1R.P 4(R15), [V25.S4]
+	VDUP R22, V14.B16
+	SUB R17, R22, R22
+	VDUP R22, V15.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector00
+	FMOVQ (R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector00:
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector01
+	FMOVQ (R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector01:
+	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
+	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b42 // sadalp v2.4s, v26.8h
+	WORD $0x4e606b63 // sadalp v3.4s, v27.8h
+	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
+	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b86 // sadalp v6.4s, v28.8h
+	WORD $0x4e606ba7 // sadalp v7.4s, v29.8h
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector10
+	FMOVQ 16(R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector10:
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector11
+	FMOVQ 16(R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector11:
+	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
+	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b44 // sadalp v4.4s, v26.8h
+	WORD $0x4e606b65 // sadalp v5.4s, v27.8h
+	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
+	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b88 // sadalp v8.4s, v28.8h
+	WORD $0x4e606ba9 // sadalp v9.4s, v29.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows2words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V3.S4, V2.S4, V18.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V18.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V3.S4
+	VFMLA V14.S4, V3.S4, V16.S4
+	VUZP1 V5.S4, V4.S4, V18.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V18.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V4.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V7.S4, V6.S4, V18.S4
+	VUZP2 V7.S4, V6.S4, V7.S4
+	VMOV V18.B16, V6.B16
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V7.S4
+	VFMLA V14.S4, V7.S4, V16.S4
+	VUZP1 V9.S4, V8.S4, V18.S4
+	VUZP2 V9.S4, V8.S4, V9.S4
+	VMOV V18.B16, V8.B16
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V8.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	PCALIGN $32
+
+rows1words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V14.S4]
+	VLD1R.P 4(R23), [V15.S4]
+	VLD1R.P 4(R15), [V16.S4]
+	VLD1R.P 4(R15), [V17.S4]
+	VDUP R22, V10.B16
+	SUB R17, R22, R22
+	VDUP R22, V11.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector00
+	FMOVQ (R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector00:
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector01
+	FMOVQ (R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector01:
+	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
+	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a42 // sadalp v2.4s, v18.8h
+	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector10
+	FMOVQ 16(R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector10:
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector11
+	FMOVQ 16(R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector11:
+	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
+	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a44 // sadalp v4.4s, v18.8h
+	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows1words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F6, F7)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F8, F9)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V11.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F10
+	VDUP V10.S[0], V10.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	VUZP1 V3.S4, V2.S4, V14.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V14.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V2.S4, V3.S4
+	VFMLA V10.S4, V3.S4, V12.S4
+	VUZP1 V5.S4, V4.S4, V14.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V14.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	VFMLA V7.S4, V4.S4, V5.S4
+	VFMLA V10.S4, V5.S4, V13.S4
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $16, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8ScalesLongNEON(SB)
+
+// func weightInt8ScalesDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8ScalesDotNEON(SB), NOSPLIT, $256-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $8, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 4 × 2 vectors.
+rows4:
+	CMP $4, R4
+	BLT rows4done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows4block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $4, R16
+
+rows4begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows4begin
+	MOVD $0, R11
+
+rows4lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F18
+	VDUP V18.S[0], V2.S4
+	VDUP V18.S[0], V3.S4
+	VDUP V18.S[1], V4.S4
+	VDUP V18.S[1], V5.S4
+	FMOVQ local-160(SP), F18
+	VDUP V18.S[0], V6.S4
+	VDUP V18.S[0], V7.S4
+	VDUP V18.S[1], V8.S4
+	VDUP V18.S[1], V9.S4
+	FMOVQ local-96(SP), F18
+	VDUP V18.S[0], V10.S4
+	VDUP V18.S[0], V11.S4
+	VDUP V18.S[1], V12.S4
+	VDUP V18.S[1], V13.S4
+	FMOVQ local-32(SP), F18
+	VDUP V18.S[0], V14.S4
+	VDUP V18.S[0], V15.S4
+	VDUP V18.S[1], V16.S4
+	VDUP V18.S[1], V17.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows4words:
+	FMOVQ (R15), F26
+	FMOVQ 64(R15), F27
+	FMOVQ 128(R15), F28
+	FMOVQ 192(R15), F29
+	ADD $16, R15, R15
+	VDUP R22, V22.B16
+	SUB R17, R22, R22
+	VDUP R22, V23.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F18
+	FMOVQ (R14), F19
+	VAND V1.B16, V18.B16, V20.B16
+	VAND V1.B16, V19.B16, V21.B16
+	CBZ R17, rows4vector00
+	FMOVQ (R21), F24
+	VSHL $4, V24.B16, V24.B16
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector00:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c2 // sdot v2.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c6 // sdot v6.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3ca // sdot v10.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3ce // sdot v14.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a4 // sdot v4.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a8 // sdot v8.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ac // sdot v12.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b0 // sdot v16.4s, v21.16b, v29.4b[1]
+	VUSHR $4, V18.B16, V20.B16
+	VUSHR $4, V19.B16, V21.B16
+	CBZ R17, rows4vector01
+	FMOVQ (R21), F24
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector01:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc2 // sdot v2.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc6 // sdot v6.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebca // sdot v10.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debce // sdot v14.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa4 // sdot v4.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa8 // sdot v8.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaac // sdot v12.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab0 // sdot v16.4s, v21.16b, v29.4b[3]
+	FMOVQ 16(R12), F18
+	FMOVQ 16(R14), F19
+	VAND V1.B16, V18.B16, V20.B16
+	VAND V1.B16, V19.B16, V21.B16
+	CBZ R17, rows4vector10
+	FMOVQ 16(R21), F24
+	VSHL $4, V24.B16, V24.B16
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector10:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c3 // sdot v3.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c7 // sdot v7.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3cb // sdot v11.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3cf // sdot v15.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a5 // sdot v5.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a9 // sdot v9.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ad // sdot v13.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b1 // sdot v17.4s, v21.16b, v29.4b[1]
+	VUSHR $4, V18.B16, V20.B16
+	VUSHR $4, V19.B16, V21.B16
+	CBZ R17, rows4vector11
+	FMOVQ 16(R21), F24
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector11:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc3 // sdot v3.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc7 // sdot v7.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebcb // sdot v11.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debcf // sdot v15.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa5 // sdot v5.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa9 // sdot v9.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaad // sdot v13.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab1 // sdot v17.4s, v21.16b, v29.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows4words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F18, F19)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F20, F21)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V23.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
+	WORD $0x4e37d484 // fadd v4.4s, v4.4s, v23.4s
+	VFMLA V18.S4, V2.S4, V4.S4
+	VFMLA V22.S4, V4.S4, V24.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
+	WORD $0x4e37d4a5 // fadd v5.4s, v5.4s, v23.4s
+	VFMLA V19.S4, V3.S4, V5.S4
+	VFMLA V22.S4, V5.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	WORD $0x4e37d508 // fadd v8.4s, v8.4s, v23.4s
+	VFMLA V18.S4, V6.S4, V8.S4
+	VFMLA V22.S4, V8.S4, V24.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x4e37d529 // fadd v9.4s, v9.4s, v23.4s
+	VFMLA V19.S4, V7.S4, V9.S4
+	VFMLA V22.S4, V9.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
+	WORD $0x4e37d58c // fadd v12.4s, v12.4s, v23.4s
+	VFMLA V18.S4, V10.S4, V12.S4
+	VFMLA V22.S4, V12.S4, V24.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
+	WORD $0x4e37d5ad // fadd v13.4s, v13.4s, v23.4s
+	VFMLA V19.S4, V11.S4, V13.S4
+	VFMLA V22.S4, V13.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
+	WORD $0x4e37d610 // fadd v16.4s, v16.4s, v23.4s
+	VFMLA V18.S4, V14.S4, V16.S4
+	VFMLA V22.S4, V16.S4, V24.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x4e37d631 // fadd v17.4s, v17.4s, v23.4s
+	VFMLA V19.S4, V15.S4, V17.S4
+	VFMLA V22.S4, V17.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows4lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows4block
+
+	// Go on to the next rows.
+	MOVD $4, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $4, R4, R4
+	B rows4
+
+rows4done:
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F10
+	VDUP V10.S[0], V2.S4
+	VDUP V10.S[0], V3.S4
+	VDUP V10.S[1], V4.S4
+	VDUP V10.S[1], V5.S4
+	FMOVQ local-160(SP), F10
+	VDUP V10.S[0], V6.S4
+	VDUP V10.S[0], V7.S4
+	VDUP V10.S[1], V8.S4
+	VDUP V10.S[1], V9.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows2words:
+	FMOVQ (R15), F18
+	FMOVQ 64(R15), F19
+	ADD $16, R15, R15
+	VDUP R22, V14.B16
+	SUB R17, R22, R22
+	VDUP R22, V15.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector00
+	FMOVQ (R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector00:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e282 // sdot v2.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e286 // sdot v6.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a4 // sdot v4.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a8 // sdot v8.4s, v13.16b, v19.4b[1]
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector01
+	FMOVQ (R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector01:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea82 // sdot v2.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea86 // sdot v6.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a4 // sdot v4.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a8 // sdot v8.4s, v13.16b, v19.4b[3]
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector10
+	FMOVQ 16(R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector10:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e283 // sdot v3.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e287 // sdot v7.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a5 // sdot v5.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a9 // sdot v9.4s, v13.16b, v19.4b[1]
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector11
+	FMOVQ 16(R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector11:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea83 // sdot v3.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea87 // sdot v7.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a5 // sdot v5.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a9 // sdot v9.4s, v13.16b, v19.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows2words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V4.S4
+	VFMLA V14.S4, V4.S4, V16.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V3.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	WORD $0x4e2fd508 // fadd v8.4s, v8.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V8.S4
+	VFMLA V14.S4, V8.S4, V16.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V7.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F6
+	VDUP V6.S[0], V2.S4
+	VDUP V6.S[0], V3.S4
+	VDUP V6.S[1], V4.S4
+	VDUP V6.S[1], V5.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows1words:
+	FMOVQ (R15), F14
+	ADD $16, R15, R15
+	VDUP R22, V10.B16
+	SUB R17, R22, R22
+	VDUP R22, V11.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector00
+	FMOVQ (R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector00:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e2 // sdot v2.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee124 // sdot v4.4s, v9.16b, v14.4b[1]
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector01
+	FMOVQ (R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector01:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e2 // sdot v2.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee924 // sdot v4.4s, v9.16b, v14.4b[3]
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector10
+	FMOVQ 16(R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector10:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e3 // sdot v3.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee125 // sdot v5.4s, v9.16b, v14.4b[1]
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector11
+	FMOVQ 16(R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector11:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e3 // sdot v3.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee925 // sdot v5.4s, v9.16b, v14.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows1words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F6, F7)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F8, F9)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V11.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F10
+	VDUP V10.S[0], V10.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	WORD $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
+	VFMLA V6.S4, V2.S4, V4.S4
+	VFMLA V10.S4, V4.S4, V12.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	VFMLA V7.S4, V3.S4, V5.S4
+	VFMLA V10.S4, V5.S4, V13.S4
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS5x16F32NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $16, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8ScalesDotNEON(SB)
 
 // func weightQuantizeNEON(dst []uint32, src []float32)
 TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
@@ -12940,754 +14374,6 @@ sum:
 
 done:
 	RET
-
-// func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD q_len+40(FP), R1
-	MOVD $0x3f800000, R2
-	VDUP R2, V13.S4
-	MOVD q_base+32(FP), R2
-	MOVD k_base+56(FP), R3
-	MOVD dk_base+0(FP), R4
-	MOVD dq_base+120(FP), R5
-	MOVD dw_base+144(FP), R6
-	MOVD ldk+80(FP), R7
-	LSL $2, R7, R7
-	MOVD ldd+24(FP), R8
-	LSL $2, R8, R8
-	SUBS $4, R1, R1
-	BLT rest
-
-vector:
-	MOVD x_base+96(FP), R11
-	MOVD n+88(FP), R12
-	FMOVQ.P 16(R2), F14
-	FMOVQ (R5), F15
-	FMOVQ (R6), F16
-	MOVD R3, R9
-	MOVD R4, R10
-	CBZ R12, keysFMOVQ
-	PCALIGN $32
-
-keyFMOVQ:
-	FMOVQ (R9), F17
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V24.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V20.S4, V24.S4
-	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F23
-	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V22.S4, V23.S4
-	FMOVQ 16(R0), F24
-	VFMLA V23.S4, V22.S4, V24.S4
-	FMOVQ (R0), F23
-	VFMLA V24.S4, V22.S4, V23.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
-	VFMLA V24.S4, V20.S4, V23.S4
-	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
-	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
-	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
-	VBIF V7.B16, V24.B16, V17.B16
-	VLD1R.P 4(R11), [V19.S4]
-	VFMLA V19.S4, V17.S4, V16.S4
-	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
-	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V19.S4, V18.S4, V15.S4
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	FMOVQ (R10), F17
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	FMOVQ F17, (R10)
-	ADD R7, R9, R9
-	ADD R8, R10, R10
-	SUBS $1, R12, R12
-	BNE keyFMOVQ
-
-keysFMOVQ:
-	FMOVQ.P F15, 16(R5)
-	FMOVQ.P F16, 16(R6)
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE vector
-
-rest:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	MOVD x_base+96(FP), R11
-	MOVD n+88(FP), R12
-	FMOVS.P 4(R2), F14
-	FMOVS (R5), F15
-	FMOVS (R6), F16
-	MOVD R3, R9
-	MOVD R4, R10
-	CBZ R12, keysFMOVS
-	PCALIGN $32
-
-keyFMOVS:
-	FMOVS (R9), F17
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V24.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V20.S4, V24.S4
-	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F23
-	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V22.S4, V23.S4
-	FMOVQ 16(R0), F24
-	VFMLA V23.S4, V22.S4, V24.S4
-	FMOVQ (R0), F23
-	VFMLA V24.S4, V22.S4, V23.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
-	VFMLA V24.S4, V20.S4, V23.S4
-	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
-	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
-	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
-	VBIF V7.B16, V24.B16, V17.B16
-	VLD1R.P 4(R11), [V19.S4]
-	VFMLA V19.S4, V17.S4, V16.S4
-	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
-	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V19.S4, V18.S4, V15.S4
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	FMOVS (R10), F17
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	FMOVS F17, (R10)
-	ADD R7, R9, R9
-	ADD R8, R10, R10
-	SUBS $1, R12, R12
-	BNE keyFMOVS
-
-keysFMOVS:
-	FMOVS.P F15, 4(R5)
-	FMOVS.P F16, 4(R6)
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
-
-end:
-	RET
-
-// func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
-	MOVD dst_base+0(FP), R0
-	MOVD src_base+32(FP), R1
-	MOVD weights_base+72(FP), R2
-	MOVD ldd+24(FP), R3
-	LSL $2, R3, R3
-	MOVD lds+56(FP), R4
-	LSL $2, R4, R4
-	MOVD weights_len+80(FP), R5
-	MOVD $0x7fc00000, R6
-	VDUP R6, V0.S4
-	SUBS $4, R5, R5
-	BLT rest
-
-vector:
-	MOVD n+64(FP), R8
-	FMOVQ.P 16(R2), F1
-	MOVD R1, R6
-	MOVD R0, R7
-	CBZ R8, rowsFMOVQ
-	PCALIGN $32
-
-rowFMOVQ:
-	FMOVQ (R6), F2
-	FMOVQ (R7), F3
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
-	VBIF V4.B16, V0.B16, V3.B16
-	FMOVQ F3, (R7)
-	ADD R4, R6, R6
-	ADD R3, R7, R7
-	SUBS $1, R8, R8
-	BNE rowFMOVQ
-
-rowsFMOVQ:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R5, R5
-	BGE vector
-
-rest:
-	ADDS $4, R5, R5
-	BEQ end
-
-single:
-	MOVD n+64(FP), R8
-	FMOVS.P 4(R2), F1
-	MOVD R1, R6
-	MOVD R0, R7
-	CBZ R8, rowsFMOVS
-	PCALIGN $32
-
-rowFMOVS:
-	FMOVS (R6), F2
-	FMOVS (R7), F3
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
-	VBIF V4.B16, V0.B16, V3.B16
-	FMOVS F3, (R7)
-	ADD R4, R6, R6
-	ADD R3, R7, R7
-	SUBS $1, R8, R8
-	BNE rowFMOVS
-
-rowsFMOVS:
-	ADD $4, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R5, R5
-	BNE single
-
-end:
-	RET
-
-// func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-TEXT ·adamWNEON(SB), NOSPLIT, $0-124
-	MOVD w_base+0(FP), R0
-	MOVD g_base+24(FP), R1
-	MOVD m_base+48(FP), R2
-	MOVD v_base+72(FP), R3
-	MOVD w_len+8(FP), R4
-	MOVWU keep+96(FP), R5
-	VDUP R5, V0.S4
-	MOVWU gain1+100(FP), R5
-	VDUP R5, V1.S4
-	MOVWU beta2+104(FP), R5
-	VDUP R5, V2.S4
-	MOVWU gain2+108(FP), R5
-	VDUP R5, V3.S4
-	MOVWU root+112(FP), R5
-	VDUP R5, V4.S4
-	MOVWU epsilon+116(FP), R5
-	VDUP R5, V5.S4
-	MOVWU rate+120(FP), R5
-	VDUP R5, V6.S4
-	MOVD $0x00800000, R5
-	VDUP R5, V11.S4
-	SUBS $4, R4, R4
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R1), F7
-	FMOVQ (R3), F9
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	FMOVQ.P F9, 16(R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	FMOVQ (R2), F8
-	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVQ.P F8, 16(R2)
-	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	FMOVQ (R0), F10
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	FMOVQ.P F10, 16(R0)
-	SUBS $4, R4, R4
-	BGE vector
-
-rest:
-	ADDS $4, R4, R4
-	BEQ end
-
-single:
-	FMOVS.P 4(R1), F7
-	FMOVS (R3), F9
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	FMOVS.P F9, 4(R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	FMOVS (R2), F8
-	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVS.P F8, 4(R2)
-	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	FMOVS (R0), F10
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	FMOVS.P F10, 4(R0)
-	SUBS $1, R4, R4
-	BNE single
-
-end:
-	RET
-
-// func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-TEXT ·softcapNEON(SB), NOSPLIT, $0-72
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD s_base+0(FP), R1
-	MOVD ld+24(FP), R2
-	LSL $2, R2, R2
-	MOVD max_base+48(FP), R3
-	MOVWU limit+40(FP), R4
-	VDUP R4, V13.S4
-	MOVWU inv+44(FP), R4
-	VDUP R4, V14.S4
-	MOVD max_len+56(FP), R4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $8, R4
-	BGE chunk2
-	CMP $4, R4
-	BGE chunk1
-	RET
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	FMOVQ (R3), F15
-	FMOVQ 16(R3), F16
-	MOVD n+32(FP), R6
-	MOVD R1, R5
-	CBZ R6, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R5), F17
-	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
-	FMOVQ 16(R5), F18
-	WORD $0x6e2ede52 // fmul v18.4s, v18.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
-	WORD $0x4ea8f673 // fmin v19.4s, v19.4s, v8.4s
-	VORR V10.B16, V10.B16, V27.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V19.S4, V27.S4
-	WORD $0x4eab9775 // mla v21.4s, v27.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V28.B16
-	VORR V12.B16, V12.B16, V22.B16
-	VFMLA V9.S4, V20.S4, V28.S4
-	WORD $0x4eab9796 // mla v22.4s, v28.4s, v11.4s
-	VTBL V22.B16, [V0.B16, V1.B16], V24.B16
-	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F25
-	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
-	VFMLA V6.S4, V23.S4, V25.S4
-	FMOVQ 32(R0), F26
-	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V24.S4, V26.S4
-	FMOVQ 16(R0), F27
-	VFMLA V25.S4, V23.S4, V27.S4
-	FMOVQ 16(R0), F28
-	VFMLA V26.S4, V24.S4, V28.S4
-	FMOVQ (R0), F25
-	VFMLA V27.S4, V23.S4, V25.S4
-	FMOVQ (R0), F26
-	VFMLA V28.S4, V24.S4, V26.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V27.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V23.B16
-	VFMLA V27.S4, V19.S4, V25.S4
-	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
-	WORD $0x6e39fef7 // fdiv v23.4s, v23.4s, v25.4s
-	WORD $0x4e37d77b // fadd v27.4s, v27.4s, v23.4s
-	VBIF V7.B16, V27.B16, V17.B16
-	VTBL V22.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V28.S4, V20.S4, V26.S4
-	WORD $0x6e34df18 // fmul v24.4s, v24.4s, v20.4s
-	WORD $0x6e3aff18 // fdiv v24.4s, v24.4s, v26.4s
-	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
-	VBIF V7.B16, V28.B16, V18.B16
-	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
-	FMOVQ F17, (R5)
-	WORD $0x6eafe633 // fcmgt v19.4s, v17.4s, v15.4s
-	VBIT V19.B16, V17.B16, V15.B16
-	WORD $0x6e2dde52 // fmul v18.4s, v18.4s, v13.4s
-	FMOVQ F18, 16(R5)
-	WORD $0x6eb0e653 // fcmgt v19.4s, v18.4s, v16.4s
-	VBIT V19.B16, V18.B16, V16.B16
-	ADD R2, R5, R5
-	SUBS $1, R6, R6
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F15, (R3)
-	FMOVQ F16, 16(R3)
-	ADD $32, R1, R1
-	ADD $32, R3, R3
-	SUB $8, R4, R4
-	B columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	FMOVQ (R3), F15
-	MOVD n+32(FP), R6
-	MOVD R1, R5
-	CBZ R6, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R5), F16
-	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
-	WORD $0x4ea8f631 // fmin v17.4s, v17.4s, v8.4s
-	VORR V10.B16, V10.B16, V21.B16
-	VORR V12.B16, V12.B16, V18.B16
-	VFMLA V9.S4, V17.S4, V21.S4
-	WORD $0x4eab96b2 // mla v18.4s, v21.4s, v11.4s
-	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
-	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F20
-	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
-	VFMLA V6.S4, V19.S4, V20.S4
-	FMOVQ 16(R0), F21
-	VFMLA V20.S4, V19.S4, V21.S4
-	FMOVQ (R0), F20
-	VFMLA V21.S4, V19.S4, V20.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V18.B16, [V2.B16, V3.B16], V21.B16
-	VTBL V18.B16, [V4.B16, V5.B16], V19.B16
-	VFMLA V21.S4, V17.S4, V20.S4
-	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
-	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
-	VBIF V7.B16, V21.B16, V16.B16
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	FMOVQ F16, (R5)
-	WORD $0x6eafe611 // fcmgt v17.4s, v16.4s, v15.4s
-	VBIT V17.B16, V16.B16, V15.B16
-	ADD R2, R5, R5
-	SUBS $1, R6, R6
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F15, (R3)
-	ADD $16, R1, R1
-	ADD $16, R3, R3
-	SUB $4, R4, R4
-	B columns
-
-// func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD max_base+96(FP), R2
-	MOVD max_len+104(FP), R3
-	MOVD lo_base+48(FP), R4
-	MOVD hi_base+72(FP), R5
-	MOVD $0x00000001, R8
-	VDUP R8, V0.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V1.S4
-	CBZ R3, done
-
-	// One vector of lanes: spans, maxima and the row's number in registers.
-columns:
-	FMOVQ (R4), F2
-	FMOVQ (R5), F3
-	FMOVQ (R2), F4
-	MOVD j0+32(FP), R7
-	VDUP R7, V5.S4
-	MOVD R0, R7
-	MOVD n+40(FP), R6
-	CBZ R6, next
-
-row:
-
-	// Keep the scores with lo ≤ j < hi.
-	FMOVQ (R7), F6
-	WORD $0x4ea23ca7 // cmge v7.4s, v5.4s, v2.4s
-	WORD $0x4ea53468 // cmgt v8.4s, v3.4s, v5.4s
-	VAND V7.B16, V8.B16, V8.B16
-	VBIF V8.B16, V1.B16, V6.B16
-	FMOVQ F6, (R7)
-	WORD $0x6ea4e4c7 // fcmgt v7.4s, v6.4s, v4.4s
-	VBIT V7.B16, V6.B16, V4.B16
-	VADD V0.S4, V5.S4, V5.S4
-	ADD R1, R7, R7
-	SUBS $1, R6, R6
-	BNE row
-
-next:
-	FMOVQ F4, (R2)
-	ADD $16, R0, R0
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	ADD $16, R2, R2
-	SUBS $4, R3, R3
-	BNE columns
-
-done:
-	RET
-
-// func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD slopes_base+48(FP), R2
-	MOVD pos_base+72(FP), R3
-	MOVD max_base+96(FP), R4
-	MOVD $0x00000001, R5
-	VDUP R5, V0.S4
-	MOVD max_len+104(FP), R5
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R5
-	BGE chunk3
-	CMP $8, R5
-	BGE chunk2
-	CMP $4, R5
-	BGE chunk1
-	RET
-
-	// 3 vectors of lanes, one row per iteration.
-chunk3:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F4
-	FMOVQ (R4), F7
-	FMOVQ 16(R2), F2
-	FMOVQ 16(R3), F5
-	FMOVQ 16(R4), F8
-	FMOVQ 32(R2), F3
-	FMOVQ 32(R3), F6
-	FMOVQ 32(R4), F9
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V10.S4
-	MOVD R0, R6
-	CBZ R7, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	VSUB V10.S4, V4.S4, V11.S4
-	WORD $0x4ea0b96b // abs v11.4s, v11.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	FMOVQ (R6), F14
-	VFMLS V11.S4, V1.S4, V14.S4
-	FMOVQ F14, (R6)
-	WORD $0x6ea7e5cb // fcmgt v11.4s, v14.4s, v7.4s
-	VBIT V11.B16, V14.B16, V7.B16
-	VSUB V10.S4, V5.S4, V12.S4
-	WORD $0x4ea0b98c // abs v12.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	FMOVQ 16(R6), F15
-	VFMLS V12.S4, V2.S4, V15.S4
-	FMOVQ F15, 16(R6)
-	WORD $0x6ea8e5ec // fcmgt v12.4s, v15.4s, v8.4s
-	VBIT V12.B16, V15.B16, V8.B16
-	VSUB V10.S4, V6.S4, V13.S4
-	WORD $0x4ea0b9ad // abs v13.4s, v13.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	FMOVQ 32(R6), F16
-	VFMLS V13.S4, V3.S4, V16.S4
-	FMOVQ F16, 32(R6)
-	WORD $0x6ea9e60d // fcmgt v13.4s, v16.4s, v9.4s
-	VBIT V13.B16, V16.B16, V9.B16
-	VADD V0.S4, V10.S4, V10.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk3row
-
-chunk3done:
-	FMOVQ F7, (R4)
-	FMOVQ F8, 16(R4)
-	FMOVQ F9, 32(R4)
-	ADD $48, R0, R0
-	ADD $48, R2, R2
-	ADD $48, R3, R3
-	ADD $48, R4, R4
-	SUB $12, R5, R5
-	B columns
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F3
-	FMOVQ (R4), F5
-	FMOVQ 16(R2), F2
-	FMOVQ 16(R3), F4
-	FMOVQ 16(R4), F6
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V7.S4
-	MOVD R0, R6
-	CBZ R7, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	VSUB V7.S4, V3.S4, V8.S4
-	WORD $0x4ea0b908 // abs v8.4s, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	FMOVQ (R6), F10
-	VFMLS V8.S4, V1.S4, V10.S4
-	FMOVQ F10, (R6)
-	WORD $0x6ea5e548 // fcmgt v8.4s, v10.4s, v5.4s
-	VBIT V8.B16, V10.B16, V5.B16
-	VSUB V7.S4, V4.S4, V9.S4
-	WORD $0x4ea0b929 // abs v9.4s, v9.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	FMOVQ 16(R6), F11
-	VFMLS V9.S4, V2.S4, V11.S4
-	FMOVQ F11, 16(R6)
-	WORD $0x6ea6e569 // fcmgt v9.4s, v11.4s, v6.4s
-	VBIT V9.B16, V11.B16, V6.B16
-	VADD V0.S4, V7.S4, V7.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F5, (R4)
-	FMOVQ F6, 16(R4)
-	ADD $32, R0, R0
-	ADD $32, R2, R2
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	SUB $8, R5, R5
-	B columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F2
-	FMOVQ (R4), F3
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V4.S4
-	MOVD R0, R6
-	CBZ R7, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	VSUB V4.S4, V2.S4, V5.S4
-	WORD $0x4ea0b8a5 // abs v5.4s, v5.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	FMOVQ (R6), F6
-	VFMLS V5.S4, V1.S4, V6.S4
-	FMOVQ F6, (R6)
-	WORD $0x6ea3e4c5 // fcmgt v5.4s, v6.4s, v3.4s
-	VBIT V5.B16, V6.B16, V3.B16
-	VADD V0.S4, V4.S4, V4.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F3, (R4)
-	ADD $16, R0, R0
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R5, R5
-	B columns
 
 // func biasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
 TEXT ·biasNEON(SB), NOSPLIT, $0-112
@@ -14034,276 +14720,6 @@ next:
 done:
 	RET
 
-// func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD max_base+40(FP), R2
-	MOVD sum_base+64(FP), R3
-	MOVD max_len+48(FP), R4
-	MOVD $exp2NEON<>(SB), R5
-	FMOVQ 96(R5), F0
-	MOVD $0x4b400080, R6
-	VDUP R6, V1.S4
-	MOVD $0xc2c80000, R6
-	VDUP R6, V2.S4
-	MOVD $0xff800000, R6
-	VDUP R6, V3.S4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R4
-	BGE chunk3
-	CMP $8, R4
-	BGE chunk2
-	CMP $4, R4
-	BGE chunk1
-	RET
-
-	// 3 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk3:
-	FMOVQ (R2), F4
-	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
-	WORD $0x4e6a1c84 // bic v4.16b, v4.16b, v10.16b
-	VMOVI $0, V7.B16
-	FMOVQ 16(R2), F5
-	WORD $0x4e23e4aa // fcmeq v10.4s, v5.4s, v3.4s
-	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
-	VMOVI $0, V8.B16
-	FMOVQ 32(R2), F6
-	WORD $0x4e23e4ca // fcmeq v10.4s, v6.4s, v3.4s
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	VMOVI $0, V9.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	FMOVQ (R6), F10
-	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
-	FMOVQ 16(R6), F11
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	FMOVQ 32(R6), F12
-	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d54d // fadd v13.4s, v10.4s, v1.4s
-	WORD $0x4ea1d5b0 // fsub v16.4s, v13.4s, v1.4s
-	WORD $0x4eb0d550 // fsub v16.4s, v10.4s, v16.4s
-	WORD $0x6eaae456 // fcmgt v22.4s, v2.4s, v10.4s
-	WORD $0x4e21d56e // fadd v14.4s, v11.4s, v1.4s
-	WORD $0x4ea1d5d1 // fsub v17.4s, v14.4s, v1.4s
-	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
-	WORD $0x6eabe457 // fcmgt v23.4s, v2.4s, v11.4s
-	WORD $0x4e21d58f // fadd v15.4s, v12.4s, v1.4s
-	WORD $0x4ea1d5f2 // fsub v18.4s, v15.4s, v1.4s
-	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
-	WORD $0x6eace458 // fcmgt v24.4s, v2.4s, v12.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F19
-	VFMLA V16.S4, V0.S4, V19.S4
-	FMOVQ 80(R5), F20
-	VFMLA V17.S4, V0.S4, V20.S4
-	FMOVQ 80(R5), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ 64(R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ 64(R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-	FMOVQ 48(R5), F19
-	VFMLA V16.S4, V10.S4, V19.S4
-	FMOVQ 48(R5), F20
-	VFMLA V17.S4, V11.S4, V20.S4
-	FMOVQ 48(R5), F21
-	VFMLA V18.S4, V12.S4, V21.S4
-	FMOVQ 32(R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ 32(R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ 32(R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-	FMOVQ 16(R5), F19
-	VFMLA V16.S4, V10.S4, V19.S4
-	FMOVQ 16(R5), F20
-	VFMLA V17.S4, V11.S4, V20.S4
-	FMOVQ 16(R5), F21
-	VFMLA V18.S4, V12.S4, V21.S4
-	FMOVQ (R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ (R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ (R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e761d4a // bic v10.16b, v10.16b, v22.16b
-	VSHL $23, V14.S4, V14.S4
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4e771d6b // bic v11.16b, v11.16b, v23.16b
-	VSHL $23, V15.S4, V15.S4
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e781d8c // bic v12.16b, v12.16b, v24.16b
-	FMOVQ F10, (R6)
-	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ F11, 16(R6)
-	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
-	FMOVQ F12, 32(R6)
-	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk3row
-
-chunk3done:
-	FMOVQ F7, (R3)
-	FMOVQ F8, 16(R3)
-	FMOVQ F9, 32(R3)
-	ADD $48, R0, R0
-	ADD $48, R2, R2
-	ADD $48, R3, R3
-	SUB $12, R4, R4
-	B columns
-
-	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk2:
-	FMOVQ (R2), F4
-	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
-	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
-	VMOVI $0, V6.B16
-	FMOVQ 16(R2), F5
-	WORD $0x4e23e4a8 // fcmeq v8.4s, v5.4s, v3.4s
-	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
-	VMOVI $0, V7.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R6), F8
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	FMOVQ 16(R6), F9
-	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
-	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
-	WORD $0x4eacd50c // fsub v12.4s, v8.4s, v12.4s
-	WORD $0x6ea8e450 // fcmgt v16.4s, v2.4s, v8.4s
-	WORD $0x4e21d52b // fadd v11.4s, v9.4s, v1.4s
-	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
-	WORD $0x4eadd52d // fsub v13.4s, v9.4s, v13.4s
-	WORD $0x6ea9e451 // fcmgt v17.4s, v2.4s, v9.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F14
-	VFMLA V12.S4, V0.S4, V14.S4
-	FMOVQ 80(R5), F15
-	VFMLA V13.S4, V0.S4, V15.S4
-	FMOVQ 64(R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ 64(R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-	FMOVQ 48(R5), F14
-	VFMLA V12.S4, V8.S4, V14.S4
-	FMOVQ 48(R5), F15
-	VFMLA V13.S4, V9.S4, V15.S4
-	FMOVQ 32(R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ 32(R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-	FMOVQ 16(R5), F14
-	VFMLA V12.S4, V8.S4, V14.S4
-	FMOVQ 16(R5), F15
-	VFMLA V13.S4, V9.S4, V15.S4
-	FMOVQ (R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ (R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e701d08 // bic v8.16b, v8.16b, v16.16b
-	VSHL $23, V11.S4, V11.S4
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4e711d29 // bic v9.16b, v9.16b, v17.16b
-	FMOVQ F8, (R6)
-	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
-	FMOVQ F9, 16(R6)
-	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F6, (R3)
-	FMOVQ F7, 16(R3)
-	ADD $32, R0, R0
-	ADD $32, R2, R2
-	ADD $32, R3, R3
-	SUB $8, R4, R4
-	B columns
-
-	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk1:
-	FMOVQ (R2), F4
-	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
-	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
-	VMOVI $0, V5.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R6), F6
-	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d4c7 // fadd v7.4s, v6.4s, v1.4s
-	WORD $0x4ea1d4e8 // fsub v8.4s, v7.4s, v1.4s
-	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
-	WORD $0x6ea6e44a // fcmgt v10.4s, v2.4s, v6.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F9
-	VFMLA V8.S4, V0.S4, V9.S4
-	FMOVQ 64(R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 48(R5), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ 32(R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 16(R5), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ (R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	FMOVQ F6, (R6)
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F5, (R3)
-	ADD $16, R0, R0
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	SUB $4, R4, R4
-	B columns
-
 // func dropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-136
 	MOVD s_base+0(FP), R0
@@ -14547,102 +14963,6 @@ next:
 	ADD $16, R3, R3
 	SUBS $4, R10, R10
 	BNE lanes
-
-done:
-	RET
-
-// func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
-	MOVD max_base+0(FP), R0
-	MOVD sum_base+24(FP), R1
-	MOVD blockMax_base+48(FP), R2
-	MOVD blockSum_base+72(FP), R3
-	MOVD alpha_base+96(FP), R4
-	MOVD beta_base+120(FP), R5
-	MOVD max_len+8(FP), R6
-	MOVD $exp2NEON<>(SB), R7
-	FMOVQ 96(R7), F0
-	MOVD $0x4b400080, R8
-	VDUP R8, V1.S4
-	MOVD $0xc2c80000, R8
-	VDUP R8, V2.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V3.S4
-	CBZ R6, done
-
-	// One vector of lanes: m' = max(blockMax, max).
-columns:
-	FMOVQ (R0), F4
-	FMOVQ (R2), F5
-	VORR V4.B16, V4.B16, V6.B16
-	WORD $0x6ea6e4a7 // fcmgt v7.4s, v5.4s, v6.4s
-	VBIT V7.B16, V5.B16, V6.B16
-	FMOVQ F6, (R0)
-	WORD $0x4e23e4c8 // fcmeq v8.4s, v6.4s, v3.4s
-	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
-	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d488 // fadd v8.4s, v4.4s, v1.4s
-	WORD $0x4ea1d50a // fsub v10.4s, v8.4s, v1.4s
-	WORD $0x4eaad48a // fsub v10.4s, v4.4s, v10.4s
-	WORD $0x6ea4e44e // fcmgt v14.4s, v2.4s, v4.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
-	WORD $0x4eabd4ab // fsub v11.4s, v5.4s, v11.4s
-	WORD $0x6ea5e44f // fcmgt v15.4s, v2.4s, v5.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R7), F12
-	VFMLA V10.S4, V0.S4, V12.S4
-	FMOVQ 80(R7), F13
-	VFMLA V11.S4, V0.S4, V13.S4
-	FMOVQ 64(R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ 64(R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-	FMOVQ 48(R7), F12
-	VFMLA V10.S4, V4.S4, V12.S4
-	FMOVQ 48(R7), F13
-	VFMLA V11.S4, V5.S4, V13.S4
-	FMOVQ 32(R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ 32(R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-	FMOVQ 16(R7), F12
-	VFMLA V10.S4, V4.S4, V12.S4
-	FMOVQ 16(R7), F13
-	VFMLA V11.S4, V5.S4, V13.S4
-	FMOVQ (R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ (R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V8.S4, V8.S4
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	WORD $0x4e6e1c84 // bic v4.16b, v4.16b, v14.16b
-	VSHL $23, V9.S4, V9.S4
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x4e6f1ca5 // bic v5.16b, v5.16b, v15.16b
-	FMOVQ F4, (R4)
-	FMOVQ F5, (R5)
-
-	// sum = fma(blockSum, beta, sum·alpha)
-	FMOVQ (R1), F6
-	FMOVQ (R3), F7
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	VFMLA V5.S4, V7.S4, V6.S4
-	FMOVQ F6, (R1)
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUBS $4, R6, R6
-	BNE columns
 
 done:
 	RET
@@ -15232,192 +15552,11 @@ whole:
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
+	MOVD R7, q_cap+72(FP)
 	CMP $3, R7
-	BGE group3
-	CMP $2, R7
-	BGE group2
+	BGE group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V12.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $2, R6, R6
-	CBZ R6, group1rest
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	PRFM 128(R8), PLDL1KEEP
-	PRFM 128(R9), PLDL2KEEP
-	PRFM 192(R8), PLDL1KEEP
-	PRFM 192(R9), PLDL2KEEP
-	ADD $256, R8, R8
-	ADD $256, R9, R9
-	SUBS $256, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	FMOVQ (R15), F1
-	FMOVQ (R16), F2
-	FMOVQ (R19), F3
-	FMOVQ (R21), F5
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V6.S4
-	VTRN2 V2.S4, V1.S4, V7.S4
-	VTRN1 V5.S4, V3.S4, V9.S4
-	VTRN2 V5.S4, V3.S4, V10.S4
-	VTRN1 V9.D2, V6.D2, V1.D2
-	VTRN2 V9.D2, V6.D2, V3.D2
-	VTRN1 V10.D2, V7.D2, V2.D2
-	VTRN2 V10.D2, V7.D2, V5.D2
-	WORD $0x3cf169eb // ldr q11, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V11.S4, V16.S4
-	VTRN2 V13.S4, V11.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V11.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x4f941020 // fmla v0.4s, v1.4s, v20.s[0]
-	WORD $0x4f941164 // fmla v4.4s, v11.4s, v20.s[0]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x4f951040 // fmla v0.4s, v2.4s, v21.s[0]
-	WORD $0x4f9511a4 // fmla v4.4s, v13.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x4f961060 // fmla v0.4s, v3.4s, v22.s[0]
-	WORD $0x4f9611c4 // fmla v4.4s, v14.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x4f9710a0 // fmla v0.4s, v5.4s, v23.s[0]
-	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
-	WORD $0x3cf469e1 // ldr q1, [x15, x20]
-	WORD $0x3cf46a02 // ldr q2, [x16, x20]
-	WORD $0x3cf46a63 // ldr q3, [x19, x20]
-	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V6.S4
-	VTRN2 V2.S4, V1.S4, V7.S4
-	VTRN1 V5.S4, V3.S4, V9.S4
-	VTRN2 V5.S4, V3.S4, V10.S4
-	VTRN1 V9.D2, V6.D2, V1.D2
-	VTRN2 V9.D2, V6.D2, V3.D2
-	VTRN1 V10.D2, V7.D2, V2.D2
-	VTRN2 V10.D2, V7.D2, V5.D2
-	WORD $0x3cf669eb // ldr q11, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V11.S4, V16.S4
-	VTRN2 V13.S4, V11.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V11.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941028 // fmla v8.4s, v1.4s, v20.s[0]
-	WORD $0x4f94116c // fmla v12.4s, v11.4s, v20.s[0]
-	WORD $0x4f951048 // fmla v8.4s, v2.4s, v21.s[0]
-	WORD $0x4f9511ac // fmla v12.4s, v13.4s, v21.s[0]
-	WORD $0x4f961068 // fmla v8.4s, v3.4s, v22.s[0]
-	WORD $0x4f9611cc // fmla v12.4s, v14.4s, v22.s[0]
-	WORD $0x4f9710a8 // fmla v8.4s, v5.4s, v23.s[0]
-	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-
-group1rest:
-	MOVD k_cap+40(FP), R7
-	CBNZ R7, group1sum
-	MOVD d+96(FP), R6
-	ANDS $3, R6, R6
-	BEQ group1sum
-	MOVD $1, R7
-	MOVD R7, q_len+64(FP)
-	B rest
-
-group1sum:
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F1
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ local-240(SP), F2
-	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
-	FMOVQ local-224(SP), F3
-	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
-	FMOVQ local-208(SP), F5
-	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F8, local-224(SP)
-	FMOVQ F12, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V0.B16, V0.B16, V1.B16
-	VORR V0.B16, V0.B16, V2.B16
-	VORR V0.B16, V0.B16, V3.B16
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V4.B16, V4.B16, V7.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V8.B16, V8.B16, V11.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V12.B16, V12.B16, V15.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 to 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -15463,6 +15602,8 @@ group2step:
 	MOVD R14, R10
 
 group2ahead0:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F2
 	FMOVQ (R16), F3
 	FMOVQ (R19), F6
@@ -15493,28 +15634,31 @@ group2ahead0:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x4f981040 // fmla v0.4s, v2.4s, v24.s[0]
-	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
-	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
-	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x4f981040 // fmla v0.4s, v2.4s, v24.s[0]
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
 	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
-	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	BLT group2next0
+	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+
+group2next0:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -15544,21 +15688,24 @@ group2ahead0:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981048 // fmla v8.4s, v2.4s, v24.s[0]
-	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
 	WORD $0x4f991068 // fmla v8.4s, v3.4s, v25.s[0]
-	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
 	WORD $0x4f9a10c8 // fmla v8.4s, v6.4s, v26.s[0]
-	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4f9b10e8 // fmla v8.4s, v7.4s, v27.s[0]
-	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	BLT group2next1
+	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+
+group2next1:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -15579,284 +15726,53 @@ group2rest:
 group2sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F2
 	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-192(SP), F2
-	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
-	FMOVQ local-176(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-160(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ local-192(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-160(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	BLT group2next2
+	FMOVQ local-240(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-208(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F6
+	WORD $0x4e29d4c9 // fadd v9.4s, v6.4s, v9.4s
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+
+group2next2:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
 	FMOVQ F4, local-224(SP)
-	FMOVQ F5, local-208(SP)
 	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
 	FMOVQ F12, local-160(SP)
+	BLT group2next3
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
+
+group2next3:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $2, R6, R6
-	CBZ R6, group3rest
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	PRFM 128(R8), PLDL1KEEP
-	PRFM 128(R9), PLDL2KEEP
-	PRFM 192(R8), PLDL1KEEP
-	PRFM 192(R9), PLDL2KEEP
-	ADD $256, R8, R8
-	ADD $256, R9, R9
-	SUBS $256, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	FMOVQ (R15), F3
-	FMOVQ (R16), F7
-	FMOVQ (R19), F11
-	FMOVQ (R21), F15
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x4f941060 // fmla v0.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41061 // fmla v1.4s, v3.4s, v20.s[1]
-	WORD $0x4f941862 // fmla v2.4s, v3.4s, v20.s[2]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e1 // fmla v1.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518e2 // fmla v2.4s, v7.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x4f961160 // fmla v0.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61161 // fmla v1.4s, v11.4s, v22.s[1]
-	WORD $0x4f961962 // fmla v2.4s, v11.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x4f9711e0 // fmla v0.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e1 // fmla v1.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e2 // fmla v2.4s, v15.4s, v23.s[2]
-	WORD $0x3cf169e3 // ldr q3, [x15, x17]
-	WORD $0x3cf16a07 // ldr q7, [x16, x17]
-	WORD $0x3cf16a6b // ldr q11, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941064 // fmla v4.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41065 // fmla v5.4s, v3.4s, v20.s[1]
-	WORD $0x4f941866 // fmla v6.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510e4 // fmla v4.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e5 // fmla v5.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518e6 // fmla v6.4s, v7.4s, v21.s[2]
-	WORD $0x4f961164 // fmla v4.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61165 // fmla v5.4s, v11.4s, v22.s[1]
-	WORD $0x4f961966 // fmla v6.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e5 // fmla v5.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e6 // fmla v6.4s, v15.4s, v23.s[2]
-	WORD $0x3cf469e3 // ldr q3, [x15, x20]
-	WORD $0x3cf46a07 // ldr q7, [x16, x20]
-	WORD $0x3cf46a6b // ldr q11, [x19, x20]
-	WORD $0x3cf46aaf // ldr q15, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941068 // fmla v8.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41069 // fmla v9.4s, v3.4s, v20.s[1]
-	WORD $0x4f94186a // fmla v10.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e9 // fmla v9.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518ea // fmla v10.4s, v7.4s, v21.s[2]
-	WORD $0x4f961168 // fmla v8.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61169 // fmla v9.4s, v11.4s, v22.s[1]
-	WORD $0x4f96196a // fmla v10.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711e8 // fmla v8.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e9 // fmla v9.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719ea // fmla v10.4s, v15.4s, v23.s[2]
-	WORD $0x3cf669e3 // ldr q3, [x15, x22]
-	WORD $0x3cf66a07 // ldr q7, [x16, x22]
-	WORD $0x3cf66a6b // ldr q11, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f94106c // fmla v12.4s, v3.4s, v20.s[0]
-	WORD $0x4fb4106d // fmla v13.4s, v3.4s, v20.s[1]
-	WORD $0x4f94186e // fmla v14.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510ec // fmla v12.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510ed // fmla v13.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518ee // fmla v14.4s, v7.4s, v21.s[2]
-	WORD $0x4f96116c // fmla v12.4s, v11.4s, v22.s[0]
-	WORD $0x4fb6116d // fmla v13.4s, v11.4s, v22.s[1]
-	WORD $0x4f96196e // fmla v14.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711ed // fmla v13.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719ee // fmla v14.4s, v15.4s, v23.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-
-group3rest:
-	MOVD k_cap+40(FP), R7
-	CBNZ R7, group3sum
-	MOVD d+96(FP), R6
-	ANDS $3, R6, R6
-	BEQ group3sum
-	MOVD $3, R7
-	MOVD R7, q_len+64(FP)
-	B rest
-
-group3sum:
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F3
-	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	FMOVQ local-240(SP), F7
-	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
-	FMOVQ local-224(SP), F11
-	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
-	FMOVQ local-208(SP), F15
-	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-176(SP), F7
-	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
-	FMOVQ local-160(SP), F11
-	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
-	FMOVQ local-144(SP), F15
-	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
-	FMOVQ local-128(SP), F3
-	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
-	FMOVQ local-112(SP), F7
-	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	FMOVQ local-96(SP), F11
-	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
-	FMOVQ local-80(SP), F15
-	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F8, local-160(SP)
-	FMOVQ F9, local-144(SP)
-	FMOVQ F10, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V14.B16, V14.B16, V15.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -15911,6 +15827,8 @@ group4step:
 	MOVD R14, R10
 
 group4ahead0:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F16
 	FMOVQ (R16), F17
 	FMOVQ (R19), F18
@@ -15927,28 +15845,31 @@ group4ahead0:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
-	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
+	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
 	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
+	BLT group4next0
+	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
+
+group4next0:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -15964,21 +15885,24 @@ group4ahead0:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
-	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
 	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
 	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	BLT group4next1
+	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+
+group4next1:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -15994,21 +15918,24 @@ group4ahead0:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
-	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
 	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
 	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
 	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
+	BLT group4next2
+	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
+
+group4next2:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -16024,21 +15951,24 @@ group4ahead0:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
-	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
+	BLT group4next3
+	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
+
+group4next3:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -16059,60 +15989,71 @@ group4rest:
 group4sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	FMOVQ local-240(SP), F17
-	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-224(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-208(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-192(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-192(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-128(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-64(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
+	FMOVQ local-240(SP), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
 	FMOVQ local-176(SP), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
-	FMOVQ local-160(SP), F18
-	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-144(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-128(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-112(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-112(SP), F18
+	WORD $0x4e29d649 // fadd v9.4s, v18.4s, v9.4s
+	FMOVQ local-48(SP), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ local-224(SP), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ local-160(SP), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
 	FMOVQ local-96(SP), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ local-80(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-64(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ local-48(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-32(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-32(SP), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	BLT group4next4
+	FMOVQ local-208(SP), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	FMOVQ local-144(SP), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	FMOVQ local-80(SP), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4next4:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
 	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
 	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
 	FMOVQ F12, local-64(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F9, local-112(SP)
 	FMOVQ F13, local-48(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
+	BLT group4next5
+	FMOVQ F3, local-208(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
+
+group4next5:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -16292,15 +16233,40 @@ skip15:
 	ADD $16, R19, R19
 	ADD $16, R21, R21
 	MOVD q_len+64(FP), R7
-	CMP $1, R7
-	BEQ group1sum
 	CMP $2, R7
 	BEQ group2sum
-	CMP $3, R7
-	BEQ group3sum
 	B group4sum
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -16452,7 +16418,8 @@ TEXT ·skinnyPVNEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $2, R20, R20
@@ -16475,32 +16442,32 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -16508,22 +16475,23 @@ linegroup:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
 
 linegroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup1turnend
 	PCALIGN $32
 
@@ -16539,32 +16507,32 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	FMOVS (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	FMOVS (R6), F14
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f8e1080 // fmla v0.4s, v4.4s, v14.s[0]
 	WORD $0x4f8e10a1 // fmla v1.4s, v5.4s, v14.s[0]
 	WORD $0x4f8e10c2 // fmla v2.4s, v6.4s, v14.s[0]
 	WORD $0x4f8e10e3 // fmla v3.4s, v7.4s, v14.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup1turn
 
 linegroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -16577,27 +16545,28 @@ linegroup2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
 
 linegroup2zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup2turnend
 	PCALIGN $32
 
@@ -16613,13 +16582,13 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	FMOVQ (R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	FMOVQ (R6), F18
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f921100 // fmla v0.4s, v8.4s, v18.s[0]
 	WORD $0x4f921121 // fmla v1.4s, v9.4s, v18.s[0]
 	WORD $0x4f921142 // fmla v2.4s, v10.4s, v18.s[0]
@@ -16628,26 +16597,26 @@ linegroup2ahead:
 	WORD $0x4fb21125 // fmla v5.4s, v9.4s, v18.s[1]
 	WORD $0x4fb21146 // fmla v6.4s, v10.4s, v18.s[1]
 	WORD $0x4fb21167 // fmla v7.4s, v11.4s, v18.s[1]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup2turn
 
 linegroup2turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD $2, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -16664,32 +16633,33 @@ linegroup3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
 
 linegroup3zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup3turnend
 	PCALIGN $32
 
@@ -16705,13 +16675,13 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
-	FMOVQ (R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
+	FMOVQ (R6), F22
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f961180 // fmla v0.4s, v12.4s, v22.s[0]
 	WORD $0x4f9611a1 // fmla v1.4s, v13.4s, v22.s[0]
 	WORD $0x4f9611c2 // fmla v2.4s, v14.4s, v22.s[0]
@@ -16724,31 +16694,31 @@ linegroup3ahead:
 	WORD $0x4f9619a9 // fmla v9.4s, v13.4s, v22.s[2]
 	WORD $0x4f9619ca // fmla v10.4s, v14.4s, v22.s[2]
 	WORD $0x4f9619eb // fmla v11.4s, v15.4s, v22.s[2]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup3turn
 
 linegroup3turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD $3, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -16769,37 +16739,38 @@ linegroup4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
 
 linegroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup4turnend
 	PCALIGN $32
 
@@ -16815,13 +16786,13 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ 32(R6), F18
-	FMOVQ 48(R6), F19
-	FMOVQ (R7), F26
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ 32(R5), F18
+	FMOVQ 48(R5), F19
+	FMOVQ (R6), F26
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f9a1200 // fmla v0.4s, v16.4s, v26.s[0]
 	WORD $0x4f9a1221 // fmla v1.4s, v17.4s, v26.s[0]
 	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
@@ -16838,96 +16809,97 @@ linegroup4ahead:
 	WORD $0x4fba1a2d // fmla v13.4s, v17.4s, v26.s[3]
 	WORD $0x4fba1a4e // fmla v14.4s, v18.4s, v26.s[3]
 	WORD $0x4fba1a6f // fmla v15.4s, v19.4s, v26.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup4turn
 
 linegroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	FMOVQ F14, 32(R6)
-	FMOVQ F15, 48(R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	FMOVQ F14, 32(R5)
+	FMOVQ F15, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 four:
-	SUBS $4, R11, R11
+	SUBS $4, R10, R10
 	BLT fourend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 fourgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE fourgroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R5, fourgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
+	MOVD o_len+8(FP), R7
+	CBZ R7, fourgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
 
 fourgroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT fourgroup1turnend
 	PCALIGN $32
 
 fourgroup1turn:
-	FMOVQ (R6), F1
-	FMOVS (R7), F5
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F1
+	FMOVS (R6), F5
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE fourgroup1turn
 
 fourgroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	ADD $1, R11, R11
 	B fournext
 
 	// 4 queries.
@@ -16936,115 +16908,117 @@ fourgroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, fourgroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, fourgroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
 
 fourgroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT fourgroup4turnend
 	PCALIGN $32
 
 fourgroup4turn:
-	FMOVQ (R6), F4
-	FMOVQ (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
 	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE fourgroup4turn
 
 fourgroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F1, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	ADD $4, R11, R11
 	B fournext
 
 fournext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT fourgroup
-	ADD $4, R10, R10
+	ADD $4, R9, R9
 	B four
 
 fourend:
-	ADD $4, R11, R11
+	ADD $4, R10, R10
 
 single:
-	SUBS $1, R11, R11
+	SUBS $1, R10, R10
 	BLT singleend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 singlegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE singlegroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R5, singlegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
+	MOVD o_len+8(FP), R7
+	CBZ R7, singlegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS (R5), F0
 
 singlegroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT singlegroup1turnend
 	PCALIGN $32
 
 singlegroup1turn:
-	FMOVS (R6), F1
-	FMOVS (R7), F5
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVS (R5), F1
+	FMOVS (R6), F5
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE singlegroup1turn
 
 singlegroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS F0, (R5)
+	ADD $1, R11, R11
 	B singlenext
 
 	// 4 queries.
@@ -17053,68 +17027,70 @@ singlegroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, singlegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F2
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, singlegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS (R5), F0
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F1
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F2
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F3
 
 singlegroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT singlegroup4turnend
 	PCALIGN $32
 
 singlegroup4turn:
-	FMOVS (R6), F4
-	FMOVQ (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVS (R5), F4
+	FMOVQ (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
 	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE singlegroup4turn
 
 singlegroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F2, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F3, (R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS F0, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F1, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F2, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F3, (R5)
+	ADD $4, R11, R11
 	B singlenext
 
 singlenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT singlegroup
-	ADD $1, R10, R10
+	ADD $1, R9, R9
 	B single
 
 singleend:
-	ADD $1, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $1, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -17183,244 +17159,11 @@ whole:
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
+	MOVD R7, q_cap+72(FP)
 	CMP $3, R7
-	BGE group3
-	CMP $2, R7
-	BGE group2
+	BGE group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V12.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	FMOVQ (R15), F1
-	FMOVQ (R16), F2
-	FMOVQ (R19), F3
-	FMOVQ (R21), F5
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.H8, V1.H8, V6.H8
-	VTRN2 V2.H8, V1.H8, V7.H8
-	VTRN1 V5.H8, V3.H8, V9.H8
-	VTRN2 V5.H8, V3.H8, V10.H8
-	VTRN1 V9.S4, V6.S4, V1.S4
-	VTRN2 V9.S4, V6.S4, V3.S4
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V5.S4
-	WORD $0x3cf169eb // ldr q11, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V11.H8, V16.H8
-	VTRN2 V13.H8, V11.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V11.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
-	WORD $0x4f9410c0 // fmla v0.4s, v6.4s, v20.s[0]
-	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
-	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
-	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
-	WORD $0x4f961120 // fmla v0.4s, v9.4s, v22.s[0]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
-	WORD $0x4f971140 // fmla v0.4s, v10.4s, v23.s[0]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
-	WORD $0x4f9810c0 // fmla v0.4s, v6.4s, v24.s[0]
-	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
-	WORD $0x4f9910e0 // fmla v0.4s, v7.4s, v25.s[0]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
-	WORD $0x4f9a1120 // fmla v0.4s, v9.4s, v26.s[0]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
-	WORD $0x4f9b1140 // fmla v0.4s, v10.4s, v27.s[0]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x3cf469e1 // ldr q1, [x15, x20]
-	WORD $0x3cf46a02 // ldr q2, [x16, x20]
-	WORD $0x3cf46a63 // ldr q3, [x19, x20]
-	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.H8, V1.H8, V6.H8
-	VTRN2 V2.H8, V1.H8, V7.H8
-	VTRN1 V5.H8, V3.H8, V9.H8
-	VTRN2 V5.H8, V3.H8, V10.H8
-	VTRN1 V9.S4, V6.S4, V1.S4
-	VTRN2 V9.S4, V6.S4, V3.S4
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V5.S4
-	WORD $0x3cf669eb // ldr q11, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V11.H8, V16.H8
-	VTRN2 V13.H8, V11.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V11.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
-	WORD $0x4f9410c8 // fmla v8.4s, v6.4s, v20.s[0]
-	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
-	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
-	WORD $0x4f961128 // fmla v8.4s, v9.4s, v22.s[0]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
-	WORD $0x4f971148 // fmla v8.4s, v10.4s, v23.s[0]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
-	WORD $0x4f9810c8 // fmla v8.4s, v6.4s, v24.s[0]
-	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
-	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
-	WORD $0x4f9910e8 // fmla v8.4s, v7.4s, v25.s[0]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
-	WORD $0x4f9a1128 // fmla v8.4s, v9.4s, v26.s[0]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
-	WORD $0x4f9b1148 // fmla v8.4s, v10.4s, v27.s[0]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F1
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ local-240(SP), F2
-	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
-	FMOVQ local-224(SP), F3
-	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
-	FMOVQ local-208(SP), F5
-	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F8, local-224(SP)
-	FMOVQ F12, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V0.B16, V0.B16, V1.B16
-	VORR V0.B16, V0.B16, V2.B16
-	VORR V0.B16, V0.B16, V3.B16
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V4.B16, V4.B16, V7.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V8.B16, V8.B16, V11.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V12.B16, V12.B16, V15.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 to 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -17474,6 +17217,8 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F2
 	FMOVQ (R16), F3
 	FMOVQ (R19), F6
@@ -17504,68 +17249,74 @@ group2ahead1:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
-	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
-	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
-	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
-	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
-	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	BLT group2next0
+	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
+	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
+	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
+	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
+	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
+
+group2next0:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
-	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
-	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
-	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
-	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
-	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
-	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
-	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
+	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
-	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
+	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	BLT group2next1
+	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
+	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+
+group2next1:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -17595,53 +17346,59 @@ group2ahead1:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
-	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
-	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
 	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	BLT group2next2
+	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
+	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+
+group2next2:
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
-	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
-	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
-	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
-	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
-	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
+	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	BLT group2next3
+	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
+	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+
+group2next3:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -17650,368 +17407,53 @@ group2ahead1:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F2
 	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-192(SP), F2
-	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
-	FMOVQ local-176(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-160(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ local-192(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-160(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	BLT group2next4
+	FMOVQ local-240(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-208(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F6
+	WORD $0x4e29d4c9 // fadd v9.4s, v6.4s, v9.4s
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+
+group2next4:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
 	FMOVQ F4, local-224(SP)
-	FMOVQ F5, local-208(SP)
 	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
 	FMOVQ F12, local-160(SP)
+	BLT group2next5
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
+
+group2next5:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	FMOVQ (R15), F3
-	FMOVQ (R16), F7
-	FMOVQ (R19), F11
-	FMOVQ (R21), F15
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a02 // fmla v2.4s, v16.4s, v20.s[2]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61241 // fmla v1.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971260 // fmla v0.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71261 // fmla v1.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a62 // fmla v2.4s, v19.4s, v23.s[2]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
-	WORD $0x3cf169e3 // ldr q3, [x15, x17]
-	WORD $0x3cf16a07 // ldr q7, [x16, x17]
-	WORD $0x3cf16a6b // ldr q11, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a06 // fmla v6.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51225 // fmla v5.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a26 // fmla v6.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a46 // fmla v6.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a66 // fmla v6.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
-	WORD $0x3cf469e3 // ldr q3, [x15, x20]
-	WORD $0x3cf46a07 // ldr q7, [x16, x20]
-	WORD $0x3cf46a6b // ldr q11, [x19, x20]
-	WORD $0x3cf46aaf // ldr q15, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941208 // fmla v8.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41209 // fmla v9.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951228 // fmla v8.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51229 // fmla v9.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2a // fmla v10.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961248 // fmla v8.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4a // fmla v10.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971268 // fmla v8.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71269 // fmla v9.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6a // fmla v10.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	WORD $0x3cf669e3 // ldr q3, [x15, x22]
-	WORD $0x3cf66a07 // ldr q7, [x16, x22]
-	WORD $0x3cf66a6b // ldr q11, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124d // fmla v13.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126d // fmla v13.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F3
-	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	FMOVQ local-240(SP), F7
-	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
-	FMOVQ local-224(SP), F11
-	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
-	FMOVQ local-208(SP), F15
-	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-176(SP), F7
-	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
-	FMOVQ local-160(SP), F11
-	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
-	FMOVQ local-144(SP), F15
-	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
-	FMOVQ local-128(SP), F3
-	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
-	FMOVQ local-112(SP), F7
-	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	FMOVQ local-96(SP), F11
-	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
-	FMOVQ local-80(SP), F15
-	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F8, local-160(SP)
-	FMOVQ F9, local-144(SP)
-	FMOVQ F10, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V14.B16, V14.B16, V15.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -18074,6 +17516,8 @@ group4ahead0:
 	MOVD R14, R10
 
 group4ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F16
 	FMOVQ (R16), F17
 	FMOVQ (R19), F18
@@ -18090,60 +17534,66 @@ group4ahead1:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
-	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
-	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e0 // fmla v0.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e1 // fmla v1.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
+	BLT group4next0
+	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1ae3 // fmla v3.4s, v23.4s, v27.s[3]
+
+group4next0:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
-	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
-	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
-	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e0 // fmla v0.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e1 // fmla v1.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1ae2 // fmla v2.4s, v23.4s, v31.s[2]
+	BLT group4next1
+	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1ae3 // fmla v3.4s, v23.4s, v31.s[3]
+
+group4next1:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -18159,45 +17609,51 @@ group4ahead1:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
-	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
-	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1ae6 // fmla v6.4s, v23.4s, v27.s[2]
+	BLT group4next2
+	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
+
+group4next2:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
-	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
-	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
-	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1ae6 // fmla v6.4s, v23.4s, v31.s[2]
+	BLT group4next3
+	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1ae7 // fmla v7.4s, v23.4s, v31.s[3]
+
+group4next3:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -18213,45 +17669,51 @@ group4ahead1:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
-	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e8 // fmla v8.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e9 // fmla v9.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1aea // fmla v10.4s, v23.4s, v27.s[2]
+	BLT group4next4
+	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
+
+group4next4:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
-	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
-	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
-	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e8 // fmla v8.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e9 // fmla v9.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1aea // fmla v10.4s, v23.4s, v31.s[2]
+	BLT group4next5
+	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1aeb // fmla v11.4s, v23.4s, v31.s[3]
+
+group4next5:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -18267,45 +17729,51 @@ group4ahead1:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
-	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
-	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	BLT group4next6
+	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1aef // fmla v15.4s, v23.4s, v27.s[3]
+
+group4next6:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
-	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
-	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
-	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	BLT group4next7
+	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
+
+group4next7:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -18314,66 +17782,106 @@ group4ahead1:
 	BNE group4step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	FMOVQ local-240(SP), F17
-	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-224(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-208(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-192(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-192(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-128(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-64(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
+	FMOVQ local-240(SP), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
 	FMOVQ local-176(SP), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
-	FMOVQ local-160(SP), F18
-	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-144(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-128(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-112(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-112(SP), F18
+	WORD $0x4e29d649 // fadd v9.4s, v18.4s, v9.4s
+	FMOVQ local-48(SP), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ local-224(SP), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ local-160(SP), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
 	FMOVQ local-96(SP), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ local-80(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-64(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ local-48(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-32(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-32(SP), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	BLT group4next8
+	FMOVQ local-208(SP), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	FMOVQ local-144(SP), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	FMOVQ local-80(SP), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4next8:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
 	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
 	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
 	FMOVQ F12, local-64(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F9, local-112(SP)
 	FMOVQ F13, local-48(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
+	BLT group4next9
+	FMOVQ F3, local-208(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
+
+group4next9:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
 	B store
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -18525,7 +18033,8 @@ TEXT ·skinnyPVF16NEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $1, R20, R20
@@ -18548,35 +18057,35 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
-	MOVD n+96(FP), R8
-	CMP $4, R8
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
+	MOVD n+96(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -18584,23 +18093,24 @@ linegroup:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
 
 linegroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup1end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup1end
+	TST $1, R7
 	BNE linegroup1step
 
 linegroup1turn:
@@ -18618,11 +18128,11 @@ linegroup1ahead:
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVS (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVS (R6), F12
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
 	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
 	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
@@ -18631,22 +18141,22 @@ linegroup1step:
 	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
 	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup1step
-	CBNZ R8, linegroup1turn
+	CBNZ R7, linegroup1turn
 
 linegroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD $1, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -18659,28 +18169,29 @@ linegroup2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
 
 linegroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup2end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup2end
+	TST $1, R7
 	BNE linegroup2step
 
 linegroup2turn:
@@ -18698,11 +18209,11 @@ linegroup2ahead:
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ (R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ (R6), F16
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
 	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
 	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
@@ -18715,27 +18226,27 @@ linegroup2step:
 	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
 	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
 	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup2step
-	CBNZ R8, linegroup2turn
+	CBNZ R7, linegroup2turn
 
 linegroup2end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD $2, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -18752,33 +18263,34 @@ linegroup3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
 
 linegroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup3end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup3end
+	TST $1, R7
 	BNE linegroup3step
 
 linegroup3turn:
@@ -18796,11 +18308,11 @@ linegroup3ahead:
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ (R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ (R6), F20
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
 	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
 	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
@@ -18817,32 +18329,32 @@ linegroup3step:
 	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
 	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
 	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup3step
-	CBNZ R8, linegroup3turn
+	CBNZ R7, linegroup3turn
 
 linegroup3end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD $3, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -18863,38 +18375,39 @@ linegroup4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
 
 linegroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup4end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup4end
+	TST $1, R7
 	BNE linegroup4step
 
 linegroup4turn:
@@ -18912,11 +18425,11 @@ linegroup4ahead:
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ (R7), F24
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ (R6), F24
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
 	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
 	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
@@ -18937,85 +18450,82 @@ linegroup4step:
 	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
 	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
 	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup4step
-	CBNZ R8, linegroup4turn
+	CBNZ R7, linegroup4turn
 
 linegroup4end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	FMOVQ F14, 32(R6)
-	FMOVQ F15, 48(R6)
-	ADD $4, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	FMOVQ F14, 32(R5)
+	FMOVQ F15, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	CBZ R5, halfgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
 
 halfgroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $3, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -19033,129 +18543,28 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVQ (R6), F2
-	FMOVS (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F2
+	FMOVS (R6), F7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
 	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	CBZ R5, halfgroup5zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-
-halfgroup5zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $3, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVQ (R6), F10
-	FMOVQ (R7), F15
-	FMOVQ 16(R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
-	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
-	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
-	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
-	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
-	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
-	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
-	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
-	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD $5, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -19172,36 +18581,41 @@ halfgroup6:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, halfgroup6zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	FMOVQ 16(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F10
+	FMOVQ 16(R5), F11
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $3, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -19219,13 +18633,14 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVQ (R6), F12
-	FMOVQ (R7), F17
-	FMOVQ 16(R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
 	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	CMP $6, R12
 	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
 	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
@@ -19236,158 +18651,44 @@ halfgroup6step:
 	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
 	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
 	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	FMOVQ F3, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F6, (R5)
+	FMOVQ F7, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F10, (R5)
+	FMOVQ F11, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	CBZ R5, halfgroup7zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-
-halfgroup7zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $3, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVQ (R6), F14
-	FMOVQ (R7), F19
-	FMOVQ 16(R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
-	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
-	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
-	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
-	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
-	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
-	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
-	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
-	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
-	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -19408,42 +18709,47 @@ halfgroup8:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, halfgroup8zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F14
-	FMOVQ 16(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	FMOVQ 16(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F10
+	FMOVQ 16(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F14
+	FMOVQ 16(R5), F15
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $3, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -19461,13 +18767,14 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVQ (R6), F16
-	FMOVQ (R7), F21
-	FMOVQ 16(R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ (R6), F21
+	FMOVQ 16(R6), F22
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
 	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	CMP $8, R12
 	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
 	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
 	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
@@ -19482,56 +18789,64 @@ halfgroup8step:
 	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
 	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
 	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F14, (R6)
-	FMOVQ F15, 16(R6)
-	ADD $8, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	FMOVQ F3, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F6, (R5)
+	FMOVQ F7, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F10, (R5)
+	FMOVQ F11, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F14, (R5)
+	FMOVQ F15, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -19602,6 +18917,7 @@ whole:
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
+	MOVD R7, q_cap+72(FP)
 	CMP $4, R7
 	BGE group4
 	CMP $3, R7
@@ -19609,7 +18925,7 @@ group:
 	CMP $2, R7
 	BGE group2
 
-	// 16 keys by 1 queries.
+	// 16 keys by 1 to 1 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -19690,50 +19006,50 @@ group1ahead1:
 	FMOVQ (R4), F21
 	ADD R3, R4, R4
 	VZIP1 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9510e1 // fmla v1.4s, v7.4s, v21.s[0]
 	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9510e1 // fmla v1.4s, v7.4s, v21.s[0]
 	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
 	FMOVQ (R4), F22
 	ADD R3, R4, R4
 	VZIP1 V3.H8, V0.H8, V8.H8
-	WORD $0x4f961101 // fmla v1.4s, v8.4s, v22.s[0]
 	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961101 // fmla v1.4s, v8.4s, v22.s[0]
 	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
 	FMOVQ (R4), F23
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V10.H8
-	WORD $0x4f971141 // fmla v1.4s, v10.4s, v23.s[0]
 	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971141 // fmla v1.4s, v10.4s, v23.s[0]
 	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
 	VZIP1 V6.H8, V0.H8, V11.H8
-	WORD $0x4f981161 // fmla v1.4s, v11.4s, v24.s[0]
 	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981161 // fmla v1.4s, v11.4s, v24.s[0]
 	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9910e1 // fmla v1.4s, v7.4s, v25.s[0]
 	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9910e1 // fmla v1.4s, v7.4s, v25.s[0]
 	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V8.H8
-	WORD $0x4f9a1101 // fmla v1.4s, v8.4s, v26.s[0]
 	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1101 // fmla v1.4s, v8.4s, v26.s[0]
 	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V10.H8
-	WORD $0x4f9b1141 // fmla v1.4s, v10.4s, v27.s[0]
 	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1141 // fmla v1.4s, v10.4s, v27.s[0]
 	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP2 V6.H8, V0.H8, V11.H8
-	WORD $0x4f9c1161 // fmla v1.4s, v11.4s, v28.s[0]
 	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1161 // fmla v1.4s, v11.4s, v28.s[0]
 	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
@@ -19764,36 +19080,36 @@ group1ahead1:
 	VTRN1 V20.S4, V18.S4, V14.S4
 	VTRN2 V20.S4, V18.S4, V16.S4
 	VZIP1 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9510e9 // fmla v9.4s, v7.4s, v21.s[0]
 	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9510e9 // fmla v9.4s, v7.4s, v21.s[0]
 	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
 	VZIP1 V3.H8, V0.H8, V8.H8
-	WORD $0x4f961109 // fmla v9.4s, v8.4s, v22.s[0]
 	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961109 // fmla v9.4s, v8.4s, v22.s[0]
 	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
 	VZIP1 V4.H8, V0.H8, V10.H8
-	WORD $0x4f971149 // fmla v9.4s, v10.4s, v23.s[0]
 	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971149 // fmla v9.4s, v10.4s, v23.s[0]
 	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
 	VZIP1 V6.H8, V0.H8, V11.H8
-	WORD $0x4f981169 // fmla v9.4s, v11.4s, v24.s[0]
 	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981169 // fmla v9.4s, v11.4s, v24.s[0]
 	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
 	VZIP2 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9910e9 // fmla v9.4s, v7.4s, v25.s[0]
 	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9910e9 // fmla v9.4s, v7.4s, v25.s[0]
 	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
 	VZIP2 V3.H8, V0.H8, V8.H8
-	WORD $0x4f9a1109 // fmla v9.4s, v8.4s, v26.s[0]
 	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1109 // fmla v9.4s, v8.4s, v26.s[0]
 	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
 	VZIP2 V4.H8, V0.H8, V10.H8
-	WORD $0x4f9b1149 // fmla v9.4s, v10.4s, v27.s[0]
 	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1149 // fmla v9.4s, v10.4s, v27.s[0]
 	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
 	VZIP2 V6.H8, V0.H8, V11.H8
-	WORD $0x4f9c1169 // fmla v9.4s, v11.4s, v28.s[0]
 	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1169 // fmla v9.4s, v11.4s, v28.s[0]
 	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
@@ -19821,24 +19137,13 @@ group1first:
 	FMOVQ F13, local-208(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group1segment
 
 group1store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V1.B16, V1.B16, V4.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V5.B16, V5.B16, V8.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V9.B16, V9.B16, V12.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
-	VORR V13.B16, V13.B16, V16.B16
 	B store
 
-	// 16 keys by 2 queries.
+	// 16 keys by 2 to 2 queries.
 group2:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -19924,66 +19229,66 @@ group2ahead1:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP1 V3.H8, V0.H8, V11.H8
-	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
+	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
-	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
-	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
-	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
-	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
-	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
-	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
-	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
+	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469e3 // ldr q3, [x15, x20]
@@ -20017,66 +19322,66 @@ group2ahead1:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP1 V3.H8, V0.H8, V11.H8
-	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
-	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
-	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
+	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
-	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
-	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
-	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
-	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
-	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
-	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
+	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
@@ -20088,18 +19393,18 @@ group2ahead1:
 	CBZ R7, group2first
 	FMOVQ local-256(SP), F3
 	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-240(SP), F4
-	WORD $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	FMOVQ local-224(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-208(SP), F8
-	WORD $0x4e26d506 // fadd v6.4s, v8.4s, v6.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-176(SP), F4
-	WORD $0x4e2ad48a // fadd v10.4s, v4.4s, v10.4s
-	FMOVQ local-160(SP), F7
-	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e25d485 // fadd v5.4s, v4.4s, v5.4s
+	FMOVQ local-192(SP), F7
+	WORD $0x4e29d4e9 // fadd v9.4s, v7.4s, v9.4s
+	FMOVQ local-160(SP), F8
+	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
+	FMOVQ local-240(SP), F3
+	WORD $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	FMOVQ local-208(SP), F4
+	WORD $0x4e26d486 // fadd v6.4s, v4.4s, v6.4s
+	FMOVQ local-176(SP), F7
+	WORD $0x4e2ad4ea // fadd v10.4s, v7.4s, v10.4s
 	FMOVQ local-144(SP), F8
 	WORD $0x4e2ed50e // fadd v14.4s, v8.4s, v14.4s
 
@@ -20107,29 +19412,22 @@ group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
 	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
 	FMOVQ F9, local-192(SP)
-	FMOVQ F10, local-176(SP)
 	FMOVQ F13, local-160(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-208(SP)
+	FMOVQ F10, local-176(SP)
 	FMOVQ F14, local-144(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V2.B16, V2.B16, V4.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V6.B16, V6.B16, V8.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V10.B16, V10.B16, V12.B16
-	VORR V14.B16, V14.B16, V15.B16
-	VORR V14.B16, V14.B16, V16.B16
 	B store
 
-	// 16 keys by 3 queries.
+	// 16 keys by 3 to 3 queries.
 group3:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -20398,26 +19696,26 @@ group3ahead1:
 	CBZ R7, group3first
 	FMOVQ local-256(SP), F4
 	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	FMOVQ local-240(SP), F8
-	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
-	FMOVQ local-224(SP), F12
-	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
-	FMOVQ local-208(SP), F16
-	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
-	FMOVQ local-192(SP), F4
-	WORD $0x4e26d486 // fadd v6.4s, v4.4s, v6.4s
-	FMOVQ local-176(SP), F8
-	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	FMOVQ local-208(SP), F8
+	WORD $0x4e25d505 // fadd v5.4s, v8.4s, v5.4s
 	FMOVQ local-160(SP), F12
 	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
-	FMOVQ local-144(SP), F16
-	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
-	FMOVQ local-128(SP), F4
-	WORD $0x4e2bd48b // fadd v11.4s, v4.4s, v11.4s
-	FMOVQ local-112(SP), F8
-	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
-	FMOVQ local-96(SP), F12
-	WORD $0x4e2ed58e // fadd v14.4s, v12.4s, v14.4s
+	FMOVQ local-112(SP), F16
+	WORD $0x4e2dd60d // fadd v13.4s, v16.4s, v13.4s
+	FMOVQ local-240(SP), F4
+	WORD $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	FMOVQ local-192(SP), F8
+	WORD $0x4e26d506 // fadd v6.4s, v8.4s, v6.4s
+	FMOVQ local-144(SP), F12
+	WORD $0x4e2ad58a // fadd v10.4s, v12.4s, v10.4s
+	FMOVQ local-96(SP), F16
+	WORD $0x4e2ed60e // fadd v14.4s, v16.4s, v14.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
+	FMOVQ local-176(SP), F8
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	FMOVQ local-128(SP), F12
+	WORD $0x4e2bd58b // fadd v11.4s, v12.4s, v11.4s
 	FMOVQ local-80(SP), F16
 	WORD $0x4e2fd60f // fadd v15.4s, v16.4s, v15.4s
 
@@ -20425,29 +19723,26 @@ group3first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group3store
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
 	FMOVQ F5, local-208(SP)
-	FMOVQ F6, local-192(SP)
-	FMOVQ F7, local-176(SP)
 	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
-	FMOVQ F11, local-128(SP)
 	FMOVQ F13, local-112(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-192(SP)
+	FMOVQ F10, local-144(SP)
 	FMOVQ F14, local-96(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F7, local-176(SP)
+	FMOVQ F11, local-128(SP)
 	FMOVQ F15, local-80(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group3segment
 
 group3store:
-	VORR V3.B16, V3.B16, V4.B16
-	VORR V7.B16, V7.B16, V8.B16
-	VORR V11.B16, V11.B16, V12.B16
-	VORR V15.B16, V15.B16, V16.B16
 	B store
 
-	// 16 keys by 4 queries.
+	// 16 keys by 4 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -20803,34 +20098,34 @@ group4ahead1:
 	CBZ R7, group4first
 	FMOVQ local-256(SP), F17
 	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-240(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-224(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-208(SP), F20
-	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
-	FMOVQ local-192(SP), F17
-	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-192(SP), F18
+	WORD $0x4e25d645 // fadd v5.4s, v18.4s, v5.4s
+	FMOVQ local-128(SP), F19
+	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
+	FMOVQ local-64(SP), F20
+	WORD $0x4e2dd68d // fadd v13.4s, v20.4s, v13.4s
+	FMOVQ local-240(SP), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
 	FMOVQ local-176(SP), F18
 	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-160(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-144(SP), F20
-	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
-	FMOVQ local-128(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
-	FMOVQ local-112(SP), F18
-	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ local-112(SP), F19
+	WORD $0x4e2ad66a // fadd v10.4s, v19.4s, v10.4s
+	FMOVQ local-48(SP), F20
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
+	FMOVQ local-224(SP), F17
+	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
+	FMOVQ local-160(SP), F18
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
 	FMOVQ local-96(SP), F19
 	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-80(SP), F20
-	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
-	FMOVQ local-64(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-48(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
-	FMOVQ local-32(SP), F19
-	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	FMOVQ local-32(SP), F20
+	WORD $0x4e2fd68f // fadd v15.4s, v20.4s, v15.4s
+	FMOVQ local-208(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-144(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-80(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
 	FMOVQ local-16(SP), F20
 	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
 
@@ -20838,29 +20133,59 @@ group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
-	FMOVQ F4, local-208(SP)
 	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F7, local-160(SP)
-	FMOVQ F8, local-144(SP)
 	FMOVQ F9, local-128(SP)
-	FMOVQ F10, local-112(SP)
-	FMOVQ F11, local-96(SP)
-	FMOVQ F12, local-80(SP)
 	FMOVQ F13, local-64(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F10, local-112(SP)
 	FMOVQ F14, local-48(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F7, local-160(SP)
+	FMOVQ F11, local-96(SP)
 	FMOVQ F15, local-32(SP)
+	FMOVQ F4, local-208(SP)
+	FMOVQ F8, local-144(SP)
+	FMOVQ F12, local-80(SP)
 	FMOVQ F16, local-16(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
 	B store
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V15.B16, V15.B16, V16.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V2.S4, V1.S4, V17.S4
@@ -21014,7 +20339,8 @@ TEXT ·skinnyPVBF16NEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $1, R20, R20
@@ -21037,35 +20363,35 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
-	MOVD n+96(FP), R8
-	CMP $4, R8
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
+	MOVD n+96(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -21073,22 +20399,23 @@ linegroup:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
 
 linegroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup1turnend
 	PCALIGN $32
 
@@ -21104,11 +20431,11 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -21117,11 +20444,11 @@ linegroup1ahead:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -21130,21 +20457,21 @@ linegroup1ahead:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup1turn
 
 linegroup1turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup1stepend
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -21153,21 +20480,21 @@ linegroup1step:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup1step
 
 linegroup1stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -21180,27 +20507,28 @@ linegroup2:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
 
 linegroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup2turnend
 	PCALIGN $32
 
@@ -21216,11 +20544,11 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -21233,11 +20561,11 @@ linegroup2ahead:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -21250,21 +20578,21 @@ linegroup2ahead:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup2turn
 
 linegroup2turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup2stepend
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -21277,26 +20605,26 @@ linegroup2step:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup2step
 
 linegroup2stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD $2, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -21313,32 +20641,33 @@ linegroup3:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ 32(R6), F11
-	FMOVQ 48(R6), F12
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
 
 linegroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup3turnend
 	PCALIGN $32
 
@@ -21354,11 +20683,11 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -21375,11 +20704,11 @@ linegroup3ahead:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -21396,21 +20725,21 @@ linegroup3ahead:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup3turn
 
 linegroup3turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup3stepend
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -21427,31 +20756,31 @@ linegroup3step:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup3step
 
 linegroup3stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	FMOVQ F11, 32(R6)
-	FMOVQ F12, 48(R6)
-	ADD $3, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	FMOVQ F11, 32(R5)
+	FMOVQ F12, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -21472,37 +20801,38 @@ linegroup4:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ 32(R6), F11
-	FMOVQ 48(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ 32(R6), F15
-	FMOVQ 48(R6), F16
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ 32(R5), F15
+	FMOVQ 48(R5), F16
 
 linegroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup4turnend
 	PCALIGN $32
 
@@ -21518,11 +20848,11 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -21543,11 +20873,11 @@ linegroup4ahead:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -21568,21 +20898,21 @@ linegroup4ahead:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup4turn
 
 linegroup4turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup4stepend
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -21603,84 +20933,81 @@ linegroup4step:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup4step
 
 linegroup4stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	FMOVQ F11, 32(R6)
-	FMOVQ F12, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	FMOVQ F15, 32(R6)
-	FMOVQ F16, 48(R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	FMOVQ F11, 32(R5)
+	FMOVQ F12, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	FMOVQ F15, 32(R5)
+	FMOVQ F16, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	CBZ R5, halfgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
 
 halfgroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $3, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -21698,129 +21025,28 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVQ (R6), F3
-	FMOVS (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F3
+	FMOVS (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V3.H8, V0.H8, V4.H8
 	VZIP2 V3.H8, V0.H8, V5.H8
 	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	CBZ R5, halfgroup5zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-
-halfgroup5zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $3, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F16
-	FMOVQ 16(R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V11.H8, V0.H8, V12.H8
-	VZIP2 V11.H8, V0.H8, V13.H8
-	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
-	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
-	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD $5, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -21837,36 +21063,41 @@ halfgroup6:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	CBZ R5, halfgroup6zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $3, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -21884,13 +21115,14 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVQ (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ (R6), F18
+	FMOVQ 16(R6), F19
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V14.H8
 	VZIP2 V13.H8, V0.H8, V15.H8
+	CMP $6, R12
 	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
 	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
 	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
@@ -21901,158 +21133,44 @@ halfgroup6step:
 	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
 	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
 	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
 	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	CBZ R5, halfgroup7zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-
-halfgroup7zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $3, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V15.H8, V0.H8, V16.H8
-	VZIP2 V15.H8, V0.H8, V17.H8
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
-	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
-	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -22073,42 +21191,47 @@ halfgroup8:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	CBZ R5, halfgroup8zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $3, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -22126,13 +21249,14 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVQ (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ (R6), F22
+	FMOVQ 16(R6), F23
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V18.H8
 	VZIP2 V17.H8, V0.H8, V19.H8
+	CMP $8, R12
 	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
 	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
 	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
@@ -22147,56 +21271,64 @@ halfgroup8step:
 	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
 	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
 	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
 	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD $8, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -22270,564 +21402,11 @@ whole:
 group:
 	MOVD a_N+120(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
+	MOVD R7, a_Q_cap+112(FP)
 	CMP $3, R7
-	BGE group3
-	CMP $2, R7
-	BGE group2
+	BGE group4
 
-	// 16 keys by 1 queries.
-	MOVD a_Q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD a_Group+88(FP), R17
-	MOVD a_D+136(FP), R7
-	MOVD $0, R6
-	MOVD R6, a_S_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V15.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, a_K_cap+40(FP)
-	LSR $4, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead2
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead2:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead3
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead3:
-	FMOVQ (R19), F4
-	FMOVQ (R20), F5
-	FMOVQ (R22), F6
-	FMOVQ (R24), F8
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.B16, V4.B16, V9.B16
-	VTRN2 V5.B16, V4.B16, V10.B16
-	VTRN1 V8.B16, V6.B16, V12.B16
-	VTRN2 V8.B16, V6.B16, V13.B16
-	VTRN1 V12.H8, V9.H8, V4.H8
-	VTRN2 V12.H8, V9.H8, V6.H8
-	VTRN1 V13.H8, V10.H8, V5.H8
-	VTRN2 V13.H8, V10.H8, V8.H8
-	VEOR V0.B16, V4.B16, V4.B16
-	VEOR V0.B16, V5.B16, V5.B16
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V8.B16, V8.B16
-	FMOVQ (R16), F16
-	WORD $0x3cf56a71 // ldr q17, [x19, x21]
-	WORD $0x3cf56a92 // ldr q18, [x20, x21]
-	WORD $0x3cf56ad3 // ldr q19, [x22, x21]
-	WORD $0x3cf56b14 // ldr q20, [x24, x21]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V20.B16, V19.B16, V23.B16
-	VTRN2 V20.B16, V19.B16, V24.B16
-	VTRN1 V23.H8, V21.H8, V17.H8
-	VTRN2 V23.H8, V21.H8, V19.H8
-	VTRN1 V24.H8, V22.H8, V18.H8
-	VTRN2 V24.H8, V22.H8, V20.H8
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	VEOR V0.B16, V19.B16, V19.B16
-	VEOR V0.B16, V20.B16, V20.B16
-	FMOVQ 16(R16), F26
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP1 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP2 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf76a64 // ldr q4, [x19, x23]
-	WORD $0x3cf76a85 // ldr q5, [x20, x23]
-	WORD $0x3cf76ac6 // ldr q6, [x22, x23]
-	WORD $0x3cf76b08 // ldr q8, [x24, x23]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.B16, V4.B16, V9.B16
-	VTRN2 V5.B16, V4.B16, V10.B16
-	VTRN1 V8.B16, V6.B16, V12.B16
-	VTRN2 V8.B16, V6.B16, V13.B16
-	VTRN1 V12.H8, V9.H8, V4.H8
-	VTRN2 V12.H8, V9.H8, V6.H8
-	VTRN1 V13.H8, V10.H8, V5.H8
-	VTRN2 V13.H8, V10.H8, V8.H8
-	VEOR V0.B16, V4.B16, V4.B16
-	VEOR V0.B16, V5.B16, V5.B16
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V8.B16, V8.B16
-	FMOVQ 32(R16), F16
-	WORD $0x3cf96a71 // ldr q17, [x19, x25]
-	WORD $0x3cf96a92 // ldr q18, [x20, x25]
-	WORD $0x3cf96ad3 // ldr q19, [x22, x25]
-	WORD $0x3cf96b14 // ldr q20, [x24, x25]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V20.B16, V19.B16, V23.B16
-	VTRN2 V20.B16, V19.B16, V24.B16
-	VTRN1 V23.H8, V21.H8, V17.H8
-	VTRN2 V23.H8, V21.H8, V19.H8
-	VTRN1 V24.H8, V22.H8, V18.H8
-	VTRN2 V24.H8, V22.H8, V20.H8
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	VEOR V0.B16, V19.B16, V19.B16
-	VEOR V0.B16, V20.B16, V20.B16
-	FMOVQ 48(R16), F26
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP1 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP2 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $16, R17, R17
-	BNE group1scale
-	MOVD a_Lsc+80(FP), R17
-	ADD R17<<2, R16, R16
-	MOVD a_Group+88(FP), R17
-
-group1scale:
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD a_S_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F4
-	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
-	FMOVQ local-240(SP), F5
-	WORD $0x4e27d4a7 // fadd v7.4s, v5.4s, v7.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e2bd4cb // fadd v11.4s, v6.4s, v11.4s
-	FMOVQ local-208(SP), F8
-	WORD $0x4e2fd50f // fadd v15.4s, v8.4s, v15.4s
-
-group1first:
-	MOVD a_K_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F3, local-256(SP)
-	FMOVQ F7, local-240(SP)
-	FMOVQ F11, local-224(SP)
-	FMOVQ F15, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, a_S_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V3.B16, V3.B16, V4.B16
-	VORR V3.B16, V3.B16, V5.B16
-	VORR V3.B16, V3.B16, V6.B16
-	VORR V7.B16, V7.B16, V8.B16
-	VORR V7.B16, V7.B16, V9.B16
-	VORR V7.B16, V7.B16, V10.B16
-	VORR V11.B16, V11.B16, V12.B16
-	VORR V11.B16, V11.B16, V13.B16
-	VORR V11.B16, V11.B16, V14.B16
-	VORR V15.B16, V15.B16, V16.B16
-	VORR V15.B16, V15.B16, V17.B16
-	VORR V15.B16, V15.B16, V18.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 to 2 queries.
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -22901,6 +21480,8 @@ group2ahead2:
 	MOVD R14, R10
 
 group2ahead3:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ (R19), F5
 	FMOVQ (R20), F6
 	FMOVQ (R22), F9
@@ -22945,208 +21526,256 @@ group2ahead3:
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next0
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next0:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next1
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next2
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next2:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next3
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next3:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next4
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next4:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next5
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next6
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next7
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next7:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next8
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next8:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next9
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next9:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next10
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next10:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next11
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next11:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next12
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next12:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next13
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next14
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next14:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next15
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next15:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a65 // ldr q5, [x19, x23]
 	WORD $0x3cf76a86 // ldr q6, [x20, x23]
@@ -23192,208 +21821,256 @@ group2ahead3:
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next16
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next16:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next17
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next17:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next18
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next18:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next19
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next19:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next20
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next20:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next21
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next21:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next22
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next22:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next23
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next23:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next24
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next24:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next25
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next25:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next26
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next26:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next27
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next27:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next28
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next28:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next29
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next30
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next30:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next31
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next31:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -23409,818 +22086,53 @@ group2scale:
 	BNE group2step
 	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F5
 	WORD $0x4e23d4a3 // fadd v3.4s, v5.4s, v3.4s
-	FMOVQ local-240(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-224(SP), F9
-	WORD $0x4e27d527 // fadd v7.4s, v9.4s, v7.4s
-	FMOVQ local-208(SP), F10
-	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
-	FMOVQ local-192(SP), F5
-	WORD $0x4e2bd4ab // fadd v11.4s, v5.4s, v11.4s
-	FMOVQ local-176(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
-	FMOVQ local-160(SP), F9
-	WORD $0x4e2fd52f // fadd v15.4s, v9.4s, v15.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e27d4c7 // fadd v7.4s, v6.4s, v7.4s
+	FMOVQ local-192(SP), F9
+	WORD $0x4e2bd52b // fadd v11.4s, v9.4s, v11.4s
+	FMOVQ local-160(SP), F10
+	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
+	BLT group2next32
+	FMOVQ local-240(SP), F5
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ local-208(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-176(SP), F9
+	WORD $0x4e2cd52c // fadd v12.4s, v9.4s, v12.4s
 	FMOVQ local-144(SP), F10
 	WORD $0x4e30d550 // fadd v16.4s, v10.4s, v16.4s
+
+group2next32:
 
 group2first:
 	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
 	FMOVQ F7, local-224(SP)
-	FMOVQ F8, local-208(SP)
 	FMOVQ F11, local-192(SP)
-	FMOVQ F12, local-176(SP)
 	FMOVQ F15, local-160(SP)
+	BLT group2next33
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-208(SP)
+	FMOVQ F12, local-176(SP)
 	FMOVQ F16, local-144(SP)
+
+group2next33:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
+	MOVD a_K_cap+40(FP), R7
 	B group2segment
 
 group2store:
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V16.B16, V16.B16, V17.B16
-	VORR V16.B16, V16.B16, V18.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD a_Q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD a_Group+88(FP), R17
-	MOVD a_D+136(FP), R7
-	MOVD $0, R6
-	MOVD R6, a_S_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, a_K_cap+40(FP)
-	LSR $4, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead2
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead2:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead3
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead3:
-	FMOVQ (R19), F6
-	FMOVQ (R20), F10
-	FMOVQ (R22), F14
-	FMOVQ (R24), F18
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ (R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf56a66 // ldr q6, [x19, x21]
-	WORD $0x3cf56a8a // ldr q10, [x20, x21]
-	WORD $0x3cf56ace // ldr q14, [x22, x21]
-	WORD $0x3cf56b12 // ldr q18, [x24, x21]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 16(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf76a66 // ldr q6, [x19, x23]
-	WORD $0x3cf76a8a // ldr q10, [x20, x23]
-	WORD $0x3cf76ace // ldr q14, [x22, x23]
-	WORD $0x3cf76b12 // ldr q18, [x24, x23]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 32(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf96a66 // ldr q6, [x19, x25]
-	WORD $0x3cf96a8a // ldr q10, [x20, x25]
-	WORD $0x3cf96ace // ldr q14, [x22, x25]
-	WORD $0x3cf96b12 // ldr q18, [x24, x25]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 48(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $16, R17, R17
-	BNE group3scale
-	MOVD a_Lsc+80(FP), R17
-	ADD R17<<2, R16, R16
-	MOVD a_Group+88(FP), R17
-
-group3scale:
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD a_S_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F6
-	WORD $0x4e23d4c3 // fadd v3.4s, v6.4s, v3.4s
-	FMOVQ local-240(SP), F10
-	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
-	FMOVQ local-224(SP), F14
-	WORD $0x4e25d5c5 // fadd v5.4s, v14.4s, v5.4s
-	FMOVQ local-208(SP), F18
-	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
-	FMOVQ local-192(SP), F6
-	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
-	FMOVQ local-176(SP), F10
-	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
-	FMOVQ local-160(SP), F14
-	WORD $0x4e2bd5cb // fadd v11.4s, v14.4s, v11.4s
-	FMOVQ local-144(SP), F18
-	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
-	FMOVQ local-128(SP), F6
-	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
-	FMOVQ local-112(SP), F10
-	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
-	FMOVQ local-96(SP), F14
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FMOVQ local-80(SP), F18
-	WORD $0x4e31d651 // fadd v17.4s, v18.4s, v17.4s
-
-group3first:
-	MOVD a_K_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F7, local-208(SP)
-	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
-	FMOVQ F11, local-160(SP)
-	FMOVQ F12, local-144(SP)
-	FMOVQ F13, local-128(SP)
-	FMOVQ F15, local-112(SP)
-	FMOVQ F16, local-96(SP)
-	FMOVQ F17, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, a_S_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V17.B16, V17.B16, V18.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
@@ -24303,6 +22215,8 @@ group4ahead2:
 	MOVD R14, R10
 
 group4ahead3:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ (R19), F19
 	FMOVQ (R20), F20
 	FMOVQ (R22), F21
@@ -24331,7 +22245,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next0
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next0:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24341,7 +22258,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next1
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24351,7 +22271,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next2
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next2:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24361,7 +22284,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next3
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next3:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24370,7 +22296,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next4
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next4:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24379,7 +22308,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next5
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next5:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24388,7 +22320,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next6
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next6:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24397,7 +22332,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next7
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next7:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24407,7 +22345,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next8
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next8:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24417,7 +22358,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next9
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next9:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24427,7 +22371,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next10
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next10:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24437,7 +22384,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next11
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24446,7 +22396,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next12
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24455,7 +22408,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next13
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24464,7 +22420,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next14
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next14:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24473,7 +22432,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next15
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next15:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf56a73 // ldr q19, [x19, x21]
 	WORD $0x3cf56a94 // ldr q20, [x20, x21]
@@ -24503,7 +22465,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next16
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next16:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24513,7 +22478,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next17
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next17:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24523,7 +22491,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next18
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next18:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24533,7 +22504,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next19
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next19:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24542,7 +22516,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next20
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next20:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24551,7 +22528,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next21
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next21:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24560,7 +22540,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next22
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next22:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24569,7 +22552,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next23
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next23:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24579,7 +22565,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next24
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next24:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24589,7 +22578,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next25
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next25:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24599,7 +22591,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next26
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next26:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24609,7 +22604,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next27
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next27:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24618,7 +22616,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next28
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next28:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24627,7 +22628,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next29
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24636,7 +22640,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next30
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next30:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24645,7 +22652,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next31
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next31:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a73 // ldr q19, [x19, x23]
 	WORD $0x3cf76a94 // ldr q20, [x20, x23]
@@ -24675,7 +22685,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next32
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next32:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24685,7 +22698,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next33
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next33:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24695,7 +22711,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next34
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next34:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24705,7 +22724,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next35
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next35:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24714,7 +22736,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next36
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next36:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24723,7 +22748,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next37
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next37:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24732,7 +22760,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next38
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next38:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24741,7 +22772,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next39
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next39:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24751,7 +22785,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next40
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next40:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24761,7 +22798,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next41
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next41:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24771,7 +22811,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next42
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next42:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24781,7 +22824,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next43
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next43:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24790,7 +22836,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next44
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next44:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24799,7 +22848,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next45
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next45:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24808,7 +22860,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next46
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next46:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24817,7 +22872,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next47
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next47:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf96a73 // ldr q19, [x19, x25]
 	WORD $0x3cf96a94 // ldr q20, [x20, x25]
@@ -24847,7 +22905,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next48
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next48:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24857,7 +22918,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next49
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next49:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24867,7 +22931,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next50
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next50:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24877,7 +22944,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next51
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next51:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24886,7 +22956,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next52
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next52:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24895,7 +22968,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next53
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next53:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24904,7 +22980,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next54
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next54:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24913,7 +22992,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next55
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next55:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24923,7 +23005,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next56
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next56:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24933,7 +23018,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next57
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next57:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24943,7 +23031,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next58
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next58:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24953,7 +23044,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next59
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next59:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24962,7 +23056,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next60
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next60:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24971,7 +23068,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next61
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next61:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24980,7 +23080,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next62
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next62:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24989,7 +23092,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next63
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next63:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -25005,66 +23111,106 @@ group4scale:
 	BNE group4step
 	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F19
 	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-240(SP), F20
-	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
-	FMOVQ local-224(SP), F21
-	WORD $0x4e25d6a5 // fadd v5.4s, v21.4s, v5.4s
-	FMOVQ local-208(SP), F22
-	WORD $0x4e26d6c6 // fadd v6.4s, v22.4s, v6.4s
-	FMOVQ local-192(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	FMOVQ local-192(SP), F20
+	WORD $0x4e27d687 // fadd v7.4s, v20.4s, v7.4s
+	FMOVQ local-128(SP), F21
+	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
+	FMOVQ local-64(SP), F22
+	WORD $0x4e2fd6cf // fadd v15.4s, v22.4s, v15.4s
+	FMOVQ local-240(SP), F19
+	WORD $0x4e24d664 // fadd v4.4s, v19.4s, v4.4s
 	FMOVQ local-176(SP), F20
 	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
-	FMOVQ local-160(SP), F21
-	WORD $0x4e29d6a9 // fadd v9.4s, v21.4s, v9.4s
-	FMOVQ local-144(SP), F22
-	WORD $0x4e2ad6ca // fadd v10.4s, v22.4s, v10.4s
-	FMOVQ local-128(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-112(SP), F20
-	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
+	FMOVQ local-112(SP), F21
+	WORD $0x4e2cd6ac // fadd v12.4s, v21.4s, v12.4s
+	FMOVQ local-48(SP), F22
+	WORD $0x4e30d6d0 // fadd v16.4s, v22.4s, v16.4s
+	FMOVQ local-224(SP), F19
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	FMOVQ local-160(SP), F20
+	WORD $0x4e29d689 // fadd v9.4s, v20.4s, v9.4s
 	FMOVQ local-96(SP), F21
 	WORD $0x4e2dd6ad // fadd v13.4s, v21.4s, v13.4s
-	FMOVQ local-80(SP), F22
-	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
-	FMOVQ local-64(SP), F19
-	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
-	FMOVQ local-48(SP), F20
-	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
-	FMOVQ local-32(SP), F21
-	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	FMOVQ local-32(SP), F22
+	WORD $0x4e31d6d1 // fadd v17.4s, v22.4s, v17.4s
+	BLT group4next64
+	FMOVQ local-208(SP), F19
+	WORD $0x4e26d666 // fadd v6.4s, v19.4s, v6.4s
+	FMOVQ local-144(SP), F20
+	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
+	FMOVQ local-80(SP), F21
+	WORD $0x4e2ed6ae // fadd v14.4s, v21.4s, v14.4s
 	FMOVQ local-16(SP), F22
 	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
+
+group4next64:
 
 group4first:
 	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
 	FMOVQ F7, local-192(SP)
-	FMOVQ F8, local-176(SP)
-	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
 	FMOVQ F11, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
 	FMOVQ F15, local-64(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-176(SP)
+	FMOVQ F12, local-112(SP)
 	FMOVQ F16, local-48(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F13, local-96(SP)
 	FMOVQ F17, local-32(SP)
+	BLT group4next65
+	FMOVQ F6, local-208(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F14, local-80(SP)
 	FMOVQ F18, local-16(SP)
+
+group4next65:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
+	MOVD a_K_cap+40(FP), R7
 	B group4segment
 
 group4store:
 	B store
 
 store:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V15.B16, V15.B16, V16.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+	VORR V16.B16, V16.B16, V17.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+	VORR V17.B16, V17.B16, V18.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V19.S4
@@ -25222,7 +23368,8 @@ TEXT ·skinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	MOVD a_Ldp+128(FP), R3
 	LSL $2, R3, R3
 	MOVD a_M+144(FP), R4
-	MOVBU a_Load+160(FP), R5
+	MOVBU a_Load+160(FP), R7
+	MOVD R7, a_O_len+8(FP)
 	MOVD a_Next_base+168(FP), R19
 	MOVD a_Dv+152(FP), R20
 	MOVD a_Far+192(FP), R21
@@ -25246,10 +23393,10 @@ rows:
 	LSL $2, R24, R24
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
@@ -25257,26 +23404,26 @@ short:
 	MOVD R20, R15
 	MOVD R21, R22
 	MOVD a_Group+96(FP), R25
-	MOVD a_Dv+152(FP), R11
-	MOVD $0, R10
-	MOVD a_N+136(FP), R8
-	CMP $4, R8
+	MOVD a_Dv+152(FP), R10
+	MOVD $0, R9
+	MOVD a_N+136(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD a_N+136(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD a_N+136(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -25284,24 +23431,25 @@ linegroup:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	CBZ R5, linegroup1zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
 
 linegroup1zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup1end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup1end
+	TST $3, R7
 	BNE linegroup1step
 
 linegroup1turn:
@@ -25319,12 +23467,12 @@ linegroup1ahead:
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F7
-	FMOVS (R7), F14
+	FMOVQ (R5), F7
+	FMOVS (R6), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V7.B16, V7.B16
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
@@ -25344,22 +23492,22 @@ linegroup1step:
 	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
 	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
 	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup1step
-	CBNZ R8, linegroup1turn
+	CBNZ R7, linegroup1turn
 
 linegroup1end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD $1, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -25372,29 +23520,30 @@ linegroup2:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	CBZ R5, linegroup2zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
 
 linegroup2zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup2end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup2end
+	TST $3, R7
 	BNE linegroup2step
 
 linegroup2turn:
@@ -25412,12 +23561,12 @@ linegroup2ahead:
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F18
+	FMOVQ (R5), F11
+	FMOVQ (R6), F18
 	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V11.B16, V11.B16
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
@@ -25441,27 +23590,27 @@ linegroup2step:
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
 	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup2step
-	CBNZ R8, linegroup2turn
+	CBNZ R7, linegroup2turn
 
 linegroup2end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD $2, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -25478,34 +23627,35 @@ linegroup3:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	CBZ R5, linegroup3zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	FMOVQ 32(R6), F13
-	FMOVQ 48(R6), F14
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	FMOVQ 32(R5), F13
+	FMOVQ 48(R5), F14
 
 linegroup3zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup3end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup3end
+	TST $3, R7
 	BNE linegroup3step
 
 linegroup3turn:
@@ -25523,12 +23673,12 @@ linegroup3ahead:
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F22
+	FMOVQ (R5), F15
+	FMOVQ (R6), F22
 	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V15.B16, V15.B16
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
@@ -25556,32 +23706,32 @@ linegroup3step:
 	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
 	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup3step
-	CBNZ R8, linegroup3turn
+	CBNZ R7, linegroup3turn
 
 linegroup3end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	FMOVQ F13, 32(R6)
-	FMOVQ F14, 48(R6)
-	ADD $3, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	FMOVQ F13, 32(R5)
+	FMOVQ F14, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -25602,39 +23752,40 @@ linegroup4:
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
-	CBZ R5, linegroup4zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	FMOVQ 32(R6), F13
-	FMOVQ 48(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-	FMOVQ 32(R6), F17
-	FMOVQ 48(R6), F18
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	FMOVQ 32(R5), F13
+	FMOVQ 48(R5), F14
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+	FMOVQ 32(R5), F17
+	FMOVQ 48(R5), F18
 
 linegroup4zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup4end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup4end
+	TST $3, R7
 	BNE linegroup4step
 
 linegroup4turn:
@@ -25652,12 +23803,12 @@ linegroup4ahead:
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F19
-	FMOVQ (R7), F26
+	FMOVQ (R5), F19
+	FMOVQ (R6), F26
 	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V19.B16, V19.B16
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
@@ -25689,44 +23840,44 @@ linegroup4step:
 	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
 	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
 	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup4step
-	CBNZ R8, linegroup4turn
+	CBNZ R7, linegroup4turn
 
 linegroup4end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	FMOVQ F13, 32(R6)
-	FMOVQ F14, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	FMOVQ F17, 32(R6)
-	FMOVQ F18, 48(R6)
-	ADD $4, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	FMOVQ F13, 32(R5)
+	FMOVQ F14, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+	FMOVQ F17, 32(R5)
+	FMOVQ F18, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD a_N+136(FP), R8
-	CMP R8, R12
+	MOVD a_N+136(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	SUBS $16, R25, R25
 	BNE line
 	ADD $4, R22, R22
@@ -25734,45 +23885,42 @@ linenext:
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD a_N+136(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD a_N+136(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	CBZ R5, halfgroup1zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
 
 halfgroup1zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $7, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -25790,12 +23938,12 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVD (R6), F5
-	FMOVS (R7), F10
+	FMOVD (R5), F5
+	FMOVS (R6), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V5.B16, V5.B16
 	VZIP1 V1.B16, V5.B16, V8.B16
 	VZIP1 V1.H8, V8.H8, V6.H8
@@ -25806,130 +23954,20 @@ halfgroup1step:
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	SUB $1, R8, R8
-	TST $7, R8
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	CBZ R5, halfgroup5zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-
-halfgroup5zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $7, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	SUB $1, R8, R8
-	TST $7, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD $5, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -25946,37 +23984,42 @@ halfgroup6:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	CBZ R5, halfgroup6zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $7, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -25994,13 +24037,13 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
+	FMOVD (R5), F15
+	FMOVQ (R6), F20
+	FMOVQ 16(R6), F21
 	VLD1R (R23), [V19.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V15.B16, V15.B16
 	VZIP1 V1.B16, V15.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V16.H8
@@ -26009,6 +24052,7 @@ halfgroup6step:
 	VZIP2 V1.H8, V18.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
 	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	CMP $6, R12
 	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
 	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
 	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
@@ -26019,167 +24063,44 @@ halfgroup6step:
 	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
 	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
 	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
 	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	SUB $1, R8, R8
-	TST $7, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	CBZ R5, halfgroup7zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-
-halfgroup7zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $7, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	SUB $1, R8, R8
-	TST $7, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -26200,43 +24121,48 @@ halfgroup8:
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
-	CBZ R5, halfgroup8zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $7, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -26254,13 +24180,13 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
+	FMOVD (R5), F19
+	FMOVQ (R6), F24
+	FMOVQ 16(R6), F25
 	VLD1R (R23), [V23.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V19.B16, V19.B16
 	VZIP1 V1.B16, V19.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V20.H8
@@ -26269,6 +24195,7 @@ halfgroup8step:
 	VZIP2 V1.H8, V22.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
 	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	CMP $8, R12
 	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
@@ -26283,50 +24210,57 @@ halfgroup8step:
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
 	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	SUB $1, R8, R8
-	TST $7, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F17, (R6)
-	FMOVQ F18, 16(R6)
-	ADD $8, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F17, (R5)
+	FMOVQ F18, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD a_N+136(FP), R8
-	CMP R8, R12
+	MOVD a_N+136(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	SUBS $8, R25, R25
 	BNE half
 	ADD $4, R22, R22
@@ -26334,9 +24268,10 @@ halfnext:
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, a_O_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -26404,7 +24339,7 @@ turn:
 	WORD $0x4eb1d531 // fsub v17.4s, v9.4s, v17.4s
 	WORD $0x6ea9e499 // fcmgt v25.4s, v4.4s, v9.4s
 
-	// The polynomial in r, or half of it, by Horner's rule.
+	// Half of the polynomial in r, by Horner's rule.
 	FMOVQ 80(R5), F18
 	VFMLA V14.S4, V2.S4, V18.S4
 	FMOVQ 80(R5), F19
@@ -26454,7 +24389,7 @@ turn:
 	FMOVQ (R5), F9
 	VFMLA V17.S4, V21.S4, V9.S4
 
-	// Scale by 2^n, or twice that.
+	// Scale by 2^(n+1).
 	VSHL $23, V10.S4, V10.S4
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	WORD $0x4e761cc6 // bic v6.16b, v6.16b, v22.16b
@@ -26498,7 +24433,7 @@ row:
 	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
 	WORD $0x6ea6e48a // fcmgt v10.4s, v4.4s, v6.4s
 
-	// The polynomial in r, or half of it, by Horner's rule.
+	// Half of the polynomial in r, by Horner's rule.
 	FMOVQ 80(R5), F9
 	VFMLA V8.S4, V2.S4, V9.S4
 	FMOVQ 64(R5), F6
@@ -26512,7 +24447,7 @@ row:
 	FMOVQ (R5), F6
 	VFMLA V8.S4, V9.S4, V6.S4
 
-	// Scale by 2^n, or twice that.
+	// Scale by 2^(n+1).
 	VSHL $23, V7.S4, V7.S4
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
@@ -29455,176 +27390,6 @@ end:
 done:
 	RET
 
-// func addNEON(dst []float32, x []float32, y []float32)
-TEXT ·addNEON(SB), NOSPLIT, $0-72
-	MOVD dst_base+0(FP), R0
-	MOVD x_base+24(FP), R1
-	MOVD y_base+48(FP), R2
-	MOVD dst_len+8(FP), R3
-	MOVD $0x7fc00000, R4
-	VDUP R4, V0.S4
-	SUBS $4, R3, R3
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVQ.P F1, 16(R0)
-	SUBS $4, R3, R3
-	BGE vector
-
-rest:
-	ADDS $4, R3, R3
-	BEQ end
-
-single:
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVS.P F1, 4(R0)
-	SUBS $1, R3, R3
-	BNE single
-
-end:
-	RET
-
-// func addRowsNEON(dst []float32, src []float32, lds int, n int)
-TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
-	MOVD dst_base+0(FP), R0
-	MOVD src_base+24(FP), R1
-	MOVD lds+48(FP), R2
-	LSL $2, R2, R2
-	MOVD dst_len+8(FP), R3
-	MOVD $0x7fc00000, R4
-	VDUP R4, V0.S4
-	SUBS $32, R3, R3
-	BLT columns8end
-
-columns8:
-	MOVD n+56(FP), R5
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
-	FMOVQ 32(R0), F4
-	FMOVQ 48(R0), F5
-	FMOVQ 64(R0), F6
-	FMOVQ 80(R0), F7
-	FMOVQ 96(R0), F8
-	FMOVQ 112(R0), F9
-	MOVD R1, R4
-	CBZ R5, columns8rows
-	PCALIGN $32
-
-columns8row:
-	FMOVQ (R4), F10
-	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ 16(R4), F10
-	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
-	FMOVQ 32(R4), F10
-	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
-	FMOVQ 48(R4), F10
-	WORD $0x4e2ad4a5 // fadd v5.4s, v5.4s, v10.4s
-	FMOVQ 64(R4), F10
-	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
-	FMOVQ 80(R4), F10
-	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ 96(R4), F10
-	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
-	FMOVQ 112(R4), F10
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE columns8row
-
-columns8rows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVQ.P F2, 16(R0)
-	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
-	VBIF V1.B16, V0.B16, V3.B16
-	FMOVQ.P F3, 16(R0)
-	WORD $0x4e24e481 // fcmeq v1.4s, v4.4s, v4.4s
-	VBIF V1.B16, V0.B16, V4.B16
-	FMOVQ.P F4, 16(R0)
-	WORD $0x4e25e4a1 // fcmeq v1.4s, v5.4s, v5.4s
-	VBIF V1.B16, V0.B16, V5.B16
-	FMOVQ.P F5, 16(R0)
-	WORD $0x4e26e4c1 // fcmeq v1.4s, v6.4s, v6.4s
-	VBIF V1.B16, V0.B16, V6.B16
-	FMOVQ.P F6, 16(R0)
-	WORD $0x4e27e4e1 // fcmeq v1.4s, v7.4s, v7.4s
-	VBIF V1.B16, V0.B16, V7.B16
-	FMOVQ.P F7, 16(R0)
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	VBIF V1.B16, V0.B16, V8.B16
-	FMOVQ.P F8, 16(R0)
-	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
-	VBIF V1.B16, V0.B16, V9.B16
-	FMOVQ.P F9, 16(R0)
-	ADD $128, R1, R1
-	SUBS $32, R3, R3
-	BGE columns8
-
-columns8end:
-	ADD $32, R3, R3
-	SUBS $4, R3, R3
-	BLT rest
-
-vector:
-	MOVD n+56(FP), R5
-	FMOVQ (R0), F2
-	MOVD R1, R4
-	CBZ R5, FMOVQrows
-	PCALIGN $32
-
-FMOVQrow:
-	FMOVQ (R4), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE FMOVQrow
-
-FMOVQrows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVQ.P F2, 16(R0)
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE vector
-
-rest:
-	ADDS $4, R3, R3
-	BEQ end
-
-single:
-	MOVD n+56(FP), R5
-	FMOVS (R0), F2
-	MOVD R1, R4
-	CBZ R5, FMOVSrows
-	PCALIGN $32
-
-FMOVSrow:
-	FMOVS (R4), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE FMOVSrow
-
-FMOVSrows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVS.P F2, 4(R0)
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE single
-
-end:
-	RET
-
 // func hadamardNEON(x []float32, n int, scale float32)
 TEXT ·hadamardNEON(SB), NOSPLIT, $0-36
 	MOVD x_base+0(FP), R0
@@ -30189,2459 +27954,6 @@ pairs:
 end:
 	RET
 
-// func exp2NEON(dst []float32, src []float32)
-TEXT ·exp2NEON(SB), NOSPLIT, $0-48
-	MOVD $0x43000000, R0
-	VDUP R0, V0.S4
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F1
-	MOVD $0x4b400000, R1
-	VDUP R1, V2.S4
-	MOVD $0xc2fc0000, R1
-	VDUP R1, V3.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V4.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F6
-	WORD $0x4ea0f4c6 // fmin v6.4s, v6.4s, v0.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e22d4c7 // fadd v7.4s, v6.4s, v2.4s
-	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
-	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
-	WORD $0x6ea6e46a // fcmgt v10.4s, v3.4s, v6.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R0), F9
-	VFMLA V8.S4, V1.S4, V9.S4
-	FMOVQ 64(R0), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 48(R0), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ 32(R0), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 16(R0), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ (R0), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	VADD V7.S4, V6.S4, V6.S4
-	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
-	VBIF V9.B16, V8.B16, V6.B16
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F5
-	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
-	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
-	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
-	WORD $0x6ea5e46a // fcmgt v10.4s, v3.4s, v5.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R0), F9
-	VFMLA V8.S4, V1.S4, V9.S4
-	FMOVQ 64(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 48(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ 32(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 16(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ (R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	VADD V7.S4, V5.S4, V5.S4
-	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
-	VBIF V9.B16, V8.B16, V5.B16
-	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
-	FMOVQ.P F5, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F6, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F5
-	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
-	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
-	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
-	WORD $0x6ea5e46a // fcmgt v10.4s, v3.4s, v5.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R0), F9
-	VFMLA V8.S4, V1.S4, V9.S4
-	FMOVQ 64(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 48(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ 32(R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-	FMOVQ 16(R0), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ (R0), F5
-	VFMLA V8.S4, V9.S4, V5.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	VADD V7.S4, V5.S4, V5.S4
-	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
-	VBIF V9.B16, V8.B16, V5.B16
-	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
-	FMOVS.P F5, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func tanhNEON(dst []float32, src []float32)
-TEXT ·tanhNEON(SB), NOSPLIT, $0-48
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F14
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
-	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
-	VORR V10.B16, V10.B16, V19.B16
-	VORR V12.B16, V12.B16, V16.B16
-	VFMLA V9.S4, V15.S4, V19.S4
-	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
-	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F18
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	VFMLA V6.S4, V17.S4, V18.S4
-	FMOVQ 16(R0), F19
-	VFMLA V18.S4, V17.S4, V19.S4
-	FMOVQ (R0), F18
-	VFMLA V19.S4, V17.S4, V18.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
-	VFMLA V19.S4, V15.S4, V18.S4
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	VBIF V7.B16, V19.B16, V14.B16
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F13
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9af // fabs v15.4s, v13.4s
-	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
-	VORR V10.B16, V10.B16, V19.B16
-	VORR V12.B16, V12.B16, V16.B16
-	VFMLA V9.S4, V15.S4, V19.S4
-	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
-	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F18
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	VFMLA V6.S4, V17.S4, V18.S4
-	FMOVQ 16(R0), F19
-	VFMLA V18.S4, V17.S4, V19.S4
-	FMOVQ (R0), F18
-	VFMLA V19.S4, V17.S4, V18.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
-	VFMLA V19.S4, V15.S4, V18.S4
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	VBIF V7.B16, V19.B16, V13.B16
-	FMOVQ.P F13, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F14, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F13
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9af // fabs v15.4s, v13.4s
-	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
-	VORR V10.B16, V10.B16, V19.B16
-	VORR V12.B16, V12.B16, V16.B16
-	VFMLA V9.S4, V15.S4, V19.S4
-	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
-	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F18
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	VFMLA V6.S4, V17.S4, V18.S4
-	FMOVQ 16(R0), F19
-	VFMLA V18.S4, V17.S4, V19.S4
-	FMOVQ (R0), F18
-	VFMLA V19.S4, V17.S4, V18.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
-	VFMLA V19.S4, V15.S4, V18.S4
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	VBIF V7.B16, V19.B16, V13.B16
-	FMOVS.P F13, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func siLUNEON(dst []float32, src []float32)
-TEXT ·siLUNEON(SB), NOSPLIT, $0-48
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc2dc0000, R1
-	VDUP R1, V1.S4
-	MOVD $0x41f00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xbfb8aa3b, R1
-	VDUP R1, V6.S4
-	MOVD $0xb2a57060, R1
-	VDUP R1, V7.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F9
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVQ.P F8, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F9, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVS.P F8, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func geluNEON(dst []float32, src []float32)
-TEXT ·geluNEON(SB), NOSPLIT, $0-48
-	MOVD $geluNEON<>(SB), R0
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
-	FMOVQ 32(R0), F2
-	FMOVQ 48(R0), F3
-	FMOVQ 64(R0), F4
-	FMOVQ 80(R0), F5
-	FMOVQ 96(R0), F6
-	FMOVQ 112(R0), F7
-	FMOVQ 128(R0), F8
-	FMOVQ 144(R0), F9
-	FMOVQ 160(R0), F10
-	FMOVQ 176(R0), F11
-	FMOVQ 192(R0), F12
-	FMOVQ 208(R0), F13
-	FMOVQ 224(R0), F14
-	FMOVQ 240(R0), F15
-	MOVD $exp2AllNEON<>(SB), R1
-	FMOVQ 96(R1), F16
-	MOVD dst_base+0(FP), R2
-	MOVD src_base+24(FP), R3
-	MOVD dst_len+8(FP), R4
-	CMP $4, R4
-	BLT single
-	SUB $4, R4, R4
-
-	// The last vector is computed first and kept in a register.
-	ADD R4<<2, R3, R5
-	FMOVQ (R5), F18
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb2e673 // fcmgt v19.4s, v19.4s, v18.4s
-	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V18.S4
-	ADD R4<<2, R2, R5
-	CBZ R4, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVQ.P F17, 16(R2)
-	SUBS $4, R4, R4
-	BGT vector
-
-last:
-	FMOVQ F18, (R5)
-	RET
-
-single:
-	CBZ R4, done
-	FMOVS.P 4(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVS.P F17, 4(R2)
-	SUB $1, R4, R4
-	B single
-
-done:
-	RET
-
-// func geluTanhNEON(dst []float32, src []float32)
-TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc12e6666, R1
-	VDUP R1, V1.S4
-	MOVD $0x40c00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xc0135760, R1
-	VDUP R1, V6.S4
-	MOVD $0xb486f39d, R1
-	VDUP R1, V7.S4
-	MOVD $0xbdd2d3e8, R1
-	VDUP R1, V8.S4
-	MOVD $0x310a8d56, R1
-	VDUP R1, V9.S4
-	MOVD dst_base+0(FP), R1
-	MOVD src_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R4
-	FMOVQ (R4), F11
-	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
-	WORD $0x4ea2f56c // fmin v12.4s, v11.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd6b // fdiv v11.4s, v11.4s, v19.4s
-	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
-	ADD R3<<2, R1, R4
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVQ.P F10, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F11, (R4)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVS.P F10, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func swiGLUNEON(dst []float32, gate []float32, up []float32)
-TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc2dc0000, R1
-	VDUP R1, V1.S4
-	MOVD $0x41f00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xbfb8aa3b, R1
-	VDUP R1, V6.S4
-	MOVD $0xb2a57060, R1
-	VDUP R1, V7.S4
-	MOVD dst_base+0(FP), R1
-	MOVD gate_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	MOVD up_base+48(FP), R4
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R5
-	FMOVQ (R5), F9
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	ADD R3<<2, R4, R5
-	FMOVQ (R5), F10
-	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
-	ADD R3<<2, R1, R5
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVQ.P 16(R4), F10
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	FMOVQ.P F8, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F9, (R5)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F8
-	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
-	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V11.B16
-	VFMLA V6.S4, V10.S4, V11.S4
-	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V10.S4, V12.S4
-	VFMLA V7.S4, V10.S4, V12.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F15
-	VFMLA V12.S4, V0.S4, V15.S4
-	FMOVQ 64(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 48(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 32(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 16(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ (R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V11.S4, V14.S4
-	VAND V5.B16, V14.B16, V14.B16
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V13.S4, V13.S4
-	VSUB V14.S4, V13.S4, V13.S4
-	VSUB V14.S4, V4.S4, V14.S4
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	FMOVS.P 4(R4), F10
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	FMOVS.P F8, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func geGLUNEON(dst []float32, gate []float32, up []float32)
-TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
-	MOVD $geluNEON<>(SB), R0
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
-	FMOVQ 32(R0), F2
-	FMOVQ 48(R0), F3
-	FMOVQ 64(R0), F4
-	FMOVQ 80(R0), F5
-	FMOVQ 96(R0), F6
-	FMOVQ 112(R0), F7
-	FMOVQ 128(R0), F8
-	FMOVQ 144(R0), F9
-	FMOVQ 160(R0), F10
-	FMOVQ 176(R0), F11
-	FMOVQ 192(R0), F12
-	FMOVQ 208(R0), F13
-	FMOVQ 224(R0), F14
-	FMOVQ 240(R0), F15
-	MOVD $exp2AllNEON<>(SB), R1
-	FMOVQ 96(R1), F16
-	MOVD dst_base+0(FP), R2
-	MOVD gate_base+24(FP), R3
-	MOVD dst_len+8(FP), R4
-	MOVD up_base+48(FP), R5
-	CMP $4, R4
-	BLT single
-	SUB $4, R4, R4
-
-	// The last vector is computed first and kept in a register.
-	ADD R4<<2, R3, R6
-	FMOVQ (R6), F18
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb2e673 // fcmgt v19.4s, v19.4s, v18.4s
-	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V18.S4
-	ADD R4<<2, R5, R6
-	FMOVQ (R6), F19
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
-	ADD R4<<2, R2, R6
-	CBZ R4, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVQ.P 16(R5), F19
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	FMOVQ.P F17, 16(R2)
-	SUBS $4, R4, R4
-	BGT vector
-
-last:
-	FMOVQ F18, (R6)
-	RET
-
-single:
-	CBZ R4, done
-	FMOVS.P 4(R3), F17
-	FMOVQ 256(R0), F22
-	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
-	FMOVQ 272(R0), F23
-	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-
-	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 304(R0), F25
-	FMOVQ 288(R0), F26
-	VORR V25.B16, V25.B16, V24.B16
-	VFMLA V26.S4, V19.S4, V24.S4
-	VSUB V25.S4, V24.S4, V24.S4
-	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 400(R0), F22
-	FMOVQ 384(R0), F25
-	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
-
-	// T(a), a polynomial in the distance from its point.
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
-	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
-	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V23.S4, V20.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
-	VFMLA V23.S4, V24.S4, V20.S4
-
-	// s - e is the square.
-	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
-	VORR V22.B16, V22.B16, V23.B16
-	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 336(R0), F26
-	FMOVQ 320(R0), F27
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V27.B16, V27.B16, V24.B16
-	VFMLA V26.S4, V22.S4, V24.S4
-	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
-	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 352(R0), F28
-	VFMLA V28.S4, V22.S4, V25.S4
-	VFMLS V26.S4, V23.S4, V25.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R1), F26
-	VFMLA V25.S4, V16.S4, V26.S4
-	FMOVQ 64(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 48(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ 32(R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	FMOVQ 16(R1), F26
-	VFMLA V25.S4, V21.S4, V26.S4
-	FMOVQ (R1), F21
-	VFMLA V25.S4, V26.S4, V21.S4
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 368(R0), F26
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
-
-	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
-	VMOVI $0, V19.B16
-	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
-	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
-	VFMLS V21.S4, V20.S4, V17.S4
-	FMOVS.P 4(R5), F19
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	FMOVS.P F17, 4(R2)
-	SUB $1, R4, R4
-	B single
-
-done:
-	RET
-
-// func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
-TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
-	MOVD $exp2AllNEON<>(SB), R0
-	FMOVQ 96(R0), F0
-	MOVD $0xc12e6666, R1
-	VDUP R1, V1.S4
-	MOVD $0x40c00000, R1
-	VDUP R1, V2.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V3.S4
-	MOVD $0x3f800000, R1
-	VDUP R1, V4.S4
-	MOVD $0xff800000, R1
-	VDUP R1, V5.S4
-	MOVD $0xc0135760, R1
-	VDUP R1, V6.S4
-	MOVD $0xb486f39d, R1
-	VDUP R1, V7.S4
-	MOVD $0xbdd2d3e8, R1
-	VDUP R1, V8.S4
-	MOVD $0x310a8d56, R1
-	VDUP R1, V9.S4
-	MOVD dst_base+0(FP), R1
-	MOVD gate_base+24(FP), R2
-	MOVD dst_len+8(FP), R3
-	MOVD up_base+48(FP), R4
-	CMP $4, R3
-	BLT single
-	SUB $4, R3, R3
-
-	// The last vector is computed first and kept in a register.
-	ADD R3<<2, R2, R5
-	FMOVQ (R5), F11
-	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
-	WORD $0x4ea2f56c // fmin v12.4s, v11.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd6b // fdiv v11.4s, v11.4s, v19.4s
-	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
-	ADD R3<<2, R4, R5
-	FMOVQ (R5), F12
-	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	ADD R3<<2, R1, R5
-	CBZ R3, last
-	PCALIGN $32
-
-vector:
-	FMOVQ.P 16(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVQ.P 16(R4), F12
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	FMOVQ.P F10, 16(R1)
-	SUBS $4, R3, R3
-	BGT vector
-
-last:
-	FMOVQ F11, (R5)
-	RET
-
-single:
-	CBZ R3, done
-	FMOVS.P 4(R2), F10
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-
-	// s - e is the square.
-	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
-	VORR V13.B16, V13.B16, V14.B16
-	VFMLS V12.S4, V12.S4, V14.S4
-
-	// high + low = C0 + C1·c²
-	VORR V6.B16, V6.B16, V15.B16
-	VFMLA V8.S4, V13.S4, V15.S4
-	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
-	VFMLA V8.S4, V13.S4, V16.S4
-	VFMLA V9.S4, V13.S4, V16.S4
-	VFMLS V8.S4, V14.S4, V16.S4
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-
-	// t = n + r, n an integer in the low bits of k.
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V12.S4, V17.S4
-	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
-	VFMLA V15.S4, V12.S4, V18.S4
-	VFMLA V16.S4, V12.S4, V18.S4
-
-	// The polynomial in r, by Horner's rule.
-	FMOVQ 80(R0), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 48(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ 32(R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-	FMOVQ 16(R0), F21
-	VFMLA V18.S4, V19.S4, V21.S4
-	FMOVQ (R0), F19
-	VFMLA V18.S4, V21.S4, V19.S4
-
-	// z/(g + 2^t·g)·g with g = 2^-(n/2).
-	VSHL $22, V17.S4, V20.S4
-	VAND V5.B16, V20.B16, V20.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V20.S4, V19.S4, V19.S4
-	VSUB V20.S4, V4.S4, V20.S4
-	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
-	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
-	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
-	FMOVS.P 4(R4), F12
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	FMOVS.P F10, 4(R1)
-	SUB $1, R3, R3
-	B single
-
-done:
-	RET
-
-// func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
-TEXT ·gruNEON(SB), NOSPLIT, $0-96
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD state_len+8(FP), R1
-	MOVD state_base+0(FP), R3
-	LSL $2, R1, R2
-	MOVD gates_base+24(FP), R4
-	ADD R2, R4, R5
-	ADD R2, R5, R6
-	MOVD in_base+48(FP), R7
-	ADD R2, R7, R8
-	ADD R2, R8, R9
-	MOVD hidden_base+72(FP), R10
-	ADD R2, R10, R11
-	ADD R2, R11, R12
-	MOVD $exp2NEON<>(SB), R13
-	FMOVQ 96(R13), F13
-	MOVD $0x4b400080, R14
-	VDUP R14, V14.S4
-	MOVD $0xc2fc0000, R14
-	VDUP R14, V15.S4
-	MOVD $0xff800000, R14
-	VDUP R14, V16.S4
-	MOVD $0x3f800000, R14
-	VDUP R14, V17.S4
-	MOVD $0x3fb8aa3b, R14
-	VDUP R14, V18.S4
-	SUBS $4, R1, R1
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R7), F19
-	FMOVQ.P 16(R10), F22
-	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
-	VORR V7.B16, V19.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb3e6d6 // fcmgt v22.4s, v22.4s, v19.4s
-	WORD $0x4e31d6b3 // fadd v19.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e33feb3 // fdiv v19.4s, v21.4s, v19.4s
-	FMOVQ.P F19, 16(R4)
-	FMOVQ.P 16(R8), F20
-	FMOVQ.P 16(R11), F22
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	VORR V7.B16, V20.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
-	WORD $0x4e31d6b4 // fadd v20.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e34feb4 // fdiv v20.4s, v21.4s, v20.4s
-	FMOVQ.P F20, 16(R5)
-	FMOVQ.P 16(R12), F21
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	FMOVQ.P 16(R9), F21
-	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fab6 // fabs v22.4s, v21.4s
-	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
-	VORR V10.B16, V10.B16, V26.B16
-	VORR V12.B16, V12.B16, V23.B16
-	VFMLA V9.S4, V22.S4, V26.S4
-	WORD $0x4eab9757 // mla v23.4s, v26.4s, v11.4s
-	VTBL V23.B16, [V0.B16, V1.B16], V24.B16
-	WORD $0x4eb8d6d6 // fsub v22.4s, v22.4s, v24.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F25
-	WORD $0x6e36ded8 // fmul v24.4s, v22.4s, v22.4s
-	VFMLA V6.S4, V24.S4, V25.S4
-	FMOVQ 16(R0), F26
-	VFMLA V25.S4, V24.S4, V26.S4
-	FMOVQ (R0), F25
-	VFMLA V26.S4, V24.S4, V25.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V23.B16, [V2.B16, V3.B16], V26.B16
-	VTBL V23.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V26.S4, V22.S4, V25.S4
-	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
-	WORD $0x6e39ff18 // fdiv v24.4s, v24.4s, v25.4s
-	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
-	VBIF V7.B16, V26.B16, V21.B16
-	FMOVQ.P F21, 16(R6)
-	FMOVQ (R3), F19
-	WORD $0x4eb5d673 // fsub v19.4s, v19.4s, v21.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
-	FMOVQ.P F19, 16(R3)
-	SUBS $4, R1, R1
-	BGE vector
-
-rest:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS.P 4(R7), F19
-	FMOVS.P 4(R10), F22
-	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
-	VORR V7.B16, V19.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb3e6d6 // fcmgt v22.4s, v22.4s, v19.4s
-	WORD $0x4e31d6b3 // fadd v19.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e33feb3 // fdiv v19.4s, v21.4s, v19.4s
-	FMOVS.P F19, 4(R4)
-	FMOVS.P 4(R8), F20
-	FMOVS.P 4(R11), F22
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	VORR V7.B16, V20.B16, V21.B16
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
-	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
-	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
-	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R13), F25
-	VFMLA V24.S4, V13.S4, V25.S4
-	FMOVQ 64(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 48(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ 32(R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-	FMOVQ 16(R13), F25
-	VFMLA V24.S4, V21.S4, V25.S4
-	FMOVQ (R13), F21
-	VFMLA V24.S4, V25.S4, V21.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V23.S4, V23.S4
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
-
-	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
-	VMOVI $0, V22.B16
-	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
-	WORD $0x4e31d6b4 // fadd v20.4s, v21.4s, v17.4s
-	VBIF V22.B16, V17.B16, V21.B16
-	WORD $0x6e34feb4 // fdiv v20.4s, v21.4s, v20.4s
-	FMOVS.P F20, 4(R5)
-	FMOVS.P 4(R12), F21
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	FMOVS.P 4(R9), F21
-	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fab6 // fabs v22.4s, v21.4s
-	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
-	VORR V10.B16, V10.B16, V26.B16
-	VORR V12.B16, V12.B16, V23.B16
-	VFMLA V9.S4, V22.S4, V26.S4
-	WORD $0x4eab9757 // mla v23.4s, v26.4s, v11.4s
-	VTBL V23.B16, [V0.B16, V1.B16], V24.B16
-	WORD $0x4eb8d6d6 // fsub v22.4s, v22.4s, v24.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F25
-	WORD $0x6e36ded8 // fmul v24.4s, v22.4s, v22.4s
-	VFMLA V6.S4, V24.S4, V25.S4
-	FMOVQ 16(R0), F26
-	VFMLA V25.S4, V24.S4, V26.S4
-	FMOVQ (R0), F25
-	VFMLA V26.S4, V24.S4, V25.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V23.B16, [V2.B16, V3.B16], V26.B16
-	VTBL V23.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V26.S4, V22.S4, V25.S4
-	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
-	WORD $0x6e39ff18 // fdiv v24.4s, v24.4s, v25.4s
-	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
-	VBIF V7.B16, V26.B16, V21.B16
-	FMOVS.P F21, 4(R6)
-	FMOVS (R3), F19
-	WORD $0x4eb5d673 // fsub v19.4s, v19.4s, v21.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
-	FMOVS.P F19, 4(R3)
-	SUBS $1, R1, R1
-	BNE single
-
-end:
-	RET
-
-// func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
-TEXT ·gruBackwardNEON(SB), NOSPLIT, $0-144
-	MOVD d_len+8(FP), R0
-	MOVD d_base+0(FP), R2
-	MOVD before_base+120(FP), R3
-	LSL $2, R0, R1
-	MOVD dIn_base+24(FP), R4
-	ADD R1, R4, R5
-	ADD R1, R5, R6
-	MOVD dHidden_base+48(FP), R7
-	ADD R1, R7, R8
-	ADD R1, R8, R9
-	MOVD gates_base+72(FP), R10
-	ADD R1, R10, R11
-	ADD R1, R11, R12
-	MOVD hidden_base+96(FP), R13
-	ADD R1, R13, R14
-	ADD R1, R14, R15
-	MOVD $0x3f800000, R16
-	VDUP R16, V0.S4
-	SUBS $4, R0, R0
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R10), F1
-	FMOVQ.P 16(R11), F2
-	FMOVQ.P 16(R12), F3
-	FMOVQ (R2), F6
-	FMOVQ.P 16(R3), F5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	WORD $0x4ea2d407 // fsub v7.4s, v0.4s, v2.4s
-	WORD $0x6e27dcc9 // fmul v9.4s, v6.4s, v7.4s
-	WORD $0x4ea3d408 // fsub v8.4s, v0.4s, v3.4s
-	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
-	WORD $0x4e23d403 // fadd v3.4s, v0.4s, v3.4s
-	WORD $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
-	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
-	FMOVQ.P F9, 16(R6)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
-	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
-	FMOVQ.P F5, 16(R5)
-	FMOVQ.P F5, 16(R8)
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ.P F6, 16(R2)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	FMOVQ.P 16(R15), F4
-	WORD $0x6e24dd24 // fmul v4.4s, v9.4s, v4.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ.P F9, 16(R9)
-	WORD $0x4ea1d408 // fsub v8.4s, v0.4s, v1.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	FMOVQ.P F4, 16(R4)
-	FMOVQ.P F4, 16(R7)
-	SUBS $4, R0, R0
-	BGE vector
-
-rest:
-	ADDS $4, R0, R0
-	BEQ end
-
-single:
-	FMOVS.P 4(R10), F1
-	FMOVS.P 4(R11), F2
-	FMOVS.P 4(R12), F3
-	FMOVS (R2), F6
-	FMOVS.P 4(R3), F5
-
-	// dc = (d·(1-z))·((1-c)·(1+c))
-	WORD $0x4ea2d407 // fsub v7.4s, v0.4s, v2.4s
-	WORD $0x6e27dcc9 // fmul v9.4s, v6.4s, v7.4s
-	WORD $0x4ea3d408 // fsub v8.4s, v0.4s, v3.4s
-	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
-	WORD $0x4e23d403 // fadd v3.4s, v0.4s, v3.4s
-	WORD $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
-	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
-	FMOVS.P F9, 4(R6)
-
-	// dz = (d·(before-c))·((1-z)·z)
-	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
-	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
-	FMOVS.P F5, 4(R5)
-	FMOVS.P F5, 4(R8)
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVS.P F6, 4(R2)
-
-	// dr = (dc·hidden)·((1-r)·r)
-	FMOVS.P 4(R15), F4
-	WORD $0x6e24dd24 // fmul v4.4s, v9.4s, v4.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVS.P F9, 4(R9)
-	WORD $0x4ea1d408 // fsub v8.4s, v0.4s, v1.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	FMOVS.P F4, 4(R4)
-	FMOVS.P F4, 4(R7)
-	SUBS $1, R0, R0
-	BNE single
-
-end:
-	RET
-
-// func backwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
-TEXT ·backwardWeightsNEON(SB), NOSPLIT, $0-136
-	MOVD s_base+0(FP), R0
-	MOVD dp_base+24(FP), R1
-	MOVD ld+48(FP), R2
-	LSL $2, R2, R2
-	MOVD lse_base+64(FP), R3
-	MOVD sum_base+88(FP), R4
-	MOVD dot_base+112(FP), R5
-	MOVD lse_len+72(FP), R6
-	MOVD $exp2NEON<>(SB), R7
-	FMOVQ 96(R7), F0
-	MOVD $0x4b400080, R8
-	VDUP R8, V1.S4
-	MOVD $0xc2c80000, R8
-	VDUP R8, V2.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V3.S4
-	VMOVI $0, V4.B16
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $8, R6
-	BGE chunk2
-	CMP $4, R6
-	BGE chunk1
-	RET
-
-chunk2:
-	FMOVQ (R3), F5
-	VMOVI $0, V7.B16
-	VMOVI $0, V9.B16
-	FMOVQ 16(R3), F6
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	MOVD n+56(FP), R10
-	MOVD R1, R9
-	MOVD R0, R8
-	CBZ R10, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R8), F11
-	WORD $0x4e23e56d // fcmeq v13.4s, v11.4s, v3.4s
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	WORD $0x4ea4f56b // fmin v11.4s, v11.4s, v4.4s
-	FMOVQ 16(R8), F12
-	WORD $0x4e23e58e // fcmeq v14.4s, v12.4s, v3.4s
-	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
-	WORD $0x4ea4f58c // fmin v12.4s, v12.4s, v4.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d56f // fadd v15.4s, v11.4s, v1.4s
-	WORD $0x4ea1d5f1 // fsub v17.4s, v15.4s, v1.4s
-	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
-	WORD $0x6eabe455 // fcmgt v21.4s, v2.4s, v11.4s
-	WORD $0x4e21d590 // fadd v16.4s, v12.4s, v1.4s
-	WORD $0x4ea1d612 // fsub v18.4s, v16.4s, v1.4s
-	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
-	WORD $0x6eace456 // fcmgt v22.4s, v2.4s, v12.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R7), F19
-	VFMLA V17.S4, V0.S4, V19.S4
-	FMOVQ 80(R7), F20
-	VFMLA V18.S4, V0.S4, V20.S4
-	FMOVQ 64(R7), F11
-	VFMLA V17.S4, V19.S4, V11.S4
-	FMOVQ 64(R7), F12
-	VFMLA V18.S4, V20.S4, V12.S4
-	FMOVQ 48(R7), F19
-	VFMLA V17.S4, V11.S4, V19.S4
-	FMOVQ 48(R7), F20
-	VFMLA V18.S4, V12.S4, V20.S4
-	FMOVQ 32(R7), F11
-	VFMLA V17.S4, V19.S4, V11.S4
-	FMOVQ 32(R7), F12
-	VFMLA V18.S4, V20.S4, V12.S4
-	FMOVQ 16(R7), F19
-	VFMLA V17.S4, V11.S4, V19.S4
-	FMOVQ 16(R7), F20
-	VFMLA V18.S4, V12.S4, V20.S4
-	FMOVQ (R7), F11
-	VFMLA V17.S4, V19.S4, V11.S4
-	FMOVQ (R7), F12
-	VFMLA V18.S4, V20.S4, V12.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V15.S4, V15.S4
-	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x4e751d6b // bic v11.16b, v11.16b, v21.16b
-	VSHL $23, V16.S4, V16.S4
-	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
-	WORD $0x4e761d8c // bic v12.16b, v12.16b, v22.16b
-
-	// Hidden scores give weights of 0, and these no products.
-	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
-	FMOVQ F11, (R8)
-	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
-	FMOVQ (R9), F15
-	WORD $0x4ea0d96d // fcmeq v13.4s, v11.4s, #0.0
-	WORD $0x4e6d1def // bic v15.16b, v15.16b, v13.16b
-	VFMLA V15.S4, V11.S4, V9.S4
-	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
-	FMOVQ F12, 16(R8)
-	WORD $0x4e2cd508 // fadd v8.4s, v8.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4ea0d98e // fcmeq v14.4s, v12.4s, #0.0
-	WORD $0x4e6e1def // bic v15.16b, v15.16b, v14.16b
-	VFMLA V15.S4, V12.S4, V10.S4
-	ADD R2, R9, R9
-	ADD R2, R8, R8
-	SUBS $1, R10, R10
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F7, (R4)
-	FMOVQ F9, (R5)
-	FMOVQ F8, 16(R4)
-	FMOVQ F10, 16(R5)
-	ADD $32, R0, R0
-	ADD $32, R1, R1
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	ADD $32, R5, R5
-	SUB $8, R6, R6
-	B columns
-
-chunk1:
-	FMOVQ (R3), F5
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	MOVD n+56(FP), R10
-	MOVD R1, R9
-	MOVD R0, R8
-	CBZ R10, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R8), F8
-	WORD $0x4e23e509 // fcmeq v9.4s, v8.4s, v3.4s
-	WORD $0x4ea5d508 // fsub v8.4s, v8.4s, v5.4s
-	WORD $0x4ea4f508 // fmin v8.4s, v8.4s, v4.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
-	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
-	WORD $0x4eabd50b // fsub v11.4s, v8.4s, v11.4s
-	WORD $0x6ea8e44d // fcmgt v13.4s, v2.4s, v8.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R7), F12
-	VFMLA V11.S4, V0.S4, V12.S4
-	FMOVQ 64(R7), F8
-	VFMLA V11.S4, V12.S4, V8.S4
-	FMOVQ 48(R7), F12
-	VFMLA V11.S4, V8.S4, V12.S4
-	FMOVQ 32(R7), F8
-	VFMLA V11.S4, V12.S4, V8.S4
-	FMOVQ 16(R7), F12
-	VFMLA V11.S4, V8.S4, V12.S4
-	FMOVQ (R7), F8
-	VFMLA V11.S4, V12.S4, V8.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e6d1d08 // bic v8.16b, v8.16b, v13.16b
-
-	// Hidden scores give weights of 0, and these no products.
-	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
-	FMOVQ F8, (R8)
-	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
-	FMOVQ (R9), F10
-	WORD $0x4ea0d909 // fcmeq v9.4s, v8.4s, #0.0
-	WORD $0x4e691d4a // bic v10.16b, v10.16b, v9.16b
-	VFMLA V10.S4, V8.S4, V7.S4
-	ADD R2, R9, R9
-	ADD R2, R8, R8
-	SUBS $1, R10, R10
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F6, (R4)
-	FMOVQ F7, (R5)
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUB $4, R6, R6
-	B columns
-
-// func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
-	MOVD p_base+0(FP), R0
-	MOVD dp_base+24(FP), R1
-	MOVD ld+48(FP), R2
-	LSL $2, R2, R2
-	MOVD inv_base+64(FP), R3
-	MOVD mean_base+88(FP), R4
-	MOVD inv_len+72(FP), R5
-	MOVD $0x0d800000, R6
-	VDUP R6, V0.S4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R5
-	BGE chunk3
-	CMP $8, R5
-	BGE chunk2
-	CMP $4, R5
-	BGE chunk1
-	RET
-
-chunk3:
-	FMOVQ (R3), F1
-	FMOVQ (R4), F4
-	FMOVQ 16(R3), F2
-	FMOVQ 16(R4), F5
-	FMOVQ 32(R3), F3
-	FMOVQ 32(R4), F6
-	MOVD n+56(FP), R8
-	MOVD R1, R7
-	MOVD R0, R6
-	CBZ R8, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	FMOVQ (R6), F7
-	FMOVQ (R7), F10
-	WORD $0x4ea0d8ed // fcmeq v13.4s, v7.4s, #0.0
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e6d1d4a // bic v10.16b, v10.16b, v13.16b
-	WORD $0x4ea0f94e // fabs v14.4s, v10.4s
-	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
-	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
-	WORD $0x4e6d1ce7 // bic v7.16b, v7.16b, v13.16b
-	FMOVQ F7, (R6)
-	FMOVQ F10, (R7)
-	FMOVQ 16(R6), F8
-	FMOVQ 16(R7), F11
-	WORD $0x4ea0d90d // fcmeq v13.4s, v8.4s, #0.0
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
-	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
-	WORD $0x4ea0f96e // fabs v14.4s, v11.4s
-	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
-	WORD $0x4e6e1d6b // bic v11.16b, v11.16b, v14.16b
-	WORD $0x4e6d1d08 // bic v8.16b, v8.16b, v13.16b
-	FMOVQ F8, 16(R6)
-	FMOVQ F11, 16(R7)
-	FMOVQ 32(R6), F9
-	FMOVQ 32(R7), F12
-	WORD $0x4ea0d92d // fcmeq v13.4s, v9.4s, #0.0
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
-	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
-	WORD $0x4ea0f98e // fabs v14.4s, v12.4s
-	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
-	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
-	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
-	FMOVQ F9, 32(R6)
-	FMOVQ F12, 32(R7)
-	ADD R2, R7, R7
-	ADD R2, R6, R6
-	SUBS $1, R8, R8
-	BNE chunk3row
-
-chunk3done:
-	ADD $48, R0, R0
-	ADD $48, R1, R1
-	ADD $48, R3, R3
-	ADD $48, R4, R4
-	SUB $12, R5, R5
-	B columns
-
-chunk2:
-	FMOVQ (R3), F1
-	FMOVQ (R4), F3
-	FMOVQ 16(R3), F2
-	FMOVQ 16(R4), F4
-	MOVD n+56(FP), R8
-	MOVD R1, R7
-	MOVD R0, R6
-	CBZ R8, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R6), F5
-	FMOVQ (R7), F7
-	WORD $0x4ea0d8a9 // fcmeq v9.4s, v5.4s, #0.0
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
-	WORD $0x4e691ce7 // bic v7.16b, v7.16b, v9.16b
-	WORD $0x4ea0f8ea // fabs v10.4s, v7.4s
-	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
-	WORD $0x4e6a1ce7 // bic v7.16b, v7.16b, v10.16b
-	WORD $0x4e691ca5 // bic v5.16b, v5.16b, v9.16b
-	FMOVQ F5, (R6)
-	FMOVQ F7, (R7)
-	FMOVQ 16(R6), F6
-	FMOVQ 16(R7), F8
-	WORD $0x4ea0d8c9 // fcmeq v9.4s, v6.4s, #0.0
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
-	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
-	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
-	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
-	WORD $0x4e691cc6 // bic v6.16b, v6.16b, v9.16b
-	FMOVQ F6, 16(R6)
-	FMOVQ F8, 16(R7)
-	ADD R2, R7, R7
-	ADD R2, R6, R6
-	SUBS $1, R8, R8
-	BNE chunk2row
-
-chunk2done:
-	ADD $32, R0, R0
-	ADD $32, R1, R1
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	SUB $8, R5, R5
-	B columns
-
-chunk1:
-	FMOVQ (R3), F1
-	FMOVQ (R4), F2
-	MOVD n+56(FP), R8
-	MOVD R1, R7
-	MOVD R0, R6
-	CBZ R8, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R6), F3
-	FMOVQ (R7), F4
-	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
-	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
-	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
-	WORD $0x4ea0f886 // fabs v6.4s, v4.4s
-	WORD $0x4ea63406 // cmgt v6.4s, v0.4s, v6.4s
-	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
-	WORD $0x4e651c63 // bic v3.16b, v3.16b, v5.16b
-	FMOVQ F3, (R6)
-	FMOVQ F4, (R7)
-	ADD R2, R7, R7
-	ADD R2, R6, R6
-	SUBS $1, R8, R8
-	BNE chunk1row
-
-chunk1done:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R5, R5
-	B columns
-
-// func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
-TEXT ·backwardSoftcapNEON(SB), NOSPLIT, $0-76
-	MOVD ds_base+0(FP), R0
-	MOVD s_base+24(FP), R1
-	MOVD ld+48(FP), R2
-	LSL $2, R2, R2
-	MOVD lanes+64(FP), R3
-	MOVWU inv+72(FP), R4
-	VDUP R4, V0.S4
-	MOVD $0x3f800000, R4
-	VDUP R4, V1.S4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R3
-	BGE chunk3
-	CMP $8, R3
-	BGE chunk2
-	CMP $4, R3
-	BGE chunk1
-	RET
-
-chunk3:
-	MOVD n+56(FP), R6
-	MOVD R1, R5
-	MOVD R0, R4
-	CBZ R6, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	FMOVQ (R5), F2
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ (R4), F5
-	VORR V1.B16, V1.B16, V8.B16
-	VFMLS V2.S4, V2.S4, V8.S4
-	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
-	WORD $0x4ea0d8a2 // fcmeq v2.4s, v5.4s, #0.0
-	WORD $0x4e621d08 // bic v8.16b, v8.16b, v2.16b
-	FMOVQ F8, (R4)
-	FMOVQ 16(R5), F3
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R4), F6
-	VORR V1.B16, V1.B16, V9.B16
-	VFMLS V3.S4, V3.S4, V9.S4
-	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
-	WORD $0x4ea0d8c3 // fcmeq v3.4s, v6.4s, #0.0
-	WORD $0x4e631d29 // bic v9.16b, v9.16b, v3.16b
-	FMOVQ F9, 16(R4)
-	FMOVQ 32(R5), F4
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ 32(R4), F7
-	VORR V1.B16, V1.B16, V10.B16
-	VFMLS V4.S4, V4.S4, V10.S4
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4ea0d8e4 // fcmeq v4.4s, v7.4s, #0.0
-	WORD $0x4e641d4a // bic v10.16b, v10.16b, v4.16b
-	FMOVQ F10, 32(R4)
-	ADD R2, R5, R5
-	ADD R2, R4, R4
-	SUBS $1, R6, R6
-	BNE chunk3row
-
-chunk3done:
-	ADD $48, R0, R0
-	ADD $48, R1, R1
-	SUB $12, R3, R3
-	B columns
-
-chunk2:
-	MOVD n+56(FP), R6
-	MOVD R1, R5
-	MOVD R0, R4
-	CBZ R6, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R5), F2
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ (R4), F4
-	VORR V1.B16, V1.B16, V6.B16
-	VFMLS V2.S4, V2.S4, V6.S4
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	WORD $0x4ea0d882 // fcmeq v2.4s, v4.4s, #0.0
-	WORD $0x4e621cc6 // bic v6.16b, v6.16b, v2.16b
-	FMOVQ F6, (R4)
-	FMOVQ 16(R5), F3
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R4), F5
-	VORR V1.B16, V1.B16, V7.B16
-	VFMLS V3.S4, V3.S4, V7.S4
-	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
-	WORD $0x4ea0d8a3 // fcmeq v3.4s, v5.4s, #0.0
-	WORD $0x4e631ce7 // bic v7.16b, v7.16b, v3.16b
-	FMOVQ F7, 16(R4)
-	ADD R2, R5, R5
-	ADD R2, R4, R4
-	SUBS $1, R6, R6
-	BNE chunk2row
-
-chunk2done:
-	ADD $32, R0, R0
-	ADD $32, R1, R1
-	SUB $8, R3, R3
-	B columns
-
-chunk1:
-	MOVD n+56(FP), R6
-	MOVD R1, R5
-	MOVD R0, R4
-	CBZ R6, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R5), F2
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ (R4), F3
-	VORR V1.B16, V1.B16, V4.B16
-	VFMLS V2.S4, V2.S4, V4.S4
-	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
-	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
-	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
-	FMOVQ F4, (R4)
-	ADD R2, R5, R5
-	ADD R2, R4, R4
-	SUBS $1, R6, R6
-	BNE chunk1row
-
-chunk1done:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	SUB $4, R3, R3
-	B columns
-
 // func peakNEON(n int)
 TEXT ·peakNEON(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0
@@ -32780,4 +28092,4193 @@ loop:
 	BNE loop
 
 done:
+	RET
+
+// func exp2NEON(dst []float32, src []float32)
+TEXT ·exp2NEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 16(R0), F0
+	FMOVQ (R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 64(R0), F4
+	FMOVQ 80(R0), F5
+	FMOVQ 96(R0), F6
+	FMOVQ 112(R0), F7
+	FMOVQ 128(R0), F8
+	FMOVQ 144(R0), F9
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F10
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
+	VORR V3.B16, V3.B16, V13.B16
+	VFMLA V12.S4, V2.S4, V13.S4
+	VORR V4.B16, V4.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V5.B16, V5.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V6.B16, V6.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V7.B16, V7.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V10.B16, V14.B16
+	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
+	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
+	FMOVQ F14, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F10
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
+	VORR V3.B16, V3.B16, V13.B16
+	VFMLA V12.S4, V2.S4, V13.S4
+	VORR V4.B16, V4.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V5.B16, V5.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V6.B16, V6.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V7.B16, V7.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V10.B16, V14.B16
+	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
+	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
+	FMOVS F14, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func tanhNEON(dst []float32, src []float32)
+TEXT ·tanhNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	FMOVQ 176(R0), F6
+	FMOVQ 192(R0), F7
+	FMOVQ 16(R0), F8
+	FMOVQ 208(R0), F9
+	FMOVQ 224(R0), F10
+	FMOVQ 272(R0), F11
+	FMOVQ 288(R0), F12
+	FMOVQ 304(R0), F13
+	FMOVQ 128(R0), F14
+	FMOVQ 384(R0), F15
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F16
+	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
+	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V17.S4, V7.S4, V18.S4
+	WORD $0x4ea99e52 // mul v18.4s, v18.4s, v9.4s
+	VADD V10.S4, V18.S4, V18.S4
+	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
+	VORR V12.B16, V12.B16, V20.B16
+	VFMLA V19.S4, V11.S4, V20.S4
+	VORR V13.B16, V13.B16, V21.B16
+	VFMLA V19.S4, V20.S4, V21.S4
+	VORR V14.B16, V14.B16, V20.B16
+	VFMLA V19.S4, V21.S4, V20.S4
+	VTBL V18.B16, [V2.B16, V3.B16], V19.B16
+	VTBL V18.B16, [V4.B16, V5.B16], V18.B16
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V17.S4, V19.S4, V20.S4
+	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	VBIF V15.B16, V19.B16, V16.B16
+	FMOVQ F16, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F16
+	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
+	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V17.S4, V7.S4, V18.S4
+	WORD $0x4ea99e52 // mul v18.4s, v18.4s, v9.4s
+	VADD V10.S4, V18.S4, V18.S4
+	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
+	VORR V12.B16, V12.B16, V20.B16
+	VFMLA V19.S4, V11.S4, V20.S4
+	VORR V13.B16, V13.B16, V21.B16
+	VFMLA V19.S4, V20.S4, V21.S4
+	VORR V14.B16, V14.B16, V20.B16
+	VFMLA V19.S4, V21.S4, V20.S4
+	VTBL V18.B16, [V2.B16, V3.B16], V19.B16
+	VTBL V18.B16, [V4.B16, V5.B16], V18.B16
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V17.S4, V19.S4, V20.S4
+	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	VBIF V15.B16, V19.B16, V16.B16
+	FMOVS F16, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func siLUNEON(dst []float32, src []float32)
+TEXT ·siLUNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 432(R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 128(R0), F2
+	FMOVQ 400(R0), F3
+	FMOVQ 416(R0), F4
+	FMOVQ 448(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	FMOVQ 464(R0), F12
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVQ F13, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVS F13, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluNEON(dst []float32, src []float32)
+TEXT ·geluNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 624(R0), F0
+	FMOVQ 640(R0), F1
+	FMOVQ 656(R0), F2
+	FMOVQ 672(R0), F3
+	FMOVQ 688(R0), F4
+	FMOVQ 704(R0), F5
+	FMOVQ 720(R0), F6
+	FMOVQ 736(R0), F7
+	FMOVQ 752(R0), F8
+	FMOVQ 768(R0), F9
+	FMOVQ 784(R0), F10
+	FMOVQ 800(R0), F11
+	FMOVQ 816(R0), F12
+	FMOVQ 832(R0), F13
+	FMOVQ 848(R0), F14
+	FMOVQ 864(R0), F15
+	FMOVQ 512(R0), F16
+	FMOVQ 528(R0), F17
+	FMOVQ 576(R0), F18
+	FMOVQ 480(R0), F19
+	FMOVQ 496(R0), F20
+	FMOVQ 544(R0), F21
+	FMOVQ 32(R0), F22
+	FMOVQ 48(R0), F23
+	FMOVQ 64(R0), F24
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVQ F25, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVS F25, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluTanhNEON(dst []float32, src []float32)
+TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 912(R0), F0
+	FMOVQ 896(R0), F1
+	FMOVQ 16(R0), F2
+	FMOVQ 128(R0), F3
+	FMOVQ 880(R0), F4
+	FMOVQ 496(R0), F5
+	FMOVQ 928(R0), F6
+	FMOVQ 944(R0), F7
+	FMOVQ 32(R0), F8
+	FMOVQ 48(R0), F9
+	FMOVQ 64(R0), F10
+	FMOVQ 80(R0), F11
+	FMOVQ 96(R0), F12
+	FMOVQ 112(R0), F13
+	FMOVQ 464(R0), F14
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVQ F15, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVS F15, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func swiGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 432(R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 128(R0), F2
+	FMOVQ 400(R0), F3
+	FMOVQ 416(R0), F4
+	FMOVQ 448(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	FMOVQ 464(R0), F12
+	MOVD dst_len+8(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_base+0(FP), R3
+	MOVD up_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVQ (R4), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVQ F13, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F13
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V15.B16
+	VFMLA V14.S4, V0.S4, V15.S4
+	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
+	VFMLA V14.S4, V0.S4, V16.S4
+	VFMLA V14.S4, V5.S4, V16.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V16.S4, V6.S4, V14.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V9.B16, V9.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V10.B16, V10.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VORR V11.B16, V11.B16, V14.B16
+	VFMLA V16.S4, V17.S4, V14.S4
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V14.S4, V17.S4
+	VSHL $22, V15.S4, V14.S4
+	VAND V12.B16, V14.B16, V14.B16
+	VSHL $23, V15.S4, V15.S4
+	VADD V15.S4, V17.S4, V17.S4
+	VSUB V14.S4, V17.S4, V17.S4
+	VSUB V14.S4, V2.S4, V14.S4
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVS (R4), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	FMOVS F13, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 624(R0), F0
+	FMOVQ 640(R0), F1
+	FMOVQ 656(R0), F2
+	FMOVQ 672(R0), F3
+	FMOVQ 688(R0), F4
+	FMOVQ 704(R0), F5
+	FMOVQ 720(R0), F6
+	FMOVQ 736(R0), F7
+	FMOVQ 752(R0), F8
+	FMOVQ 768(R0), F9
+	FMOVQ 784(R0), F10
+	FMOVQ 800(R0), F11
+	FMOVQ 816(R0), F12
+	FMOVQ 832(R0), F13
+	FMOVQ 848(R0), F14
+	FMOVQ 864(R0), F15
+	FMOVQ 512(R0), F16
+	FMOVQ 528(R0), F17
+	FMOVQ 576(R0), F18
+	FMOVQ 480(R0), F19
+	FMOVQ 496(R0), F20
+	FMOVQ 544(R0), F21
+	FMOVQ 32(R0), F22
+	FMOVQ 48(R0), F23
+	FMOVQ 64(R0), F24
+	MOVD dst_len+8(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_base+0(FP), R3
+	MOVD up_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVQ (R4), F26
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FMOVQ F25, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F25
+	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
+	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
+	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
+	VORR V27.B16, V27.B16, V28.B16
+	VFMLS V26.S4, V26.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V16.S4, V29.S4
+	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
+	VFMLA V27.S4, V16.S4, V30.S4
+	VFMLA V27.S4, V21.S4, V30.S4
+	VFMLS V28.S4, V16.S4, V30.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V30.S4, V22.S4, V27.S4
+	VORR V24.B16, V24.B16, V28.B16
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 80(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 96(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	FMOVQ 112(R0), F27
+	VFMLA V30.S4, V28.S4, V27.S4
+	FMOVQ 128(R0), F28
+	VFMLA V30.S4, V27.S4, V28.S4
+	VSHL $23, V29.S4, V29.S4
+	VADD V29.S4, V28.S4, V28.S4
+	FMOVQ 560(R0), F27
+	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
+	VORR V18.B16, V18.B16, V27.B16
+	FMOVQ 592(R0), F29
+	VFMLA V26.S4, V29.S4, V27.S4
+	VSUB V18.S4, V27.S4, V27.S4
+	VUSHR $22, V27.S4, V27.S4
+	FMOVQ 208(R0), F29
+	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
+	FMOVQ 608(R0), F29
+	VADD V29.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
+	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
+	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V26.S4, V29.S4, V30.S4
+	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
+	VFMLA V26.S4, V30.S4, V27.S4
+	VMOVI $0, V26.B16
+	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V25.S4
+	FMOVS (R4), F26
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FMOVS F25, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
+TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 912(R0), F0
+	FMOVQ 896(R0), F1
+	FMOVQ 16(R0), F2
+	FMOVQ 128(R0), F3
+	FMOVQ 880(R0), F4
+	FMOVQ 496(R0), F5
+	FMOVQ 928(R0), F6
+	FMOVQ 944(R0), F7
+	FMOVQ 32(R0), F8
+	FMOVQ 48(R0), F9
+	FMOVQ 64(R0), F10
+	FMOVQ 80(R0), F11
+	FMOVQ 96(R0), F12
+	FMOVQ 112(R0), F13
+	FMOVQ 464(R0), F14
+	MOVD dst_len+8(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_base+0(FP), R3
+	MOVD up_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVQ (R4), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVQ F15, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F15
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
+	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
+	VORR V17.B16, V17.B16, V18.B16
+	VFMLS V16.S4, V16.S4, V18.S4
+	VORR V1.B16, V1.B16, V19.B16
+	VFMLA V17.S4, V0.S4, V19.S4
+	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
+	VFMLA V17.S4, V0.S4, V20.S4
+	VFMLA V17.S4, V6.S4, V20.S4
+	VFMLS V18.S4, V0.S4, V20.S4
+	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
+	VFMLA V16.S4, V19.S4, V18.S4
+	VFMLA V16.S4, V20.S4, V18.S4
+	VORR V9.B16, V9.B16, V16.B16
+	VFMLA V18.S4, V8.S4, V16.S4
+	VORR V10.B16, V10.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V11.B16, V11.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V12.B16, V12.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VORR V13.B16, V13.B16, V16.B16
+	VFMLA V18.S4, V19.S4, V16.S4
+	VORR V3.B16, V3.B16, V19.B16
+	VFMLA V18.S4, V16.S4, V19.S4
+	VSHL $22, V17.S4, V16.S4
+	VAND V14.B16, V16.B16, V16.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V16.S4, V19.S4, V19.S4
+	VSUB V16.S4, V3.S4, V16.S4
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVS (R4), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVS F15, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func siLUSlopeNEON(f []float32, slope []float32, src []float32)
+TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 128(R0), F0
+	FMOVQ 432(R0), F1
+	FMOVQ 16(R0), F2
+	FMOVQ 400(R0), F3
+	FMOVQ 416(R0), F4
+	FMOVQ 448(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	FMOVQ 464(R0), F12
+	FMOVQ 384(R0), F13
+	VMOVI $0, V14.B16
+	FMOVQ 960(R0), F15
+	FMOVQ 976(R0), F16
+	MOVD f_len+8(FP), R1
+	MOVD src_base+48(FP), R2
+	MOVD f_base+0(FP), R3
+	MOVD slope_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F17
+	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
+	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
+	VORR V2.B16, V2.B16, V20.B16
+	VFMLA V19.S4, V1.S4, V20.S4
+	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
+	VFMLA V19.S4, V1.S4, V21.S4
+	VFMLA V19.S4, V5.S4, V21.S4
+	VORR V7.B16, V7.B16, V19.B16
+	VFMLA V21.S4, V6.S4, V19.S4
+	VORR V8.B16, V8.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V9.B16, V9.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V10.B16, V10.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V11.B16, V11.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V0.B16, V0.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VSHL $22, V20.S4, V19.S4
+	VAND V12.B16, V19.B16, V19.B16
+	VSHL $23, V20.S4, V20.S4
+	VADD V20.S4, V22.S4, V22.S4
+	VSUB V19.S4, V22.S4, V22.S4
+	VSUB V19.S4, V0.S4, V19.S4
+	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
+	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
+	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
+	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
+	VORR V2.B16, V2.B16, V21.B16
+	VFMLA V20.S4, V1.S4, V21.S4
+	WORD $0x4eb5d456 // fsub v22.4s, v2.4s, v21.4s
+	VFMLA V20.S4, V1.S4, V22.S4
+	VFMLA V20.S4, V5.S4, V22.S4
+	VORR V7.B16, V7.B16, V20.B16
+	VFMLA V22.S4, V6.S4, V20.S4
+	VORR V8.B16, V8.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V10.B16, V10.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V11.B16, V11.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V0.B16, V0.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VSHL $22, V21.S4, V20.S4
+	VAND V12.B16, V20.B16, V20.B16
+	VSHL $23, V21.S4, V21.S4
+	VADD V21.S4, V23.S4, V23.S4
+	VSUB V20.S4, V23.S4, V23.S4
+	VSUB V20.S4, V0.S4, V20.S4
+	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
+	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
+	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
+	VBIT V21.B16, V15.B16, V20.B16
+	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
+	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+	FMOVQ F18, (R3)
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
+	VBIT V18.B16, V19.B16, V20.B16
+	FMOVQ F20, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F17
+	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
+	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
+	VORR V2.B16, V2.B16, V20.B16
+	VFMLA V19.S4, V1.S4, V20.S4
+	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
+	VFMLA V19.S4, V1.S4, V21.S4
+	VFMLA V19.S4, V5.S4, V21.S4
+	VORR V7.B16, V7.B16, V19.B16
+	VFMLA V21.S4, V6.S4, V19.S4
+	VORR V8.B16, V8.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V9.B16, V9.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V10.B16, V10.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VORR V11.B16, V11.B16, V19.B16
+	VFMLA V21.S4, V22.S4, V19.S4
+	VORR V0.B16, V0.B16, V22.B16
+	VFMLA V21.S4, V19.S4, V22.S4
+	VSHL $22, V20.S4, V19.S4
+	VAND V12.B16, V19.B16, V19.B16
+	VSHL $23, V20.S4, V20.S4
+	VADD V20.S4, V22.S4, V22.S4
+	VSUB V19.S4, V22.S4, V22.S4
+	VSUB V19.S4, V0.S4, V19.S4
+	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
+	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
+	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
+	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
+	VORR V2.B16, V2.B16, V21.B16
+	VFMLA V20.S4, V1.S4, V21.S4
+	WORD $0x4eb5d456 // fsub v22.4s, v2.4s, v21.4s
+	VFMLA V20.S4, V1.S4, V22.S4
+	VFMLA V20.S4, V5.S4, V22.S4
+	VORR V7.B16, V7.B16, V20.B16
+	VFMLA V22.S4, V6.S4, V20.S4
+	VORR V8.B16, V8.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V10.B16, V10.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VORR V11.B16, V11.B16, V20.B16
+	VFMLA V22.S4, V23.S4, V20.S4
+	VORR V0.B16, V0.B16, V23.B16
+	VFMLA V22.S4, V20.S4, V23.S4
+	VSHL $22, V21.S4, V20.S4
+	VAND V12.B16, V20.B16, V20.B16
+	VSHL $23, V21.S4, V21.S4
+	VADD V21.S4, V23.S4, V23.S4
+	VSUB V20.S4, V23.S4, V23.S4
+	VSUB V20.S4, V0.S4, V20.S4
+	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
+	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
+	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
+	VBIT V21.B16, V15.B16, V20.B16
+	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
+	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+	FMOVS F18, (R3)
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
+	VBIT V18.B16, V19.B16, V20.B16
+	FMOVS F20, (R4)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluSlopeNEON(f []float32, slope []float32, src []float32)
+TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 624(R0), F0
+	FMOVQ 640(R0), F1
+	FMOVQ 656(R0), F2
+	FMOVQ 672(R0), F3
+	FMOVQ 688(R0), F4
+	FMOVQ 704(R0), F5
+	FMOVQ 720(R0), F6
+	FMOVQ 736(R0), F7
+	FMOVQ 752(R0), F8
+	FMOVQ 768(R0), F9
+	FMOVQ 784(R0), F10
+	FMOVQ 800(R0), F11
+	FMOVQ 816(R0), F12
+	FMOVQ 832(R0), F13
+	FMOVQ 848(R0), F14
+	FMOVQ 864(R0), F15
+	FMOVQ 512(R0), F16
+	FMOVQ 128(R0), F17
+	FMOVQ 528(R0), F18
+	FMOVQ 32(R0), F19
+	FMOVQ 48(R0), F20
+	FMOVQ 64(R0), F21
+	FMOVQ 80(R0), F22
+	FMOVQ 96(R0), F23
+	MOVD f_len+8(FP), R1
+	MOVD src_base+48(FP), R2
+	MOVD f_base+0(FP), R3
+	MOVD slope_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F24
+	FMOVQ 480(R0), F26
+	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
+	FMOVQ 496(R0), F26
+	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
+	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V18.B16, V18.B16, V28.B16
+	VFMLA V26.S4, V16.S4, V28.S4
+	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
+	VFMLA V26.S4, V16.S4, V29.S4
+	FMOVQ 544(R0), F30
+	VFMLA V26.S4, V30.S4, V29.S4
+	VFMLS V27.S4, V16.S4, V29.S4
+	VORR V20.B16, V20.B16, V26.B16
+	VFMLA V29.S4, V19.S4, V26.S4
+	VORR V21.B16, V21.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VORR V22.B16, V22.B16, V26.B16
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	FMOVQ 112(R0), F26
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V17.B16, V17.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VSHL $23, V28.S4, V28.S4
+	VADD V28.S4, V27.S4, V27.S4
+	FMOVQ 560(R0), F26
+	WORD $0x6e3adf7b // fmul v27.4s, v27.4s, v26.4s
+	FMOVQ 576(R0), F26
+	FMOVQ 592(R0), F28
+	VFMLA V25.S4, V28.S4, V26.S4
+	FMOVQ 576(R0), F28
+	VSUB V28.S4, V26.S4, V26.S4
+	VUSHR $22, V26.S4, V26.S4
+	FMOVQ 208(R0), F28
+	WORD $0x4ebc9f5a // mul v26.4s, v26.4s, v28.4s
+	FMOVQ 608(R0), F28
+	VADD V28.S4, V26.S4, V26.S4
+	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
+	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
+	VFMLA V25.S4, V29.S4, V26.S4
+	VMOVI $0, V28.B16
+	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
+	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
+	VFMLS V26.S4, V27.S4, V25.S4
+	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
+	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
+	FMOVQ 16(R0), F28
+	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
+	FMOVQ 16(R0), F29
+	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V20.B16, V20.B16, V29.B16
+	VFMLA V28.S4, V19.S4, V29.S4
+	VORR V21.B16, V21.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V22.B16, V22.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V23.B16, V23.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	FMOVQ 112(R0), F29
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V17.B16, V17.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	FMOVQ 144(R0), F28
+	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
+	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
+	FMOVQ 960(R0), F28
+	VBIT V27.B16, V28.B16, V26.B16
+	FMOVQ 992(R0), F27
+	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
+	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
+	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
+	VMOVI $0, V29.B16
+	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
+	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
+	FMOVQ F25, (R3)
+	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
+	FMOVQ 976(R0), F28
+	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
+	VBIT V25.B16, V27.B16, V26.B16
+	FMOVQ F26, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F24
+	FMOVQ 480(R0), F26
+	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
+	FMOVQ 496(R0), F26
+	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
+	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V18.B16, V18.B16, V28.B16
+	VFMLA V26.S4, V16.S4, V28.S4
+	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
+	VFMLA V26.S4, V16.S4, V29.S4
+	FMOVQ 544(R0), F30
+	VFMLA V26.S4, V30.S4, V29.S4
+	VFMLS V27.S4, V16.S4, V29.S4
+	VORR V20.B16, V20.B16, V26.B16
+	VFMLA V29.S4, V19.S4, V26.S4
+	VORR V21.B16, V21.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VORR V22.B16, V22.B16, V26.B16
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V23.B16, V23.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	FMOVQ 112(R0), F26
+	VFMLA V29.S4, V27.S4, V26.S4
+	VORR V17.B16, V17.B16, V27.B16
+	VFMLA V29.S4, V26.S4, V27.S4
+	VSHL $23, V28.S4, V28.S4
+	VADD V28.S4, V27.S4, V27.S4
+	FMOVQ 560(R0), F26
+	WORD $0x6e3adf7b // fmul v27.4s, v27.4s, v26.4s
+	FMOVQ 576(R0), F26
+	FMOVQ 592(R0), F28
+	VFMLA V25.S4, V28.S4, V26.S4
+	FMOVQ 576(R0), F28
+	VSUB V28.S4, V26.S4, V26.S4
+	VUSHR $22, V26.S4, V26.S4
+	FMOVQ 208(R0), F28
+	WORD $0x4ebc9f5a // mul v26.4s, v26.4s, v28.4s
+	FMOVQ 608(R0), F28
+	VADD V28.S4, V26.S4, V26.S4
+	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
+	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
+	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
+	VFMLA V25.S4, V29.S4, V26.S4
+	VMOVI $0, V28.B16
+	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
+	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
+	VFMLS V26.S4, V27.S4, V25.S4
+	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
+	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
+	FMOVQ 16(R0), F28
+	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
+	FMOVQ 16(R0), F29
+	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V20.B16, V20.B16, V29.B16
+	VFMLA V28.S4, V19.S4, V29.S4
+	VORR V21.B16, V21.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V22.B16, V22.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V23.B16, V23.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	FMOVQ 112(R0), F29
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V17.B16, V17.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	FMOVQ 144(R0), F28
+	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
+	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
+	FMOVQ 960(R0), F28
+	VBIT V27.B16, V28.B16, V26.B16
+	FMOVQ 992(R0), F27
+	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
+	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
+	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
+	VMOVI $0, V29.B16
+	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
+	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
+	FMOVS F25, (R3)
+	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
+	FMOVQ 976(R0), F28
+	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
+	VBIT V25.B16, V27.B16, V26.B16
+	FMOVS F26, (R4)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
+TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 912(R0), F0
+	FMOVQ 128(R0), F1
+	FMOVQ 896(R0), F2
+	FMOVQ 16(R0), F3
+	FMOVQ 880(R0), F4
+	FMOVQ 496(R0), F5
+	FMOVQ 928(R0), F6
+	FMOVQ 944(R0), F7
+	FMOVQ 32(R0), F8
+	FMOVQ 48(R0), F9
+	FMOVQ 64(R0), F10
+	FMOVQ 80(R0), F11
+	FMOVQ 96(R0), F12
+	FMOVQ 112(R0), F13
+	FMOVQ 464(R0), F14
+	FMOVQ 1008(R0), F15
+	FMOVQ 1024(R0), F16
+	FMOVQ 384(R0), F17
+	VMOVI $0, V18.B16
+	FMOVQ 960(R0), F19
+	FMOVQ 976(R0), F20
+	MOVD f_len+8(FP), R1
+	MOVD src_base+48(FP), R2
+	MOVD f_base+0(FP), R3
+	MOVD slope_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F21
+	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
+	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
+	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
+	VORR V24.B16, V24.B16, V25.B16
+	VFMLS V23.S4, V23.S4, V25.S4
+	VORR V2.B16, V2.B16, V26.B16
+	VFMLA V24.S4, V0.S4, V26.S4
+	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
+	VFMLA V24.S4, V0.S4, V27.S4
+	VFMLA V24.S4, V6.S4, V27.S4
+	VFMLS V25.S4, V0.S4, V27.S4
+	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
+	VORR V3.B16, V3.B16, V24.B16
+	VFMLA V23.S4, V26.S4, V24.S4
+	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
+	VFMLA V23.S4, V26.S4, V25.S4
+	VFMLA V23.S4, V27.S4, V25.S4
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V25.S4, V8.S4, V23.S4
+	VORR V10.B16, V10.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V11.B16, V11.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V12.B16, V12.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V13.B16, V13.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V1.B16, V1.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VSHL $22, V24.S4, V23.S4
+	VAND V14.B16, V23.B16, V23.B16
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V26.S4, V26.S4
+	VSUB V23.S4, V26.S4, V26.S4
+	VSUB V23.S4, V1.S4, V23.S4
+	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
+	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
+	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
+	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
+	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
+	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
+	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V2.B16, V2.B16, V28.B16
+	VFMLA V26.S4, V0.S4, V28.S4
+	WORD $0x4ebcd45d // fsub v29.4s, v2.4s, v28.4s
+	VFMLA V26.S4, V0.S4, V29.S4
+	VFMLA V26.S4, V6.S4, V29.S4
+	VFMLS V27.S4, V0.S4, V29.S4
+	WORD $0x4e27d7bd // fadd v29.4s, v29.4s, v7.4s
+	VORR V3.B16, V3.B16, V26.B16
+	VFMLA V25.S4, V28.S4, V26.S4
+	WORD $0x4ebad47b // fsub v27.4s, v3.4s, v26.4s
+	VFMLA V25.S4, V28.S4, V27.S4
+	VFMLA V25.S4, V29.S4, V27.S4
+	VORR V9.B16, V9.B16, V25.B16
+	VFMLA V27.S4, V8.S4, V25.S4
+	VORR V10.B16, V10.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V11.B16, V11.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V12.B16, V12.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V13.B16, V13.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V1.B16, V1.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VSHL $22, V26.S4, V25.S4
+	VAND V14.B16, V25.B16, V25.B16
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V28.S4, V28.S4
+	VSUB V25.S4, V28.S4, V28.S4
+	VSUB V25.S4, V1.S4, V25.S4
+	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
+	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
+	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
+	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
+	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
+	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
+	VBIT V25.B16, V19.B16, V23.B16
+	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
+	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+	FMOVQ F22, (R3)
+	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
+	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
+	VBIT V22.B16, V24.B16, V23.B16
+	FMOVQ F23, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F21
+	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
+	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
+	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
+	VORR V24.B16, V24.B16, V25.B16
+	VFMLS V23.S4, V23.S4, V25.S4
+	VORR V2.B16, V2.B16, V26.B16
+	VFMLA V24.S4, V0.S4, V26.S4
+	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
+	VFMLA V24.S4, V0.S4, V27.S4
+	VFMLA V24.S4, V6.S4, V27.S4
+	VFMLS V25.S4, V0.S4, V27.S4
+	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
+	VORR V3.B16, V3.B16, V24.B16
+	VFMLA V23.S4, V26.S4, V24.S4
+	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
+	VFMLA V23.S4, V26.S4, V25.S4
+	VFMLA V23.S4, V27.S4, V25.S4
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V25.S4, V8.S4, V23.S4
+	VORR V10.B16, V10.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V11.B16, V11.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V12.B16, V12.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VORR V13.B16, V13.B16, V23.B16
+	VFMLA V25.S4, V26.S4, V23.S4
+	VORR V1.B16, V1.B16, V26.B16
+	VFMLA V25.S4, V23.S4, V26.S4
+	VSHL $22, V24.S4, V23.S4
+	VAND V14.B16, V23.B16, V23.B16
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V26.S4, V26.S4
+	VSUB V23.S4, V26.S4, V26.S4
+	VSUB V23.S4, V1.S4, V23.S4
+	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
+	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
+	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
+	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
+	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
+	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
+	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
+	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
+	VORR V26.B16, V26.B16, V27.B16
+	VFMLS V25.S4, V25.S4, V27.S4
+	VORR V2.B16, V2.B16, V28.B16
+	VFMLA V26.S4, V0.S4, V28.S4
+	WORD $0x4ebcd45d // fsub v29.4s, v2.4s, v28.4s
+	VFMLA V26.S4, V0.S4, V29.S4
+	VFMLA V26.S4, V6.S4, V29.S4
+	VFMLS V27.S4, V0.S4, V29.S4
+	WORD $0x4e27d7bd // fadd v29.4s, v29.4s, v7.4s
+	VORR V3.B16, V3.B16, V26.B16
+	VFMLA V25.S4, V28.S4, V26.S4
+	WORD $0x4ebad47b // fsub v27.4s, v3.4s, v26.4s
+	VFMLA V25.S4, V28.S4, V27.S4
+	VFMLA V25.S4, V29.S4, V27.S4
+	VORR V9.B16, V9.B16, V25.B16
+	VFMLA V27.S4, V8.S4, V25.S4
+	VORR V10.B16, V10.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V11.B16, V11.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V12.B16, V12.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VORR V13.B16, V13.B16, V25.B16
+	VFMLA V27.S4, V28.S4, V25.S4
+	VORR V1.B16, V1.B16, V28.B16
+	VFMLA V27.S4, V25.S4, V28.S4
+	VSHL $22, V26.S4, V25.S4
+	VAND V14.B16, V25.B16, V25.B16
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V28.S4, V28.S4
+	VSUB V25.S4, V28.S4, V28.S4
+	VSUB V25.S4, V1.S4, V25.S4
+	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
+	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
+	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
+	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
+	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
+	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
+	VBIT V25.B16, V19.B16, V23.B16
+	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
+	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+	FMOVS F22, (R3)
+	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
+	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
+	VBIT V22.B16, V24.B16, V23.B16
+	FMOVS F23, (R4)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+TEXT ·softcapNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU inv+44(FP), R1
+	VDUP R1, V6.S4
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	MOVWU limit+40(FP), R1
+	VDUP R1, V7.S4
+	FMOVQ 176(R0), F8
+	FMOVQ 192(R0), F9
+	FMOVQ 16(R0), F10
+	FMOVQ 208(R0), F11
+	FMOVQ 224(R0), F12
+	FMOVQ 272(R0), F13
+	FMOVQ 288(R0), F14
+	FMOVQ 304(R0), F15
+	FMOVQ 128(R0), F16
+	FMOVQ 384(R0), F17
+	MOVD max_len+56(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+48(FP), R3
+	MOVD ld+24(FP), R4
+	LSL $2, R4, R4
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F18
+	FMOVQ 16(R3), F19
+	MOVD R2, R5
+	MOVD n+32(FP), R6
+	CBZ R6, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R5), F20
+	FMOVQ 16(R5), F21
+	WORD $0x6e26de94 // fmul v20.4s, v20.4s, v6.4s
+	WORD $0x6e26deb5 // fmul v21.4s, v21.4s, v6.4s
+	WORD $0x4ea0fa96 // fabs v22.4s, v20.4s
+	WORD $0x4ea0fab7 // fabs v23.4s, v21.4s
+	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
+	WORD $0x4ea8f6f7 // fmin v23.4s, v23.4s, v8.4s
+	VORR V10.B16, V10.B16, V24.B16
+	VFMLA V22.S4, V9.S4, V24.S4
+	VORR V10.B16, V10.B16, V25.B16
+	VFMLA V23.S4, V9.S4, V25.S4
+	WORD $0x4eab9f18 // mul v24.4s, v24.4s, v11.4s
+	WORD $0x4eab9f39 // mul v25.4s, v25.4s, v11.4s
+	VADD V12.S4, V24.S4, V24.S4
+	VADD V12.S4, V25.S4, V25.S4
+	VTBL V24.B16, [V0.B16, V1.B16], V26.B16
+	VTBL V25.B16, [V0.B16, V1.B16], V27.B16
+	WORD $0x4ebad6d6 // fsub v22.4s, v22.4s, v26.4s
+	WORD $0x4ebbd6f7 // fsub v23.4s, v23.4s, v27.4s
+	WORD $0x6e36deda // fmul v26.4s, v22.4s, v22.4s
+	WORD $0x6e37defb // fmul v27.4s, v23.4s, v23.4s
+	VORR V14.B16, V14.B16, V28.B16
+	VFMLA V26.S4, V13.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V13.S4, V29.S4
+	VORR V15.B16, V15.B16, V30.B16
+	VFMLA V26.S4, V28.S4, V30.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V16.B16, V16.B16, V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VORR V16.B16, V16.B16, V26.B16
+	VFMLA V27.S4, V28.S4, V26.S4
+	VTBL V24.B16, [V2.B16, V3.B16], V27.B16
+	VTBL V25.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V24.B16, [V4.B16, V5.B16], V24.B16
+	VTBL V25.B16, [V4.B16, V5.B16], V25.B16
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6e37df39 // fmul v25.4s, v25.4s, v23.4s
+	VFMLA V22.S4, V27.S4, V29.S4
+	VFMLA V23.S4, V28.S4, V26.S4
+	WORD $0x6e3dff18 // fdiv v24.4s, v24.4s, v29.4s
+	WORD $0x6e3aff39 // fdiv v25.4s, v25.4s, v26.4s
+	WORD $0x4e38d77b // fadd v27.4s, v27.4s, v24.4s
+	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
+	VBIF V17.B16, V27.B16, V20.B16
+	VBIF V17.B16, V28.B16, V21.B16
+	WORD $0x6e27de94 // fmul v20.4s, v20.4s, v7.4s
+	WORD $0x6e27deb5 // fmul v21.4s, v21.4s, v7.4s
+	FMOVQ F20, (R5)
+	FMOVQ F21, 16(R5)
+	WORD $0x6eb2e696 // fcmgt v22.4s, v20.4s, v18.4s
+	VBIT V22.B16, V20.B16, V18.B16
+	WORD $0x6eb3e6b4 // fcmgt v20.4s, v21.4s, v19.4s
+	VBIT V20.B16, V21.B16, V19.B16
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F18, (R3)
+	FMOVQ F19, 16(R3)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F18
+	MOVD R2, R5
+	MOVD n+32(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F19
+	WORD $0x6e26de73 // fmul v19.4s, v19.4s, v6.4s
+	WORD $0x4ea0fa74 // fabs v20.4s, v19.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V21.B16
+	VFMLA V20.S4, V9.S4, V21.S4
+	WORD $0x4eab9eb5 // mul v21.4s, v21.4s, v11.4s
+	VADD V12.S4, V21.S4, V21.S4
+	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
+	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
+	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
+	VORR V14.B16, V14.B16, V23.B16
+	VFMLA V22.S4, V13.S4, V23.S4
+	VORR V15.B16, V15.B16, V24.B16
+	VFMLA V22.S4, V23.S4, V24.S4
+	VORR V16.B16, V16.B16, V23.B16
+	VFMLA V22.S4, V24.S4, V23.S4
+	VTBL V21.B16, [V2.B16, V3.B16], V22.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V21.B16
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V20.S4, V22.S4, V23.S4
+	WORD $0x6e37feb5 // fdiv v21.4s, v21.4s, v23.4s
+	WORD $0x4e35d6d6 // fadd v22.4s, v22.4s, v21.4s
+	VBIF V17.B16, V22.B16, V19.B16
+	WORD $0x6e27de73 // fmul v19.4s, v19.4s, v7.4s
+	FMOVQ F19, (R5)
+	WORD $0x6eb2e674 // fcmgt v20.4s, v19.4s, v18.4s
+	VBIT V20.B16, V19.B16, V18.B16
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F18, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1040(R0), F1
+	MOVD max_len+104(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+96(FP), R3
+	MOVD slopes_base+48(FP), R4
+	MOVD pos_base+72(FP), R5
+	MOVD ld+24(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F2
+	FMOVQ 16(R4), F3
+	FMOVQ 32(R4), F4
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ (R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R7), F11
+	FMOVQ 16(R7), F12
+	FMOVQ 32(R7), F13
+	VSUB V0.S4, V5.S4, V14.S4
+	VSUB V0.S4, V6.S4, V15.S4
+	VSUB V0.S4, V7.S4, V16.S4
+	WORD $0x4ea0b9ce // abs v14.4s, v14.4s
+	WORD $0x4ea0b9ef // abs v15.4s, v15.4s
+	WORD $0x4ea0ba10 // abs v16.4s, v16.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	VFMLS V2.S4, V14.S4, V11.S4
+	VFMLS V3.S4, V15.S4, V12.S4
+	VFMLS V4.S4, V16.S4, V13.S4
+	FMOVQ F11, (R7)
+	FMOVQ F12, 16(R7)
+	FMOVQ F13, 32(R7)
+	WORD $0x6ea8e56e // fcmgt v14.4s, v11.4s, v8.4s
+	VBIT V14.B16, V11.B16, V8.B16
+	WORD $0x6ea9e58b // fcmgt v11.4s, v12.4s, v9.4s
+	VBIT V11.B16, V12.B16, V9.B16
+	WORD $0x6eaae5ab // fcmgt v11.4s, v13.4s, v10.4s
+	VBIT V11.B16, V13.B16, V10.B16
+	ADD R6, R7, R7
+	VADD V1.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F8, (R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	ADD $48, R5, R5
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F2
+	FMOVQ 16(R4), F3
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ (R3), F6
+	FMOVQ 16(R3), F7
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F8
+	FMOVQ 16(R7), F9
+	VSUB V0.S4, V4.S4, V10.S4
+	VSUB V0.S4, V5.S4, V11.S4
+	WORD $0x4ea0b94a // abs v10.4s, v10.4s
+	WORD $0x4ea0b96b // abs v11.4s, v11.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	VFMLS V2.S4, V10.S4, V8.S4
+	VFMLS V3.S4, V11.S4, V9.S4
+	FMOVQ F8, (R7)
+	FMOVQ F9, 16(R7)
+	WORD $0x6ea6e50a // fcmgt v10.4s, v8.4s, v6.4s
+	VBIT V10.B16, V8.B16, V6.B16
+	WORD $0x6ea7e528 // fcmgt v8.4s, v9.4s, v7.4s
+	VBIT V8.B16, V9.B16, V7.B16
+	ADD R6, R7, R7
+	VADD V1.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F6, (R3)
+	FMOVQ F7, 16(R3)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F2
+	FMOVQ (R5), F3
+	FMOVQ (R3), F4
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F5
+	VSUB V0.S4, V3.S4, V6.S4
+	WORD $0x4ea0b8c6 // abs v6.4s, v6.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	VFMLS V2.S4, V6.S4, V5.S4
+	FMOVQ F5, (R7)
+	WORD $0x6ea4e4a6 // fcmgt v6.4s, v5.4s, v4.4s
+	VBIT V6.B16, V5.B16, V4.B16
+	ADD R6, R7, R7
+	VADD V1.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F4, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 464(R0), F1
+	FMOVQ 1040(R0), F2
+	MOVD max_len+104(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+96(FP), R3
+	MOVD lo_base+48(FP), R4
+	MOVD hi_base+72(FP), R5
+	MOVD ld+24(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F3
+	FMOVQ 16(R4), F4
+	FMOVQ 32(R4), F5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	FMOVQ 32(R5), F8
+	FMOVQ (R3), F9
+	FMOVQ 16(R3), F10
+	FMOVQ 32(R3), F11
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R7), F12
+	FMOVQ 16(R7), F13
+	FMOVQ 32(R7), F14
+	WORD $0x4ea034cf // cmgt v15.4s, v6.4s, v0.4s
+	VBIF V15.B16, V1.B16, V12.B16
+	WORD $0x4ea034ef // cmgt v15.4s, v7.4s, v0.4s
+	VBIF V15.B16, V1.B16, V13.B16
+	WORD $0x4ea0350f // cmgt v15.4s, v8.4s, v0.4s
+	VBIF V15.B16, V1.B16, V14.B16
+	WORD $0x4ea0346f // cmgt v15.4s, v3.4s, v0.4s
+	VBIT V15.B16, V1.B16, V12.B16
+	WORD $0x4ea0348f // cmgt v15.4s, v4.4s, v0.4s
+	VBIT V15.B16, V1.B16, V13.B16
+	WORD $0x4ea034af // cmgt v15.4s, v5.4s, v0.4s
+	VBIT V15.B16, V1.B16, V14.B16
+	FMOVQ F12, (R7)
+	FMOVQ F13, 16(R7)
+	FMOVQ F14, 32(R7)
+	WORD $0x6ea9e58f // fcmgt v15.4s, v12.4s, v9.4s
+	VBIT V15.B16, V12.B16, V9.B16
+	WORD $0x6eaae5ac // fcmgt v12.4s, v13.4s, v10.4s
+	VBIT V12.B16, V13.B16, V10.B16
+	WORD $0x6eabe5cc // fcmgt v12.4s, v14.4s, v11.4s
+	VBIT V12.B16, V14.B16, V11.B16
+	ADD R6, R7, R7
+	VADD V2.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F9, (R3)
+	FMOVQ F10, 16(R3)
+	FMOVQ F11, 32(R3)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	ADD $48, R5, R5
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F3
+	FMOVQ 16(R4), F4
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ (R3), F7
+	FMOVQ 16(R3), F8
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F9
+	FMOVQ 16(R7), F10
+	WORD $0x4ea034ab // cmgt v11.4s, v5.4s, v0.4s
+	VBIF V11.B16, V1.B16, V9.B16
+	WORD $0x4ea034cb // cmgt v11.4s, v6.4s, v0.4s
+	VBIF V11.B16, V1.B16, V10.B16
+	WORD $0x4ea0346b // cmgt v11.4s, v3.4s, v0.4s
+	VBIT V11.B16, V1.B16, V9.B16
+	WORD $0x4ea0348b // cmgt v11.4s, v4.4s, v0.4s
+	VBIT V11.B16, V1.B16, V10.B16
+	FMOVQ F9, (R7)
+	FMOVQ F10, 16(R7)
+	WORD $0x6ea7e52b // fcmgt v11.4s, v9.4s, v7.4s
+	VBIT V11.B16, V9.B16, V7.B16
+	WORD $0x6ea8e549 // fcmgt v9.4s, v10.4s, v8.4s
+	VBIT V9.B16, V10.B16, V8.B16
+	ADD R6, R7, R7
+	VADD V2.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F7, (R3)
+	FMOVQ F8, 16(R3)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F3
+	FMOVQ (R5), F4
+	FMOVQ (R3), F5
+	MOVD R2, R7
+	MOVD n+40(FP), R8
+	MOVD j0+32(FP), R9
+	VDUP R9, V0.S4
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F6
+	WORD $0x4ea03487 // cmgt v7.4s, v4.4s, v0.4s
+	VBIF V7.B16, V1.B16, V6.B16
+	WORD $0x4ea03467 // cmgt v7.4s, v3.4s, v0.4s
+	VBIT V7.B16, V1.B16, V6.B16
+	FMOVQ F6, (R7)
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
+	VBIT V7.B16, V6.B16, V5.B16
+	ADD R6, R7, R7
+	VADD V2.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F5, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1056(R0), F0
+	FMOVQ 1072(R0), F1
+	FMOVQ 1088(R0), F2
+	FMOVQ 1104(R0), F3
+	FMOVQ 1120(R0), F4
+	FMOVQ 1136(R0), F5
+	FMOVQ 1152(R0), F6
+	FMOVQ 960(R0), F7
+	FMOVQ 1168(R0), F8
+	FMOVQ 464(R0), F9
+	VMOVI $0, V10.B16
+	MOVD max_len+48(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+40(FP), R3
+	MOVD sum_base+64(FP), R4
+	MOVD ld+24(FP), R5
+	LSL $2, R5, R5
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R3), F11
+	FMOVQ 16(R3), F12
+	FMOVQ 32(R3), F13
+	WORD $0x4e29e56e // fcmeq v14.4s, v11.4s, v9.4s
+	WORD $0x4e6e1d6b // bic v11.16b, v11.16b, v14.16b
+	WORD $0x4e29e58e // fcmeq v14.4s, v12.4s, v9.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4e29e5ae // fcmeq v14.4s, v13.4s, v9.4s
+	WORD $0x4e6e1dad // bic v13.16b, v13.16b, v14.16b
+	VORR V10.B16, V10.B16, V14.B16
+	VORR V10.B16, V10.B16, V15.B16
+	VORR V10.B16, V10.B16, V16.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	FMOVQ 32(R6), F19
+	WORD $0x4eabd631 // fsub v17.4s, v17.4s, v11.4s
+	WORD $0x4eacd652 // fsub v18.4s, v18.4s, v12.4s
+	WORD $0x4eadd673 // fsub v19.4s, v19.4s, v13.4s
+	WORD $0x4e20d634 // fadd v20.4s, v17.4s, v0.4s
+	WORD $0x4e20d655 // fadd v21.4s, v18.4s, v0.4s
+	WORD $0x4e20d676 // fadd v22.4s, v19.4s, v0.4s
+	WORD $0x4ea0d697 // fsub v23.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b8 // fsub v24.4s, v21.4s, v0.4s
+	WORD $0x4ea0d6d9 // fsub v25.4s, v22.4s, v0.4s
+	WORD $0x4eb7d637 // fsub v23.4s, v17.4s, v23.4s
+	WORD $0x4eb8d658 // fsub v24.4s, v18.4s, v24.4s
+	WORD $0x4eb9d679 // fsub v25.4s, v19.4s, v25.4s
+	VORR V2.B16, V2.B16, V26.B16
+	VFMLA V23.S4, V1.S4, V26.S4
+	VORR V2.B16, V2.B16, V27.B16
+	VFMLA V24.S4, V1.S4, V27.S4
+	VORR V2.B16, V2.B16, V28.B16
+	VFMLA V25.S4, V1.S4, V28.S4
+	VORR V3.B16, V3.B16, V29.B16
+	VFMLA V23.S4, V26.S4, V29.S4
+	VORR V3.B16, V3.B16, V26.B16
+	VFMLA V24.S4, V27.S4, V26.S4
+	VORR V3.B16, V3.B16, V27.B16
+	VFMLA V25.S4, V28.S4, V27.S4
+	VORR V4.B16, V4.B16, V28.B16
+	VFMLA V23.S4, V29.S4, V28.S4
+	VORR V4.B16, V4.B16, V29.B16
+	VFMLA V24.S4, V26.S4, V29.S4
+	VORR V4.B16, V4.B16, V26.B16
+	VFMLA V25.S4, V27.S4, V26.S4
+	VORR V5.B16, V5.B16, V27.B16
+	VFMLA V23.S4, V28.S4, V27.S4
+	VORR V5.B16, V5.B16, V28.B16
+	VFMLA V24.S4, V29.S4, V28.S4
+	VORR V5.B16, V5.B16, V29.B16
+	VFMLA V25.S4, V26.S4, V29.S4
+	VORR V6.B16, V6.B16, V26.B16
+	VFMLA V23.S4, V27.S4, V26.S4
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V24.S4, V28.S4, V27.S4
+	VORR V6.B16, V6.B16, V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VORR V7.B16, V7.B16, V29.B16
+	VFMLA V23.S4, V26.S4, V29.S4
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V24.S4, V27.S4, V23.S4
+	VORR V7.B16, V7.B16, V24.B16
+	VFMLA V25.S4, V28.S4, V24.S4
+	VSHL $23, V20.S4, V20.S4
+	VSHL $23, V21.S4, V21.S4
+	VSHL $23, V22.S4, V22.S4
+	WORD $0x6e34dfbd // fmul v29.4s, v29.4s, v20.4s
+	WORD $0x6e35def7 // fmul v23.4s, v23.4s, v21.4s
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6eb1e514 // fcmgt v20.4s, v8.4s, v17.4s
+	WORD $0x4e741fbd // bic v29.16b, v29.16b, v20.16b
+	WORD $0x6eb2e511 // fcmgt v17.4s, v8.4s, v18.4s
+	WORD $0x4e711ef7 // bic v23.16b, v23.16b, v17.16b
+	WORD $0x6eb3e511 // fcmgt v17.4s, v8.4s, v19.4s
+	WORD $0x4e711f18 // bic v24.16b, v24.16b, v17.16b
+	FMOVQ F29, (R6)
+	FMOVQ F23, 16(R6)
+	FMOVQ F24, 32(R6)
+	WORD $0x4e3dd5ce // fadd v14.4s, v14.4s, v29.4s
+	WORD $0x4e37d5ef // fadd v15.4s, v15.4s, v23.4s
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F14, (R4)
+	FMOVQ F15, 16(R4)
+	FMOVQ F16, 32(R4)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F11
+	FMOVQ 16(R3), F12
+	WORD $0x4e29e56d // fcmeq v13.4s, v11.4s, v9.4s
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	WORD $0x4e29e58d // fcmeq v13.4s, v12.4s, v9.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	VORR V10.B16, V10.B16, V13.B16
+	VORR V10.B16, V10.B16, V14.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F15
+	FMOVQ 16(R6), F16
+	WORD $0x4eabd5ef // fsub v15.4s, v15.4s, v11.4s
+	WORD $0x4eacd610 // fsub v16.4s, v16.4s, v12.4s
+	WORD $0x4e20d5f1 // fadd v17.4s, v15.4s, v0.4s
+	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
+	WORD $0x4ea0d633 // fsub v19.4s, v17.4s, v0.4s
+	WORD $0x4ea0d654 // fsub v20.4s, v18.4s, v0.4s
+	WORD $0x4eb3d5f3 // fsub v19.4s, v15.4s, v19.4s
+	WORD $0x4eb4d614 // fsub v20.4s, v16.4s, v20.4s
+	VORR V2.B16, V2.B16, V21.B16
+	VFMLA V19.S4, V1.S4, V21.S4
+	VORR V2.B16, V2.B16, V22.B16
+	VFMLA V20.S4, V1.S4, V22.S4
+	VORR V3.B16, V3.B16, V23.B16
+	VFMLA V19.S4, V21.S4, V23.S4
+	VORR V3.B16, V3.B16, V21.B16
+	VFMLA V20.S4, V22.S4, V21.S4
+	VORR V4.B16, V4.B16, V22.B16
+	VFMLA V19.S4, V23.S4, V22.S4
+	VORR V4.B16, V4.B16, V23.B16
+	VFMLA V20.S4, V21.S4, V23.S4
+	VORR V5.B16, V5.B16, V21.B16
+	VFMLA V19.S4, V22.S4, V21.S4
+	VORR V5.B16, V5.B16, V22.B16
+	VFMLA V20.S4, V23.S4, V22.S4
+	VORR V6.B16, V6.B16, V23.B16
+	VFMLA V19.S4, V21.S4, V23.S4
+	VORR V6.B16, V6.B16, V21.B16
+	VFMLA V20.S4, V22.S4, V21.S4
+	VORR V7.B16, V7.B16, V22.B16
+	VFMLA V19.S4, V23.S4, V22.S4
+	VORR V7.B16, V7.B16, V19.B16
+	VFMLA V20.S4, V21.S4, V19.S4
+	VSHL $23, V17.S4, V17.S4
+	VSHL $23, V18.S4, V18.S4
+	WORD $0x6e31ded6 // fmul v22.4s, v22.4s, v17.4s
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	WORD $0x6eafe511 // fcmgt v17.4s, v8.4s, v15.4s
+	WORD $0x4e711ed6 // bic v22.16b, v22.16b, v17.16b
+	WORD $0x6eb0e50f // fcmgt v15.4s, v8.4s, v16.4s
+	WORD $0x4e6f1e73 // bic v19.16b, v19.16b, v15.16b
+	FMOVQ F22, (R6)
+	FMOVQ F19, 16(R6)
+	WORD $0x4e36d5ad // fadd v13.4s, v13.4s, v22.4s
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F13, (R4)
+	FMOVQ F14, 16(R4)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F11
+	WORD $0x4e29e56c // fcmeq v12.4s, v11.4s, v9.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	VORR V10.B16, V10.B16, V12.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F13
+	WORD $0x4eabd5ad // fsub v13.4s, v13.4s, v11.4s
+	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5cf // fsub v15.4s, v14.4s, v0.4s
+	WORD $0x4eafd5af // fsub v15.4s, v13.4s, v15.4s
+	VORR V2.B16, V2.B16, V16.B16
+	VFMLA V15.S4, V1.S4, V16.S4
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VORR V4.B16, V4.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V5.B16, V5.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VORR V6.B16, V6.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V7.B16, V7.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x6eade50e // fcmgt v14.4s, v8.4s, v13.4s
+	WORD $0x4e6e1e31 // bic v17.16b, v17.16b, v14.16b
+	FMOVQ F17, (R6)
+	WORD $0x4e31d58c // fadd v12.4s, v12.4s, v17.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F12, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1056(R0), F0
+	FMOVQ 1072(R0), F1
+	FMOVQ 1088(R0), F2
+	FMOVQ 1104(R0), F3
+	FMOVQ 1120(R0), F4
+	FMOVQ 1136(R0), F5
+	FMOVQ 1152(R0), F6
+	FMOVQ 960(R0), F7
+	FMOVQ 1168(R0), F8
+	FMOVQ 464(R0), F9
+	MOVD max_len+8(FP), R1
+	MOVD max_base+0(FP), R2
+	MOVD sum_base+24(FP), R3
+	MOVD blockMax_base+48(FP), R4
+	MOVD alpha_base+96(FP), R5
+	MOVD beta_base+120(FP), R6
+	MOVD blockSum_base+72(FP), R7
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F10
+	FMOVQ (R4), F11
+	WORD $0x6eaae56d // fcmgt v13.4s, v11.4s, v10.4s
+	VORR V10.B16, V10.B16, V12.B16
+	VBIT V13.B16, V11.B16, V12.B16
+	FMOVQ F12, (R2)
+	WORD $0x4e29e58d // fcmeq v13.4s, v12.4s, v9.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x4e20d54d // fadd v13.4s, v10.4s, v0.4s
+	WORD $0x4ea0d5ae // fsub v14.4s, v13.4s, v0.4s
+	WORD $0x4eaed54e // fsub v14.4s, v10.4s, v14.4s
+	VORR V2.B16, V2.B16, V15.B16
+	VFMLA V14.S4, V1.S4, V15.S4
+	VORR V3.B16, V3.B16, V16.B16
+	VFMLA V14.S4, V15.S4, V16.S4
+	VORR V4.B16, V4.B16, V15.B16
+	VFMLA V14.S4, V16.S4, V15.S4
+	VORR V5.B16, V5.B16, V16.B16
+	VFMLA V14.S4, V15.S4, V16.S4
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V14.S4, V16.S4, V15.S4
+	VORR V7.B16, V7.B16, V16.B16
+	VFMLA V14.S4, V15.S4, V16.S4
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x6eaae50d // fcmgt v13.4s, v8.4s, v10.4s
+	WORD $0x4e6d1e10 // bic v16.16b, v16.16b, v13.16b
+	WORD $0x4eacd56b // fsub v11.4s, v11.4s, v12.4s
+	WORD $0x4e20d56a // fadd v10.4s, v11.4s, v0.4s
+	WORD $0x4ea0d54c // fsub v12.4s, v10.4s, v0.4s
+	WORD $0x4eacd56c // fsub v12.4s, v11.4s, v12.4s
+	VORR V2.B16, V2.B16, V13.B16
+	VFMLA V12.S4, V1.S4, V13.S4
+	VORR V3.B16, V3.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V4.B16, V4.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V5.B16, V5.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V6.B16, V6.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V7.B16, V7.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V10.S4, V10.S4
+	WORD $0x6e2addce // fmul v14.4s, v14.4s, v10.4s
+	WORD $0x6eabe50a // fcmgt v10.4s, v8.4s, v11.4s
+	WORD $0x4e6a1dce // bic v14.16b, v14.16b, v10.16b
+	FMOVQ F16, (R5)
+	FMOVQ F14, (R6)
+	FMOVQ (R7), F10
+	FMOVQ (R3), F11
+	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	VFMLA V14.S4, V10.S4, V11.S4
+	FMOVQ F11, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func backwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+TEXT ·backwardWeightsNEON(SB), NOSPLIT, $0-136
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1056(R0), F0
+	VMOVI $0, V1.B16
+	FMOVQ 1072(R0), F2
+	FMOVQ 1088(R0), F3
+	FMOVQ 1104(R0), F4
+	FMOVQ 1120(R0), F5
+	FMOVQ 1136(R0), F6
+	FMOVQ 1152(R0), F7
+	FMOVQ 960(R0), F8
+	FMOVQ 1168(R0), F9
+	FMOVQ 464(R0), F10
+	MOVD lse_len+72(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD dp_base+24(FP), R3
+	MOVD lse_base+64(FP), R4
+	MOVD sum_base+88(FP), R5
+	MOVD dot_base+112(FP), R6
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F11
+	FMOVQ 16(R4), F12
+	VORR V1.B16, V1.B16, V13.B16
+	VORR V1.B16, V1.B16, V14.B16
+	VORR V1.B16, V1.B16, V15.B16
+	VORR V1.B16, V1.B16, V16.B16
+	MOVD R2, R8
+	MOVD R3, R9
+	MOVD n+56(FP), R10
+	CBZ R10, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R8), F17
+	FMOVQ 16(R8), F18
+	WORD $0x4eabd631 // fsub v17.4s, v17.4s, v11.4s
+	WORD $0x4eacd652 // fsub v18.4s, v18.4s, v12.4s
+	WORD $0x4ea1f631 // fmin v17.4s, v17.4s, v1.4s
+	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
+	WORD $0x4e20d633 // fadd v19.4s, v17.4s, v0.4s
+	WORD $0x4e20d654 // fadd v20.4s, v18.4s, v0.4s
+	WORD $0x4ea0d675 // fsub v21.4s, v19.4s, v0.4s
+	WORD $0x4ea0d696 // fsub v22.4s, v20.4s, v0.4s
+	WORD $0x4eb5d635 // fsub v21.4s, v17.4s, v21.4s
+	WORD $0x4eb6d656 // fsub v22.4s, v18.4s, v22.4s
+	VORR V3.B16, V3.B16, V23.B16
+	VFMLA V21.S4, V2.S4, V23.S4
+	VORR V3.B16, V3.B16, V24.B16
+	VFMLA V22.S4, V2.S4, V24.S4
+	VORR V4.B16, V4.B16, V25.B16
+	VFMLA V21.S4, V23.S4, V25.S4
+	VORR V4.B16, V4.B16, V23.B16
+	VFMLA V22.S4, V24.S4, V23.S4
+	VORR V5.B16, V5.B16, V24.B16
+	VFMLA V21.S4, V25.S4, V24.S4
+	VORR V5.B16, V5.B16, V25.B16
+	VFMLA V22.S4, V23.S4, V25.S4
+	VORR V6.B16, V6.B16, V23.B16
+	VFMLA V21.S4, V24.S4, V23.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V22.S4, V25.S4, V24.S4
+	VORR V7.B16, V7.B16, V25.B16
+	VFMLA V21.S4, V23.S4, V25.S4
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V22.S4, V24.S4, V23.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VFMLA V21.S4, V25.S4, V24.S4
+	VORR V8.B16, V8.B16, V21.B16
+	VFMLA V22.S4, V23.S4, V21.S4
+	VSHL $23, V19.S4, V19.S4
+	VSHL $23, V20.S4, V20.S4
+	WORD $0x6e33df18 // fmul v24.4s, v24.4s, v19.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	WORD $0x6eb1e533 // fcmgt v19.4s, v9.4s, v17.4s
+	WORD $0x4e731f18 // bic v24.16b, v24.16b, v19.16b
+	WORD $0x6eb2e531 // fcmgt v17.4s, v9.4s, v18.4s
+	WORD $0x4e711eb5 // bic v21.16b, v21.16b, v17.16b
+	FMOVQ (R8), F17
+	FMOVQ 16(R8), F18
+	WORD $0x4e2ae633 // fcmeq v19.4s, v17.4s, v10.4s
+	WORD $0x4e731f18 // bic v24.16b, v24.16b, v19.16b
+	WORD $0x4e2ae651 // fcmeq v17.4s, v18.4s, v10.4s
+	WORD $0x4e711eb5 // bic v21.16b, v21.16b, v17.16b
+	FMOVQ F24, (R8)
+	FMOVQ F21, 16(R8)
+	WORD $0x4e38d5ad // fadd v13.4s, v13.4s, v24.4s
+	WORD $0x4e35d5ce // fadd v14.4s, v14.4s, v21.4s
+	FMOVQ (R9), F17
+	FMOVQ 16(R9), F18
+	WORD $0x4ea0db13 // fcmeq v19.4s, v24.4s, #0.0
+	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
+	WORD $0x4ea0dab3 // fcmeq v19.4s, v21.4s, #0.0
+	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
+	VFMLA V17.S4, V24.S4, V15.S4
+	VFMLA V18.S4, V21.S4, V16.S4
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	FMOVQ F15, (R6)
+	FMOVQ F16, 16(R6)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	ADD $32, R6, R6
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F11
+	VORR V1.B16, V1.B16, V12.B16
+	VORR V1.B16, V1.B16, V13.B16
+	MOVD R2, R8
+	MOVD R3, R9
+	MOVD n+56(FP), R10
+	CBZ R10, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R8), F14
+	WORD $0x4eabd5ce // fsub v14.4s, v14.4s, v11.4s
+	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
+	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V16.S4, V2.S4, V17.S4
+	VORR V4.B16, V4.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V5.B16, V5.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V6.B16, V6.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V7.B16, V7.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	WORD $0x6eaee52f // fcmgt v15.4s, v9.4s, v14.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	FMOVQ (R8), F14
+	WORD $0x4e2ae5cf // fcmeq v15.4s, v14.4s, v10.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	FMOVQ F18, (R8)
+	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	FMOVQ (R9), F14
+	WORD $0x4ea0da4f // fcmeq v15.4s, v18.4s, #0.0
+	WORD $0x4e6f1dce // bic v14.16b, v14.16b, v15.16b
+	VFMLA V14.S4, V18.S4, V13.S4
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F12, (R5)
+	FMOVQ F13, (R6)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1184(R0), F0
+	MOVD inv_len+72(FP), R1
+	MOVD p_base+0(FP), R2
+	MOVD dp_base+24(FP), R3
+	MOVD inv_base+64(FP), R4
+	MOVD mean_base+88(FP), R5
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ 32(R4), F3
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R7), F7
+	FMOVQ 16(R7), F8
+	FMOVQ 32(R7), F9
+	WORD $0x6e21dcea // fmul v10.4s, v7.4s, v1.4s
+	WORD $0x6e22dd0b // fmul v11.4s, v8.4s, v2.4s
+	WORD $0x6e23dd2c // fmul v12.4s, v9.4s, v3.4s
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	FMOVQ 32(R8), F15
+	WORD $0x4ea4d5ad // fsub v13.4s, v13.4s, v4.4s
+	WORD $0x4ea5d5ce // fsub v14.4s, v14.4s, v5.4s
+	WORD $0x4ea6d5ef // fsub v15.4s, v15.4s, v6.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x6e2bddce // fmul v14.4s, v14.4s, v11.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4ea0f9b0 // fabs v16.4s, v13.4s
+	WORD $0x4ea0f9d1 // fabs v17.4s, v14.4s
+	WORD $0x4ea0f9f2 // fabs v18.4s, v15.4s
+	WORD $0x6eb0e413 // fcmgt v19.4s, v0.4s, v16.4s
+	WORD $0x4e731dad // bic v13.16b, v13.16b, v19.16b
+	WORD $0x6eb1e410 // fcmgt v16.4s, v0.4s, v17.4s
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x6eb2e410 // fcmgt v16.4s, v0.4s, v18.4s
+	WORD $0x4e701def // bic v15.16b, v15.16b, v16.16b
+	WORD $0x4ea0d8f0 // fcmeq v16.4s, v7.4s, #0.0
+	WORD $0x4e701dad // bic v13.16b, v13.16b, v16.16b
+	WORD $0x4ea0d910 // fcmeq v16.4s, v8.4s, #0.0
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x4ea0d930 // fcmeq v16.4s, v9.4s, #0.0
+	WORD $0x4e701def // bic v15.16b, v15.16b, v16.16b
+	FMOVQ F13, (R8)
+	FMOVQ F14, 16(R8)
+	FMOVQ F15, 32(R8)
+	WORD $0x4ea0d8ed // fcmeq v13.4s, v7.4s, #0.0
+	WORD $0x4e6d1d4a // bic v10.16b, v10.16b, v13.16b
+	WORD $0x4ea0d907 // fcmeq v7.4s, v8.4s, #0.0
+	WORD $0x4e671d6b // bic v11.16b, v11.16b, v7.16b
+	WORD $0x4ea0d927 // fcmeq v7.4s, v9.4s, #0.0
+	WORD $0x4e671d8c // bic v12.16b, v12.16b, v7.16b
+	FMOVQ F10, (R7)
+	FMOVQ F11, 16(R7)
+	FMOVQ F12, 32(R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes3row
+
+lanes3rows:
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	ADD $48, R5, R5
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F5
+	FMOVQ 16(R7), F6
+	WORD $0x6e21dca7 // fmul v7.4s, v5.4s, v1.4s
+	WORD $0x6e22dcc8 // fmul v8.4s, v6.4s, v2.4s
+	FMOVQ (R8), F9
+	FMOVQ 16(R8), F10
+	WORD $0x4ea3d529 // fsub v9.4s, v9.4s, v3.4s
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x6eabe40d // fcmgt v13.4s, v0.4s, v11.4s
+	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
+	WORD $0x6eace40b // fcmgt v11.4s, v0.4s, v12.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x4ea0d8ab // fcmeq v11.4s, v5.4s, #0.0
+	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+	WORD $0x4ea0d8cb // fcmeq v11.4s, v6.4s, #0.0
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	FMOVQ F9, (R8)
+	FMOVQ F10, 16(R8)
+	WORD $0x4ea0d8a9 // fcmeq v9.4s, v5.4s, #0.0
+	WORD $0x4e691ce7 // bic v7.16b, v7.16b, v9.16b
+	WORD $0x4ea0d8c5 // fcmeq v5.4s, v6.4s, #0.0
+	WORD $0x4e651d08 // bic v8.16b, v8.16b, v5.16b
+	FMOVQ F7, (R7)
+	FMOVQ F8, 16(R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F1
+	FMOVQ (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F3
+	WORD $0x6e21dc64 // fmul v4.4s, v3.4s, v1.4s
+	FMOVQ (R8), F5
+	WORD $0x4ea2d4a5 // fsub v5.4s, v5.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
+	WORD $0x6ea6e407 // fcmgt v7.4s, v0.4s, v6.4s
+	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
+	WORD $0x4ea0d866 // fcmeq v6.4s, v3.4s, #0.0
+	WORD $0x4e661ca5 // bic v5.16b, v5.16b, v6.16b
+	FMOVQ F5, (R8)
+	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
+	FMOVQ F4, (R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+TEXT ·backwardSoftcapNEON(SB), NOSPLIT, $0-76
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU inv+72(FP), R1
+	VDUP R1, V0.S4
+	FMOVQ 128(R0), F1
+	MOVD lanes+64(FP), R1
+	MOVD ds_base+0(FP), R2
+	MOVD s_base+24(FP), R3
+	MOVD ld+48(FP), R4
+	LSL $2, R4, R4
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	MOVD R2, R5
+	MOVD R3, R6
+	MOVD n+56(FP), R7
+	CBZ R7, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	FMOVQ 32(R6), F4
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	VORR V1.B16, V1.B16, V8.B16
+	VFMLS V2.S4, V2.S4, V8.S4
+	VORR V1.B16, V1.B16, V2.B16
+	VFMLS V3.S4, V3.S4, V2.S4
+	VORR V1.B16, V1.B16, V3.B16
+	VFMLS V4.S4, V4.S4, V3.S4
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x4ea0d8a4 // fcmeq v4.4s, v5.4s, #0.0
+	WORD $0x4e641d08 // bic v8.16b, v8.16b, v4.16b
+	WORD $0x4ea0d8c4 // fcmeq v4.4s, v6.4s, #0.0
+	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
+	WORD $0x4ea0d8e4 // fcmeq v4.4s, v7.4s, #0.0
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
+	FMOVQ F8, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	ADD R4, R5, R5
+	ADD R4, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes3row
+
+lanes3rows:
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	MOVD R2, R5
+	MOVD R3, R6
+	MOVD n+56(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	VORR V1.B16, V1.B16, V6.B16
+	VFMLS V2.S4, V2.S4, V6.S4
+	VORR V1.B16, V1.B16, V2.B16
+	VFMLS V3.S4, V3.S4, V2.S4
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4ea0d883 // fcmeq v3.4s, v4.4s, #0.0
+	WORD $0x4e631cc6 // bic v6.16b, v6.16b, v3.16b
+	WORD $0x4ea0d8a3 // fcmeq v3.4s, v5.4s, #0.0
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	FMOVQ F6, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R4, R5, R5
+	ADD R4, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	MOVD R2, R5
+	MOVD R3, R6
+	MOVD n+56(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R5), F3
+	VORR V1.B16, V1.B16, V4.B16
+	VFMLS V2.S4, V2.S4, V4.S4
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
+	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
+	FMOVQ F4, (R5)
+	ADD R4, R5, R5
+	ADD R4, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+TEXT ·adamWNEON(SB), NOSPLIT, $0-124
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU beta2+104(FP), R1
+	VDUP R1, V0.S4
+	MOVWU gain2+108(FP), R1
+	VDUP R1, V1.S4
+	MOVWU gain1+100(FP), R1
+	VDUP R1, V2.S4
+	MOVWU root+112(FP), R1
+	VDUP R1, V3.S4
+	MOVWU epsilon+116(FP), R1
+	VDUP R1, V4.S4
+	MOVWU rate+120(FP), R1
+	VDUP R1, V5.S4
+	MOVWU keep+96(FP), R1
+	VDUP R1, V6.S4
+	FMOVQ 1200(R0), F7
+	MOVD w_len+8(FP), R1
+	MOVD w_base+0(FP), R2
+	MOVD m_base+48(FP), R3
+	MOVD v_base+72(FP), R4
+	MOVD g_base+24(FP), R5
+	SUBS $8, R1, R1
+	BLT lanes2end
+	PCALIGN $32
+
+lanes2:
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ (R4), F10
+	FMOVQ 16(R4), F11
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e21dd0c // fmul v12.4s, v8.4s, v1.4s
+	WORD $0x6e21dd2d // fmul v13.4s, v9.4s, v1.4s
+	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
+	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
+	WORD $0x6eace4ee // fcmgt v14.4s, v7.4s, v12.4s
+	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
+	WORD $0x6eade4ec // fcmgt v12.4s, v7.4s, v13.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	FMOVQ F10, (R4)
+	FMOVQ F11, 16(R4)
+	FMOVQ (R3), F12
+	FMOVQ 16(R3), F13
+	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
+	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x4e28d58c // fadd v12.4s, v12.4s, v8.4s
+	WORD $0x4e29d5ad // fadd v13.4s, v13.4s, v9.4s
+	WORD $0x4ea0f988 // fabs v8.4s, v12.4s
+	WORD $0x4ea0f9a9 // fabs v9.4s, v13.4s
+	WORD $0x6ea8e4ee // fcmgt v14.4s, v7.4s, v8.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x6ea9e4e8 // fcmgt v8.4s, v7.4s, v9.4s
+	WORD $0x4e681dad // bic v13.16b, v13.16b, v8.16b
+	FMOVQ F12, (R3)
+	FMOVQ F13, 16(R3)
+	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
+	WORD $0x6ea1f96b // fsqrt v11.4s, v11.4s
+	WORD $0x6e23fd4a // fdiv v10.4s, v10.4s, v3.4s
+	WORD $0x6e23fd6b // fdiv v11.4s, v11.4s, v3.4s
+	WORD $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
+	WORD $0x4e24d56b // fadd v11.4s, v11.4s, v4.4s
+	WORD $0x6e2afd8c // fdiv v12.4s, v12.4s, v10.4s
+	WORD $0x6e2bfdad // fdiv v13.4s, v13.4s, v11.4s
+	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
+	WORD $0x6e25ddad // fmul v13.4s, v13.4s, v5.4s
+	FMOVQ (R2), F8
+	FMOVQ 16(R2), F9
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
+	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
+	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x6eaae4ec // fcmgt v12.4s, v7.4s, v10.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
+	WORD $0x6eabe4ea // fcmgt v10.4s, v7.4s, v11.4s
+	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
+	FMOVQ F8, (R2)
+	FMOVQ F9, 16(R2)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R5), F8
+	FMOVQ (R4), F9
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
+	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+	FMOVQ F9, (R4)
+	FMOVQ (R3), F10
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
+	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	FMOVQ F10, (R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
+	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
+	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
+	FMOVQ (R2), F8
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
+	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
+	FMOVQ F8, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R5), F8
+	FMOVS (R4), F9
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
+	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+	FMOVS F9, (R4)
+	FMOVS (R3), F10
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
+	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	FMOVS F10, (R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
+	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
+	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
+	FMOVS (R2), F8
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
+	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
+	FMOVS F8, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func addNEON(dst []float32, x []float32, y []float32)
+TEXT ·addNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD x_base+24(FP), R3
+	MOVD y_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVQ F1, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F1
+	FMOVS (R4), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVS F1, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func addRowsNEON(dst []float32, src []float32, lds int, n int)
+TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	MOVD lds+48(FP), R4
+	LSL $2, R4, R4
+	SUBS $32, R1, R1
+	BLT lanes8end
+
+lanes8:
+	FMOVQ (R2), F1
+	FMOVQ 16(R2), F2
+	FMOVQ 32(R2), F3
+	FMOVQ 48(R2), F4
+	FMOVQ 64(R2), F5
+	FMOVQ 80(R2), F6
+	FMOVQ 96(R2), F7
+	FMOVQ 112(R2), F8
+	MOVD R3, R5
+	MOVD n+56(FP), R6
+	CBZ R6, lanes8rows
+	PCALIGN $32
+
+lanes8row:
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
+	FMOVQ 64(R5), F13
+	FMOVQ 80(R5), F14
+	FMOVQ 96(R5), F15
+	FMOVQ 112(R5), F16
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes8row
+
+lanes8rows:
+	WORD $0x4e21e429 // fcmeq v9.4s, v1.4s, v1.4s
+	VBIF V9.B16, V0.B16, V1.B16
+	WORD $0x4e22e449 // fcmeq v9.4s, v2.4s, v2.4s
+	VBIF V9.B16, V0.B16, V2.B16
+	WORD $0x4e23e469 // fcmeq v9.4s, v3.4s, v3.4s
+	VBIF V9.B16, V0.B16, V3.B16
+	WORD $0x4e24e489 // fcmeq v9.4s, v4.4s, v4.4s
+	VBIF V9.B16, V0.B16, V4.B16
+	WORD $0x4e25e4a9 // fcmeq v9.4s, v5.4s, v5.4s
+	VBIF V9.B16, V0.B16, V5.B16
+	WORD $0x4e26e4c9 // fcmeq v9.4s, v6.4s, v6.4s
+	VBIF V9.B16, V0.B16, V6.B16
+	WORD $0x4e27e4e9 // fcmeq v9.4s, v7.4s, v7.4s
+	VBIF V9.B16, V0.B16, V7.B16
+	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
+	VBIF V9.B16, V0.B16, V8.B16
+	FMOVQ F1, (R2)
+	FMOVQ F2, 16(R2)
+	FMOVQ F3, 32(R2)
+	FMOVQ F4, 48(R2)
+	FMOVQ F5, 64(R2)
+	FMOVQ F6, 80(R2)
+	FMOVQ F7, 96(R2)
+	FMOVQ F8, 112(R2)
+	ADD $128, R2, R2
+	ADD $128, R3, R3
+	SUBS $32, R1, R1
+	BGE lanes8
+
+lanes8end:
+	ADDS $32, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R2), F1
+	MOVD R3, R5
+	MOVD n+56(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVQ F1, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F1
+	MOVD R3, R5
+	MOVD n+56(FP), R6
+	CBZ R6, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R5), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE singlerow
+
+singlerows:
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVS F1, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD weights_len+80(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+32(FP), R3
+	MOVD weights_base+72(FP), R4
+	MOVD ldd+24(FP), R5
+	LSL $2, R5, R5
+	MOVD lds+56(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ 32(R4), F3
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+64(FP), R9
+	CBZ R9, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R8), F4
+	FMOVQ 16(R8), F5
+	FMOVQ 32(R8), F6
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x6e23dcc6 // fmul v6.4s, v6.4s, v3.4s
+	FMOVQ (R7), F7
+	FMOVQ 16(R7), F8
+	FMOVQ 32(R7), F9
+	WORD $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
+	WORD $0x4e27e4e4 // fcmeq v4.4s, v7.4s, v7.4s
+	VBIF V4.B16, V0.B16, V7.B16
+	WORD $0x4e28e504 // fcmeq v4.4s, v8.4s, v8.4s
+	VBIF V4.B16, V0.B16, V8.B16
+	WORD $0x4e29e524 // fcmeq v4.4s, v9.4s, v9.4s
+	VBIF V4.B16, V0.B16, V9.B16
+	FMOVQ F7, (R7)
+	FMOVQ F8, 16(R7)
+	FMOVQ F9, 32(R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes3row
+
+lanes3rows:
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F1
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+64(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R8), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ (R7), F3
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e462 // fcmeq v2.4s, v3.4s, v3.4s
+	VBIF V2.B16, V0.B16, V3.B16
+	FMOVQ F3, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R4), F1
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+64(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R8), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS (R7), F3
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e462 // fcmeq v2.4s, v3.4s, v3.4s
+	VBIF V2.B16, V0.B16, V3.B16
+	FMOVS F3, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	FMOVQ 128(R0), F6
+	FMOVQ 176(R0), F7
+	FMOVQ 192(R0), F8
+	FMOVQ 16(R0), F9
+	FMOVQ 208(R0), F10
+	FMOVQ 224(R0), F11
+	FMOVQ 272(R0), F12
+	FMOVQ 288(R0), F13
+	FMOVQ 304(R0), F14
+	FMOVQ 384(R0), F15
+	MOVD q_len+40(FP), R1
+	MOVD k_base+56(FP), R2
+	MOVD dk_base+0(FP), R3
+	MOVD x_base+96(FP), R4
+	MOVD q_base+32(FP), R5
+	MOVD dq_base+120(FP), R6
+	MOVD dw_base+144(FP), R7
+	MOVD ldk+80(FP), R8
+	LSL $2, R8, R8
+	MOVD ldd+24(FP), R9
+	LSL $2, R9, R9
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R5), F16
+	FMOVQ (R6), F17
+	FMOVQ (R7), F18
+	MOVD R2, R10
+	MOVD R3, R11
+	MOVD R4, R12
+	MOVD n+88(FP), R13
+	CBZ R13, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	VLD1R (R12), [V19.S4]
+	FMOVQ (R10), F20
+	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
+	WORD $0x4ea0fa95 // fabs v21.4s, v20.4s
+	WORD $0x4ea7f6b5 // fmin v21.4s, v21.4s, v7.4s
+	VORR V9.B16, V9.B16, V22.B16
+	VFMLA V21.S4, V8.S4, V22.S4
+	WORD $0x4eaa9ed6 // mul v22.4s, v22.4s, v10.4s
+	VADD V11.S4, V22.S4, V22.S4
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d6b5 // fsub v21.4s, v21.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	VORR V13.B16, V13.B16, V24.B16
+	VFMLA V23.S4, V12.S4, V24.S4
+	VORR V14.B16, V14.B16, V25.B16
+	VFMLA V23.S4, V24.S4, V25.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V23.S4, V25.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V23.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V22.B16
+	WORD $0x6e35ded6 // fmul v22.4s, v22.4s, v21.4s
+	VFMLA V21.S4, V23.S4, V24.S4
+	WORD $0x6e38fed6 // fdiv v22.4s, v22.4s, v24.4s
+	WORD $0x4e36d6f7 // fadd v23.4s, v23.4s, v22.4s
+	VBIF V15.B16, V23.B16, V20.B16
+	VFMLA V19.S4, V20.S4, V18.S4
+	WORD $0x4eb4d4d5 // fsub v21.4s, v6.4s, v20.4s
+	WORD $0x4e26d694 // fadd v20.4s, v20.4s, v6.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V19.S4, V21.S4, V17.S4
+	FMOVQ (R11), F20
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
+	FMOVQ F20, (R11)
+	ADD R8, R10, R10
+	ADD R9, R11, R11
+	ADD $4, R12, R12
+	SUBS $1, R13, R13
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F17, (R6)
+	FMOVQ F18, (R7)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R5), F16
+	FMOVS (R6), F17
+	FMOVS (R7), F18
+	MOVD R2, R10
+	MOVD R3, R11
+	MOVD R4, R12
+	MOVD n+88(FP), R13
+	CBZ R13, singlerows
+	PCALIGN $32
+
+singlerow:
+	VLD1R (R12), [V19.S4]
+	FMOVS (R10), F20
+	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
+	WORD $0x4ea0fa95 // fabs v21.4s, v20.4s
+	WORD $0x4ea7f6b5 // fmin v21.4s, v21.4s, v7.4s
+	VORR V9.B16, V9.B16, V22.B16
+	VFMLA V21.S4, V8.S4, V22.S4
+	WORD $0x4eaa9ed6 // mul v22.4s, v22.4s, v10.4s
+	VADD V11.S4, V22.S4, V22.S4
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d6b5 // fsub v21.4s, v21.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	VORR V13.B16, V13.B16, V24.B16
+	VFMLA V23.S4, V12.S4, V24.S4
+	VORR V14.B16, V14.B16, V25.B16
+	VFMLA V23.S4, V24.S4, V25.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V23.S4, V25.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V23.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V22.B16
+	WORD $0x6e35ded6 // fmul v22.4s, v22.4s, v21.4s
+	VFMLA V21.S4, V23.S4, V24.S4
+	WORD $0x6e38fed6 // fdiv v22.4s, v22.4s, v24.4s
+	WORD $0x4e36d6f7 // fadd v23.4s, v23.4s, v22.4s
+	VBIF V15.B16, V23.B16, V20.B16
+	VFMLA V19.S4, V20.S4, V18.S4
+	WORD $0x4eb4d4d5 // fsub v21.4s, v6.4s, v20.4s
+	WORD $0x4e26d694 // fadd v20.4s, v20.4s, v6.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V19.S4, V21.S4, V17.S4
+	FMOVS (R11), F20
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
+	FMOVS F20, (R11)
+	ADD R8, R10, R10
+	ADD R9, R11, R11
+	ADD $4, R12, R12
+	SUBS $1, R13, R13
+	BNE singlerow
+
+singlerows:
+	FMOVS F17, (R6)
+	FMOVS F18, (R7)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 1216(R0), F0
+	MOVD bias_len+48(FP), R1
+	MOVD c_base+0(FP), R2
+	MOVD bias_base+40(FP), R3
+	MOVD ldc+24(FP), R4
+	LSL $2, R4, R4
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F1
+	FMOVQ 16(R3), F2
+	MOVD R2, R5
+	MOVD m+32(FP), R6
+	CBZ R6, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	VBIF V5.B16, V0.B16, V3.B16
+	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
+	VBIF V5.B16, V0.B16, V4.B16
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F1
+	MOVD R2, R5
+	MOVD m+32(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F2
+	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V0.B16, V2.B16
+	FMOVQ F2, (R5)
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
+// func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
+TEXT ·gruNEON(SB), NOSPLIT, $0-96
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 240(R0), F0
+	FMOVQ 256(R0), F1
+	FMOVQ 320(R0), F2
+	FMOVQ 336(R0), F3
+	FMOVQ 352(R0), F4
+	FMOVQ 368(R0), F5
+	FMOVQ 128(R0), F6
+	FMOVQ 16(R0), F7
+	FMOVQ 384(R0), F8
+	FMOVQ 1232(R0), F9
+	FMOVQ 32(R0), F10
+	FMOVQ 48(R0), F11
+	FMOVQ 64(R0), F12
+	FMOVQ 80(R0), F13
+	FMOVQ 96(R0), F14
+	FMOVQ 112(R0), F15
+	FMOVQ 144(R0), F16
+	VMOVI $0, V17.B16
+	FMOVQ 176(R0), F18
+	FMOVQ 192(R0), F19
+	FMOVQ 208(R0), F20
+	FMOVQ 224(R0), F21
+	FMOVQ 272(R0), F22
+	FMOVQ 288(R0), F23
+	MOVD state_len+8(FP), R1
+	MOVD in_base+48(FP), R2
+	MOVD hidden_base+72(FP), R3
+	MOVD gates_base+24(FP), R4
+	MOVD in_base+48(FP), R5
+	MOVD state_len+8(FP), R6
+	ADD R6<<2, R5, R5
+	MOVD hidden_base+72(FP), R6
+	MOVD state_len+8(FP), R7
+	ADD R7<<2, R6, R6
+	MOVD gates_base+24(FP), R7
+	MOVD state_len+8(FP), R8
+	ADD R8<<2, R7, R7
+	MOVD hidden_base+72(FP), R8
+	MOVD state_len+8(FP), R9
+	ADD R9<<2, R8, R8
+	ADD R9<<2, R8, R8
+	MOVD in_base+48(FP), R9
+	MOVD state_len+8(FP), R10
+	ADD R10<<2, R9, R9
+	ADD R10<<2, R9, R9
+	MOVD gates_base+24(FP), R10
+	MOVD state_len+8(FP), R11
+	ADD R11<<2, R10, R10
+	ADD R11<<2, R10, R10
+	MOVD state_base+0(FP), R11
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F24
+	FMOVQ (R3), F25
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	VORR V8.B16, V24.B16, V25.B16
+	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
+	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
+	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
+	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
+	VORR V11.B16, V11.B16, V28.B16
+	VFMLA V27.S4, V10.S4, V28.S4
+	VORR V12.B16, V12.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V13.B16, V13.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V29.S4, V29.S4
+	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
+	VBIF V26.B16, V25.B16, V29.B16
+	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
+	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
+	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V25.B16
+	VBIT V26.B16, V29.B16, V25.B16
+	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
+	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
+	FMOVQ F25, (R4)
+	FMOVQ (R5), F24
+	FMOVQ (R6), F26
+	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
+	VORR V8.B16, V24.B16, V26.B16
+	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
+	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
+	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V11.B16, V11.B16, V29.B16
+	VFMLA V28.S4, V10.S4, V29.S4
+	VORR V12.B16, V12.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V13.B16, V13.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V14.B16, V14.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V15.B16, V15.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V6.B16, V6.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V26.B16
+	VBIT V27.B16, V30.B16, V26.B16
+	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
+	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
+	FMOVQ F26, (R7)
+	FMOVQ (R8), F24
+	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
+	FMOVQ (R9), F24
+	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
+	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
+	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
+	VORR V7.B16, V7.B16, V27.B16
+	VFMLA V24.S4, V19.S4, V27.S4
+	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
+	VADD V21.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
+	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
+	VORR V23.B16, V23.B16, V29.B16
+	VFMLA V28.S4, V22.S4, V29.S4
+	FMOVQ 304(R0), F30
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
+	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
+	VFMLA V24.S4, V28.S4, V29.S4
+	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
+	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
+	VBIF V8.B16, V28.B16, V25.B16
+	FMOVQ F25, (R10)
+	FMOVQ (R11), F24
+	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
+	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	FMOVQ F24, (R11)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	ADD $16, R8, R8
+	ADD $16, R9, R9
+	ADD $16, R10, R10
+	ADD $16, R11, R11
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F24
+	FMOVS (R3), F25
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	VORR V8.B16, V24.B16, V25.B16
+	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
+	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
+	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
+	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
+	VORR V11.B16, V11.B16, V28.B16
+	VFMLA V27.S4, V10.S4, V28.S4
+	VORR V12.B16, V12.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V13.B16, V13.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V29.S4, V29.S4
+	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
+	VBIF V26.B16, V25.B16, V29.B16
+	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
+	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
+	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V25.B16
+	VBIT V26.B16, V29.B16, V25.B16
+	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
+	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
+	FMOVS F25, (R4)
+	FMOVS (R5), F24
+	FMOVS (R6), F26
+	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
+	VORR V8.B16, V24.B16, V26.B16
+	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
+	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
+	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
+	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	VORR V11.B16, V11.B16, V29.B16
+	VFMLA V28.S4, V10.S4, V29.S4
+	VORR V12.B16, V12.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V13.B16, V13.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V14.B16, V14.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V15.B16, V15.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VORR V6.B16, V6.B16, V30.B16
+	VFMLA V28.S4, V29.S4, V30.S4
+	VSHL $23, V27.S4, V27.S4
+	VADD V27.S4, V30.S4, V30.S4
+	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
+	VBIF V27.B16, V26.B16, V30.B16
+	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
+	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
+	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
+	VORR V6.B16, V6.B16, V26.B16
+	VBIT V27.B16, V30.B16, V26.B16
+	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
+	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
+	FMOVS F26, (R7)
+	FMOVS (R8), F24
+	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
+	FMOVS (R9), F24
+	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
+	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
+	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
+	VORR V7.B16, V7.B16, V27.B16
+	VFMLA V24.S4, V19.S4, V27.S4
+	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
+	VADD V21.S4, V27.S4, V27.S4
+	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
+	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
+	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
+	VORR V23.B16, V23.B16, V29.B16
+	VFMLA V28.S4, V22.S4, V29.S4
+	FMOVQ 304(R0), F30
+	VFMLA V28.S4, V29.S4, V30.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V28.S4, V30.S4, V29.S4
+	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
+	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
+	VFMLA V24.S4, V28.S4, V29.S4
+	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
+	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
+	VBIF V8.B16, V28.B16, V25.B16
+	FMOVS F25, (R10)
+	FMOVS (R11), F24
+	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
+	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
+	FMOVS F24, (R11)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	ADD $4, R11, R11
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+TEXT ·gruBackwardNEON(SB), NOSPLIT, $0-144
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 128(R0), F0
+	MOVD d_len+8(FP), R1
+	MOVD d_base+0(FP), R2
+	MOVD gates_base+72(FP), R3
+	MOVD d_len+8(FP), R4
+	ADD R4<<2, R3, R3
+	MOVD gates_base+72(FP), R4
+	MOVD d_len+8(FP), R5
+	ADD R5<<2, R4, R4
+	ADD R5<<2, R4, R4
+	MOVD dIn_base+24(FP), R5
+	MOVD d_len+8(FP), R6
+	ADD R6<<2, R5, R5
+	ADD R6<<2, R5, R5
+	MOVD before_base+120(FP), R6
+	MOVD dIn_base+24(FP), R7
+	MOVD d_len+8(FP), R8
+	ADD R8<<2, R7, R7
+	MOVD dHidden_base+48(FP), R8
+	MOVD d_len+8(FP), R9
+	ADD R9<<2, R8, R8
+	MOVD gates_base+72(FP), R9
+	MOVD hidden_base+96(FP), R10
+	MOVD d_len+8(FP), R11
+	ADD R11<<2, R10, R10
+	ADD R11<<2, R10, R10
+	MOVD dHidden_base+48(FP), R11
+	MOVD d_len+8(FP), R12
+	ADD R12<<2, R11, R11
+	ADD R12<<2, R11, R11
+	MOVD dIn_base+24(FP), R12
+	MOVD dHidden_base+48(FP), R13
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
+	FMOVQ (R2), F3
+	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
+	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	FMOVQ F5, (R5)
+	FMOVQ (R6), F6
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	FMOVQ F6, (R7)
+	FMOVQ F6, (R8)
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ F3, (R2)
+	FMOVQ (R9), F1
+	FMOVQ (R10), F2
+	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ F5, (R11)
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R12)
+	FMOVQ F2, (R13)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	ADD $16, R8, R8
+	ADD $16, R9, R9
+	ADD $16, R10, R10
+	ADD $16, R11, R11
+	ADD $16, R12, R12
+	ADD $16, R13, R13
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F1
+	FMOVS (R4), F2
+	FMOVS (R2), F3
+	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
+	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	FMOVS F5, (R5)
+	FMOVS (R6), F6
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	FMOVS F6, (R7)
+	FMOVS F6, (R8)
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVS F3, (R2)
+	FMOVS (R9), F1
+	FMOVS (R10), F2
+	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVS F5, (R11)
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVS F2, (R12)
+	FMOVS F2, (R13)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	ADD $4, R11, R11
+	ADD $4, R12, R12
+	ADD $4, R13, R13
+	SUBS $1, R1, R1
+	BNE single
+
+end:
 	RET

@@ -94,16 +94,6 @@ func gemmMax64RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func gemmMerge64RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// softmaxRVV is LaneKernels.Softmax, see package ukernel.
-//
-//go:noescape
-func softmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
-
-// mergeStatsRVV is LaneKernels.MergeStats, see package ukernel.
-//
-//go:noescape
-func mergeStatsRVV(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-
 // skinnyQKRVV is SkinnyKernels.QK, see package ukernel.
 //
 //go:noescape
@@ -134,60 +124,60 @@ func weightGemmF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uin
 //go:noescape
 func weightGemmBF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmQ8_0RVV is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8RVV is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightWidenQ8_0RVV is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8RVV is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_0RVV is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4RVV is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightWidenQ4_0RVV is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4RVV is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1RVV is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4RVV is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightWidenQ4_1RVV is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4RVV is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK4RVV is BlockKernels.Widen, see package ukernel. The format is K4.
+// weightWidenU4x16RVV is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightWidenK4RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK5RVV is BlockKernels.Widen, see package ukernel. The format is K5.
+// weightWidenU5x16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightWidenK5RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK6RVV is BlockKernels.Widen, see package ukernel. The format is K6.
+// weightWidenS6x16RVV is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightWidenK6RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK5BRVV is BlockKernels.Widen, see package ukernel. The format is K5B.
+// weightWidenU5x16BF16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightWidenK5BRVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
+// weightWidenS5x16F32RVV is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
-func weightAddBiasRVV(c []float32, ldc int, m int, bias []float32)
+func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
 
 // widenF16RVV is WidenRows, see package ukernel. The type is Float16.
 //
@@ -209,31 +199,6 @@ func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32,
 //go:noescape
 func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
-// maskSpanRVV is LaneKernels.MaskSpan, see package ukernel.
-//
-//go:noescape
-func maskSpanRVV(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-
-// softcapRVV is LaneKernels.Softcap, see package ukernel.
-//
-//go:noescape
-func softcapRVV(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-
-// backwardWeightsRVV is Gradients.BackwardWeights, see package ukernel.
-//
-//go:noescape
-func backwardWeightsRVV(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
-
-// backwardScoresRVV is Gradients.BackwardScores, see package ukernel.
-//
-//go:noescape
-func backwardScoresRVV(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-
-// backwardSoftcapRVV is Gradients.BackwardSoftcap, see package ukernel.
-//
-//go:noescape
-func backwardSoftcapRVV(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
-
 // rmsNormRVV is Norms.RMSNorm, see package ukernel.
 //
 //go:noescape
@@ -243,16 +208,6 @@ func rmsNormRVV(dst []float32, ldd int, src []float32, lds int, n int, weight []
 //
 //go:noescape
 func layerNormRVV(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
-
-// addRVV is Elementwise.Add, see package ukernel.
-//
-//go:noescape
-func addRVV(dst []float32, x []float32, y []float32)
-
-// addRowsRVV is Elementwise.AddRows, see package ukernel.
-//
-//go:noescape
-func addRowsRVV(dst []float32, src []float32, lds int, n int)
 
 // exp2RVV is Elementwise.Exp2, see package ukernel.
 //
@@ -269,60 +224,100 @@ func tanhRVV(dst []float32, src []float32)
 //go:noescape
 func siLURVV(dst []float32, src []float32)
 
-// swiGLURVV is Activations.SwiGLU, see package ukernel.
-//
-//go:noescape
-func swiGLURVV(dst []float32, gate []float32, up []float32)
-
-// swiGLUAnyRVV is siLURVV or swiGLURVV, which jump to it.
-//
-//go:noescape
-func swiGLUAnyRVV(dst []float32, gate []float32, up []float32)
-
 // geluRVV is Activations.GELU, see package ukernel.
 //
 //go:noescape
 func geluRVV(dst []float32, src []float32)
-
-// geGLURVV is Activations.GeGLU, see package ukernel.
-//
-//go:noescape
-func geGLURVV(dst []float32, gate []float32, up []float32)
-
-// geGLUAnyRVV is geluRVV or geGLURVV, which jump to it.
-//
-//go:noescape
-func geGLUAnyRVV(dst []float32, gate []float32, up []float32)
 
 // geluTanhRVV is Activations.GELUTanh, see package ukernel.
 //
 //go:noescape
 func geluTanhRVV(dst []float32, src []float32)
 
+// swiGLURVV is Activations.SwiGLU, see package ukernel.
+//
+//go:noescape
+func swiGLURVV(dst []float32, gate []float32, up []float32)
+
+// geGLURVV is Activations.GeGLU, see package ukernel.
+//
+//go:noescape
+func geGLURVV(dst []float32, gate []float32, up []float32)
+
 // geGLUTanhRVV is Activations.GeGLUTanh, see package ukernel.
 //
 //go:noescape
 func geGLUTanhRVV(dst []float32, gate []float32, up []float32)
 
-// geGLUTanhAnyRVV is geluTanhRVV or geGLUTanhRVV, which jump to it.
+// siLUSlopeRVV is Activations.SiLUSlope, see package ukernel.
 //
 //go:noescape
-func geGLUTanhAnyRVV(dst []float32, gate []float32, up []float32)
+func siLUSlopeRVV(f []float32, slope []float32, src []float32)
 
-// gruRVV is Activations.GRU, see package ukernel.
+// geluSlopeRVV is Activations.GELUSlope, see package ukernel.
 //
 //go:noescape
-func gruRVV(state []float32, gates []float32, in []float32, hidden []float32)
+func geluSlopeRVV(f []float32, slope []float32, src []float32)
 
-// gruBackwardRVV is Activations.GRUBackward, see package ukernel.
+// geluTanhSlopeRVV is Activations.GELUTanhSlope, see package ukernel.
 //
 //go:noescape
-func gruBackwardRVV(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func geluTanhSlopeRVV(f []float32, slope []float32, src []float32)
+
+// softcapRVV is LaneKernels.Softcap, see package ukernel.
+//
+//go:noescape
+func softcapRVV(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+
+// aLiBiRVV is LaneKernels.ALiBi, see package ukernel.
+//
+//go:noescape
+func aLiBiRVV(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+
+// maskSpanRVV is LaneKernels.MaskSpan, see package ukernel.
+//
+//go:noescape
+func maskSpanRVV(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+
+// softmaxRVV is LaneKernels.Softmax, see package ukernel.
+//
+//go:noescape
+func softmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
+
+// mergeStatsRVV is LaneKernels.MergeStats, see package ukernel.
+//
+//go:noescape
+func mergeStatsRVV(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+
+// backwardWeightsRVV is Gradients.BackwardWeights, see package ukernel.
+//
+//go:noescape
+func backwardWeightsRVV(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+
+// backwardScoresRVV is Gradients.BackwardScores, see package ukernel.
+//
+//go:noescape
+func backwardScoresRVV(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+
+// backwardSoftcapRVV is Gradients.BackwardSoftcap, see package ukernel.
+//
+//go:noescape
+func backwardSoftcapRVV(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
 // adamWRVV is Elementwise.AdamW, see package ukernel.
 //
 //go:noescape
 func adamWRVV(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+
+// addRVV is Elementwise.Add, see package ukernel.
+//
+//go:noescape
+func addRVV(dst []float32, x []float32, y []float32)
+
+// addRowsRVV is Elementwise.AddRows, see package ukernel.
+//
+//go:noescape
+func addRowsRVV(dst []float32, src []float32, lds int, n int)
 
 // addWeightedRVV is Elementwise.AddWeighted, see package ukernel.
 //
@@ -333,6 +328,21 @@ func addWeightedRVV(dst []float32, ldd int, src []float32, lds int, n int, weigh
 //
 //go:noescape
 func additiveBackwardRVV(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+
+// weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
+//
+//go:noescape
+func weightAddBiasRVV(c []float32, ldc int, m int, bias []float32)
+
+// gruRVV is Activations.GRU, see package ukernel.
+//
+//go:noescape
+func gruRVV(state []float32, gates []float32, in []float32, hidden []float32)
+
+// gruBackwardRVV is Activations.GRUBackward, see package ukernel.
+//
+//go:noescape
+func gruBackwardRVV(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 
 // vectorLanesRVV is Machine.VectorLanes, see package ukernel.
 //

@@ -47,45 +47,45 @@ var Products = []ukernel.Layer[ukernel.Products]{
 
 // Lanes are the layers of ukernel.LaneKernels.
 var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
-	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
-		Softcap:    softcapAVX2,
-		ALiBi:      aLiBiAVX2,
-		Softmax:    softmaxAVX2,
-		MergeStats: mergeStatsAVX2,
-		CodeValues: codeValuesAVX2,
-	}},
-	{ISA: "avx2", Needs: []string{"AVX2"}, Lanes: 8, Kernels: ukernel.LaneKernels{
-		MaskSpan:   maskSpanAVX2,
-		MaskBool:   maskBoolAVX2,
-		Dropout:    dropoutAVX2,
-		Round:      roundAVX2,
-		CodeScores: codeScoresAVX2,
-	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
 		Bias:       biasAVX2,
 		HeadScores: headScoresAVX2,
 		ScaleRows:  scaleRowsAVX2,
 		CodeMerge:  codeMergeAVX2,
 	}},
+	{ISA: "avx2", Needs: []string{"AVX2"}, Lanes: 8, Kernels: ukernel.LaneKernels{
+		MaskBool:   maskBoolAVX2,
+		Dropout:    dropoutAVX2,
+		Round:      roundAVX2,
+		CodeScores: codeScoresAVX2,
+		MaskSpan:   maskSpanAVX2,
+	}},
 	{ISA: "avx2", Lanes: 8, Kernels: ukernel.LaneKernels{
 		Pack:   packAVX2,
 		Unpack: unpackAVX2,
 	}},
+	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
+		CodeValues: codeValuesAVX2,
+		Softcap:    softcapAVX2,
+		ALiBi:      aLiBiAVX2,
+		Softmax:    softmaxAVX2,
+		MergeStats: mergeStatsAVX2,
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
-		Softcap: softcapAVX512,
 		Bias:    biasAVX512,
-		Softmax: softmaxAVX512,
 		Dropout: dropoutAVX512,
 		Unpack:  unpackAVX512,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
-		MaskSpan:   maskSpanAVX512,
-		ALiBi:      aLiBiAVX512,
-		MergeStats: mergeStatsAVX512,
-		Pack:       packAVX512,
+		Softcap: softcapAVX512,
+		Softmax: softmaxAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		MaskBool: maskBoolAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
+		Pack:       packAVX512,
+		ALiBi:      aLiBiAVX512,
+		MaskSpan:   maskSpanAVX512,
+		MergeStats: mergeStatsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		CodeScores: codeScoresAVX512,
@@ -98,7 +98,7 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsAVX2,
 	}},
-	{ISA: "avx2", Needs: []string{"AVX2"}, Lanes: 8, Kernels: ukernel.Gradients{
+	{ISA: "avx2", Lanes: 8, Kernels: ukernel.Gradients{
 		BackwardScores: backwardScoresAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
@@ -263,63 +263,74 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
 		GemmBF16: weightGemmBF16AVX2,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.K5B: {
-				Widen:    weightWidenK5BAVX2,
-				GemmInt8: weightGemmInt8K5BAVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U5x16BF16: {
+				GemmInt8: weightGemmInt8U5x16BF16AVX2,
+			},
+			ukernel.S5x16F32: {
+				Widen:    weightWidenS5x16F32AVX2,
+				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
 		},
 		GemmUnpacked: weightGemmUnpackedAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.WeightKernels{
-		AddBias: weightAddBiasAVX2,
 		Pack:    weightPackAVX2,
+		AddBias: weightAddBiasAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
 		PackHalves: weightPackHalvesAVX2,
-		Quantize:   weightQuantizeAVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U5x16BF16: {
+				Widen: weightWidenU5x16BF16AVX2,
+			},
+			ukernel.S5x16F32: {
+				Unpack: weightUnpackS5x16F32AVX2,
+			},
+		},
+		Quantize: weightQuantizeAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C", "FMA3"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Gemm:     weightGemmQ8_0AVX2,
-				GemmInt8: weightGemmInt8Q8_0AVX2,
-				Widen:    weightWidenQ8_0AVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Gemm:     weightGemmS8AVX2,
+				GemmInt8: weightGemmInt8S8AVX2,
+				Widen:    weightWidenS8AVX2,
 			},
-			ukernel.Q4_0: {
-				Gemm:     weightGemmQ4_0AVX2,
-				GemmInt8: weightGemmInt8Q4_0AVX2,
-				Widen:    weightWidenQ4_0AVX2,
+			ukernel.S4: {
+				Gemm:     weightGemmS4AVX2,
+				GemmInt8: weightGemmInt8S4AVX2,
+				Widen:    weightWidenS4AVX2,
 			},
-			ukernel.Q4_1: {
-				Gemm:     weightGemmQ4_1AVX2,
-				GemmInt8: weightGemmInt8Q4_1AVX2,
-				Widen:    weightWidenQ4_1AVX2,
+			ukernel.U4: {
+				Gemm:     weightGemmU4AVX2,
+				GemmInt8: weightGemmInt8U4AVX2,
+				Widen:    weightWidenU4AVX2,
 			},
-			ukernel.K4: {
-				Widen:    weightWidenK4AVX2,
-				GemmInt8: weightGemmInt8K4AVX2,
+			ukernel.U4x16: {
+				Widen:    weightWidenU4x16AVX2,
+				GemmInt8: weightGemmInt8U4x16AVX2,
 			},
-			ukernel.K5: {
-				Widen:    weightWidenK5AVX2,
-				GemmInt8: weightGemmInt8K5AVX2,
+			ukernel.U5x16: {
+				Widen:    weightWidenU5x16AVX2,
+				GemmInt8: weightGemmInt8U5x16AVX2,
 			},
-			ukernel.K6: {
-				Widen:    weightWidenK6AVX2,
-				GemmInt8: weightGemmInt8K6AVX2,
+			ukernel.S6x16: {
+				Widen:    weightWidenS6x16AVX2,
+				GemmInt8: weightGemmInt8S6x16AVX2,
 			},
 		},
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.K4: {
-				Unpack: weightUnpackK4AVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x16: {
+				Unpack: weightUnpackU4x16AVX2,
 			},
-			ukernel.K5: {
-				Unpack: weightUnpackK5AVX2,
+			ukernel.U5x16: {
+				Unpack: weightUnpackU5x16AVX2,
 			},
-			ukernel.K6: {
-				Unpack: weightUnpackK6AVX2,
+			ukernel.S6x16: {
+				Unpack: weightUnpackS6x16AVX2,
 			},
 		},
 	}},
@@ -334,60 +345,63 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		GemmBF16: weightGemmBF16P1AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.WeightKernels{
-		AddBias: weightAddBiasAVX512,
-		Pack:    weightPackAVX512,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Widen: weightWidenQ8_0AVX512,
+		Pack: weightPackAVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Widen: weightWidenS8AVX512,
 			},
-			ukernel.Q4_0: {
-				Widen: weightWidenQ4_0AVX512,
+			ukernel.S4: {
+				Widen: weightWidenS4AVX512,
 			},
-			ukernel.Q4_1: {
-				Widen: weightWidenQ4_1AVX512,
+			ukernel.U4: {
+				Widen: weightWidenU4AVX512,
 			},
 		},
+		AddBias: weightAddBiasAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.WeightKernels{
 		PackHalves: weightPackHalvesAVX512,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Gemm: weightGemmQ8_0AVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Gemm: weightGemmS8AVX512,
 			},
-			ukernel.Q4_0: {
-				Gemm: weightGemmQ4_0AVX512,
+			ukernel.S4: {
+				Gemm: weightGemmS4AVX512,
 			},
-			ukernel.Q4_1: {
-				Gemm: weightGemmQ4_1AVX512,
+			ukernel.U4: {
+				Gemm: weightGemmU4AVX512,
 			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				GemmInt8: weightGemmInt8Q8_0AVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8S8AVX512,
 			},
-			ukernel.Q4_0: {
-				GemmInt8: weightGemmInt8Q4_0AVX512,
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8S4AVX512,
 			},
-			ukernel.Q4_1: {
-				GemmInt8: weightGemmInt8Q4_1AVX512,
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8U4AVX512,
 			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.K4: {
-				GemmInt8: weightGemmInt8K4AVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x16: {
+				GemmInt8: weightGemmInt8U4x16AVX512,
 			},
-			ukernel.K5: {
-				GemmInt8: weightGemmInt8K5AVX512,
+			ukernel.U5x16: {
+				GemmInt8: weightGemmInt8U5x16AVX512,
 			},
-			ukernel.K6: {
-				GemmInt8: weightGemmInt8K6AVX512,
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8S6x16AVX512,
 			},
-			ukernel.K5B: {
-				GemmInt8: weightGemmInt8K5BAVX512,
+			ukernel.U5x16BF16: {
+				GemmInt8: weightGemmInt8U5x16BF16AVX512,
+			},
+			ukernel.S5x16F32: {
+				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
 		},
 	}},
@@ -395,31 +409,29 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
-	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Elementwise{
-		AdditiveBackward: additiveBackwardAVX2,
-		Exp2:             exp2AVX2,
-		Tanh:             tanhAVX2,
-	}},
 	{ISA: "avx2", Kernels: ukernel.Elementwise{
-		AddWeighted: addWeightedAVX2,
+		Hadamard:    hadamardAVX2,
+		AdamW:       adamWAVX2,
 		Add:         addAVX2,
 		AddRows:     addRowsAVX2,
-		Hadamard:    hadamardAVX2,
+		AddWeighted: addWeightedAVX2,
 	}},
-	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Elementwise{
-		AdamW: adamWAVX2,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Elementwise{
-		AdditiveBackward: additiveBackwardAVX512,
-		AddWeighted:      addWeightedAVX512,
-		AdamW:            adamWAVX512,
-		Add:              addAVX512,
-		AddRows:          addRowsAVX512,
-		Tanh:             tanhAVX512,
+	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Elementwise{
+		Exp2:             exp2AVX2,
+		Tanh:             tanhAVX2,
+		AdditiveBackward: additiveBackwardAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.Elementwise{
 		Hadamard: hadamardAVX512,
-		Exp2:     exp2AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Elementwise{
+		Exp2:             exp2AVX512,
+		Tanh:             tanhAVX512,
+		AdamW:            adamWAVX512,
+		Add:              addAVX512,
+		AddRows:          addRowsAVX512,
+		AddWeighted:      addWeightedAVX512,
+		AdditiveBackward: additiveBackwardAVX512,
 	}},
 }
 
@@ -438,26 +450,32 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Activations{
-		SiLU:      siLUAVX2,
-		GELU:      geluAVX2,
-		GELUTanh:  geluTanhAVX2,
-		SwiGLU:    swiGLUAVX2,
-		GeGLU:     geGLUAVX2,
-		GeGLUTanh: geGLUTanhAVX2,
-		GRU:       gruAVX2,
+		SiLU:          siLUAVX2,
+		GELU:          geluAVX2,
+		GELUTanh:      geluTanhAVX2,
+		SwiGLU:        swiGLUAVX2,
+		GeGLU:         geGLUAVX2,
+		GeGLUTanh:     geGLUTanhAVX2,
+		SiLUSlope:     siLUSlopeAVX2,
+		GELUSlope:     geluSlopeAVX2,
+		GELUTanhSlope: geluTanhSlopeAVX2,
+		GRU:           gruAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.Activations{
 		GRUBackward: gruBackwardAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Activations{
-		SiLU:        siLUAVX512,
-		GELU:        geluAVX512,
-		GELUTanh:    geluTanhAVX512,
-		SwiGLU:      swiGLUAVX512,
-		GeGLU:       geGLUAVX512,
-		GeGLUTanh:   geGLUTanhAVX512,
-		GRU:         gruAVX512,
-		GRUBackward: gruBackwardAVX512,
+		SiLU:          siLUAVX512,
+		GELU:          geluAVX512,
+		GELUTanh:      geluTanhAVX512,
+		SwiGLU:        swiGLUAVX512,
+		GeGLU:         geGLUAVX512,
+		GeGLUTanh:     geGLUTanhAVX512,
+		SiLUSlope:     siLUSlopeAVX512,
+		GELUSlope:     geluSlopeAVX512,
+		GELUTanhSlope: geluTanhSlopeAVX512,
+		GRU:           gruAVX512,
+		GRUBackward:   gruBackwardAVX512,
 	}},
 }
 

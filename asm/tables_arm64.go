@@ -28,19 +28,19 @@ var Products = []ukernel.Layer[ukernel.Products]{
 // Lanes are the layers of ukernel.LaneKernels.
 var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.LaneKernels{
-		Softcap:    softcapNEON,
-		MaskSpan:   maskSpanNEON,
-		ALiBi:      aLiBiNEON,
 		Bias:       biasNEON,
 		MaskBool:   maskBoolNEON,
-		Softmax:    softmaxNEON,
 		Dropout:    dropoutNEON,
-		MergeStats: mergeStatsNEON,
 		Pack:       packNEON,
 		Unpack:     unpackNEON,
 		HeadScores: headScoresNEON,
 		Round:      roundNEON,
 		ScaleRows:  scaleRowsNEON,
+		Softcap:    softcapNEON,
+		ALiBi:      aLiBiNEON,
+		MaskSpan:   maskSpanNEON,
+		Softmax:    softmaxNEON,
+		MergeStats: mergeStatsNEON,
 	}},
 }
 
@@ -103,66 +103,73 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		Gemm:       weightGemmNEON,
 		GemmF16:    weightGemmF16NEON,
 		GemmBF16:   weightGemmBF16NEON,
-		AddBias:    weightAddBiasNEON,
 		Pack:       weightPackNEON,
 		PackHalves: weightPackHalvesNEON,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Gemm:     weightGemmQ8_0NEON,
-				GemmInt8: weightGemmInt8Q8_0NEON,
-				Widen:    weightWidenQ8_0NEON,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Gemm:     weightGemmS8NEON,
+				GemmInt8: weightGemmInt8S8NEON,
+				Widen:    weightWidenS8NEON,
 			},
-			ukernel.Q4_0: {
-				Gemm:     weightGemmQ4_0NEON,
-				GemmInt8: weightGemmInt8Q4_0NEON,
-				Widen:    weightWidenQ4_0NEON,
+			ukernel.S4: {
+				Gemm:     weightGemmS4NEON,
+				GemmInt8: weightGemmInt8S4NEON,
+				Widen:    weightWidenS4NEON,
 			},
-			ukernel.Q4_1: {
-				Gemm:     weightGemmQ4_1NEON,
-				GemmInt8: weightGemmInt8Q4_1NEON,
-				Widen:    weightWidenQ4_1NEON,
+			ukernel.U4: {
+				Gemm:     weightGemmU4NEON,
+				GemmInt8: weightGemmInt8U4NEON,
+				Widen:    weightWidenU4NEON,
 			},
-			ukernel.K4: {
-				Widen:    weightWidenK4NEON,
-				GemmInt8: weightGemmInt8K4NEON,
+			ukernel.U4x16: {
+				Widen:    weightWidenU4x16NEON,
+				GemmInt8: weightGemmInt8U4x16NEON,
 			},
-			ukernel.K5: {
-				Widen:    weightWidenK5NEON,
-				GemmInt8: weightGemmInt8K5NEON,
+			ukernel.U5x16: {
+				Widen:    weightWidenU5x16NEON,
+				GemmInt8: weightGemmInt8U5x16NEON,
 			},
-			ukernel.K6: {
-				Widen:    weightWidenK6NEON,
-				GemmInt8: weightGemmInt8K6NEON,
+			ukernel.S6x16: {
+				Widen:    weightWidenS6x16NEON,
+				GemmInt8: weightGemmInt8S6x16NEON,
 			},
-			ukernel.K5B: {
-				Widen:    weightWidenK5BNEON,
-				GemmInt8: weightGemmInt8K5BNEON,
+			ukernel.U5x16BF16: {
+				Widen:    weightWidenU5x16BF16NEON,
+				GemmInt8: weightGemmInt8U5x16BF16NEON,
+			},
+			ukernel.S5x16F32: {
+				Widen:    weightWidenS5x16F32NEON,
+				GemmInt8: weightGemmInt8S5x16F32NEON,
 			},
 		},
 		Quantize: weightQuantizeNEON,
+		AddBias:  weightAddBiasNEON,
 	}},
 	{ISA: "neon", Needs: []string{"ASIMDDP"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				GemmInt8: weightGemmInt8DotQ8_0NEON,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8DotS8NEON,
 			},
-			ukernel.Q4_0: {
-				GemmInt8: weightGemmInt8DotQ4_0NEON,
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8DotS4NEON,
 			},
-			ukernel.Q4_1: {
-				GemmInt8: weightGemmInt8DotQ4_1NEON,
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8DotU4NEON,
 			},
-			ukernel.K4: {
-				GemmInt8: weightGemmInt8DotK4NEON,
+			ukernel.U4x16: {
+				GemmInt8: weightGemmInt8DotU4x16NEON,
 			},
-			ukernel.K5: {
-				GemmInt8: weightGemmInt8DotK5NEON,
+			ukernel.U5x16: {
+				GemmInt8: weightGemmInt8DotU5x16NEON,
 			},
-			ukernel.K6: {
-				GemmInt8: weightGemmInt8DotK6NEON,
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8DotS6x16NEON,
 			},
-			ukernel.K5B: {
-				GemmInt8: weightGemmInt8DotK5BNEON,
+			ukernel.U5x16BF16: {
+				GemmInt8: weightGemmInt8DotU5x16BF16NEON,
+			},
+			ukernel.S5x16F32: {
+				GemmInt8: weightGemmInt8DotS5x16F32NEON,
 			},
 		},
 	}},
@@ -171,14 +178,14 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "neon", Kernels: ukernel.Elementwise{
-		AdditiveBackward: additiveBackwardNEON,
-		AddWeighted:      addWeightedNEON,
-		AdamW:            adamWNEON,
-		Add:              addNEON,
-		AddRows:          addRowsNEON,
 		Hadamard:         hadamardNEON,
 		Exp2:             exp2NEON,
 		Tanh:             tanhNEON,
+		AdamW:            adamWNEON,
+		Add:              addNEON,
+		AddRows:          addRowsNEON,
+		AddWeighted:      addWeightedNEON,
+		AdditiveBackward: additiveBackwardNEON,
 	}},
 }
 
@@ -193,14 +200,17 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
-		SiLU:        siLUNEON,
-		GELU:        geluNEON,
-		GELUTanh:    geluTanhNEON,
-		SwiGLU:      swiGLUNEON,
-		GeGLU:       geGLUNEON,
-		GeGLUTanh:   geGLUTanhNEON,
-		GRU:         gruNEON,
-		GRUBackward: gruBackwardNEON,
+		SiLU:          siLUNEON,
+		GELU:          geluNEON,
+		GELUTanh:      geluTanhNEON,
+		SwiGLU:        swiGLUNEON,
+		GeGLU:         geGLUNEON,
+		GeGLUTanh:     geGLUTanhNEON,
+		SiLUSlope:     siLUSlopeNEON,
+		GELUSlope:     geluSlopeNEON,
+		GELUTanhSlope: geluTanhSlopeNEON,
+		GRU:           gruNEON,
+		GRUBackward:   gruBackwardNEON,
 	}},
 }
 

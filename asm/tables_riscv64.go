@@ -38,10 +38,11 @@ var Products = []ukernel.Layer[ukernel.Products]{
 // Lanes are the layers of ukernel.LaneKernels.
 var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
+		Softcap:    softcapRVV,
+		ALiBi:      aLiBiRVV,
+		MaskSpan:   maskSpanRVV,
 		Softmax:    softmaxRVV,
 		MergeStats: mergeStatsRVV,
-		MaskSpan:   maskSpanRVV,
-		Softcap:    softcapRVV,
 	}},
 }
 
@@ -81,30 +82,33 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		Gemm:     weightGemmRVV,
 		GemmF16:  weightGemmF16RVV,
 		GemmBF16: weightGemmBF16RVV,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Gemm:  weightGemmQ8_0RVV,
-				Widen: weightWidenQ8_0RVV,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Gemm:  weightGemmS8RVV,
+				Widen: weightWidenS8RVV,
 			},
-			ukernel.Q4_0: {
-				Gemm:  weightGemmQ4_0RVV,
-				Widen: weightWidenQ4_0RVV,
+			ukernel.S4: {
+				Gemm:  weightGemmS4RVV,
+				Widen: weightWidenS4RVV,
 			},
-			ukernel.Q4_1: {
-				Gemm:  weightGemmQ4_1RVV,
-				Widen: weightWidenQ4_1RVV,
+			ukernel.U4: {
+				Gemm:  weightGemmU4RVV,
+				Widen: weightWidenU4RVV,
 			},
-			ukernel.K4: {
-				Widen: weightWidenK4RVV,
+			ukernel.U4x16: {
+				Widen: weightWidenU4x16RVV,
 			},
-			ukernel.K5: {
-				Widen: weightWidenK5RVV,
+			ukernel.U5x16: {
+				Widen: weightWidenU5x16RVV,
 			},
-			ukernel.K6: {
-				Widen: weightWidenK6RVV,
+			ukernel.S6x16: {
+				Widen: weightWidenS6x16RVV,
 			},
-			ukernel.K5B: {
-				Widen: weightWidenK5BRVV,
+			ukernel.U5x16BF16: {
+				Widen: weightWidenU5x16BF16RVV,
+			},
+			ukernel.S5x16F32: {
+				Widen: weightWidenS5x16F32RVV,
 			},
 		},
 		AddBias: weightAddBiasRVV,
@@ -114,11 +118,11 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "rvv", Kernels: ukernel.Elementwise{
-		Add:              addRVV,
-		AddRows:          addRowsRVV,
 		Exp2:             exp2RVV,
 		Tanh:             tanhRVV,
 		AdamW:            adamWRVV,
+		Add:              addRVV,
+		AddRows:          addRowsRVV,
 		AddWeighted:      addWeightedRVV,
 		AdditiveBackward: additiveBackwardRVV,
 	}},
@@ -135,14 +139,17 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "rvv", Kernels: ukernel.Activations{
-		SiLU:        siLURVV,
-		SwiGLU:      swiGLURVV,
-		GELU:        geluRVV,
-		GeGLU:       geGLURVV,
-		GELUTanh:    geluTanhRVV,
-		GeGLUTanh:   geGLUTanhRVV,
-		GRU:         gruRVV,
-		GRUBackward: gruBackwardRVV,
+		SiLU:          siLURVV,
+		GELU:          geluRVV,
+		GELUTanh:      geluTanhRVV,
+		SwiGLU:        swiGLURVV,
+		GeGLU:         geGLURVV,
+		GeGLUTanh:     geGLUTanhRVV,
+		SiLUSlope:     siLUSlopeRVV,
+		GELUSlope:     geluSlopeRVV,
+		GELUTanhSlope: geluTanhSlopeRVV,
+		GRU:           gruRVV,
+		GRUBackward:   gruBackwardRVV,
 	}},
 }
 

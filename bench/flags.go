@@ -12,14 +12,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/speed"
 	"github.com/attn-go/attn/bench/internal/suite"
 	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/tuning"
 )
 
 // A config is what the command line asks for.
@@ -58,7 +57,7 @@ func parse(args []string, w io.Writer) (*config, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(problem.ShapeNames(), 68, "")+"\nnone: only check (default all; with -activations "+problem.Real+")"+suiteShapes())
-	tiers := fs.String("tiers", "", "tiers to measure: "+strings.Join(tierNames(), ",")+"\n(default all that run here, generic only on small shapes)")
+	tiers := fs.String("tiers", "", "`tiers` to measure, with commas between, some of "+fmt.Sprint(kernel.Tiers())+"\n(default all that run here, generic only on small shapes)")
 	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all; with -all 1,2,4,... and all)")
 	fs.DurationVar(&c.Time, "time", 0, "time of each measurement, like 0.2s; a few calls are made in any case\n(default at most "+speed.DefaultTime.String()+", less if there are many)")
 	fs.IntVar(&c.Count, "count", 1, "how often to repeat all measurements but those of -accuracy and -cache")
@@ -123,9 +122,6 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 		return err
 	}
 	c.namedTiers = set["tiers"]
-	if !c.namedTiers {
-		tiers = strings.Join(machine.Tiers(), ",")
-	}
 	if c.Tiers, err = parseTiers(tiers); err != nil {
 		return err
 	}
@@ -191,33 +187,37 @@ func (c *config) conflicts(set map[string]bool) error {
 	return cmp.Or(errs...)
 }
 
-func tierNames() []string {
-	var names []string
-	for _, t := range kernel.Tiers() {
-		names = append(names, t.Name)
+// parseTiers returns the tiers of a list, all if it is empty. They must run here, with the numbers that
+// ATTN_TUNING gives them.
+func parseTiers(list string) ([]kernel.Tier, error) {
+	found := kernel.Tiers()
+	if list != "" {
+		found = nil
 	}
-	return names
-}
-
-// parseTiers checks that the tiers of the list run here, with the numbers that ATTN_TUNING gives them.
-func parseTiers(list string) ([]string, error) {
-	var found []string
 	for name := range strings.SplitSeq(list, ",") {
-		i := slices.IndexFunc(kernel.Tiers(), func(t kernel.TierInfo) bool { return t.Name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("-tiers: unknown tier %q, want some of %s", name, strings.Join(tierNames(), ","))
+		if list == "" {
+			break
 		}
-		if t := kernel.Tiers()[i]; !t.Runs {
-			return nil, fmt.Errorf("-tiers: %s cannot run here: %s; want some of %s", name, t.Reason, strings.Join(machine.Tiers(), ","))
+		t, bad := tier.Named(name, "-tiers")
+		if bad != nil {
+			return nil, fmt.Errorf("%s: tier %s, want %s", bad.Where, bad.Got, bad.Want)
 		}
-		if why, err := tuning.Ignored(name); err != nil || why != "" {
-			return nil, fmt.Errorf("ATTN_TUNING: %s: %s: want numbers that package tuning lists", name, cmp.Or(why, fmt.Sprint(err)))
+		if t := kernel.Tier(t.Handle()); !slices.Contains(found, t) {
+			found = append(found, t)
 		}
-		if !slices.Contains(found, name) {
-			found = append(found, name)
+	}
+	for _, t := range found {
+		if why := inside(t).Mistuned; why != "" {
+			return nil, fmt.Errorf("ATTN_TUNING: %s: %s", t, why)
 		}
 	}
 	return found, nil
+}
+
+// inside returns what a tier of parseTiers is made of.
+func inside(x kernel.Tier) *tier.Tier {
+	t, _ := tier.Handle(x).Tier()
+	return t
 }
 
 // maxThreads makes an error of a typing mistake that would start millions of goroutines.

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/attn-go/attn/bench/internal/machine"
-	"github.com/attn-go/attn/tuning"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/kernel"
 )
 
 const kernelsUsage = `usage: go run ./bench -kernels [flags]
@@ -27,40 +28,34 @@ func runKernels(args []string, stdout, stderr io.Writer) int {
 	if err == nil && len(others) > 0 {
 		err = fmt.Errorf("unexpected argument %q", others[0])
 	}
-	names := machine.Tiers()
-	if err == nil && *tiers != "" {
-		names, err = parseTiers(*tiers)
+	var list []kernel.Tier
+	if err == nil {
+		list, err = parseTiers(*tiers)
 	}
 	if err != nil {
 		return usageOf(fs, kernelsUsage, err, stdout, stderr)
 	}
-	for _, tier := range names {
-		kernels, err := tuning.Kernels(tier)
-		if err != nil {
-			fmt.Fprintf(stderr, "bench -kernels: %v\n", err)
-			return exitFailed
-		}
-		writeKernels(stdout, tier, kernels)
+	for _, t := range list {
+		writeKernels(stdout, t.String(), inside(t).List())
 	}
 	return exitOK
 }
 
 // writeKernels writes the table of one tier.
-func writeKernels(w io.Writer, tier string, kernels []tuning.Kernel) {
+func writeKernels(w io.Writer, name string, kernels []tier.Kernel) {
 	inGo := 0
 	for _, k := range kernels {
-		if k.Origin == "Go" {
+		if origin(k) == "Go" {
 			inGo++
 		}
 	}
-	fmt.Fprintf(w, "\ntier %s: %d kernels, %d of them in Go\n\n", tier, len(kernels), inGo)
+	fmt.Fprintf(w, "\ntier %s: %d kernels, %d of them in Go\n\n", name, len(kernels), inGo)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "kernel\tlanes\tfrom\tvariant\tCPU features")
 	for len(kernels) > 0 {
 		k := kernels[0]
-		lanes, same := []string{}, func(x tuning.Kernel) bool {
-			x.Lanes = k.Lanes
-			return x == k
+		lanes, same := []string{}, func(x tier.Kernel) bool {
+			return x.Name == k.Name && origin(x) == origin(k) && x.Variant == k.Variant && slices.Equal(x.Needs, k.Needs)
 		}
 		for _, x := range kernels {
 			if same(x) && x.Lanes > 0 {
@@ -68,7 +63,15 @@ func writeKernels(w io.Writer, tier string, kernels []tuning.Kernel) {
 			}
 		}
 		kernels = slices.DeleteFunc(slices.Clone(kernels), same)
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(lanes, ","), k.Origin, k.Variant, k.Needs)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(lanes, ","), origin(k), k.Variant, strings.Join(k.Needs, ","))
 	}
 	tab.Flush()
+}
+
+// origin returns the instruction set whose assembly a kernel is, or "Go"; "none" if the tier does without.
+func origin(k tier.Kernel) string {
+	if k.None {
+		return "none"
+	}
+	return cmp.Or(k.ISA, "Go")
 }

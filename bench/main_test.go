@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/suite"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -100,7 +101,7 @@ func TestFlagsOfSuites(t *testing.T) {
 			}
 			got := newBench(c, io.Discard, io.Discard).suite
 			for f, ok := range map[string]bool{"shapes": slices.Equal(got.Shapes, []string{shape}), "time": got.Time == time.Millisecond, "count": c.Count == 2 && s.Repeats(),
-				"threads": slices.Equal(got.Threads, []int{1}), "tiers": slices.Equal(got.Tiers, []string{"generic"}), "quick": got.Quick, "benchfmt": c.benchfmt && s.Lines != nil, "json": c.json == "x"} {
+				"threads": slices.Equal(got.Threads, []int{1}), "tiers": fmt.Sprint(got.Tiers) == "[generic]", "quick": got.Quick, "benchfmt": c.benchfmt && s.Lines != nil, "json": c.json == "x"} {
 				if f == flag && !ok {
 					t.Errorf("-%s ignores -%s", s.Name, flag)
 				}
@@ -131,13 +132,14 @@ func TestSuiteBenchFormat(t *testing.T) {
 }
 
 func TestTierThatCannotRun(t *testing.T) {
-	for _, info := range kernel.Tiers() {
-		if info.Runs {
+	for i := range tier.Tiers {
+		x := &tier.Tiers[i]
+		if x.Lacks() == "" {
 			continue
 		}
-		code, _, err := runCommand("-tiers", info.Name)
-		if code != 2 || !strings.Contains(err, info.Reason) {
-			t.Errorf("-tiers %s: exit code %d, %q", info.Name, code, err)
+		code, _, err := runCommand("-tiers", x.Name)
+		if code != 2 || !strings.Contains(err, x.Lacks()) {
+			t.Errorf("-tiers %s: exit code %d, %q", x.Name, code, err)
 		}
 	}
 }
@@ -194,9 +196,9 @@ func TestBenchFormat(t *testing.T) {
 }
 
 // damage makes the calls with some options compute something else.
-func damage(t *testing.T, when func(opts kernel.Options) bool) {
+func damage(t *testing.T, when func(opts *kernel.Options) bool) {
 	t.Helper()
-	problem.Attention = func(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+	problem.Attention = func(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 		if err := kernel.Attention(out, q, k, v, opts); err != nil || !when(opts) {
 			return err
 		}
@@ -206,7 +208,7 @@ func damage(t *testing.T, when func(opts kernel.Options) bool) {
 }
 
 func TestDifferenceFails(t *testing.T) {
-	damage(t, func(opts kernel.Options) bool { return opts.Threads > 1 })
+	damage(t, func(opts *kernel.Options) bool { return opts.Threads > 1 })
 	for _, args := range []string{"-shapes none", "-shapes none -benchfmt"} {
 		code, _, err := runCommand(strings.Fields(args)...)
 		if code != 1 || !strings.Contains(err, "differs from generic in") {
@@ -216,7 +218,7 @@ func TestDifferenceFails(t *testing.T) {
 }
 
 func TestWrongContractFails(t *testing.T) {
-	damage(t, func(kernel.Options) bool { return true })
+	damage(t, func(*kernel.Options) bool { return true })
 	code, _, err := runCommand("-shapes", "none")
 	if code != 1 || !strings.Contains(err, fmt.Sprintf("contract %d gives 189ae3e7", kernel.Contract)) {
 		t.Errorf("exit code %d, %q", code, err)
@@ -224,7 +226,7 @@ func TestWrongContractFails(t *testing.T) {
 }
 
 func TestDifferenceWhileTimingFails(t *testing.T) {
-	damage(t, func(opts kernel.Options) bool { return opts.Threads == 3 })
+	damage(t, func(opts *kernel.Options) bool { return opts.Threads == 3 })
 	code, _, err := runCommand("-shapes", "S8", "-tiers", "generic", "-threads", "1,3", "-time", "1ms")
 	if code != 1 || !strings.Contains(err, "short-8-d64: short-8-d64 (S8) generic threads=3 differs from short-8-d64 (S8) generic threads=1 in") {
 		t.Errorf("exit code %d, %q", code, err)

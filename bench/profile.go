@@ -62,7 +62,7 @@ func profileRow(ctx context.Context, s *problem.Shape, limit time.Duration) (str
 	if s.Causal {
 		o.Mask = kernel.Causal(0)
 	}
-	ns, shares, err := phases.Split(ctx, func() error { return kernel.Attention(out, q, k, v, o) }, limit)
+	ns, shares, err := phases.Split(ctx, func() error { return kernel.Attention(out, q, k, v, &o) }, limit)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", s.Name, err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/tune"
+	"github.com/attn-go/attn/kernel"
 )
 
 const tuneUsage = `usage: go run ./bench -tune [flags]
@@ -18,7 +18,7 @@ const tuneUsage = `usage: go run ./bench -tune [flags]
 Measures which tuning numbers make the tiers fast on this CPU, one group of numbers after
 the other, and prints entries for internal/tier/tunings.go. It takes some minutes, and
 means little unless the machine is idle. To try an entry, or other numbers, with any
-program, set ATTN_TUNING as the documentation of package tuning says.
+program, set ATTN_TUNING as the documentation of kernel.Tier.Tuned says.
 
 `
 
@@ -36,9 +36,12 @@ func runTune(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && (*rounds < 1 || *per < 0) {
 		err = fmt.Errorf("-rounds %d -time %v: want at least 1 and 0", *rounds, *per)
 	}
-	names := slices.DeleteFunc(machine.Tiers(), func(t string) bool { return t == machine.Generic })
-	if err == nil && cmp.Or(*tiers, strings.Join(names, ",")) != "" {
-		names, err = parseTiers(cmp.Or(*tiers, strings.Join(names, ",")))
+	var list []kernel.Tier
+	if err == nil {
+		list, err = parseTiers(*tiers)
+	}
+	if *tiers == "" {
+		list = slices.DeleteFunc(list, func(t kernel.Tier) bool { return t == machine.Generic })
 	}
 	chosen := strings.Split(*groups, ",")
 	for _, g := range chosen {
@@ -49,7 +52,7 @@ func runTune(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return usageOf(fs, tuneUsage, err, stdout, stderr)
 	}
-	for _, tier := range names {
+	for _, tier := range list {
 		fmt.Fprintf(stdout, "\ntier %s\n", tier)
 		s := tune.Sweep{Tier: tier, Groups: chosen, Rounds: *rounds, Time: *per, Out: stdout}
 		if _, err := s.Run(ctx); err != nil {

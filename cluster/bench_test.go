@@ -70,7 +70,7 @@ func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.
 	limit.Store(true)
 	before := p.cpu()
 	for b.Loop() {
-		took, err := client.Attention(b.Context(), kernel.BHLD(out, sequences, heads, 1, c.HeadSize), kernel.BHLD(q, sequences, heads, 1, c.HeadSize), s, shard.Options{})
+		took, err := client.Attention(b.Context(), kernel.BHLD(out, sequences, heads, 1, c.HeadSize), kernel.BHLD(q, sequences, heads, 1, c.HeadSize), s, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func alone(b *testing.B, keys, heads, threads, calls int, c shard.Config) (times
 	r.Fill(q)
 	for range calls {
 		started := time.Now()
-		err := kernel.Attention(kernel.BHLD(out, 1, heads, 1, c.HeadSize), kernel.BHLD(q, 1, heads, 1, c.HeadSize), k, v, kernel.Options{Exec: kernel.Exec{Threads: threads}})
+		err := kernel.Attention(kernel.BHLD(out, 1, heads, 1, c.HeadSize), kernel.BHLD(q, 1, heads, 1, c.HeadSize), k, v, &kernel.Options{Exec: kernel.Exec{Threads: threads}})
 		if err != nil {
 			b.Fatal(err)
 		}

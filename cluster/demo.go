@@ -97,18 +97,13 @@ func (d *demo) start(ctx context.Context) error {
 }
 
 // demoTier returns the tier of worker i: one after the other of those that this CPU can run.
-func demoTier(i int) string {
-	var names []string
-	for _, t := range kernel.Tiers() {
-		if t.Runs {
-			names = append(names, t.Name)
-		}
-	}
-	return names[i%len(names)]
+func demoTier(i int) kernel.Tier {
+	tiers := kernel.Tiers()
+	return tiers[i%len(tiers)]
 }
 
 // work starts a worker with a connection of its own.
-func (d *demo) work(ctx context.Context, name, tier string) error {
+func (d *demo) work(ctx context.Context, name string, tier kernel.Tier) error {
 	conn, err := d.connect(ctx, name)
 	if err != nil {
 		return err

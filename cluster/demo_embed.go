@@ -59,7 +59,7 @@ func (d *demo) embed(ctx context.Context) error {
 }
 
 // embedder starts a worker with a connection of its own.
-func (d *demo) embedder(ctx context.Context, name, tier string, model *embed.Model) error {
+func (d *demo) embedder(ctx context.Context, name string, tier kernel.Tier, model *embed.Model) error {
 	conn, err := d.connect(ctx, name)
 	if err != nil {
 		return err

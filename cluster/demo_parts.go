@@ -76,7 +76,7 @@ func attendOn(ctx context.Context, c *shard.Client, layers int, stats *shard.Sta
 		if err := c.Append(ctx, s, k, v); err != nil {
 			return err
 		}
-		took, err := c.Attention(ctx, out, q, s, shard.Options{Mask: shard.Causal()})
+		took, err := c.Attention(ctx, out, q, s, &shard.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 		stats.Add(took)
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 )
 
@@ -54,7 +55,7 @@ func runEmbed(ctx context.Context, s streams, args []string) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("interrupted after %d texts; the same command goes on there", summary.Texts)
 	}
-	if option := new(embed.OptionError); errors.As(err, &option) {
+	if errors.Is(err, kernel.ErrArgument) {
 		return command.Usage(err)
 	}
 	if err != nil {

@@ -57,8 +57,7 @@ func (c *simulation) parse(args []string) error {
 	fs.IntVar(&c.config.HeadSize, "head-size", 128, "columns of a head")
 	kind := fs.String("type", "f16", "elements of keys and values: f32, f16, bf16 or int8")
 	fs.IntVar(&c.run, "run", 64, "blocks of 256 keys in a row on one worker, for chains, 1 to 4096")
-	fs.StringVar(&c.exec.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
-	fs.IntVar(&c.exec.Threads, "threads", 0, "threads of a machine; 0 means all of this one")
+	command.ExecFlags(fs, &c.exec)
 	fs.DurationVar(&c.network.Latency, "latency", 50*time.Microsecond, "from one machine to another, over the NATS server")
 	gigabits := fs.Float64("gbit", 10, "Gbit/s of a machine's connection, in each direction")
 	fs.IntVar(&c.network.Message, "max-payload", 1<<20, "most bytes of a message")
@@ -78,7 +77,7 @@ func (c *simulation) parse(args []string) error {
 	case !(*gigabits > 0 && *gigabits <= 1e6) || c.network.Latency < 0 || c.network.Message < 1:
 		return command.Usage(fmt.Errorf("-gbit %v, -latency %v and -max-payload %d, want numbers of a network", *gigabits, c.network.Latency, c.network.Message))
 	}
-	return nil
+	return command.CheckExec(c.exec)
 }
 
 // print writes a table: times, and how many times as fast as one machine.

@@ -104,7 +104,7 @@ func (x *texts) decode(ctx context.Context, steps int) (shard.Stats, error) {
 			}
 			copy(q[i*queries:(i+1)*queries], x.from.Q[token*queries:])
 		}
-		took, err := x.client.Attention(ctx, heads(out, n), heads(q, n), x.sequences, shard.Options{Mask: shard.Causal()})
+		took, err := x.client.Attention(ctx, heads(out, n), heads(q, n), x.sequences, &shard.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 		if err != nil {
 			return stats, err
 		}
@@ -128,7 +128,7 @@ func (x *texts) check(i int, q, got []float32) error {
 	n := x.sequences[i].Len()
 	want := make([]float32, len(got))
 	all := []int{0, n}
-	if err := kernel.Attention(heads(want, 1), heads(q, 1), x.k.Ragged(all), x.v.Ragged(all), kernel.Options{}); err != nil {
+	if err := kernel.Attention(heads(want, 1), heads(q, 1), x.k.Ragged(all), x.v.Ragged(all), nil); err != nil {
 		return err
 	}
 	if !sameBits(got, want) {

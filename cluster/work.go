@@ -91,8 +91,7 @@ func (w *workConfig) parse(args []string) ([]role, error) {
 	w.server.Flags(fs)
 	fs.DurationVar(&w.server.Wait, "wait", -1, "how long to wait for a server that does not answer; a negative time means as long as it takes")
 	fs.StringVar(&w.name, "name", "", "`name` of the worker, which no other one has: letters, digits, - and _ (default one that is made up)")
-	fs.StringVar(&w.exec.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
-	fs.IntVar(&w.exec.Threads, "threads", 0, "most threads to use; 0 means all")
+	command.ExecFlags(fs, &w.exec)
 	w.monitor.flags(fs)
 	wanted := fs.String("roles", "", "`roles`, separated by commas (default all for which this machine has what they need)")
 	for _, r := range all {
@@ -133,20 +132,10 @@ func (w *workConfig) check() error {
 	if w.name == "" {
 		w.name = madeUpName()
 	}
-	switch {
-	case !hub.IsToken(w.name):
+	if !hub.IsToken(w.name) {
 		return fmt.Errorf("-name is %q, want 1 to 64 letters, digits, - and _", w.name)
-	case w.exec.Threads < 0:
-		return fmt.Errorf("-threads is %d, want 0 or more", w.exec.Threads)
 	}
-	return checkTier(w.exec.Tier)
-}
-
-// checkTier returns an error if this CPU cannot run a tier.
-func checkTier(name string) error {
-	var out [1]float32
-	one := kernel.BHLD(out[:0:0], 0, 1, 0, 1)
-	return kernel.Attention(one, one, one, one, kernel.Options{Exec: kernel.Exec{Tier: name}})
+	return command.CheckExec(w.exec)
 }
 
 // madeUpName returns a name from this machine's name that no other worker has.

@@ -354,8 +354,13 @@
 // inputs. In Q3_K, with the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1,
 // c is d and t is 16; in Q5_1 s is 1, c is the minimum of the file and t is -1. MXFP4 is as
 // Q5_0, with d = 2^(e-128) and q = 2v + 16, where v is 0 if the weight, 2^(e-127)·v, is
-// below 2^-126 in magnitude. In a block of zeros e may be any, and d is 0. Else d is NaN if
-// e is 255, and an e of 252 to 254 is an error.
+// below 2^-126 in magnitude, and w is rounded once: it is infinite where 2^(e-127)·v is from 2^128 on.
+// In a block of zeros e may be any, and d is 0. Else d is NaN if e is 255.
+//
+// NVFP4 has a d in E4M3 for every 16 inputs, which is multiplied by a binary32 beside the blocks, if there is one:
+// that makes D, rounded to binary32. With v as in MXFP4, and a zero as +0,
+//
+//	NVFP4: w = D·v                   rounded to binary32
 //
 // linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
 //
@@ -378,6 +383,11 @@
 //
 //	acc = fma(S, d'·d, acc)              S = sum of q'[k]·s·(q[k]-o)
 //	acc = fma(-T, d'·c, acc)             T = sum of q'[k]·t; not in Q6_K
+//
+// and in NVFP4, with D[0] and S[0] of the first 16 inputs of a block of x, D[1] and S[1] of the others, exact S
+// and every fma rounded:
+//
+//	acc = fma(fma(S[0], D[0]/2, fma(S[1], D[1]/2, +0)), d', acc)      S = sum of q'[k]·2v[k]
 //
 // norm.RMSNorm and norm.LayerNorm normalise a row x of D numbers, with weights w and biases b:
 //

@@ -11,10 +11,10 @@ import (
 
 var attentionFunctions = map[string]func(c *call) error{
 	"attention": func(c *call) error {
-		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error { return kernel.Attention(out, q, k, v, o) })
+		return c.attention(kernel.Attention)
 	},
 	"additive": func(c *call) error {
-		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error {
+		return c.attention(func(out, q, k, v kernel.Tensor, o *kernel.Options) error {
 			return kernel.Additive(out, q, k, v, c.floats("weights"), o)
 		})
 	},
@@ -24,10 +24,10 @@ var attentionFunctions = map[string]func(c *call) error{
 
 // options returns the options of a call of attention.
 func (c *call) options() kernel.Options {
-	o := kernel.Options{
+	o := kernel.Options{Scoring: kernel.Scoring{
 		Scale: c.float("scale"), Softcap: c.float("softcap"), ALiBi: c.floats("alibi"), Sinks: c.floats("sinks"), Bias: c.tensor("bias"),
 		QueryStart: c.ints("query_start"), KeyStart: c.ints("key_start"), Quantized: c.int("quantized") != 0,
-	}
+	}}
 	if c.has("visible") {
 		o.Mask = o.Mask.And(kernel.Visible(numbers[bool](c, "visible"), c.shape("visible")))
 	}
@@ -44,12 +44,12 @@ func (c *call) options() kernel.Options {
 }
 
 // backwardOptions returns the options of a call of its gradients.
-func (c *call) backwardOptions() kernel.BackwardOptions {
+func (c *call) backwardOptions() *kernel.BackwardOptions {
 	return contracttest.BackwardOptions(c.options())
 }
 
 // attention makes a call with all outputs, three times: the scores are those of one stage each.
-func (c *call) attention(attend func(out, q, k, v kernel.Tensor, o kernel.Options) error) error {
+func (c *call) attention(attend func(out, q, k, v kernel.Tensor, o *kernel.Options) error) error {
 	q, k, v, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.options()
 	if c.err != nil {
 		return c.err
@@ -66,7 +66,7 @@ func (c *call) attention(attend func(out, q, k, v kernel.Tensor, o kernel.Option
 		weights, weightsTensor := row(keys)
 		scores, scoresTensor := row(keys)
 		o.LSE, o.Weights, o.Scores, o.ScoreStage = lseTensor, weightsTensor, scoresTensor, stage
-		if err := attend(out, q, k, v, o); err != nil {
+		if err := attend(out, q, k, v, &o); err != nil {
 			return err
 		}
 		c.out["scores_"+name] = encode(scores, s[0], s[1], s[2], keys)
@@ -77,11 +77,11 @@ func (c *call) attention(attend func(out, q, k, v kernel.Tensor, o kernel.Option
 	shape := []int{s[0], s[1], s[2], size}
 	switch n := count(shape); c.text("out_type") {
 	case "f16":
-		return into(c, make([]kernel.F16, n), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, o) })
+		return into(c, make([]kernel.F16, n), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, &o) })
 	case "bf16":
-		return into(c, make([]kernel.BF16, n), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, o) })
+		return into(c, make([]kernel.BF16, n), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, &o) })
 	default:
-		return into(c, testutil.Filled(n, 77), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, o) })
+		return into(c, testutil.Filled(n, 77), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, &o) })
 	}
 }
 

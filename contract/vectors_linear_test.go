@@ -102,9 +102,10 @@ var formats = map[string]struct {
 
 	"IQ4_NL": {linear.IQ4_NL, 18, 32, []int{0}},
 	"MXFP4":  {linear.MXFP4, 17, 32, nil},
+	"NVFP4":  {linear.NVFP4, 36, 64, nil},
 }
 
-// formatNames are those of formats. The numbers in vectors follow from their places, so new ones come last.
+// formatNames are those of formats, but NVFP4, whose vectors have scales beside the blocks. The numbers in vectors follow from their places, so new ones come last.
 var formatNames = []string{"Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXFP4"}
 
 // quantized makes the layer of the blocks of a file.
@@ -114,7 +115,11 @@ func (c *call) quantized() (*linear.Linear, error) {
 	if !ok || len(data.Shape) != 2 {
 		return nil, fmt.Errorf("format %q, blocks of shape %v", c.text("format"), data.Shape)
 	}
-	return linear.NewQuantized(f.format, numbers[uint8](c, "blocks"), data.Shape[0], data.Shape[1]/f.bytes*f.weights, c.floats("bias"), kernel.Exec{})
+	n, k, blocks := data.Shape[0], data.Shape[1]/f.bytes*f.weights, numbers[uint8](c, "blocks")
+	if scales := c.floats("scales"); scales != nil {
+		return linear.NewNVFP4(blocks, scales, n, k, c.floats("bias"), kernel.Exec{})
+	}
+	return linear.NewQuantized(f.format, blocks, n, k, c.floats("bias"), kernel.Exec{})
 }
 
 // weightsOf has the weights of a layer as float32 as its result.
@@ -264,6 +269,16 @@ func linearCases() (list []vector) {
 		add("quantized-special-"+name, "linear_quantized", map[string]any{"format": name, "blocks": scales, "x": array(20*i+4, 1, k), "int8": 1})
 	}
 	add("to-q8_0-tiny", "weights_to_q8_0", map[string]any{"w": encode(append(make([]float32, 32), random(testutil.Tinies, 3, 32)...), 2, 32)})
+	for i, int8 := range []int{0, 1} {
+		suffix := []string{"", "-int8"}[i]
+		largest := withScales(blocks("MXFP4", 320, 3, 64), 252, 120, 121, 253, 254, 119)
+		add("quantized-MXFP4-largest"+suffix, "linear_quantized", map[string]any{"format": "MXFP4", "blocks": largest, "x": array(321+i, 2, 64), "int8": int8})
+		x := replaced(array(330+i, 2, 128), map[int]float32{5: 100})
+		add("quantized-NVFP4"+suffix, "linear_quantized", map[string]any{"format": "NVFP4", "blocks": blocks("NVFP4", 332, 3, 128), "x": x, "scales": array(333, 3), "bias": array(334, 3), "int8": int8})
+		add("quantized-NVFP4-one"+suffix, "linear_quantized", map[string]any{"format": "NVFP4", "blocks": blocks("NVFP4", 335, 3, 64), "x": array(336, 1, 64), "int8": int8})
+	}
+	add("weights-MXFP4-largest", "weights_quantized", map[string]any{"format": "MXFP4", "blocks": withScales(blocks("MXFP4", 340, 3, 32), 252, 253, 254)})
+	add("weights-NVFP4", "weights_quantized", map[string]any{"format": "NVFP4", "blocks": blocks("NVFP4", 341, 2, 64), "scales": encode([]float32{-0.3})})
 	return list
 }
 

@@ -86,7 +86,7 @@ var moduleFunctions = map[string]func(c *call) error{
 		if err != nil {
 			return err
 		}
-		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error { return g.Attend(out, q, k, v, o) })
+		return c.attention(g.Attend)
 	},
 	"general_backward": func(c *call) error {
 		general, err := c.general()
@@ -103,7 +103,7 @@ var moduleFunctions = map[string]func(c *call) error{
 	},
 	"additive_network": func(c *call) error {
 		a, _ := c.network()
-		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error { return a.Attend(out, q, k, v, o) })
+		return c.attention(a.Attend)
 	},
 	"additive_network_backward": func(c *call) error {
 		a, g := c.network()

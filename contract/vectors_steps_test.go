@@ -17,9 +17,7 @@ func sortedVectors(list []vector) []vector {
 
 var stepFunctions = map[string]func(c *call) error{
 	"cosine": func(c *call) error {
-		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error {
-			return layer.Cosine{}.Attend(out, q, k, v, o)
-		})
+		return c.attention(layer.Cosine{}.Attend)
 	},
 	"cosine_backward": func(c *call) error {
 		g := kernel.Gradients{Q: c.gradient("dq", c.shape("q")), K: c.gradient("dk", c.shape("k")), V: c.gradient("dv", c.shape("v"))}

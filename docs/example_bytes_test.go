@@ -19,7 +19,7 @@ func Example_halfFloats() {
 
 	k := kernel.BHLD(kernel.FromBits[kernel.F16](cacheK), 1, 1, 4, 1)
 	v := kernel.BHLD(kernel.FromBits[kernel.F16](cacheV), 1, 1, 4, 1)
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, 1), k, v, kernel.Options{})
+	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, 1), k, v, nil)
 	fmt.Println(out, err)
 
 	w, err := kernel.FromBytes[float32](weights) // BF16, F16, int8 too

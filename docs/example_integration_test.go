@@ -37,7 +37,7 @@ func Example_headMajor() {
 		kernel.BLHD(q, 1, queries, heads, d),
 		kernel.Strided(cacheK, shape, strides),
 		kernel.Strided(cacheV, shape, strides),
-		kernel.Options{Mask: kernel.Causal(past)})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(past)}})
 	fmt.Println(out, err)
 
 	// Output: [3 3] <nil>
@@ -58,7 +58,7 @@ func Example_tokenMajor() {
 		kernel.BLHD(q, 1, queries, heads, d),
 		kernel.BLHD(cacheK, 1, past+queries, kvHeads, d),
 		kernel.BLHD(cacheV, 1, past+queries, kvHeads, d),
-		kernel.Options{Mask: kernel.Causal(past)})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(past)}})
 	fmt.Println(out, err)
 
 	// Output: [2 2 3 3] <nil>
@@ -82,7 +82,7 @@ func Example_pages() {
 		kernel.BLHD(q, 2, 1, heads, d),
 		kernel.BHLD(poolK, pages, kvHeads, pageSize, d).Paged(table),
 		kernel.BHLD(poolV, pages, kvHeads, pageSize, d).Paged(table),
-		kernel.Options{Mask: kernel.Causal(0), QueryStart: []int{2, 0}})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{2, 0}}})
 	fmt.Println(out, err)
 
 	// Output: [2 2 5 5] <nil>
@@ -102,7 +102,7 @@ func Example_packed() {
 		kernel.Ragged(q, starts, heads, d),
 		kernel.Ragged(k, starts, kvHeads, d),
 		kernel.Ragged(v, starts, kvHeads, d),
-		kernel.Options{Mask: kernel.Causal(0)})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 	fmt.Println(out, err)
 
 	// Output: [1 1 2 2 3 3 10 10 15 15] <nil>
@@ -130,7 +130,7 @@ func Example_threads() {
 		Threads:     4,           // at most; 0 means GOMAXPROCS
 		ParallelFor: workers.Run, // instead of attn's own workers
 	}
-	err := kernel.Attention(rows(out), rows(q), rows(k), rows(v), kernel.Options{Exec: exec})
+	err := kernel.Attention(rows(out), rows(q), rows(k), rows(v), &kernel.Options{Exec: exec})
 	fmt.Println(out, err)
 
 	// Output: [3 3 3 3] <nil>
@@ -143,19 +143,19 @@ func Example_masks() {
 	keep := []bool{true, false, true, false}
 	negInf := float32(math.Inf(-1))
 	scores := []float32{0, negInf, negInf, negInf, 0, 0, 0, 0}
-	attend := func(opts kernel.Options) {
+	attend := func(s kernel.Scoring) {
 		x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, batch, 1, len(s), 1) }
-		fmt.Println(kernel.Attention(x(out), x(q), x(k), x(v), opts), out)
+		fmt.Println(kernel.Attention(x(out), x(q), x(k), x(v), &kernel.Options{Scoring: s}), out)
 	}
 
 	// true keeps a key: ONNX, scaled_dot_product_attention
-	attend(kernel.Options{Mask: kernel.Visible(keep, [4]int{batch, 1, 1, keys})})
+	attend(kernel.Scoring{Mask: kernel.Visible(keep, [4]int{batch, 1, 1, keys})})
 	// true hides it: nn.MultiheadAttention
-	attend(kernel.Options{Mask: kernel.Hidden(keep, [4]int{batch, 1, 1, keys})})
+	attend(kernel.Scoring{Mask: kernel.Hidden(keep, [4]int{batch, 1, 1, keys})})
 	// numbers that are added to the scores
-	attend(kernel.Options{Bias: kernel.BHLD(scores, 1, 1, queries, keys)})
+	attend(kernel.Scoring{Bias: kernel.BHLD(scores, 1, 1, queries, keys)})
 	// a window that no memory holds: the queries are the last of the keys and see one key before their own
-	attend(kernel.Options{Mask: kernel.Window(1, 0), QueryStart: []int{keys - queries}})
+	attend(kernel.Scoring{Mask: kernel.Window(1, 0), QueryStart: []int{keys - queries}})
 
 	// Output:
 	// <nil> [2 2]
@@ -183,31 +183,30 @@ func Example_linear() {
 // What is wrong with a call.
 func Example_errors() {
 	q, k := make([]float32, 4), make([]float32, 6)
-	call := func(opts kernel.Options) error {
+	call := func(opts *kernel.Options) error {
 		x := kernel.BHLD(q, 1, 1, 1, 4)
 		y := kernel.BHLD(k, 1, 1, 2, 3) // another head size
 		return kernel.Attention(kernel.BHLD(make([]float32, 4), 1, 1, 1, 4), x, y, y, opts)
 	}
 
-	err := call(kernel.Options{})
-	if bad, ok := errors.AsType[*kernel.ArgumentError](err); ok {
-		fmt.Println("a bug of this program:", bad.Arg, "does not fit")
+	err := call(nil)
+	if errors.Is(err, kernel.ErrArgument) {
+		fmt.Println("a bug of this program:", err)
 	}
-	err = call(kernel.Options{Exec: kernel.Exec{Tier: "avx1024"}})
-	if bad, ok := errors.AsType[*kernel.TierError](err); ok {
-		fmt.Println("a wrong setting:", bad.Source, bad.Tier)
+	_, err = kernel.TierNamed("avx1024")
+	if bad, ok := errors.AsType[*kernel.Error](err); ok && bad.Kind == kernel.ErrTier {
+		fmt.Println("a wrong setting:", bad.Where, "is", bad.Got)
+	}
+	if errors.Is(err, kernel.ErrMemory) {
+		fmt.Println("too large for this machine:", err)
 	}
 
 	// Output:
-	// a bug of this program: k does not fit
-	// a wrong setting: Options.Tier avx1024
+	// a bug of this program: kernel.Attention: k: [B H L D] = [1 1 2 3] with strides [6 6 3] in 6 elements, want batch 1 and head size 4 as q has it
+	// a wrong setting: kernel.TierNamed: name is "avx1024"
 }
 
 // The tiers of this build and of this CPU.
 func Example_tiers() {
-	for _, tier := range kernel.Tiers() {
-		if tier.Default {
-			fmt.Println("attention runs on", tier.Name)
-		}
-	}
+	fmt.Println("attention runs on", kernel.Tier{})
 }

@@ -49,7 +49,7 @@ func roundToInt(x float32) int32 {
 
 // gemmInt8 goes through the blocks, and takes the lanes of a block one by one: their numbers are unpacked
 // once for all rows.
-func gemmInt8(f *quantized.Format, c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 	if m == 0 {
 		return
 	}
@@ -58,33 +58,37 @@ func gemmInt8(f *quantized.Format, c []float32, ldc int, x []uint32, ldx int, b 
 			clear(window(c, i*ldc, lanes))
 		}
 	}
-	size := f.Bytes(lanes)
+	size, offset, grouped := f.BlockBytes(lanes), int32(f.Offset()), f.Grouped()
 	for block := range k / contract.WeightBlock {
-		b, x := b[block*size:][:size], x[block*ukernel.RowWords:]
+		b, x := quantized.Block{Format: f, Lanes: lanes, Data: b[block*size:][:size]}, x[block*ukernel.RowWords:]
 		for lane := range lanes {
-			words := f.Words(b, lanes, lane)
-			dw, min := f.Scale(b, lanes, lane)
+			if f.Float32Scales() {
+				gemmTwoScales(c[lane:], ldc, x, ldx, &b, lane, m)
+				continue
+			}
+			words := b.Words(lane)
+			dw, min := b.Scale(lane)
 			var s, t [2]int32
-			if f.Grouped {
-				s, t = f.Groups(b, lanes, lane)
+			if grouped {
+				s, t = b.Integers(lane)
 			}
 			for i := range m {
 				row := (*[ukernel.RowWords]uint32)(x[i*ldx:])
 				d, acc := math.Float32frombits(row[8]), &c[i*ldc+lane]
-				if f.Grouped {
-					sum, minima := groupSums(f, row, &words, s, t)
+				if grouped {
+					sum, minima := groupSums(offset, row, &words, s, t)
 					*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
-					if f.Offset == 0 {
+					if offset == 0 {
 						*acc = scalar.FMA(float32(-minima), float32(d*min), *acc)
 					}
 					continue
 				}
-				sum := int32(row[10]) * int32(f.Offset)
+				sum := int32(row[10]) * offset
 				for g, w := range words {
 					sum += dot4(w, row[g])
 				}
 				*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
-				if f.Offset == 0 {
+				if offset == 0 {
 					*acc = scalar.FMA(min, math.Float32frombits(row[9]), *acc)
 				}
 			}
@@ -92,9 +96,26 @@ func gemmInt8(f *quantized.Format, c []float32, ldc int, x []uint32, ldx int, b 
 	}
 }
 
+// gemmTwoScales is gemmInt8 for a lane of a block with scales of float32.
+func gemmTwoScales(c []float32, ldc int, x []uint32, ldx int, b *quantized.Block, lane, m int) {
+	words := b.Words(lane)
+	scales, _ := b.Scales(lane)
+	for i := range m {
+		row := (*[ukernel.RowWords]uint32)(x[i*ldx:])
+		var t float32
+		for half := 1; half >= 0; half-- {
+			s := [2]int32{}
+			s[half] = 1
+			sum, _ := groupSums(int32(b.Format.Offset()), row, &words, s, [2]int32{})
+			t = scalar.FMA(float32(sum), scales[half], t)
+		}
+		c[i*ldc] = scalar.FMA(t, math.Float32frombits(row[8]), c[i*ldc])
+	}
+}
+
 // groupSums returns the sums of a block of a grouped format: those of the products, times s, and those of the
 // codes, times t.
-func groupSums(f *quantized.Format, row *[ukernel.RowWords]uint32, words *[8]uint32, s, t [2]int32) (sum, minima int32) {
+func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s, t [2]int32) (sum, minima int32) {
 	const ones = 0x01010101
 	for i := range s {
 		var products, codes int32 // of bytes 0 and 1, or 2 and 3
@@ -104,7 +125,7 @@ func groupSums(f *quantized.Format, row *[ukernel.RowWords]uint32, words *[8]uin
 			products += dot4(w, q)
 			codes += dot4(ones, q)
 		}
-		sum += s[i] * (products - int32(f.Offset)*codes)
+		sum += s[i] * (products - offset*codes)
 		minima += t[i] * codes
 	}
 	return sum, minima

@@ -65,6 +65,7 @@ func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: l
 func Activations() ukernel.Activations {
 	return ukernel.Activations{
 		SiLU: silu, GELU: gelu, GELUTanh: geluTanh, SwiGLU: swiGLU, GeGLU: geGLU, GeGLUTanh: geGLUTanh,
+		SiLUSlope: siluSlope, GELUSlope: geluSlope, GELUTanhSlope: geluTanhSlope,
 		GRU: gru, GRUBackward: gruBackward,
 	}
 }

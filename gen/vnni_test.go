@@ -7,22 +7,24 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"testing"
+
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // TestVNNI runs the products of quantized rows that need VNNI by an interpreter, on any machine, and compares
 // them with sums of plain integers, to the bit: all heights of tiles, panels that are whole or not, the largest numbers.
 func TestVNNI(t *testing.T) {
 	asm := avx512Assembly(t)
-	for _, f := range vnniFormats {
+	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		for _, lanes := range []int{16, 32, 48} {
 			for i, m := range []int{0, 1, 2, 3, 5, 7, 8, 15, 24, 27, 50} {
-				c := vnniCase{vnniFormat: f, lanes: lanes, m: m, k: 32 * (1 + i%2), load: i/2%2 == 0, numbers: vnniNumbers(i/3) % vnniKinds}
+				c := vnniCase{format: f, lanes: lanes, m: m, k: 32 * (1 + i%2), load: i/2%2 == 0, numbers: vnniNumbers(i/3) % vnniKinds}
 				if err := c.check(asm); err != nil {
 					t.Errorf("%+v: %v", c, err)
 				}
 			}
 			for kind := range vnniKinds {
-				c := vnniCase{vnniFormat: f, lanes: lanes, m: 5, k: 96, load: true, numbers: kind}
+				c := vnniCase{format: f, lanes: lanes, m: 5, k: 96, load: true, numbers: kind}
 				if err := c.check(asm); err != nil {
 					t.Errorf("%+v: %v", c, err)
 				}
@@ -31,38 +33,25 @@ func TestVNNI(t *testing.T) {
 	}
 	for _, mutant := range []struct {
 		name             string
-		format           int
+		format           ukernel.PackedFormat
 		opcode, old, new string // of the first operand
 	}{
-		{"a wrong offset", 0, "VPSLLD", "$0x07", "$0x06"},
-		{"an integer of both groups", 3, "VPSRLD", "$0x10", "$0x00"},
-		{"further bits of another word", 4, "VPSLLD", "$0x0f", "$0x0e"},
-		{"half of an offset", 5, "VPSLLD", "$0x05", "$0x04"},
+		{"a wrong offset", ukernel.S8, "VPSLLD", "$0x07", "$0x06"},
+		{"an integer of both groups", ukernel.U4x16, "VPSRLD", "$0x10", "$0x00"},
+		{"further bits of another word", ukernel.U5x16, "VPSLLD", "$0x0f", "$0x0e"},
+		{"half of an offset", ukernel.S6x16, "VPSLLD", "$0x05", "$0x04"},
 	} {
-		c := vnniCase{vnniFormat: vnniFormats[mutant.format], lanes: 48, m: 1, k: 32}
+		c := vnniCase{format: mutant.format, lanes: 48, m: 1, k: 32}
 		changed := regexp.MustCompile(mutant.opcode+` +\`+mutant.old+",").ReplaceAllLiteralString(asm, mutant.opcode+" "+mutant.new+",")
 		if changed == asm || c.check(changed) == nil {
-			t.Errorf("%s: %s: goes unnoticed", c.name, mutant.name)
+			t.Errorf("%s: %s: goes unnoticed", c.format, mutant.name)
 		}
 	}
 }
 
-// A vnniFormat is one of package quantized.
-type vnniFormat struct {
-	name         string
-	bits, offset int // offset 0: there are minima
-	grouped      bool
-	brain        bool // scales and minima are bfloat16
-}
-
-var vnniFormats = []vnniFormat{
-	{"Q8_0", 8, 128, false, false}, {"Q4_0", 4, 8, false, false}, {"Q4_1", 4, 0, false, false},
-	{"K4", 4, 0, true, false}, {"K5", 5, 0, true, false}, {"K6", 6, 32, true, false}, {"K5B", 5, 0, true, true},
-}
-
 // A vnniCase is a call, see ukernel.BlockKernels.
 type vnniCase struct {
-	vnniFormat
+	format      ukernel.PackedFormat
 	lanes, m, k int
 	load        bool
 	numbers     vnniNumbers
@@ -133,7 +122,7 @@ func (c vnniCase) check(asm string) (err error) {
 		b = append(b, c.encode(panel[i])...)
 	}
 
-	in := newInterpreter(asm, "weightGemmInt8"+c.name+"AVX512")
+	in := newInterpreter(asm, "weightGemmInt8"+c.format.String()+"AVX512")
 	to := in.bytes(out)
 	in.argument("c_base", to)
 	in.argument("x_base", in.bytes(x))
@@ -170,24 +159,26 @@ type vnniBlock struct{ lanes []vnniLane }
 
 // A vnniLane is what a block has of a lane: weights are d·s·(number-offset) + m·t, with the s and t of each group.
 type vnniLane struct {
-	scale, minimum uint16 // binary16, or bfloat16
+	scale, minimum uint16     // binary16, or bfloat16
+	scales         [2]float32 // of formats that have them in place of scale and s
 	s, t           [2]int
 	numbers        [32]int
 }
 
 func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
 	half := func() uint16 {
-		if c.brain {
+		if c.format.Brain() {
 			return uint16(122+r.IntN(6)) << 7
 		}
 		return uint16(10+r.IntN(6))<<10 | uint16(r.IntN(2))<<15
 	}
 	l.scale, l.minimum = half(), half()
 	for i := range l.s {
+		l.scales[i] = float32(math.Ldexp(1+r.Float64(), r.IntN(60)-30))
 		l.s[i], l.t[i] = c.numbers.integer(r, lane), c.numbers.integer(r, lane+1)
 	}
 	for i := range l.numbers {
-		l.numbers[i] = c.numbers.number(r, lane, c.bits)
+		l.numbers[i] = c.numbers.number(r, lane, c.format.Bits())
 	}
 	return l
 }
@@ -200,25 +191,32 @@ func (c vnniCase) encode(b vnniBlock) (to []byte) {
 		}
 	}
 	pair := func(p [2]int) uint16 { return uint16(uint8(p[0])) | uint16(uint8(p[1]))<<8 }
-	halves(func(l vnniLane) uint16 { return l.scale })
-	if c.offset == 0 {
+	for i := 0; i < 2 && c.format.Float32Scales(); i++ {
+		for _, l := range b.lanes {
+			to = binary.LittleEndian.AppendUint32(to, math.Float32bits(l.scales[i]))
+		}
+	}
+	if !c.format.Float32Scales() {
+		halves(func(l vnniLane) uint16 { return l.scale })
+	}
+	if c.format.Offset() == 0 {
 		halves(func(l vnniLane) uint16 { return l.minimum })
 	}
-	if c.grouped {
+	if c.format.Grouped() && !c.format.Float32Scales() {
 		halves(func(l vnniLane) uint16 { return pair(l.s) })
 	}
-	if c.grouped && c.offset == 0 {
+	if c.format.Grouped() && c.format.Offset() == 0 {
 		halves(func(l vnniLane) uint16 { return pair(l.t) })
 	}
-	words := make([]uint32, c.bits*c.lanes)
+	words := make([]uint32, c.format.Bits()*c.lanes)
 	for lane, l := range b.lanes {
 		for step, n := range l.numbers {
 			put := func(word, bit, x int) { words[word*c.lanes+lane] |= uint32(x) << bit }
-			if c.bits == 8 {
+			if c.format.Bits() == 8 {
 				put(step%8, step/8*8, n)
 				continue
 			}
-			g, bit, more := step%4, step/8*8+step%8/4*4, c.bits-4
+			g, bit, more := step%4, step/8*8+step%8/4*4, c.format.Bits()-4
 			put(g, bit, n&15)
 			if more > 0 {
 				put(4+g*more/4, bit+g*more%4, n>>4)
@@ -234,7 +232,7 @@ func (c vnniCase) encode(b vnniBlock) (to []byte) {
 // add adds the product of a block of a row, with its scale and scaled sum, and a lane.
 func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane) float32 {
 	half := func(h uint16) float32 {
-		if c.brain {
+		if c.format.Brain() {
 			return math.Float32frombits(uint32(h) << 16)
 		}
 		x := float32(math.Ldexp(1, int(h>>10&31)-15))
@@ -243,19 +241,27 @@ func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane
 		}
 		return x
 	}
+	if c.format.Float32Scales() {
+		var sums [2]int
+		for step, q := range codes {
+			sums[step/16] += q * (l.numbers[step] - c.format.Offset())
+		}
+		t := fma(float32(sums[1]), l.scales[1], 0)
+		return fma(fma(float32(sums[0]), l.scales[0], t), d, acc)
+	}
 	var sum, minima int
 	for step, q := range codes {
 		s, t := 1, 0
-		if c.grouped {
+		if c.format.Grouped() {
 			s, t = l.s[step/16], l.t[step/16]
 		}
-		sum += s * q * (l.numbers[step] - c.offset)
+		sum += s * q * (l.numbers[step] - c.format.Offset())
 		minima -= t * q
 	}
 	acc = fma(float32(sum), d*half(l.scale), acc)
 	switch {
-	case c.offset != 0:
-	case c.grouped:
+	case c.format.Offset() != 0:
+	case c.format.Grouped():
 		acc = fma(float32(minima), d*half(l.minimum), acc)
 	default:
 		acc = fma(half(l.minimum), scaledSum, acc)

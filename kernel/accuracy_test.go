@@ -22,7 +22,7 @@ func TestOracle(t *testing.T) {
 		{B: 2, H: 2, HKV: 1, Lq: 20, Lk: 600, D: 32, Dv: 48, Mask: contracttest.KeyLengths([]int{600, 77})},
 	} {
 		q, k, v := c.Inputs()
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 			worst, rms := oracleError(c, &out, q, k, v)
 			t.Logf("%v: error against float64: max %.2g, rms %.2g", c, worst, rms)

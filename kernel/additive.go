@@ -1,11 +1,13 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -19,18 +21,19 @@ import (
 // sequence are projected once, for all steps of a decoder. There are D weights, finite
 // and, multiplied by Options.Scale, at most 2^127 in magnitude. Options.Scale is 1 by
 // default, and -0 is 0. Everything else is as in Attention.
-func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
-	t, err := selectTier(&opts.Exec)
+func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
+	opts = cmp.Or(opts, &defaults)
+	t, err := selectTier("kernel.Additive", &opts.Exec)
 	if err != nil {
 		return err
 	}
-	c := newCall(&out, &q, &k, &v, &opts)
+	c := newCall(scoring.Additive, &out, &q, &k, &v, &opts.Exec, &opts.Scoring, &opts.Outputs)
 	if f := c.check(); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Additive"))
 	}
-	scale := float64(scaleOr1(opts.Scale))
+	scale := float64(scoring.ScaleOr(opts.Scale, 1))
 	if f := c.checkWeights(weights, scale); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Additive"))
 	}
 	if c.isEmpty() {
 		return nil
@@ -47,35 +50,23 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	return nil
 }
 
-// scaleOr1 returns a Scale whose default is 1. -0 is 0.
-func scaleOr1(scale float32) float32 {
-	if math.Float32bits(scale) == 0 {
-		return 1
-	}
-	return scale
-}
-
-// checkWeights reports weights that do not fit the call, and an option that does not fit its scores.
+// checkWeights reports weights that do not fit the call.
 func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
-	if c.used.has(optionQuantized) {
-		return options[optionQuantized].fails("true", "false: additive scores are no products")
-	}
 	if d := c.q.Dim(3); len(weights) != d {
-		return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
+		return &check.Failure{Where: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
 	}
 	for x, w := range weights {
-		if s := float64(w) * scale; !(math.Abs(s) <= 0x1p127) || !isScore(w) {
-			return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%v at %d", w, x), Want: "finite numbers, multiplied by Options.Scale up to ±2^127"}
+		if s := float64(w) * scale; !(math.Abs(s) <= 0x1p127) || !(math.Abs(float64(w)) <= 0x1p127) {
+			return &check.Failure{Where: "weights", Got: fmt.Sprintf("%v at %d", w, x), Want: "finite numbers, multiplied by Options.Scale up to ±2^127"}
 		}
 	}
 	in := view.MemoryOf(weights)
 	overlaps := in.Overlaps(c.out.Memory())
-	for s := c.used & outputOptions; s != 0; s = s.rest() {
-		t, _ := c.output(s.first())
+	for _, t := range c.outputs.tensors() {
 		overlaps = overlaps || in.Overlaps(t.Memory())
 	}
 	if overlaps {
-		return &check.Failure{Arg: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
+		return &check.Failure{Where: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
 	}
 	return nil
 }

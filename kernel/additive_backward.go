@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -54,11 +55,11 @@ type AdditiveBackwardOptions struct {
 // in [AttentionBackward].
 //
 // The gradients share no memory with each other or with an argument. The numeric contract
-// defines their bits, see "Contract: gradients of layers". In the steady state a call allocates nothing.
-// It uses as many threads as there are key heads in the batch. An error is an [*ArgumentError] or a
-// [*TierError], and leaves the gradients untouched.
+// defines their bits, see "Contract: gradients of layers". In the steady state a call
+// allocates nothing. It uses as many threads as there are key heads in the batch. An
+// error is an [*Error], and leaves the gradients untouched.
 func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []float32, opts AdditiveBackwardOptions) error {
-	t, err := selectTier(&opts.Exec)
+	t, err := selectTier("kernel.AdditiveBackward", &opts.Exec)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 		dw:      g.Weights, weights: weights,
 	}
 	if f := c.check(&opts); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.AdditiveBackward"))
 	}
 	if view.Races {
 		c.announce()
@@ -77,7 +78,7 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 	a.Q, a.K, a.V, a.DOut, a.P = c.inputs[qArg], c.inputs[kArg], c.inputs[vArg], c.inputs[doutArg], c.inputs[pArg]
 	a.DQ, a.DK, a.DV = c.outputs[qArg], c.outputs[kArg], c.outputs[vArg]
 	a.DWeights, a.Weights, a.Accumulate = g.Weights, weights, opts.Accumulate
-	a.Scale = scaleOr1(opts.Scale)
+	a.Scale = scoring.ScaleOr(opts.Scale, 1)
 	a.Run(t, opts.Threads, opts.ParallelFor)
 	a.Release()
 	return nil
@@ -120,7 +121,7 @@ func (c *additiveBackward) check(o *AdditiveBackwardOptions) *check.Failure {
 			return f
 		}
 		if t.Shape() != c.inputs[i].Shape() {
-			return &check.Failure{Arg: gradients[i], Got: t.Describe(), Want: fmt.Sprintf("shape %v, that of %s", c.inputs[i].Shape(), names[i])}
+			return &check.Failure{Where: gradients[i], Got: t.Describe(), Want: fmt.Sprintf("shape %v, that of %s", c.inputs[i].Shape(), names[i])}
 		}
 		if f := t.CheckDistinct(gradients[i]); f != nil {
 			return f
@@ -132,7 +133,7 @@ func (c *additiveBackward) check(o *AdditiveBackwardOptions) *check.Failure {
 	if f := c.checkMemory(); f != nil {
 		return f
 	}
-	return check.Threads(o.Threads)
+	return check.Threads("Options.Threads", o.Threads)
 }
 
 // checkRows reports a tensor that is not valid by itself, or not plain float32.
@@ -141,7 +142,7 @@ func checkRows(arg string, t *view.Tensor) *check.Failure {
 		return f
 	}
 	if t.DType() != view.Float32 || !t.IsPlain() {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "float32, neither paged nor ragged"}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: "float32, neither paged nor ragged"}
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func checkRows(arg string, t *view.Tensor) *check.Failure {
 // checkShapes reports an input whose shape does not fit the others.
 func (c *additiveBackward) checkShapes() *check.Failure {
 	wrong := func(arg string, t *view.Tensor, want string, args ...any) *check.Failure {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
 	}
 	q, k, v, dout, p := &c.inputs[qArg], &c.inputs[kArg], &c.inputs[vArg], &c.inputs[doutArg], &c.inputs[pArg]
 	s, sk := q.Shape(), k.Shape()
@@ -168,7 +169,7 @@ func (c *additiveBackward) checkShapes() *check.Failure {
 	// Tensors that are broadcast take no memory, the scratch memory of a key head does.
 	const most = 1024 // numbers of scratch memory for a key, or for a column
 	if need := ints.MulSat(ints.AddSat(sk[2], v.Dim(3)), ints.AddSat(s[3], most)); !hugepages.Fits(ints.MulSat(need, 4), 1) {
-		return wrong("k", k, "fewer keys: memory for some rows of them")
+		return &check.Failure{Where: "k", Got: k.Describe(), Want: "fewer keys: memory for some rows of them", Kind: check.Memory}
 	}
 	return nil
 }
@@ -177,13 +178,13 @@ func (c *additiveBackward) checkShapes() *check.Failure {
 func (c *additiveBackward) checkWeights(o *AdditiveBackwardOptions) *check.Failure {
 	d := c.inputs[qArg].Dim(3)
 	if len(c.weights) != d {
-		return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%d numbers", len(c.weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
+		return &check.Failure{Where: "weights", Got: fmt.Sprintf("%d numbers", len(c.weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
 	}
 	if c.dw != nil && len(c.dw) != d {
-		return &check.Failure{Arg: "Gradients.Weights", Got: fmt.Sprintf("%d numbers", len(c.dw)), Want: fmt.Sprintf("%d as weights has them, or nil", d)}
+		return &check.Failure{Where: "Gradients.Weights", Got: fmt.Sprintf("%d numbers", len(c.dw)), Want: fmt.Sprintf("%d as weights has them, or nil", d)}
 	}
 	if !(math.Abs(float64(o.Scale)) <= math.MaxFloat32) {
-		return &check.Failure{Arg: "Options.Scale", Got: fmt.Sprint(o.Scale), Want: "a finite number, 0 for 1, or -0 for 0"}
+		return &check.Failure{Where: "Options.Scale", Got: fmt.Sprint(o.Scale), Want: "a finite number, 0 for 1, or -0 for 0"}
 	}
 	return nil
 }
@@ -203,7 +204,7 @@ func (c *additiveBackward) checkMemory() *check.Failure {
 	for i := range memory {
 		for k := range min(i, 4) {
 			if memory[k].Overlaps(memory[i]) {
-				return &check.Failure{Arg: names[k], Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
+				return &check.Failure{Where: names[k], Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
 			}
 		}
 	}

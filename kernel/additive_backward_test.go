@@ -43,12 +43,12 @@ func (c additiveCase) data(t testing.TB) (a additiveData) {
 	a.weights, a.dw = make([]float32, c.d), make([]float32, c.d)
 	r.Fill(a.weights)
 	r.Fill(a.dw)
-	o := kernel.Options{Scale: c.scale, Outputs: kernel.Outputs{Weights: a.p}}
+	o := kernel.Options{Scoring: kernel.Scoring{Scale: c.scale}, Outputs: kernel.Outputs{Weights: a.p}}
 	if c.lengths != nil {
 		o.Mask = kernel.KeyLengths(c.lengths)
 	}
 	out := tensor(c.b, c.h, c.lq, c.dv)
-	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, o); err != nil {
+	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, &o); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -209,7 +209,7 @@ func TestAdditiveBackward(t *testing.T) {
 	for _, c := range additiveCases() {
 		want := c.data(t)
 		want.contract(c)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, threads := range []int{1, 3} {
 				a := c.data(t)
 				a.exec = kernel.Exec{Tier: tier, Threads: threads}
@@ -277,7 +277,7 @@ func TestAdditiveBackwardNotFinite(t *testing.T) {
 	if x := contracttest.Row(&want.dv, 0, 0, 55); x[0] != x[0] || x[8] != -testutil.Inf {
 		t.Fatalf("value 55, which only the last query of head 1 sees, has the gradient %v", x)
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		a := data()
 		a.exec.Tier = tier
 		if err := a.run(c); err != nil {
@@ -324,7 +324,7 @@ func TestAdditiveBackwardDifferences(t *testing.T) {
 		return sum
 	}
 	out := kernel.BHLD(make([]float32, c.h*c.lq*c.dv), 1, c.h, c.lq, c.dv)
-	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, kernel.Options{Scale: c.scale, Outputs: kernel.Outputs{Weights: a.p}}); err != nil {
+	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, &kernel.Options{Scoring: kernel.Scoring{Scale: c.scale}, Outputs: kernel.Outputs{Weights: a.p}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.run(c); err != nil {
@@ -420,7 +420,7 @@ func TestGuardAdditiveBackward(t *testing.T) {
 			}
 			want := c.data(t)
 			want.contract(c)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				memory.Reset(i)
 				a := c.data(t)
 				a.exec.Tier = tier
@@ -455,7 +455,7 @@ func TestAdditiveBackwardAddsZero(t *testing.T) {
 	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
 	x := kernel.BHLD([]float32{1, 2, 3, 4}, 1, 1, 1, 4)
 	unseen := kernel.BHLD([]float32{0}, 1, 1, 1, 1)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		var held [4][]float32
 		for i := range held {
 			held[i] = append([]float32(nil), before...)

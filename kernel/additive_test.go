@@ -72,11 +72,11 @@ func TestAdditive(t *testing.T) {
 		}
 		for name, opts := range map[string]kernel.Options{
 			"plain":       {},
-			"scale":       {Scale: -.3},
-			"key lengths": {Mask: kernel.KeyLengths(lengths)},
-			"causal":      {Mask: kernel.Causal(max(0, c.Lk-c.Lq)), KeyStart: []int{100}, QueryStart: []int{100}},
-			"modified":    {Softcap: 1.5, ALiBi: testutil.Filled(c.H, .01), Sinks: testutil.Filled(c.H, .5), Dropout: kernel.Dropout{Rate: .1}},
-			"bias":        {Bias: kernel.BHLD(testutil.Filled(c.Lk, .25), 1, 1, 1, c.Lk)},
+			"scale":       {Scoring: kernel.Scoring{Scale: -.3}},
+			"key lengths": {Scoring: kernel.Scoring{Mask: kernel.KeyLengths(lengths)}},
+			"causal":      {Scoring: kernel.Scoring{Mask: kernel.Causal(max(0, c.Lk-c.Lq)), KeyStart: []int{100}, QueryStart: []int{100}}},
+			"modified":    {Scoring: kernel.Scoring{Softcap: 1.5, ALiBi: testutil.Filled(c.H, .01), Sinks: testutil.Filled(c.H, .5), Dropout: kernel.Dropout{Rate: .1}}},
+			"bias":        {Scoring: kernel.Scoring{Bias: kernel.BHLD(testutil.Filled(c.Lk, .25), 1, 1, 1, c.Lk)}},
 		} {
 			if c.Lk == 0 && name == "bias" || testutil.Thin() && c.Lq*c.Lk > 10000 && name != "modified" {
 				continue
@@ -97,16 +97,16 @@ func TestAdditive(t *testing.T) {
 			want := run(opts, func(out kernel.Tensor, opts kernel.Options) error {
 				opts.Score = additiveContract(&q, &k, weights, opts.Scale)
 				opts.Scale = 1
-				return kernel.Attention(out, q, k, v, opts)
+				return kernel.Attention(out, q, k, v, &opts)
 			})
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for threads := range 2 {
 					if testutil.Quick() && threads != i%2 {
 						continue
 					}
 					opts.Tier, opts.Threads = tier, threads+1
 					got := run(opts, func(out kernel.Tensor, opts kernel.Options) error {
-						return kernel.Additive(out, q, k, v, weights, opts)
+						return kernel.Additive(out, q, k, v, weights, &opts)
 					})
 					for x, what := range []string{"out", "LSE", "weights"} {
 						if want[x].Shape()[3] > 0 {
@@ -123,7 +123,7 @@ func TestAdditive(t *testing.T) {
 func TestAdditiveScores(t *testing.T) {
 	q, k := kernel.BHLD([]float32{1, 0, 0, 1}, 1, 1, 2, 2), kernel.BHLD([]float32{0, 1, 1, 0}, 1, 1, 2, 2)
 	scores, out := kernel.BHLD(make([]float32, 4), 1, 1, 2, 2), kernel.BHLD(make([]float32, 4), 1, 1, 2, 2)
-	if err := kernel.Additive(out, q, k, k, []float32{1, 2}, kernel.Options{Outputs: kernel.Outputs{Scores: scores}}); err != nil {
+	if err := kernel.Additive(out, q, k, k, []float32{1, 2}, &kernel.Options{Outputs: kernel.Outputs{Scores: scores}}); err != nil {
 		t.Fatal(err)
 	}
 	t1, t2 := math.Tanh(1), math.Tanh(2)
@@ -141,7 +141,7 @@ func TestAdditiveNaN(t *testing.T) {
 	weights := testutil.Filled(6, .5)
 	call := func(mask kernel.Mask) kernel.Tensor {
 		out := c.Out()
-		if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Mask: mask}); err != nil {
+		if err := kernel.Additive(out, q, k, v, weights, &kernel.Options{Scoring: kernel.Scoring{Mask: mask}}); err != nil {
 			t.Fatal(err)
 		}
 		return out
@@ -167,7 +167,7 @@ func TestAdditivePaged(t *testing.T) {
 	q, k, v := c.Inputs()
 	weights := testutil.Filled(6, .5)
 	want, got := c.Out(), c.Out()
-	if err := kernel.Additive(want, q, k, v, weights, kernel.Options{}); err != nil {
+	if err := kernel.Additive(want, q, k, v, weights, nil); err != nil {
 		t.Fatal(err)
 	}
 	table := kernel.PageTable{Pages: [][]int32{{2, 0, 3, 1}}, Lengths: []int{50}}
@@ -176,7 +176,7 @@ func TestAdditivePaged(t *testing.T) {
 		contracttest.EachRow(&x, func(_, h, l int, row []float32) { copy(contracttest.Row(&p, int(table.Pages[0][l/16]), h, l%16), row) })
 		return p.Paged(&table)
 	}
-	if err := kernel.Additive(got, q, paged(k), paged(v), weights, kernel.Options{}); err != nil {
+	if err := kernel.Additive(got, q, paged(k), paged(v), weights, nil); err != nil {
 		t.Fatal(err)
 	}
 	contracttest.Same(t, "paged", &got, &want)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 )
 
@@ -12,11 +13,14 @@ import (
 // reads data that is not in its caches about 40% faster from there. It is an ordinary slice
 // otherwise: the garbage collector takes it when nothing refers to it.
 //
-// The error is an [*ArgumentError] if n is negative, or if the system cannot give so much
-// memory to a program, or GOMEMLIMIT does not allow it.
+// The error is an [*Error] if n is negative, and one of the kind [ErrMemory] if the system
+// cannot give so much memory to a program, or GOMEMLIMIT does not allow it.
 func Alloc[E Element](n int) ([]E, error) {
-	if n < 0 || !hugepages.Fits(n, int(unsafe.Sizeof(*new(E)))) {
-		return nil, &ArgumentError{Arg: "n", Got: fmt.Sprint(n), Want: "0 or more, of a size that fits the memory"}
+	if n < 0 {
+		return nil, &Error{Where: "kernel.Alloc: n", Got: fmt.Sprint(n), Want: "0 or more"}
+	}
+	if !hugepages.Fits(n, int(unsafe.Sizeof(*new(E)))) {
+		return nil, (*Error)(check.TooLarge("n", fmt.Sprint(n)).In("kernel.Alloc"))
 	}
 	return hugepages.Make[E](n), nil
 }

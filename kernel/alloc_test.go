@@ -34,18 +34,18 @@ func TestNoAllocations(t *testing.T) {
 		}
 	}
 	lengths := []int{320}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for name, o := range map[string]kernel.Options{
 			"one thread":       {Exec: kernel.Exec{Threads: 1}},
 			"two threads":      {Exec: kernel.Exec{Threads: 2}},
 			"own parallel-for": {Exec: kernel.Exec{Threads: 2, ParallelFor: serial}},
-			"lengths":          {Exec: kernel.Exec{Threads: 1}, Mask: kernel.KeyLengths(lengths)},
+			"lengths":          {Exec: kernel.Exec{Threads: 1}, Scoring: kernel.Scoring{Mask: kernel.KeyLengths(lengths)}},
 		} {
 			o.Tier = tier
 			mask := o.Mask
 			checkNoAllocs(t, name, func() error {
 				o.Mask = kernel.Causal(300).And(mask)
-				return kernel.Attention(out, q, k, v, o)
+				return kernel.Attention(out, q, k, v, &o)
 			})
 		}
 	})
@@ -67,7 +67,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 	half := contracttest.As(bias, kernel.Float16)
 	score := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
 	var o kernel.Options // here, or build would let it escape
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for name, build := range map[string]func(o *kernel.Options){
 			"spans": func(o *kernel.Options) {
 				o.Mask = kernel.Window(100, 3).And(kernel.KeyLengths(lengths)).And(kernel.QueryLengths(rows)).And(kernel.PrefixLM(starts)).And(kernel.Segments(queryIDs, keyIDs))
@@ -90,7 +90,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 				checkNoAllocs(t, fmt.Sprintf("%s, threads=%d", name, 1+threads), func() error {
 					o = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1 + threads}}
 					build(&o)
-					return kernel.Attention(out, q, k, v, o)
+					return kernel.Attention(out, q, k, v, &o)
 				})
 			}
 		}
@@ -106,7 +106,7 @@ func TestNoAllocationsOfPartials(t *testing.T) {
 	parts := []kernel.Partials{*contracttest.NewPartials(3, c.B, c.H, c.Lq, c.Dv)}
 	state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
 	sinks := make([]float32, c.H)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
 		checkNoAllocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, contracttest.PartialOptions(o)) })
 		checkNoAllocs(t, "AccumulatePartials", func() error { return kernel.AccumulatePartials(state, q, k, v, contracttest.PartialOptions(o)) })
@@ -127,10 +127,10 @@ func TestNoAllocationsOfTypes(t *testing.T) {
 	halves, wide, ints := make([]kernel.F16, h*l*d), make([]kernel.BF16, h*l*d), make([]int8, h*l*d)
 	out := make([]kernel.F16, h*l*d)
 	scales := kernel.BHLD(make([]float32, h*l), 1, h, l, 1)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
 		checkNoAllocs(t, "types", func() error {
-			return kernel.Attention(kernel.BLHD(out, 1, l, h, d), kernel.BHLD(halves, 1, h, l, d), kernel.BHLD(ints, 1, h, l, d).Scaled(&scales), kernel.BHLD(wide, 1, h, l, d), o)
+			return kernel.Attention(kernel.BLHD(out, 1, l, h, d), kernel.BHLD(halves, 1, h, l, d), kernel.BHLD(ints, 1, h, l, d).Scaled(&scales), kernel.BHLD(wide, 1, h, l, d), &o)
 		})
 	})
 }
@@ -144,9 +144,9 @@ func TestNoAllocationsOfAdditive(t *testing.T) {
 	for name, opts := range map[string]kernel.Options{
 		"one thread":  {Exec: kernel.Exec{Threads: 1}},
 		"two threads": {Exec: kernel.Exec{Threads: 2}},
-		"options":     {Mask: kernel.Causal(0), Softcap: 2},
+		"options":     {Scoring: kernel.Scoring{Mask: kernel.Causal(0), Softcap: 2}},
 	} {
-		checkNoAllocs(t, name, func() error { return kernel.Additive(out, q, k, v, weights, opts) })
+		checkNoAllocs(t, name, func() error { return kernel.Additive(out, q, k, v, weights, &opts) })
 	}
 }
 
@@ -161,6 +161,6 @@ func TestNoAllocationsOfSplitKV(t *testing.T) {
 	checkNoAllocs(t, "ragged and split", func() error {
 		out := kernel.Ragged(memory, starts, c.H, c.Dv)
 		return kernel.Attention(out, kernel.Ragged(contracttest.Floats(q), starts, c.H, c.D), kernel.Ragged(contracttest.Floats(k), keys, 1, c.D),
-			kernel.Ragged(contracttest.Floats(v), keys, 1, c.Dv), kernel.Options{Exec: kernel.Exec{Threads: 3}})
+			kernel.Ragged(contracttest.Floats(v), keys, 1, c.Dv), &kernel.Options{Exec: kernel.Exec{Threads: 3}})
 	})
 }

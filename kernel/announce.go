@@ -10,25 +10,19 @@ import (
 // writes. c.out is nil for a call without this output.
 func (c *call) announce() {
 	s := &c.scores
-	var m mask.Visibility
-	if c.used.has(optionMask) {
-		m.Resolve((*mask.Mask)(&c.opts.Mask), s)
-	}
-	var bias *view.Tensor
-	if c.used.has(optionBias) {
-		t := c.resolvedBias()
-		bias = &t
-	}
+	resolved := *c.scoring
+	resolved.Resolve(s)
+	m, bias := &resolved.Mask, &resolved.Bias
 	for b := range s.Batch {
 		queries := c.q.Length(b)
 		c.announceOutputs(b)
-		if c.used.has(optionScores) && c.opts.ScoreStage < ScoresMasked { // of hidden keys too
+		if c.outputs.Scores.view().IsSet() && c.outputs.ScoreStage < ScoresMasked { // of hidden keys too
 			c.k.AnnounceRows(view.Read, b, 0, m.Length(b, c.k.Length(b)))
 		}
 		var rows, keys mask.Span // what has been seen and not yet announced
 		for i := range queries {
-			span := c.span(&m, b, i)
-			if bias != nil {
+			span := c.span(m, b, i)
+			if bias.IsSet() {
 				span = span.And(mask.Span{Lo: 0, Hi: bias.Dim(3)})
 			}
 			if span.Len() == 0 {
@@ -40,7 +34,7 @@ func (c *call) announce() {
 			}
 			rows.Hi = i + 1
 			for part := (mask.Span{Hi: span.Lo}); part.Hi < span.Hi; {
-				if part = sparsePart(&m, i, mask.Span{Lo: part.Hi, Hi: span.Hi}); part.Len() == 0 {
+				if part = sparsePart(m, i, mask.Span{Lo: part.Hi, Hi: span.Hi}); part.Len() == 0 {
 					break
 				}
 				if part.Lo > keys.Hi || part.Hi < keys.Lo {
@@ -49,8 +43,8 @@ func (c *call) announce() {
 				}
 				keys = keys.Union(part)
 			}
-			announceBools(&m, s, b, i, span)
-			if bias != nil {
+			announceBools(m, s, b, i, span)
+			if bias.IsSet() {
 				for h := range s.Heads {
 					if h == 0 || bias.Stride(1) > 0 {
 						bias.AnnouncePart(view.Read, b, h, i, span.Lo, span.Hi)
@@ -68,32 +62,32 @@ func (c *call) announceOutputs(b int) {
 	if c.out != nil {
 		c.out.AnnounceRows(view.Write, b, 0, c.q.Length(b))
 	}
-	for s := c.used & outputOptions; s != 0; s = s.rest() {
-		if t, columns := c.output(s.first()); columns > 0 {
+	for _, t := range c.outputs.tensors() {
+		if t.IsSet() && t.Dim(3) > 0 {
 			t.AnnounceRows(view.Write, b, 0, c.q.Length(b))
 		}
 	}
 }
 
 // span returns the keys that query i of batch row b sees.
-func (c *call) span(m *mask.Visibility, b, i int) mask.Span {
+func (c *call) span(m *mask.Mask, b, i int) mask.Span {
 	keys := c.k.Length(b)
-	if !m.IsSet {
+	if !m.IsSet() {
 		return mask.Span{Lo: 0, Hi: keys}
 	}
-	start := position.Of(c.opts.KeyStart, b)
-	return m.Span(mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(c.opts.QueryStart, b) - start})
+	start := position.Of(c.scoring.KeyStart, b)
+	return m.Span(mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(c.scoring.QueryStart, b) - start})
 }
 
 // sparsePart returns the first keys of the span that query i sees in blocks that follow one
 // another, none if it sees no block. Without a block-sparse mask that is all of the span.
-func sparsePart(m *mask.Visibility, i int, span mask.Span) mask.Span {
-	if !m.Sparse.IsSet() {
+func sparsePart(m *mask.Mask, i int, span mask.Span) mask.Span {
+	if !m.Sparse().IsSet() {
 		return span
 	}
 	part := mask.Span{Lo: span.Hi, Hi: span.Hi}
 	for j := span.Lo; j < span.Hi; {
-		c, end := m.Sparse.Coverage(i, i, j)
+		c, end := m.Sparse().Coverage(i, i, j)
 		switch {
 		case c != mask.None:
 			part.Lo = min(part.Lo, j)
@@ -113,9 +107,8 @@ func (c *call) announceKeys(b int, keys mask.Span) {
 }
 
 // announceBools announces that the bool masks of a query are read for some keys.
-func announceBools(m *mask.Visibility, s *view.Scores, b, i int, keys mask.Span) {
-	for x := range m.Bools[:m.NBools] {
-		v := &m.Bools[x]
+func announceBools(m *mask.Mask, s *view.Scores, b, i int, keys mask.Span) {
+	for _, v := range m.Bools() {
 		for h := range s.Heads {
 			if h == 0 || v.Grid.Stride[1] > 0 {
 				at := v.Grid.At(b, h, i)

@@ -1,7 +1,10 @@
 package kernel
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -20,6 +23,8 @@ const Contract = 4
 // Each may have its own element type, that of q and out a [Float]. The arithmetic is
 // float32.
 //
+// opts may be nil, which stands for the zero Options.
+//
 // D and Dv are at least 1, the other dimensions at least 0. A row that sees no key is
 // zeros. A NaN that a row can see, or that arises in it, makes the whole row NaN,
 // always with the same bits.
@@ -36,15 +41,16 @@ const Contract = 4
 // Its workspace is O(threads), never O(Lq·Lk). Workers of the pool end soon after it,
 // see [Exec].
 //
-// Bad input gets an [*ArgumentError] or [*TierError], and out stays untouched.
-func Attention(out, q, k, v Tensor, opts Options) error {
-	t, err := selectTier(&opts.Exec)
+// Bad input gets an [*Error], and out stays untouched.
+func Attention(out, q, k, v Tensor, opts *Options) error {
+	opts = cmp.Or(opts, &defaults)
+	t, err := selectTier("kernel.Attention", &opts.Exec)
 	if err != nil {
 		return err
 	}
-	c := newCall(&out, &q, &k, &v, &opts)
+	c := newCall(scoring.Attention, &out, &q, &k, &v, &opts.Exec, &opts.Scoring, &opts.Outputs)
 	if f := c.check(); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Attention"))
 	}
 	if c.isEmpty() {
 		return nil
@@ -59,21 +65,53 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 	return nil
 }
 
+// What nil options stand for. Nobody writes to them.
+var (
+	defaults         Options
+	partialDefaults  PartialOptions
+	backwardDefaults BackwardOptions
+)
+
 // A call is the arguments of a call of Attention, or of another function like it.
 type call struct {
+	kind         scoring.Call
 	out, q, k, v *view.Tensor
 
-	opts   *Options
-	used   optionSet   // the options that have an effect
-	scores view.Scores // shape
+	threads int
+	scoring *scoring.Scoring
+	used    scoring.Set // its fields that have an effect
+	outputs *Outputs
+	isPlain bool        // the options are those of plain calls
+	scores  view.Scores // shape
 }
 
-func newCall(out, q, k, v *Tensor, opts *Options) (c call) {
-	c.out, c.q, c.k, c.v, c.opts = out.view(), q.view(), k.view(), v.view(), opts
-	c.used = opts.used()
+// newCall returns a call; out may be nil.
+func newCall(kind scoring.Call, out, q, k, v *Tensor, e *Exec, s *Scoring, o *Outputs) (c call) {
+	c.kind, c.out, c.q, c.k, c.v = kind, out.view(), q.view(), k.view(), v.view()
+	c.threads, c.scoring, c.outputs = e.Threads, s.internal(), o
+	c.used = c.scoring.Used()
+	c.isPlain = c.used.Plain() && !o.any()
 	c.scores = view.Scores{Batch: c.q.Dim(0), Heads: c.q.Dim(1), Queries: c.q.Dim(2), Keys: c.k.Dim(2)}
 	return c
 }
 
+// noOutputs are those of calls that have none beside out.
+var noOutputs Outputs
+
 // isEmpty tells whether there is no query, and so nothing to compute.
 func (c *call) isEmpty() bool { return min(c.scores.Batch, c.scores.Heads, c.scores.Queries) == 0 }
+
+// resolve sets into, which is zero, to the call, which has passed the check.
+func (c *call) resolve(into *engine.Call) {
+	into.Out, into.Q, into.K, into.V = *c.out, *c.q, *c.k, *c.v
+	if c.isPlain { // small calls feel a copy of it all
+		into.Scale = c.scoring.Scale
+		return
+	}
+	into.Scoring = *c.scoring
+	into.Scoring.Resolve(&c.scores)
+	into.LSE, into.Stage = *c.outputs.LSE.view(), engine.ScoreStage(c.outputs.ScoreStage)
+	if c.scores.Keys > 0 { // otherwise they are empty
+		into.Weights, into.Scores = *c.outputs.Weights.view(), *c.outputs.Scores.view()
+	}
+}

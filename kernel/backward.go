@@ -1,8 +1,11 @@
 package kernel
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/backward"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -23,40 +26,17 @@ type Gradients struct {
 	Sinks []float32
 }
 
-// BackwardOptions are the settings of one call of [AttentionBackward]: those of [Options] with which
-// gradients are known. All but Exec and Accumulate are those of the call of [Attention], and have the meaning that
-// they have there.
+// BackwardOptions are the settings of one call of [AttentionBackward]. Scoring is that of the call of [Attention]
+// whose gradients are asked for. Nothing is known of the derivative of Score, and none of what Quantized rounds: these
+// two must not be set.
 type BackwardOptions struct {
-	Exec // changes no bit of the result
-
-	Scale                float32
-	Mask                 Mask
-	QueryStart, KeyStart []int
-	Softcap              float32
-	ALiBi                []float32
-	Bias                 Tensor
-	Sinks                []float32
-	Dropout              Dropout
+	Exec
+	Scoring
 
 	// Accumulate adds the gradients to what the outputs hold, as for several calls with the same parameters:
 	// each number becomes the sum of itself and of what a call without Accumulate gives, rounded once.
 	// Where nothing is added, as for keys that no query sees, +0 is.
 	Accumulate bool
-}
-
-// Forward returns the Options of the call of [Attention] whose gradients have these. The caller adds LSE, which
-// [AttentionBackward] needs:
-//
-//	o := settings.Forward()
-//	o.LSE = lse
-//	err := kernel.Attention(out, q, k, v, o)
-//	...
-//	err = kernel.AttentionBackward(grads, dout, q, k, v, lse, settings)
-func (o BackwardOptions) Forward() Options {
-	return Options{
-		Exec: o.Exec, Scale: o.Scale, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart, Softcap: o.Softcap,
-		ALiBi: o.ALiBi, Bias: o.Bias, Sinks: o.Sinks, Dropout: o.Dropout,
-	}
 }
 
 // AttentionBackward computes the gradients of a call of [Attention]. dout is the gradient
@@ -75,8 +55,7 @@ func (o BackwardOptions) Forward() Options {
 // like results, gradients have the same bits on every CPU, tier and thread count.
 //
 // q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape,
-// and lse is [B, H, Lq, 1] in float32. A call with Options.Score, of whose derivative nothing is known, or
-// with Options.Quantized has no gradients.
+// and lse is [B, H, Lq, 1] in float32.
 //
 // Scores are computed again, for 64 rows at a time or, on some CPUs, twice as many (after Dao:
 // "FlashAttention-2", 2023), so that the workspace is O(threads): 4 or 8 MiB for each at most, half as
@@ -98,16 +77,19 @@ func (o BackwardOptions) Forward() Options {
 // Gradients are overwritten, or added to with opts.Accumulate. The workspace then has room for the gradients of
 // k and v, on one thread for those of one key head, and for that of a bias which several pairs share.
 //
-// Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
-func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts BackwardOptions) error {
-	t, err := selectTier(&opts.Exec)
+// Bad input gets an [*Error], and the gradients stay untouched.
+func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts *BackwardOptions) error {
+	opts = cmp.Or(opts, &backwardDefaults)
+	t, err := selectTier("kernel.AttentionBackward", &opts.Exec)
 	if err != nil {
 		return err
 	}
-	forward := opts.Forward()
-	c := backwardCall{call: newCall(&dout, &q, &k, &v, &forward), lse: lse.view(), grads: &grads, accumulate: opts.Accumulate}
+	c := backwardCall{
+		call: newCall(scoring.Gradients, &dout, &q, &k, &v, &opts.Exec, &opts.Scoring, &noOutputs),
+		lse:  lse.view(), grads: &grads, accumulate: opts.Accumulate,
+	}
 	if f := c.check(); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.AttentionBackward"))
 	}
 	if q.view().Dim(0) == 0 || q.view().Dim(1) == 0 {
 		grads.addNothing(opts.Accumulate)

@@ -85,8 +85,8 @@ func TestAccumulateMemory(t *testing.T) {
 	bias, dBias := kernel.BHLD(data, 1, 1, 1, keys), kernel.BHLD(out, 1, 1, 1, keys)
 	call := func(g kernel.Gradients) error {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(16 << 20))
-		o := kernel.BackwardOptions{Mask: kernel.KeyLengths([]int{1}), Bias: bias, Accumulate: true}
-		return kernel.AttentionBackward(g, one, one, column(data), column(data), one, o)
+		o := kernel.BackwardOptions{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{1}), Bias: bias}, Accumulate: true}
+		return kernel.AttentionBackward(g, one, one, column(data), column(data), one, &o)
 	}
 	if err := call(kernel.Gradients{Bias: dBias}); err != nil {
 		t.Error(err)

@@ -161,14 +161,14 @@ func (x *gradientRef) compare(t *testing.T) {
 	zeros := func(s [4]int) kernel.Tensor {
 		return kernel.BHLD(make([]float32, s[0]*s[1]*s[2]*s[3]), s[0], s[1], s[2], s[3])
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := x.o
 		o.Tier = tier
 		shape := x.q.Shape()
 		out := zeros([4]int{shape[0], shape[1], shape[2], x.v.Shape()[3]})
 		shape[3] = 1
 		o.LSE = zeros(shape)
-		if err := kernel.Attention(out, x.q, x.k, x.v, o); err != nil {
+		if err := kernel.Attention(out, x.q, x.k, x.v, &o); err != nil {
 			t.Fatal(err)
 		}
 		g := kernel.Gradients{Q: zeros(x.q.Shape()), K: zeros(x.k.Shape()), V: zeros(x.v.Shape())}

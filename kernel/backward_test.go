@@ -65,7 +65,7 @@ func makeBackwardCall(t *testing.T, from *optionCase, o kernel.Options) *backwar
 	w.q, w.k, w.v = w.lengths.pack(w.q, w.k, w.v)
 	w.dout = contracttest.Ragged(w.dout, w.lengths.queries, w.lengths.start)
 	w.out = w.lengths.packOutputs(c.Out(), &w.o)
-	if err := kernel.Attention(w.out, w.q, w.k, w.v, w.o); err != nil {
+	if err := kernel.Attention(w.out, w.q, w.k, w.v, &w.o); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -110,7 +110,7 @@ func (w *backwardCall) run(t *testing.T, g kernel.Gradients, o kernel.Options) {
 	w.runWith(t, g, o.LSE, contracttest.BackwardOptions(o))
 }
 
-func (w *backwardCall) runWith(t *testing.T, g kernel.Gradients, lse kernel.Tensor, o kernel.BackwardOptions) {
+func (w *backwardCall) runWith(t *testing.T, g kernel.Gradients, lse kernel.Tensor, o *kernel.BackwardOptions) {
 	t.Helper()
 	if err := kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, lse, o); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestBackward(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			w := newBackwardCall(t, c)
 			want := w.want()
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := w.o
 				o.Tier = tier
 				w.check(t, fmt.Sprintf("levels %v", c.levels), o, want)
@@ -168,7 +168,7 @@ func TestBackwardShapes(t *testing.T) {
 			from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 			w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
 			want := w.want()
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := w.o
 				for _, threads := range []int{1, 3} {
 					o.Exec = kernel.Exec{Tier: tier, Threads: threads}
@@ -188,15 +188,16 @@ func TestBackwardPairs(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)
 	compare := func(t *testing.T, w *backwardCall, threads ...int) {
-		contracttest.EachTier(t, func(t *testing.T, name string) {
-			tier := contracttest.Tier(t, name)
-			tier.Name, tier.PairBytes = name+" in pairs", 1
-			contracttest.AddTier(t, tier)
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+			pairs, err := tier.Tuned("PairBytes=1")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, n := range threads {
 				o, want := w.o, w.gradients()
-				o.Exec = kernel.Exec{Tier: name, Threads: n}
+				o.Exec = kernel.Exec{Tier: tier, Threads: n}
 				w.run(t, want, o)
-				o.Tier = tier.Name
+				o.Tier = pairs
 				w.check(t, fmt.Sprintf("levels %v, threads=%d", w.levels, n), o, want)
 			}
 		})
@@ -229,9 +230,9 @@ func TestBackwardManyKeys(t *testing.T) {
 	const keys = 8600
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 3, Lk: keys, D: 5, Dv: 3, Seed: 7, Mask: contracttest.Causal(keys - 9)}
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
-	w := makeBackwardCall(t, from, c.Options(kernel.Options{Softcap: 3, Dropout: kernel.Dropout{Rate: 0.2, Seed: 3}}))
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{Scoring: kernel.Scoring{Softcap: 3, Dropout: kernel.Dropout{Rate: 0.2, Seed: 3}}}))
 	want := w.want()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := w.o
 		o.Tier = tier
 		w.check(t, "8600 keys", o, want)
@@ -252,7 +253,7 @@ func TestBackwardUnseenKeys(t *testing.T) {
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
 	want := w.want()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range []int{1, 2, 2, 2} {
 			o := w.o
 			o.Tier, o.Threads = tier, threads
@@ -266,7 +267,7 @@ func TestBackwardUnseenKeys(t *testing.T) {
 func TestBackwardWanted(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 70, Lk: 140, D: 24, Dv: 16, Seed: 5, Layout: contracttest.Gaps}
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
-	o := c.Options(kernel.Options{Sinks: []float32{1, -1, 0.5, 2}, Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)})
+	o := c.Options(kernel.Options{Scoring: kernel.Scoring{Sinks: []float32{1, -1, 0.5, 2}, Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)}})
 	w := makeBackwardCall(t, from, o)
 	all := w.gradients()
 	w.run(t, all, w.o)
@@ -301,9 +302,9 @@ func TestBackwardSharedBias(t *testing.T) {
 			const keys = 31
 			c := contracttest.Case{B: x.b, H: x.h, HKV: x.hkv, Lq: x.lq, Lk: keys, D: 3, Dv: 4, Seed: 14}
 			from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
-			w := makeBackwardCall(t, from, c.Options(kernel.Options{QueryStart: x.starts, Bias: kernel.BHLD(testutil.Floats(x.lq*keys), 1, 1, x.lq, keys)}))
+			w := makeBackwardCall(t, from, c.Options(kernel.Options{Scoring: kernel.Scoring{QueryStart: x.starts, Bias: kernel.BHLD(testutil.Floats(x.lq*keys), 1, 1, x.lq, keys)}}))
 			want := w.want()
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for _, threads := range []int{1, 3} {
 					o := w.o
 					o.Tier, o.Threads = tier, threads
@@ -322,7 +323,7 @@ func TestBackwardNoQueries(t *testing.T) {
 		{B: 1, H: 4, HKV: 2, Lk: 5, D: 2, Dv: 3},
 	} {
 		from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
-		w := makeBackwardCall(t, from, c.Options(kernel.Options{Sinks: make([]float32, c.H), Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)}))
+		w := makeBackwardCall(t, from, c.Options(kernel.Options{Scoring: kernel.Scoring{Sinks: make([]float32, c.H), Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)}}))
 		g := w.gradients()
 		w.run(t, g, w.o)
 		for _, x := range [][]float32{contracttest.Floats(g.K), contracttest.Floats(g.V), contracttest.Floats(g.Bias), g.Sinks} {
@@ -358,15 +359,15 @@ func TestBackwardDifferences(t *testing.T) {
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	for name, o := range map[string]kernel.Options{
 		"plain":   {},
-		"softcap": {Softcap: 1.5},
-		"alibi":   {ALiBi: []float32{0.5, 0.25}},
-		"sinks":   {Sinks: []float32{0.5, -1}},
-		"bias":    {Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)},
-		"dropout": {Dropout: kernel.Dropout{Rate: 0.3, Seed: 9}},
-		"all": {
+		"softcap": {Scoring: kernel.Scoring{Softcap: 1.5}},
+		"alibi":   {Scoring: kernel.Scoring{ALiBi: []float32{0.5, 0.25}}},
+		"sinks":   {Scoring: kernel.Scoring{Sinks: []float32{0.5, -1}}},
+		"bias":    {Scoring: kernel.Scoring{Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)}},
+		"dropout": {Scoring: kernel.Scoring{Dropout: kernel.Dropout{Rate: 0.3, Seed: 9}}},
+		"all": {Scoring: kernel.Scoring{
 			Softcap: 2, ALiBi: []float32{0.5, 0.25}, Sinks: []float32{0.5, -1}, Dropout: kernel.Dropout{Rate: 0.3, Seed: 9},
 			Bias: kernel.BHLD(testutil.Floats(c.H*c.Lq*c.Lk), 1, c.H, c.Lq, c.Lk),
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := makeBackwardCall(t, from, c.Options(o))
@@ -421,11 +422,11 @@ func TestBackwardNoAllocations(t *testing.T) {
 	contracttest.ForceThreads(t)
 	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 80, Lk: 330, D: 20, Dv: 16, Seed: 2}
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
-	w := makeBackwardCall(t, from, c.Options(kernel.Options{
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{Scoring: kernel.Scoring{
 		Softcap: 5, Sinks: make([]float32, c.H), Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk), Dropout: kernel.Dropout{Rate: 0.5},
-	}))
+	}}))
 	g := w.gradients()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range []int{1, 2} {
 			o := w.o
 			o.Exec = kernel.Exec{Tier: tier, Threads: threads}
@@ -493,7 +494,7 @@ func TestBackwardOfProjection(t *testing.T) {
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
 	width := (c.H + 2*c.HKV) * c.D
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := w.o
 		o.Tier = tier
 		for _, o.Threads = range []int{1, 3} {
@@ -562,12 +563,12 @@ func TestBackwardPanic(t *testing.T) {
 func TestTinyGradients(t *testing.T) {
 	const l, d = 70, 48
 	for _, dout := range []float32{1e-36, -0x1.fffffep-101, 0x1p-149, 0x1p-100} {
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			view := func(x []float32, d int) kernel.Tensor { return kernel.BHLD(x, 1, 1, l, d) }
 			q, k, v, grad := view(testutil.Floats(l*d), d), view(testutil.Floats(l*d), d), view(testutil.Floats(l*d), d), view(testutil.Filled(l*d, dout), d)
 			out, lse, p := view(make([]float32, l*d), d), view(make([]float32, l), 1), view(make([]float32, l*l), l)
 			exec := kernel.Exec{Tier: tier, Threads: 1}
-			if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: exec, Outputs: kernel.Outputs{LSE: lse, Weights: p}}); err != nil {
+			if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: exec, Outputs: kernel.Outputs{LSE: lse, Weights: p}}); err != nil {
 				t.Fatal(err)
 			}
 			check := func(what string, g ...kernel.Tensor) {
@@ -587,7 +588,7 @@ func TestTinyGradients(t *testing.T) {
 				return g
 			}
 			g := grads()
-			if err := kernel.AttentionBackward(kernel.Gradients{Q: g[0], K: g[1], V: g[2]}, grad, q, k, v, lse, kernel.BackwardOptions{Exec: exec}); err != nil {
+			if err := kernel.AttentionBackward(kernel.Gradients{Q: g[0], K: g[1], V: g[2]}, grad, q, k, v, lse, &kernel.BackwardOptions{Exec: exec}); err != nil {
 				t.Fatal(err)
 			}
 			check("AttentionBackward", g[:]...)

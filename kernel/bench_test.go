@@ -51,25 +51,15 @@ func (s benchShape) run(b *testing.B, f func() error) {
 	b.ReportMetric(s.flop()*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }
 
-// runningTiers returns the names of the tiers that this CPU can run.
-func runningTiers() (names []string) {
-	for _, tier := range kernel.Tiers() {
-		if tier.Runs {
-			names = append(names, tier.Name)
-		}
-	}
-	return names
-}
-
 // BenchmarkAttention times whole calls on one thread, named for benchstat.
 func BenchmarkAttention(b *testing.B) {
 	for _, s := range benchShapes {
 		q, k, v := s.c.Inputs()
 		out := s.c.Out()
-		for _, tier := range runningTiers() {
+		for _, tier := range kernel.Tiers() {
 			b.Run(fmt.Sprintf("shape=%s/tier=%s", s.name, tier), func(b *testing.B) {
 				o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
-				s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+				s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 			})
 		}
 	}
@@ -86,10 +76,10 @@ func BenchmarkTypes(b *testing.B) {
 			s.c.Types = types
 			q, k, v := s.c.Typed(s.c.Inputs())
 			out := s.c.Out()
-			for _, tier := range runningTiers() {
+			for _, tier := range kernel.Tiers() {
 				b.Run(fmt.Sprintf("shape=%s/types=%v/tier=%s", s.name, types, tier), func(b *testing.B) {
 					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
-					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 				})
 			}
 		}
@@ -103,10 +93,10 @@ func BenchmarkQuantized(b *testing.B) {
 		q, k, v := s.c.Inputs()
 		out := s.c.Out()
 		run := func(name string, k, v kernel.Tensor, quantized bool) {
-			for _, tier := range runningTiers() {
+			for _, tier := range kernel.Tiers() {
 				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, name, tier), func(b *testing.B) {
-					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: quantized})
-					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Scoring: kernel.Scoring{Quantized: quantized}})
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 				})
 			}
 		}
@@ -128,17 +118,18 @@ func BenchmarkWidth(b *testing.B) {
 		}
 		q, k, v := s.c.Inputs()
 		out := s.c.Out()
-		for _, name := range runningTiers() {
-			if name == "generic" {
+		for _, tier := range kernel.Tiers() {
+			if tier == contracttest.Generic() {
 				continue
 			}
-			for _, lanes := range contracttest.Tier(b, name).Widths {
-				b.Run(fmt.Sprintf("shape=%s/tier=%s/width=%d", s.name, name, lanes), func(b *testing.B) {
-					tier := contracttest.Tier(b, name)
-					tier.Name, tier.MainLanes = "of another width", lanes
-					contracttest.AddTier(b, tier)
-					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}})
-					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+			for _, lanes := range contracttest.Tier(b, tier).Widths {
+				b.Run(fmt.Sprintf("shape=%s/tier=%s/width=%d", s.name, tier, lanes), func(b *testing.B) {
+					tier, err := tier.Tuned(fmt.Sprintf("MainLanes=%d", lanes))
+					if err != nil {
+						b.Fatal(err)
+					}
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 				})
 			}
 		}
@@ -165,7 +156,7 @@ func BenchmarkRagged(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
+					if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -180,11 +171,11 @@ func BenchmarkAdditive(b *testing.B) {
 	c := contracttest.Case{B: 32, H: 1, HKV: 1, Lq: 1, Lk: 512, D: 512, Dv: 512}
 	q, k, v := c.Inputs()
 	out, weights := c.Out(), testutil.Filled(c.D, .125)
-	for _, tier := range runningTiers() {
+	for _, tier := range kernel.Tiers() {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("tier=%s/threads=%d", tier, threads), func(b *testing.B) {
 				for b.Loop() {
-					if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
+					if err := kernel.Additive(out, q, k, v, weights, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
 						b.Fatal(err)
 					}
 				}

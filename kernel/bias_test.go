@@ -96,7 +96,7 @@ func (c *biasCall) checkOut(t *testing.T, what string, out []float32) {
 // TestFiniteBias: keys whose biases are all the lowest number share the weight, as they do
 // in PyTorch, and a key with the highest one has all of it, in all calls that take a bias.
 func TestFiniteBias(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		exec := kernel.Exec{Tier: tier}
 		for _, c := range biasCalls() {
 			n := len(c.bias)
@@ -104,30 +104,30 @@ func TestFiniteBias(t *testing.T) {
 			q, k, v := c.tensors()
 			out, lse, scores, weights := make([]float32, 64), make([]float32, 1), make([]float32, n), make([]float32, n)
 			row := kernel.BHLD(out, 1, 1, 1, 64)
-			o := kernel.Options{Exec: exec, Bias: bias}
+			o := kernel.Options{Exec: exec, Scoring: kernel.Scoring{Bias: bias}}
 			run := func(what string, err error) {
 				if err != nil {
 					t.Fatalf("%s: %s: %v", c.name, what, err)
 				}
 				c.checkOut(t, what, out)
 			}
-			run("plain", kernel.Attention(row, q, k, v, o))
+			run("plain", kernel.Attention(row, q, k, v, &o))
 			if lowestBF16 == min(c.bias[0], c.bias[n-1]) || c.bias[0] == -1e30 {
 				o.Bias = contracttest.As(bias, kernel.BFloat16)
-				run("bfloat16", kernel.Attention(row, q, k, v, o))
+				run("bfloat16", kernel.Attention(row, q, k, v, &o))
 				o.Bias = bias
 			}
 			o.LSE = kernel.BHLD(lse, 1, 1, 1, 1)
 			o.Scores, o.Weights, o.ScoreStage = kernel.BHLD(scores, 1, 1, 1, n), kernel.BHLD(weights, 1, 1, 1, n), kernel.ScoresMasked
-			run("all outputs", kernel.Attention(row, q, k, v, o))
+			run("all outputs", kernel.Attention(row, q, k, v, &o))
 			c.checkOutputs(t, lse[0], scores, weights)
 			o.Outputs = kernel.Outputs{}
-			run("additive", kernel.Additive(row, q, k, v, testutil.Filled(64, 0), o))
+			run("additive", kernel.Additive(row, q, k, v, testutil.Filled(64, 0), &o))
 			o.Quantized = true
-			run("quantized", kernel.Attention(row, q, contracttest.As(k, kernel.Int8), wholeInt8(v), o))
+			run("quantized", kernel.Attention(row, q, contracttest.As(k, kernel.Int8), wholeInt8(v), &o))
 			p := contracttest.NewPartials((n+255)/256, 1, 1, 1, 64)
 			run("partials", func() error {
-				if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: exec, Bias: bias}); err != nil {
+				if err := kernel.AttentionPartials(p, q, k, v, &kernel.PartialOptions{Exec: exec, Scoring: kernel.Scoring{Bias: bias}}); err != nil {
 					return err
 				}
 				return kernel.MergePartials(row, []kernel.Partials{*p}, kernel.MergeOptions{Exec: exec})
@@ -189,7 +189,7 @@ func (c *biasCall) checkBackward(t *testing.T, exec kernel.Exec, bias, lse kerne
 	n := len(c.bias)
 	dv := make([]float32, 64*n)
 	g := kernel.Gradients{V: kernel.BHLD(dv, 1, 1, n, 64)}
-	if err := kernel.AttentionBackward(g, kernel.BHLD(testutil.Filled(64, 1), 1, 1, 1, 64), q, k, v, lse, kernel.BackwardOptions{Exec: exec, Bias: bias}); err != nil {
+	if err := kernel.AttentionBackward(g, kernel.BHLD(testutil.Filled(64, 1), 1, 1, 1, 64), q, k, v, lse, &kernel.BackwardOptions{Exec: exec, Scoring: kernel.Scoring{Bias: bias}}); err != nil {
 		t.Fatal(err)
 	}
 	want := make([]float32, n)
@@ -207,19 +207,19 @@ func (c *biasCall) checkBackward(t *testing.T, exec kernel.Exec, bias, lse kerne
 // TestInfiniteBias: -Inf hides a key whatever its score is, and +Inf and NaN make the row NaN.
 func TestInfiniteBias(t *testing.T) {
 	inf := float32(math.Inf(1))
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, c := range []struct {
 			bias, score, want float32 // of the first of two keys; the values are 1 and 2
 		}{{-inf, 0, 2}, {-inf, inf, 2}, {-inf, testutil.NaN, 2}, {inf, 0, testutil.NaN}, {inf, -inf, testutil.NaN}, {testutil.NaN, 0, testutil.NaN}, {0, -inf, 2}, {lowest, -inf, 2}, {highest, -inf, 2}} {
 			q, v, out := kernel.BHLD([]float32{0}, 1, 1, 1, 1), kernel.BHLD([]float32{1, 2}, 1, 1, 2, 1), []float32{0}
-			o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Bias: kernel.BHLD([]float32{c.bias, 0}, 1, 1, 1, 2), Score: func(s *kernel.ScoreTile) {
+			o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Bias: kernel.BHLD([]float32{c.bias, 0}, 1, 1, 1, 2), Score: func(s *kernel.ScoreTile) {
 				for j := range s.Keys {
 					if s.Key+j == 0 {
 						s.Scores[j*s.Stride] = c.score
 					}
 				}
-			}}
-			if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), q, v, v, o); err != nil {
+			}}}
+			if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), q, v, v, &o); err != nil {
 				t.Fatal(err)
 			}
 			if out[0] != c.want && (out[0] == out[0] || c.want == c.want) {
@@ -232,14 +232,14 @@ func TestInfiniteBias(t *testing.T) {
 // TestSteepALiBi: a slope hides no key, however steep it is: the query is far from all keys
 // that it sees.
 func TestSteepALiBi(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, slope := range []float32{1, 0x1p72, 0x1p100, 0x1p127, -0x1p127} {
 			for _, far := range []int{4, 1000, 1<<30 - 3} {
 				q, v, out, lse := kernel.BHLD([]float32{0}, 1, 1, 1, 1), kernel.BHLD([]float32{1, 2}, 1, 1, 2, 1), []float32{0}, []float32{0}
-				o := kernel.Options{Exec: kernel.Exec{Tier: tier}, ALiBi: []float32{slope}, QueryStart: []int{far}, Bias: kernel.BHLD([]float32{lowest, lowest}, 1, 1, 1, 2)}
+				o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{ALiBi: []float32{slope}, QueryStart: []int{far}, Bias: kernel.BHLD([]float32{lowest, lowest}, 1, 1, 1, 2)}}
 				for range 2 {
 					o.LSE = kernel.BHLD(lse, 1, 1, 1, 1)
-					if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), q, v, v, o); err != nil {
+					if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), q, v, v, &o); err != nil {
 						t.Fatal(err)
 					}
 					if !(out[0] >= 1 && out[0] <= 2) || math.IsInf(float64(lse[0]), 0) {

@@ -85,7 +85,7 @@ func TestAttentionOfBits(t *testing.T) {
 	var out [2][d]float32
 	for i, k := range [][]kernel.F16{halves, kernel.FromBits[kernel.F16](bits)} {
 		kv := kernel.BHLD(k, 1, 1, n, d)
-		if err := kernel.Attention(kernel.BHLD(out[i][:], 1, 1, 1, d), kernel.BHLD(q, 1, 1, 1, d), kv, kv, kernel.Options{}); err != nil {
+		if err := kernel.Attention(kernel.BHLD(out[i][:], 1, 1, 1, d), kernel.BHLD(q, 1, 1, 1, d), kv, kv, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,6 +120,6 @@ func checkAlloc[E kernel.Element](t *testing.T) {
 }
 
 func isArgument(err error, arg string) bool {
-	bad, ok := errors.AsType[*kernel.ArgumentError](err)
-	return ok && bad.Arg == arg
+	bad, ok := errors.AsType[*kernel.Error](err)
+	return ok && bad.Arg() == arg
 }

@@ -20,7 +20,8 @@ func TestBubbles(t *testing.T) {
 			want := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
 			check := func(t *testing.T, what string, exec kernel.Exec) {
 				out := c.Out()
-				if err := kernel.Attention(out, q, k, v, c.Options(kernel.Options{Exec: exec})); err != nil {
+				opts := c.Options(kernel.Options{Exec: exec})
+				if err := kernel.Attention(out, q, k, v, &opts); err != nil {
 					t.Error(err)
 				}
 				if contracttest.Hash(&out) != contracttest.Hash(&want) {
@@ -124,7 +125,7 @@ func TestParallelForFromOutsideOfBubble(t *testing.T) {
 				time.Sleep(time.Second)
 				<-ticks
 			}
-			got = c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}, Score: score})
+			got = c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}, Scoring: kernel.Scoring{Score: score}})
 			contracttest.Same(t, "Score waits", &got, &want)
 		})
 	}

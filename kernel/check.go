@@ -22,7 +22,7 @@ func (c *call) check() *check.Failure {
 		}
 	}
 	if !c.q.IsFloat() {
-		return &check.Failure{Arg: "q", Got: c.q.Describe(), Want: view.WantFloat}
+		return &check.Failure{Where: "q", Got: c.q.Describe(), Want: view.WantFloat}
 	}
 	if f := c.checkShapes("out"); f != nil {
 		return f
@@ -39,7 +39,7 @@ func (c *call) check() *check.Failure {
 // checkShapes reports a tensor that does not fit those before it. out is the name of c.out.
 func (c *call) checkShapes(out string) *check.Failure {
 	wrong := func(arg string, t *view.Tensor, want string, args ...any) *check.Failure {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
 	}
 	q, k, v := c.q.Shape(), c.k.Shape(), c.v.Shape()
 	b, h, l, d, kv, keys, dv := q[0], q[1], q[2], q[3], k[1], k[2], v[3]

@@ -19,7 +19,7 @@ func (c *backwardCall) check() *check.Failure {
 			return f
 		}
 		if !t.IsFloat() {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: view.WantFloat}
+			return &check.Failure{Where: names[i], Got: t.Describe(), Want: view.WantFloat}
 		}
 	}
 	if f := c.checkShapes("dout"); f != nil {
@@ -42,7 +42,7 @@ func (c *backwardCall) checkLSE() *check.Failure {
 		if c.lse.IsSet() {
 			got = c.lse.Describe()
 		}
-		return &check.Failure{Arg: arg, Got: got, Want: fmt.Sprintf("the float32 %v that Attention has written", want)}
+		return &check.Failure{Where: arg, Got: got, Want: fmt.Sprintf("the float32 %v that Attention has written", want)}
 	}
 	if f := c.lse.Check(arg); f != nil {
 		return f
@@ -55,8 +55,8 @@ func (c *backwardCall) checkLSE() *check.Failure {
 func (c *backwardCall) checkGradients() *check.Failure {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"Gradients.Q", "Gradients.K", "Gradients.V", "Gradients.Bias"}
-	inputs := [...]string{"q", "k", "v", options[optionBias].arg}
-	like := [...]*view.Tensor{c.q, c.k, c.v, c.opts.Bias.view()}
+	inputs := [...]string{"q", "k", "v", "Options.Bias"}
+	like := [...]*view.Tensor{c.q, c.k, c.v, &c.scoring.Bias}
 	g := c.grads
 	var written [len(names)]view.Memory
 	grads := [...]*view.Tensor{g.Q.view(), g.K.view(), g.V.view(), g.Bias.view()}
@@ -65,10 +65,10 @@ func (c *backwardCall) checkGradients() *check.Failure {
 			continue
 		}
 		if !like[i].IsSet() {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "none, as there is no " + inputs[i]}
+			return &check.Failure{Where: names[i], Got: t.Describe(), Want: "none, as there is no " + inputs[i]}
 		}
 		if t.Shape() != like[i].Shape() || t.DType() != view.Float32 || !t.IsFloat() || like[i].IsPlain() && !t.IsPlain() {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: fmt.Sprintf("float32, in the shape of %s, %v", inputs[i], like[i].Shape())}
+			return &check.Failure{Where: names[i], Got: t.Describe(), Want: fmt.Sprintf("float32, in the shape of %s, %v", inputs[i], like[i].Shape())}
 		}
 		if t.Dim(3) == 0 { // a bias for no keys
 			continue
@@ -108,7 +108,7 @@ func (c *backwardCall) checkSums() *check.Failure {
 		}
 	}
 	if !hugepages.Fits(n, 4) {
-		return &check.Failure{Arg: "Options.Accumulate", Got: "true", Want: fmt.Sprintf("false: memory for the sums of the gradients, %d numbers", n)}
+		return &check.Failure{Where: "Options.Accumulate", Got: "true", Want: fmt.Sprintf("false: memory for the sums of the gradients, %d numbers", n), Kind: check.Memory}
 	}
 	return nil
 }
@@ -118,8 +118,8 @@ func (c *backwardCall) checkSinks(others []view.Memory) *check.Failure {
 	if c.grads.Sinks == nil {
 		return nil
 	}
-	if len(c.grads.Sinks) != len(c.opts.Sinks) {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d numbers", len(c.grads.Sinks)), Want: fmt.Sprintf("as many as Options.Sinks has: %d", len(c.opts.Sinks))}
+	if len(c.grads.Sinks) != len(c.scoring.Sinks) {
+		return &check.Failure{Where: arg, Got: fmt.Sprintf("%d numbers", len(c.grads.Sinks)), Want: fmt.Sprintf("as many as Options.Sinks has: %d", len(c.scoring.Sinks))}
 	}
 	return c.checkShared(arg, view.MemoryOf(c.grads.Sinks), others)
 }

@@ -2,11 +2,11 @@ package kernel
 
 import "github.com/attn-go/attn/internal/view"
 
-// plainlyFits tells whether a call with float32 tensors and no options but plainOptions certainly
+// plainlyFits tells whether a call with float32 tensors and the options of plain calls certainly
 // passes check. If it does not, check decides. Checks that need not say what is wrong take a fifth
 // of the time, and those of check take a tenth of a short call.
 func (c *call) plainlyFits() bool {
-	if c.used&^plainOptions != 0 {
+	if !c.isPlain {
 		return false
 	}
 	q, k, v, out := c.q, c.k, c.v, c.out

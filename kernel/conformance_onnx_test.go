@@ -12,7 +12,7 @@ import (
 
 // attention is ONNX's operator in terms of this package. It returns the outputs
 // by their slots: scores only if the case has them.
-func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error) {
+func (c *onnxCase) attention(tier kernel.Tier) (out [onnxOutputs][]float32, err error) {
 	q, err1 := c.heads(onnxQ, "q_num_heads")
 	newK, err2 := c.heads(onnxK, "kv_num_heads")
 	newV, err3 := c.heads(onnxV, "kv_num_heads")
@@ -32,7 +32,7 @@ func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error
 		}
 	}
 	y := c.newY(q, v)
-	if err := kernel.Attention(y, q, k, v, o); err != nil {
+	if err := kernel.Attention(y, q, k, v, &o); err != nil {
 		return out, err
 	}
 	for slot, x := range [...]kernel.Tensor{onnxY: y, onnxPresentKey: k, onnxPresentValue: v} {
@@ -153,7 +153,7 @@ func (c *onnxCase) scores(q, k, v kernel.Tensor, o *kernel.Options) ([]float32, 
 	t := kernel.BHLD(s, b, h, l, keys)
 	switch mode := c.attr("qk_matmul_output_mode", 0); mode {
 	case 0, 1: // of all keys, also those past a length, which a call with lengths does not read
-		return s, kernel.Attention(c.newY(q, v), q, k, v, kernel.Options{Scale: o.Scale, Softcap: o.Softcap, Outputs: kernel.Outputs{Scores: t, ScoreStage: kernel.ScoreStage(mode)}, Exec: kernel.Exec{Tier: o.Tier}})
+		return s, kernel.Attention(c.newY(q, v), q, k, v, &kernel.Options{Scoring: kernel.Scoring{Scale: o.Scale, Softcap: o.Softcap}, Outputs: kernel.Outputs{Scores: t, ScoreStage: kernel.ScoreStage(mode)}, Exec: kernel.Exec{Tier: o.Tier}})
 	case 2:
 		o.Scores, o.ScoreStage = t, kernel.ScoresMasked
 	case 3:

@@ -51,9 +51,11 @@ func strict(t *testing.T, data []byte, into any) {
 // exampleKinds says of the kinds that are attention and nothing else what options
 // they mean.
 var exampleKinds = map[string]func(in *exampleInputs) kernel.Options{
-	"SDPA forward": func(in *exampleInputs) kernel.Options { return kernel.Options{Scale: in.Scale} },
+	"SDPA forward": func(in *exampleInputs) kernel.Options {
+		return kernel.Options{Scoring: kernel.Scoring{Scale: in.Scale}}
+	},
 	"additive score sum(tanh(q+k)) i.e. Wq=Wk=I, v=1": func(in *exampleInputs) kernel.Options {
-		return kernel.Options{Score: in.additive}
+		return kernel.Options{Scoring: kernel.Scoring{Score: in.additive}}
 	},
 }
 
@@ -91,7 +93,7 @@ func TestReferences(t *testing.T) {
 			if want.Y == nil || x.Tol == 0 {
 				t.Fatal("nothing to compare")
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := options(&in)
 				o.Tier = tier
 				x.run(t, &in, &want, o)
@@ -106,7 +108,7 @@ func (x *workedExample) run(t *testing.T, in *exampleInputs, want *exampleOutput
 		weights = matrix(want.Weights)
 		o.Weights = weights
 	}
-	if err := kernel.Attention(out, matrix(in.Q), matrix(in.K), matrix(in.V), o); err != nil {
+	if err := kernel.Attention(out, matrix(in.Q), matrix(in.K), matrix(in.V), &o); err != nil {
 		t.Fatal(err)
 	}
 	x.compare(t, "y", &out, want.Y)
@@ -167,7 +169,7 @@ func TestONNX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				if err := c.run(tier); err != nil {
 					t.Error(err)
 				}
@@ -189,7 +191,7 @@ func onnxFiles(folder string) ([]string, error) {
 }
 
 // run runs the case on a tier and compares every output that it has.
-func (c *onnxCase) run(tier string) error {
+func (c *onnxCase) run(tier kernel.Tier) error {
 	got, err := c.attention(tier)
 	if err != nil {
 		return err
@@ -255,7 +257,7 @@ func TestONNXRefuses(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return c.run("generic")
+		return c.run(contracttest.Generic())
 	}
 	if err := run(string(description), data); err != nil {
 		t.Fatal(err)
@@ -290,7 +292,7 @@ func TestONNXRefuses(t *testing.T) {
 			x := &want.floats[len(want.floats)/2]
 			right := *x
 			*x += wrong
-			if c.run("generic") == nil {
+			if c.run(contracttest.Generic()) == nil {
 				t.Errorf("%s: an element %v off went unnoticed", want.Name, wrong)
 			}
 			*x = right

@@ -64,7 +64,7 @@ func isContract(t *testing.T, c contracttest.Case) {
 	q, k, v := c.Inputs()
 	q, k, v = c.Typed(q, k, v)
 	want := c.Contract(q, k, v)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range []int{1, 3} {
 			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 			contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &got, &want)

@@ -18,7 +18,7 @@ func handOut(t *testing.T, q, k, v kernel.Tensor, o kernel.Options) (scores, wei
 	scores, weights = make([]float32, lq*lk), make([]float32, lq*lk)
 	o.Scores, o.Weights = kernel.BHLD(scores, 1, 1, lq, lk), kernel.BHLD(weights, 1, 1, lq, lk)
 	out := make([]float32, lq*v.Shape()[3])
-	if err := kernel.Attention(kernel.BHLD(out, 1, 1, lq, v.Shape()[3]), q, k, v, o); err != nil {
+	if err := kernel.Attention(kernel.BHLD(out, 1, 1, lq, v.Shape()[3]), q, k, v, &o); err != nil {
 		t.Fatal(err)
 	}
 	return scores, weights
@@ -30,9 +30,12 @@ func TestScoresOfHiddenKeys(t *testing.T) {
 	q := kernel.BHLD([]float32{2}, 1, 1, 1, 1)
 	k := kernel.BHLD([]float32{1, 3, 5}, 1, 1, 3, 1)
 	hidden := kernel.Hidden([]bool{false, true, false}, [4]int{1, 1, 1, 3})
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for stage, second := range map[kernel.ScoreStage]float32{kernel.ScoresScaled: 6, kernel.ScoresCapped: 6, kernel.ScoresMasked: contracttest.NegInf} {
-			o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scale: 1, Outputs: kernel.Outputs{ScoreStage: stage}, Mask: hidden.And(kernel.KeyLengths([]int{2}))}
+			o := kernel.Options{
+				Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Scale: 1, Mask: hidden.And(kernel.KeyLengths([]int{2}))},
+				Outputs: kernel.Outputs{ScoreStage: stage},
+			}
 			got, weights := handOut(t, q, k, k, o)
 			for j, want := range []float32{2, second, contracttest.NegInf} {
 				// To the unit log2 e and back, with both factors rounded: less than 4 ulp.
@@ -53,8 +56,8 @@ func TestWeightsOfNaN(t *testing.T) {
 	q := kernel.BHLD([]float32{testutil.NaN, 1}, 1, 1, 2, 1)
 	k := kernel.BHLD([]float32{1, 1, 1, 1}, 1, 1, 4, 1)
 	hidden := kernel.Hidden([]bool{false, true, false, false}, [4]int{1, 1, 1, 4})
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		_, weights := handOut(t, q, k, k, kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: hidden.And(kernel.KeyLengths([]int{3}))})
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		_, weights := handOut(t, q, k, k, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: hidden.And(kernel.KeyLengths([]int{3}))}})
 		for j, w := range weights {
 			want := contracttest.CanonicalNaN
 			if j >= 4 {
@@ -77,7 +80,7 @@ func TestPartialsOfNaN(t *testing.T) {
 	dropsFirst := func() kernel.Dropout { // of the two keys, and keeps the second
 		for seed := range uint64(100) {
 			d := kernel.Dropout{Rate: 0.5, Seed: seed}
-			_, w := handOut(t, q, numbers(0, 0), v, kernel.Options{Dropout: d})
+			_, w := handOut(t, q, numbers(0, 0), v, kernel.Options{Scoring: kernel.Scoring{Dropout: d}})
 			if w[0] == 0 && w[1] != 0 {
 				return d
 			}
@@ -85,7 +88,7 @@ func TestPartialsOfNaN(t *testing.T) {
 		t.Fatal("no seed drops the first key alone")
 		panic("unreachable")
 	}()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, c := range []struct {
 			k       kernel.Tensor
 			dropout kernel.Dropout
@@ -97,7 +100,7 @@ func TestPartialsOfNaN(t *testing.T) {
 			{numbers(testutil.NaN, 0), dropsFirst, 0, true},
 		} {
 			p := contracttest.NewPartials(1, 1, 1, 1, 1)
-			if err := kernel.AttentionPartials(p, q, c.k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: tier}, Scale: 1, Dropout: c.dropout}); err != nil {
+			if err := kernel.AttentionPartials(p, q, c.k, v, &kernel.PartialOptions{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Scale: 1, Dropout: c.dropout}}); err != nil {
 				t.Fatal(err)
 			}
 			if p.Max[0] != c.max || math.Float32bits(p.Sum[0]) != 0x7fc00000 || (p.Out[0] == p.Out[0]) != c.finite {
@@ -129,7 +132,7 @@ func TestPositionLimits(t *testing.T) {
 		{0, most - 3, true}, {0, most - 2, false},
 		{0, -1, false},
 	} {
-		err := kernel.Attention(out, q, k, k, kernel.Options{QueryStart: []int{c.query}, KeyStart: []int{c.key}, ALiBi: []float32{0x1p-30}})
+		err := kernel.Attention(out, q, k, k, &kernel.Options{Scoring: kernel.Scoring{QueryStart: []int{c.query}, KeyStart: []int{c.key}, ALiBi: []float32{0x1p-30}}})
 		if (err == nil) != c.valid {
 			t.Errorf("queries from %d, keys from %d: error %v, valid %v", c.query, c.key, err, c.valid)
 		}

@@ -10,7 +10,7 @@
 // keys up to its own, for slices of batch·heads·length·size numbers in this order:
 //
 //	view := func(x []float32) kernel.Tensor { return kernel.BHLD(x, batch, heads, length, size) }
-//	err := kernel.Attention(view(out), view(q), view(k), view(v), kernel.Options{Mask: kernel.Causal(0)})
+//	err := kernel.Attention(view(out), view(q), view(k), view(v), &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 //
 // The numeric contract, which defines the bits of every result, is the documentation of package
 // contract: go doc github.com/attn-go/attn/contract.
@@ -61,22 +61,21 @@
 //   - partials over threads, processes or machines: [AttentionPartials],
 //     [MergePartials]; handed on from machine to machine: [MergeInto]
 //   - keys that come chunk by chunk and are not kept: [AccumulatePartials]
-//   - which tier runs: [Tiers]; another tier, fewer threads, my own parallel-for:
+//   - which tiers run: [Tiers]; another tier, [TierNamed]; fewer threads, my own parallel-for:
 //     [Exec], which is part of Options
 //   - how long workers spin after a call: [SetSpin]; scratch memory: [ReleaseMemory]
-//   - what was wrong with a call: [ArgumentError], [TierError]; panics: [TaskPanic]
+//   - what was wrong with a call: [Error]; panics: [TaskPanic]
 //   - the same bits from my own code: packages contract and numeric, [Contract]
 //
 // # Tiers
 //
 // A tier is one implementation: avx512, avx2, neon, rvv or generic. The default is the best
 // tier that the CPU can run. The environment variable ATTN_TIER names another default,
-// and Options.Tier names the tier of one call. If a tier does not exist or cannot run,
-// the call returns a [*TierError]: no other tier takes over silently. The build tag
+// and Options.Tier is the tier of one call, which [TierNamed] returns. A tier that does not exist
+// or cannot run is an [*Error]: no other tier takes over silently. The build tag
 // purego leaves out all assembly.
 //
 // Numbers such as the width of a tile or the distance of prefetches are chosen by the CPU's
 // family and model. The environment variable ATTN_TUNING changes them, for measurements, and
-// so does package tuning, which describes them. A tier ignores the variable if it cannot do with
-// a number there; tuning.Ignored says so.
+// so does [Tier.Tuned], which describes them.
 package kernel

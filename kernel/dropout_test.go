@@ -19,9 +19,9 @@ func dropCase() (c contracttest.Case, q, k, v kernel.Tensor) {
 // TestDropoutOfNothing: a seed without a rate changes nothing.
 func TestDropoutOfNothing(t *testing.T) {
 	_, q, k, v := dropCase()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
-		got := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: kernel.Dropout{Seed: 99}})
+		got := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: kernel.Dropout{Seed: 99}}})
 		contracttest.Same(t, "rate 0", &got, &want)
 	})
 }
@@ -38,7 +38,7 @@ func TestDropoutMean(t *testing.T) {
 		want := attend(t, q, k, v, kernel.Options{})
 		sum, squares := make([]float64, len(contracttest.Floats(want))), make([]float64, len(contracttest.Floats(want)))
 		for seed := range seeds {
-			out := attend(t, q, k, v, kernel.Options{Dropout: kernel.Dropout{Rate: rate, Seed: uint64(seed) * 0x9e3779b97f4a7c15}})
+			out := attend(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{Dropout: kernel.Dropout{Rate: rate, Seed: uint64(seed) * 0x9e3779b97f4a7c15}}})
 			for x, y := range contracttest.Floats(out) {
 				sum[x] += float64(y)
 				squares[x] += float64(y) * float64(y)
@@ -66,7 +66,7 @@ func TestDropoutOfWeights(t *testing.T) {
 	c, q, k, v := dropCase()
 	weights := func(d kernel.Dropout) []float32 {
 		w := kernel.BHLD(make([]float32, c.B*c.H*c.Lq*c.Lk), c.B, c.H, c.Lq, c.Lk)
-		attend(t, q, k, v, kernel.Options{Outputs: kernel.Outputs{Weights: w}, Dropout: d})
+		attend(t, q, k, v, kernel.Options{Outputs: kernel.Outputs{Weights: w}, Scoring: kernel.Scoring{Dropout: d}})
 		return contracttest.Floats(w)
 	}
 	want := weights(kernel.Dropout{})
@@ -94,11 +94,11 @@ func TestDropoutInAnyBatch(t *testing.T) {
 		s := append(append([]float32(nil), contracttest.Floats(t)[n:]...), contracttest.Floats(t)...)
 		return kernel.BHLD(s, 3, t.Shape()[1], t.Shape()[2], t.Shape()[3])
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		d := kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{77, 1 << 31}}
-		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d})
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: d}})
 		d.Sequences = []uint32{1 << 31, 77, 1 << 31}
-		got := attend(t, swap(q), swap(k), swap(v), kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d})
+		got := attend(t, swap(q), swap(k), swap(v), kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: d}})
 		for b, from := range []int{1, 0, 1} {
 			for h := range c.H {
 				for i := range c.Lq {
@@ -106,8 +106,8 @@ func TestDropoutInAnyBatch(t *testing.T) {
 				}
 			}
 		}
-		plain := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3}})
-		numbered := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{0, 1}}})
+		plain := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: kernel.Dropout{Rate: 0.5, Seed: 3}}})
+		numbered := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{0, 1}}}})
 		contracttest.Same(t, "numbered as by default", &numbered, &plain)
 	})
 }
@@ -117,11 +117,11 @@ func TestDropoutInAnyBatch(t *testing.T) {
 func TestDropoutTokenByToken(t *testing.T) {
 	c, q, k, v := dropCase()
 	d := kernel.Dropout{Rate: 0.3, Seed: 8}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d, Mask: kernel.Causal(0), QueryStart: []int{295}})
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: d, Mask: kernel.Causal(0), QueryStart: []int{295}}})
 		for i := range c.Lq {
 			n := 295 + i + 1
-			got := attend(t, contracttest.Rows(q, i, i+1), contracttest.Rows(k, 0, n), contracttest.Rows(v, 0, n), kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d, QueryStart: []int{n - 1}})
+			got := attend(t, contracttest.Rows(q, i, i+1), contracttest.Rows(k, 0, n), contracttest.Rows(v, 0, n), kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Dropout: d, QueryStart: []int{n - 1}}})
 			for b := range c.B {
 				for h := range c.H {
 					contracttest.SameRow(t, fmt.Sprintf("token %d of head %d alone", i, h), contracttest.Row(&got, b, h, 0), contracttest.Row(&want, b, h, i))

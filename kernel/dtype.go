@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -117,7 +116,7 @@ func FromBits[E F16 | BF16](bits []uint16) []E {
 // files that a program has mapped or read, such as safetensors and GGUF. It is valid as long
 // as data is, and memory that is mapped for reading must not be written to.
 //
-// The error is an [*ArgumentError] if the size of E does not divide the number of bytes or
+// The error is an [*Error] if the size of E does not divide the number of bytes or
 // the address of the first one, or if this machine is big-endian and E has more than a byte.
 // No bytes are no numbers, on every machine.
 func FromBytes[E Element](data []byte) ([]E, error) {
@@ -138,7 +137,7 @@ func FromBytes[E Element](data []byte) ([]E, error) {
 
 func bytesError(size int, got string, args ...any) error {
 	want := fmt.Sprintf("whole numbers of %d bytes at a multiple of that, on a little-endian machine", size)
-	return (*ArgumentError)(&check.Failure{Arg: "data", Got: fmt.Sprintf(got, args...), Want: want})
+	return &Error{Where: "kernel.FromBytes: data", Got: fmt.Sprintf(got, args...), Want: want}
 }
 
 // littleEndian says whether numbers lie in memory as they do in files.

@@ -1,17 +1,23 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 )
 
-// ArgumentError reports an argument that a call cannot work with. The call has
-// changed nothing. Find it with errors.As.
+// An Error says why a call cannot work, in all packages of this module. The call has changed
+// nothing. Find it with errors.As, and its kind with errors.Is:
 //
-// Nothing is ignored silently. These are errors:
+//	errors.Is(err, kernel.ErrArgument)  // the program must be changed
+//	errors.Is(err, kernel.ErrMemory)    // fewer or smaller calls may work
+//	errors.Is(err, kernel.ErrTier)      // the name of the tier or ATTN_TIER must be changed
+//
+// Nothing is ignored silently. These are errors of arguments:
 //
 //   - a tensor with a negative dimension or stride, a head size below 1, a slice too
 //     short for its shape and strides, or sizes that overflow an int; int8 or 4
@@ -41,44 +47,42 @@ import (
 //     that are nil, whose slices or shape do not fit, or that share memory with
 //     anything else; a KeyStart that is no multiple of 256 or not the same for all
 //     batch rows
-type ArgumentError struct {
-	Arg  string // the argument: "out", "q", "k", "v", "Options.Scale", ...
-	Got  string // what was given: shape and strides, length or value
-	Want string // what was expected
+type Error struct {
+	Where string // the function and the argument: "kernel.Attention: Options.Scale"
+	Got   string // what was given: shape and strides, length or value
+	Want  string // what was expected
+	Kind  error  // ErrMemory, ErrTier or one that another package documents; nil is ErrArgument
 }
 
-// Error returns "attn: ARG: got GOT, want WANT".
-func (e *ArgumentError) Error() string {
-	return fmt.Sprintf("attn: %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
+// The kinds of an [Error].
+var (
+	ErrArgument, // an argument does not fit, or not to the others
+	ErrMemory, // the system, or GOMEMLIMIT, does not give the program as much memory as the call needs
+	ErrTier = kinds() // the tier that TierNamed or ATTN_TIER names does not exist or cannot run: no other one takes over
+)
 
-// TierError reports a tier that was asked for, by Options.Tier or the environment
-// variable ATTN_TIER, and that does not exist or cannot run on this CPU, or numbers given to
-// package tuning that a tier cannot do with. The call has changed nothing: no other tier takes over silently.
-type TierError struct {
-	Tier   string // the name asked for
-	Source string // "Options.Tier", "exec.Tier", "ATTN_TIER" or "package tuning"
-	Reason string // "unknown", with the tiers of this build, what the CPU lacks, or the bad number
-}
+func kinds() (argument, memory, tier error) { return check.Argument, check.Memory, check.Tier }
 
-// Error returns "attn: SOURCE: tier NAME: REASON".
-func (e *TierError) Error() string {
-	return fmt.Sprintf("attn: %s: tier %q: %s", e.Source, e.Tier, e.Reason)
-}
+// Error returns "WHERE: GOT, want WANT".
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s, want %s", e.Where, e.Got, e.Want) }
 
-// argumentError returns a failed check as an error, nil for a check that passed.
-func argumentError(f *check.Failure) error {
-	if f == nil {
-		return nil
+// Arg returns what Where says behind the function: the argument.
+func (e *Error) Arg() string {
+	_, arg, ok := strings.Cut(e.Where, ": ")
+	if !ok {
+		return e.Where
 	}
-	return (*ArgumentError)(f)
+	return arg
 }
 
-// selectTier returns the tier that runs a call.
-func selectTier(e *Exec) (*tier.Tier, error) {
-	t, u := tier.Select(e.Tier, "Options.Tier")
-	if u != nil {
-		return nil, (*TierError)(u)
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return cmp.Or(e.Kind, ErrArgument) }
+
+// selectTier returns the tier that runs a call of a function.
+func selectTier(function string, e *Exec) (*tier.Tier, error) {
+	t, f := tier.Handle(e.Tier).Tier()
+	if f != nil {
+		return nil, (*Error)(f.In(function))
 	}
 	return t, nil
 }

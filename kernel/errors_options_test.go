@@ -60,7 +60,7 @@ var optionErrors = []struct {
 
 	{"rate 1", "Options.Dropout.Rate", "below 1", func(c *badCall) { c.o.Dropout.Rate = 1 }},
 	{"rate negative", "Options.Dropout.Rate", "0 to", func(c *badCall) { c.o.Dropout.Rate = -1 }},
-	{"rate NaN", "Options.Dropout.Rate", "got NaN", func(c *badCall) { c.o.Dropout.Rate = testutil.NaN }},
+	{"rate NaN", "Options.Dropout.Rate", "NaN", func(c *badCall) { c.o.Dropout.Rate = testutil.NaN }},
 	{"sequences too few", "Options.Dropout.Sequences", "one per batch row: 2", func(c *badCall) { c.o.Dropout.Sequences = make([]uint32, 1) }},
 	{"sequences none", "Options.Dropout.Sequences", "0 numbers", func(c *badCall) { c.o.Dropout.Sequences = []uint32{} }},
 	{"stage unknown", "Options.ScoreStage", "ScoresMasked", func(c *badCall) { c.o.ScoreStage = 3 }},
@@ -172,7 +172,7 @@ func fill4(s []float32) []float32 {
 // been touched.
 func TestOptionErrors(t *testing.T) {
 	c := newBadCall()
-	if err := kernel.Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
+	if err := kernel.Attention(c.out, c.q, c.k, c.v, &c.o); err != nil {
 		t.Fatalf("nothing broken: %v", err)
 	}
 	for _, test := range optionErrors {
@@ -184,7 +184,7 @@ func TestOptionErrors(t *testing.T) {
 			for _, s := range outputs {
 				before = append(before, slices.Clone(s))
 			}
-			contracttest.CheckArgument(t, test.name, kernel.Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, kernel.Attention(c.out, c.q, c.k, c.v, &c.o), test.arg, test.want)
 			for x, s := range outputs {
 				if !slices.Equal(s, before[x]) {
 					t.Errorf("output %d was overwritten", x)
@@ -219,7 +219,7 @@ func TestGoodOptions(t *testing.T) {
 	} {
 		c := newBadCall()
 		change(c)
-		if err := kernel.Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
+		if err := kernel.Attention(c.out, c.q, c.k, c.v, &c.o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, x := range contracttest.Floats(c.out) {
@@ -227,5 +227,42 @@ func TestGoodOptions(t *testing.T) {
 				t.Fatalf("%s: out was not written", name)
 			}
 		}
+	}
+}
+
+// TestNotTaken: an option that a call does not take is an error which says why, and nothing is written.
+func TestNotTaken(t *testing.T) {
+	dout, q, k, v := good()
+	lse := kernel.BHLD(make([]float32, 2*4*3), 2, 4, 3, 1)
+	dq := kernel.BHLD(testutil.Filled(2*4*3*6, contracttest.Canary), 2, 4, 3, 6)
+	p := contracttest.NewPartials(1, 2, 4, 3, 5)
+	backward := func(s kernel.Scoring) error {
+		return kernel.AttentionBackward(kernel.Gradients{Q: dq}, dout, q, k, v, lse, &kernel.BackwardOptions{Scoring: s})
+	}
+	partials := func(s kernel.Scoring) error {
+		return kernel.AttentionPartials(p, q, k, v, &kernel.PartialOptions{Scoring: s})
+	}
+	additive := func(s kernel.Scoring) error {
+		return kernel.Additive(dout, q, k, v, make([]float32, 6), &kernel.Options{Scoring: s})
+	}
+	for _, x := range []struct {
+		call      func(s kernel.Scoring) error
+		s         kernel.Scoring
+		arg, want string
+	}{
+		{backward, kernel.Scoring{Score: func(*kernel.ScoreTile) {}}, "Options.Score", "got a function, want nil: its derivative is not known"},
+		{backward, kernel.Scoring{Quantized: true}, "Options.Quantized", "got true, want false: rounded products have no gradients"},
+		{partials, kernel.Scoring{Sinks: make([]float32, 4)}, "Options.Sinks", "got numbers, want nil: MergePartials takes them"},
+		{additive, kernel.Scoring{Quantized: true}, "Options.Quantized", "got true, want false: additive scores are no products"},
+	} {
+		contracttest.CheckArgument(t, x.arg, x.call(x.s), x.arg, x.want)
+	}
+	for _, out := range []kernel.Tensor{dout, dq} {
+		if contracttest.Floats(out)[0] != contracttest.Canary {
+			t.Error("an output has changed")
+		}
+	}
+	if p.Sum[0] != 0 {
+		t.Error("the partials have changed")
 	}
 }

@@ -118,7 +118,7 @@ func TestTypeErrors(t *testing.T) {
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o)
 			before := contracttest.AllBits(&out)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			if !slices.Equal(contracttest.AllBits(&out), before) {
 				t.Error("out was overwritten")
@@ -197,7 +197,7 @@ func TestPageErrors(t *testing.T) {
 			out = kernel.BHLD(testutil.Filled(2*4*3*6, contracttest.Canary), 2, 4, 3, 6)
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o, &at)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i, x := range contracttest.Floats(out) {
 				if x != contracttest.Canary && x != 0 {
@@ -217,7 +217,7 @@ func TestRaggedErrors(t *testing.T) {
 		call            func(out, q, k, v *kernel.Tensor, o *kernel.Options)
 	}{
 		{"no starts", "the starts of k", "none", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, nil, 2, 6) }},
-		{"first negative", "the starts of k", "got -1", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(-1, 3, 7), 2, 6) }},
+		{"first negative", "the starts of k", "-1", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(-1, 3, 7), 2, 6) }},
 		{"descending", "the starts of v", "batch row 1 from 7 to 5", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { *v = kernel.Ragged(data, starts(0, 7, 5), 2, 5) }},
 		{"wrong count", "k", "batch 2", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(0, 3, 7, 9), 2, 6) }},
 		{"slice too short", "k", "at least 132 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
@@ -270,7 +270,7 @@ func TestRaggedErrors(t *testing.T) {
 			memory := contracttest.Floats(out)
 			var o kernel.Options
 			x.call(&out, &q, &k, &v, &o)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, x.name, err, x.arg, x.want)
 			for i, x := range memory {
 				if x != contracttest.Canary {

@@ -3,16 +3,14 @@ package kernel_test
 import (
 	"errors"
 	"math"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -100,7 +98,7 @@ func TestArgumentErrors(t *testing.T) {
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o)
 			before := append([]float32(nil), contracttest.Floats(out)...)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i := range before {
 				if before[i] != contracttest.Floats(out)[i] {
@@ -115,28 +113,34 @@ func TestArgumentErrors(t *testing.T) {
 func TestGoodCalls(t *testing.T) {
 	out, q, k, v := good()
 	for name, call := range map[string]func() error{
-		"plain": func() error { return kernel.Attention(out, q, k, v, kernel.Options{}) },
+		"plain": func() error { return kernel.Attention(out, q, k, v, nil) },
 		"k and v share": func() error {
-			return kernel.Attention(kernel.BHLD(make([]float32, 144), 2, 4, 3, 6), q, k, k, kernel.Options{})
+			return kernel.Attention(kernel.BHLD(make([]float32, 144), 2, 4, 3, 6), q, k, k, nil)
 		},
-		"k broadcast": func() error { k := k; setStride(&k, 0, 0); return kernel.Attention(out, q, k, v, kernel.Options{}) },
+		"k broadcast": func() error { k := k; setStride(&k, 0, 0); return kernel.Attention(out, q, k, v, nil) },
 		"out touches q": func() error {
 			s := make([]float32, 264)
-			return kernel.Attention(kernel.BHLD(s[144:], 2, 4, 3, 5), kernel.BHLD(s, 2, 4, 3, 6), k, v, kernel.Options{})
+			return kernel.Attention(kernel.BHLD(s[144:], 2, 4, 3, 5), kernel.BHLD(s, 2, 4, 3, 6), k, v, nil)
 		},
-		"negative scale":  func() error { return kernel.Attention(out, q, k, v, kernel.Options{Scale: -1}) },
-		"negative offset": func() error { return kernel.Attention(out, q, k, v, kernel.Options{Mask: kernel.Causal(math.MinInt)}) },
-		"huge offset":     func() error { return kernel.Attention(out, q, k, v, kernel.Options{Mask: kernel.Causal(math.MaxInt)}) },
+		"negative scale": func() error {
+			return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Scale: -1}})
+		},
+		"negative offset": func() error {
+			return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(math.MinInt)}})
+		},
+		"huge offset": func() error {
+			return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(math.MaxInt)}})
+		},
 		"stride of one head": func() error {
 			out := kernel.Strided(make([]float32, 40), [4]int{1, 1, 3, 5}, [3]int{10, math.MinInt + 50, 5})
-			return kernel.Attention(out, kernel.BHLD(contracttest.Floats(q), 1, 1, 3, 6), kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), kernel.Options{})
+			return kernel.Attention(out, kernel.BHLD(contracttest.Floats(q), 1, 1, 3, 6), kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), nil)
 		},
 		"no queries": func() error {
-			return kernel.Attention(kernel.BHLD([]float32(nil), 2, 4, 0, 5), kernel.BHLD([]float32{}, 2, 4, 0, 6), k, v, kernel.Options{})
+			return kernel.Attention(kernel.BHLD([]float32(nil), 2, 4, 0, 5), kernel.BHLD([]float32{}, 2, 4, 0, 6), k, v, nil)
 		},
 		"unused stride": func() error {
 			q := kernel.Strided(contracttest.Floats(q), [4]int{1, 1, 1, 6}, [3]int{-1, math.MaxInt, 0})
-			return kernel.Attention(kernel.BHLD(contracttest.Floats(out), 1, 1, 1, 5), q, kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), kernel.Options{})
+			return kernel.Attention(kernel.BHLD(contracttest.Floats(out), 1, 1, 1, 5), q, kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), nil)
 		},
 	} {
 		if err := call(); err != nil {
@@ -145,45 +149,24 @@ func TestGoodCalls(t *testing.T) {
 	}
 }
 
-// TestTierErrors: a tier that does not exist or cannot run here is an error, and no other
-// one takes over.
-func TestTierErrors(t *testing.T) {
-	out, q, k, v := good()
-	err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "sse9"}})
-	var te *kernel.TierError
-	if !errors.As(err, &te) || te.Tier != "sse9" || te.Source != "Options.Tier" || !strings.Contains(te.Reason, "generic") {
-		t.Errorf("unknown tier: got %v", err)
-	}
-	for _, info := range kernel.Tiers() {
-		err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: info.Name}})
-		if info.Runs != (err == nil) {
-			t.Errorf("tier %s: runs %v, but the call gave %v", info.Name, info.Runs, err)
-		}
-		if !info.Runs && !errors.As(err, &te) {
-			t.Errorf("tier %s: got %v, want a TierError", info.Name, err)
-		}
-	}
-}
-
 // TestDefaultTierErrors: a program whose ATTN_TIER names a tier that it cannot have gets an
-// error from every call that names no tier itself, and Tiers lists no default. (What the
-// variable may be is tested in package ukernel.)
+// error from every call that has no tier itself. (What the variable may be is tested in package tier.)
 func TestDefaultTierErrors(t *testing.T) {
-	defer func(f func() (*tier.Tier, *tier.Unavailable)) { tier.Default = f }(tier.Default)
-	tier.Default = func() (*tier.Tier, *tier.Unavailable) {
-		return nil, &tier.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
+	defer func(f func() (*tier.Tier, *check.Failure)) { tier.Default = f }(tier.Default)
+	tier.Default = func() (*tier.Tier, *check.Failure) {
+		return nil, &check.Failure{Where: "ATTN_TIER", Got: `"sse9"`, Want: "another tier", Kind: check.Tier}
 	}
 	out, q, k, v := good()
 	weights := make([]float32, 6)
 	parts := contracttest.NewPartials(1, 2, 4, 3, 5)
 	for name, call := range map[string]func(e kernel.Exec) error{
-		"Attention": func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, kernel.Options{Exec: e}) },
-		"Additive":  func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: e}) },
+		"Attention": func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, &kernel.Options{Exec: e}) },
+		"Additive":  func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, &kernel.Options{Exec: e}) },
 		"AttentionPartials": func(e kernel.Exec) error {
-			return kernel.AttentionPartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
+			return kernel.AttentionPartials(parts, q, k, v, &kernel.PartialOptions{Exec: e})
 		},
 		"AccumulatePartials": func(e kernel.Exec) error {
-			return kernel.AccumulatePartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
+			return kernel.AccumulatePartials(parts, q, k, v, &kernel.PartialOptions{Exec: e})
 		},
 		"MergeInto":  func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
 		"Exec.Check": func(e kernel.Exec) error { return e.Check() },
@@ -191,79 +174,15 @@ func TestDefaultTierErrors(t *testing.T) {
 			return kernel.MergePartials(out, []kernel.Partials{*parts}, kernel.MergeOptions{Exec: e})
 		},
 	} {
-		var te *kernel.TierError
-		if err := call(kernel.Exec{}); !errors.As(err, &te) || te.Source != "ATTN_TIER" || !strings.Contains(err.Error(), `ATTN_TIER: tier "sse9": unknown`) {
-			t.Errorf("%s: got %v, want a TierError about ATTN_TIER", name, err)
+		if err := call(kernel.Exec{}); !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), "kernel."+name+`: ATTN_TIER: "sse9"`) {
+			t.Errorf("%s: got %v, want one of the kind ErrTier about ATTN_TIER", name, err)
 		}
-		if err := call(kernel.Exec{Tier: "generic"}); err != nil {
+		if err := call(kernel.Exec{Tier: contracttest.Generic()}); err != nil {
 			t.Errorf("%s that names its tier: %v", name, err)
 		}
 	}
-	for _, info := range kernel.Tiers() {
-		if info.Default {
-			t.Errorf("the default is %s, want none", info.Name)
-		}
-	}
-}
-
-// TestDefaultTier: the default is the best tier that runs, or what ATTN_TIER says, and the
-// variable is read once.
-func TestDefaultTier(t *testing.T) {
-	defaultTier := func() (names []string) {
-		for _, info := range kernel.Tiers() {
-			if info.Default {
-				names = append(names, info.Name)
-			}
-		}
-		return names
-	}
-	want := os.Getenv("ATTN_TIER")
-	for _, info := range kernel.Tiers() {
-		if want == "" && info.Runs {
-			want = info.Name // the best one
-		}
-	}
-	before := defaultTier()
-	if len(before) != 1 || before[0] != want {
-		t.Fatalf("the defaults are %v, want %s", before, want)
-	}
-	t.Setenv("ATTN_TIER", "changed later")
-	out, q, k, v := good()
-	if err := kernel.Attention(out, q, k, v, kernel.Options{}); err != nil {
-		t.Error(err)
-	}
-	if after := defaultTier(); !slices.Equal(before, after) {
-		t.Errorf("the default was %v, and then %v", before, after)
-	}
-}
-
-// TestCallsUseDefaultTier: a call that names no tier runs on the default one.
-func TestCallsUseDefaultTier(t *testing.T) {
-	calls := 0
-	counting := contracttest.Tier(t, "generic")
-	counting.Amend = func(table any, _ int) {
-		if p, ok := table.(*ukernel.Products); ok {
-			gemm := p.GemmMax
-			p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
-				calls++
-				gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
-			}
-		}
-	}
-	defer func(f func() (*tier.Tier, *tier.Unavailable)) { tier.Default = f }(tier.Default)
-	tier.Default = func() (*tier.Tier, *tier.Unavailable) { return &counting, nil }
-	out, q, k, v := good()
-	for _, x := range []struct {
-		tier string
-		used bool
-	}{{"", true}, {"generic", false}} {
-		calls = 0
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: x.tier, Threads: 1}}); err != nil {
-			t.Fatal(err)
-		}
-		if used := calls > 0; used != x.used {
-			t.Errorf("Options.Tier %q: the default tier was used: %v", x.tier, used)
-		}
+	if x, err := kernel.TierNamed(""); err == nil || (kernel.Tier{}).String() != "" {
+		t.Errorf("the default is %s, want none", x)
 	}
 }
 
@@ -283,15 +202,15 @@ func TestAdditiveErrors(t *testing.T) {
 		"none":            {"weights", nil, kernel.Options{}, q},
 		"NaN":             {"weights", []float32{0, testutil.NaN, 0, 0}, kernel.Options{}, q},
 		"Inf":             {"weights", []float32{0, 0, 0, testutil.Inf}, kernel.Options{}, q},
-		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scale: 1e-3}, q},
-		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scale: 2}, q},
+		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scoring: kernel.Scoring{Scale: 1e-3}}, q},
+		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scoring: kernel.Scoring{Scale: 2}}, q},
 		"over out":        {"weights", contracttest.Floats(out)[20:24], kernel.Options{}, q},
 		"over LSE":        {"weights", contracttest.Floats(lse)[2:6], kernel.Options{Outputs: kernel.Outputs{LSE: lse}}, q},
 		"q":               {"q", make([]float32, 4), kernel.Options{}, kernel.Tensor{}},
-		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Softcap: -1}, q},
+		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Scoring: kernel.Scoring{Softcap: -1}}, q},
 	} {
-		err := kernel.Additive(out, x.q, k, v, x.weights, x.opts)
-		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != x.arg {
+		err := kernel.Additive(out, x.q, k, v, x.weights, &x.opts)
+		if bad, ok := err.(*kernel.Error); !ok || bad.Arg() != x.arg {
 			t.Errorf("%s: got %v, want an error about %s", name, err, x.arg)
 		}
 		for _, e := range append(append([]float32(nil), contracttest.Floats(out)...), contracttest.Floats(lse)...) {
@@ -299,8 +218,5 @@ func TestAdditiveErrors(t *testing.T) {
 				t.Fatalf("%s: an output was written to", name)
 			}
 		}
-	}
-	if _, ok := kernel.Additive(out, q, k, v, make([]float32, 4), kernel.Options{Exec: kernel.Exec{Tier: "mmx"}}).(*kernel.TierError); !ok {
-		t.Error("an unknown tier is no error")
 	}
 }

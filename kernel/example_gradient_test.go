@@ -11,10 +11,8 @@ import (
 // which the weights are computed again: here 1/2 and 1/2.
 func ExampleAttentionBackward() {
 	q, k, v := column(0), column(1, 2), column(3, 6)
-	opts, lse := kernel.BackwardOptions{}, column(0)
-	forward := opts.Forward()
-	forward.LSE = lse
-	err := kernel.Attention(column(0), q, k, v, forward)
+	lse := column(0)
+	err := kernel.Attention(column(0), q, k, v, &kernel.Options{Outputs: kernel.Outputs{LSE: lse}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -22,7 +20,7 @@ func ExampleAttentionBackward() {
 
 	dq, dv := make([]float32, 1), make([]float32, 2)
 	dout := column(1)
-	err = kernel.AttentionBackward(kernel.Gradients{Q: column(dq...), V: column(dv...)}, dout, q, k, v, lse, opts)
+	err = kernel.AttentionBackward(kernel.Gradients{Q: column(dq...), V: column(dv...)}, dout, q, k, v, lse, nil)
 	fmt.Printf("dq %.3f, dv %.3f %v\n", dq, dv, err)
 
 	// Output: dq [0.750], dv [0.500 0.500] <nil>
@@ -33,7 +31,7 @@ func ExampleAdditiveBackward() {
 	q, k, v := column(0), column(0, 0), column(3, 6)
 	w := []float32{2} // of the one hidden unit
 	p := kernel.BHLD(make([]float32, 2), 1, 1, 1, 2)
-	err := kernel.Additive(column(0), q, k, v, w, kernel.Options{Outputs: kernel.Outputs{Weights: p}})
+	err := kernel.Additive(column(0), q, k, v, w, &kernel.Options{Outputs: kernel.Outputs{Weights: p}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -62,7 +60,7 @@ func ExampleAttentionPartials() {
 			log.Fatal(err)
 		}
 		err = kernel.AttentionPartials(part, column(0), column(make([]float32, keys)...), column(v...),
-			kernel.PartialOptions{KeyStart: []int{start}})
+			&kernel.PartialOptions{Scoring: kernel.Scoring{KeyStart: []int{start}}})
 		if err != nil {
 			fmt.Println(err)
 		}
@@ -87,7 +85,7 @@ func ExampleNewPartials() {
 		fmt.Println(out, err)
 	}
 	show()
-	err = kernel.AccumulatePartials(state, column(0), column(0, 0), column(1, 3), kernel.PartialOptions{})
+	err = kernel.AccumulatePartials(state, column(0), column(0, 0), column(1, 3), nil)
 	fmt.Println(err)
 	show()
 	state.Reset()

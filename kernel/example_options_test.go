@@ -37,7 +37,7 @@ func ExampleCausal() {
 		kernel.BHLD(q, batch, heads, queries, d),
 		kernel.Strided(cacheK, shape, strides),
 		kernel.Strided(cacheV, shape, strides),
-		kernel.Options{Mask: kernel.Causal(past)})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(past)}})
 	fmt.Println(out, err)
 
 	// Output: [1 1.5 1 1.5 11 11.5 11 11.5] <nil>
@@ -58,7 +58,7 @@ func ExampleKeyLengths() {
 		kernel.BHLD(q, batch, heads, length, d),
 		kernel.BHLD(k, batch, heads, length, d),
 		kernel.BHLD(v, batch, heads, length, d),
-		kernel.Options{Mask: kernel.KeyLengths([]int{4, 2})})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{4, 2})}})
 	fmt.Println(out, err)
 
 	// Output: [2.5 2.5 2.5 2.5 5.5 5.5 5.5 5.5] <nil>
@@ -79,7 +79,7 @@ func ExampleQueryLengths() {
 		kernel.KeyLengths(lengths),
 		kernel.KeyLengths(lengths).And(kernel.QueryLengths(lengths)),
 	} {
-		err := kernel.Attention(view(out), view(x), view(x), view(v), kernel.Options{Mask: mask})
+		err := kernel.Attention(view(out), view(x), view(x), view(v), &kernel.Options{Scoring: kernel.Scoring{Mask: mask}})
 		fmt.Println(out, err)
 	}
 
@@ -101,7 +101,7 @@ func ExampleMask_And() {
 		kernel.BHLD(q, batch, heads, length, d),
 		kernel.BHLD(q, batch, heads, length, d),
 		kernel.BHLD(v, batch, heads, length, d),
-		kernel.Options{Mask: mask})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: mask}})
 	fmt.Println(out, err)
 
 	// Output: [0 1 2 3 0 1 1 1] <nil>
@@ -123,7 +123,7 @@ func ExampleMask() {
 	mask := kernel.Window(1, 0).
 		And(kernel.Segments(documents, documents)).
 		And(kernel.Hidden(padding, [4]int{1, 1, 1, length}))
-	err := kernel.Attention(x(out), x(q), x(k), x(v), kernel.Options{Mask: mask})
+	err := kernel.Attention(x(out), x(q), x(k), x(v), &kernel.Options{Scoring: kernel.Scoring{Mask: mask}})
 	fmt.Println(out, err)
 
 	// Output: [1 1.5 2.5 10 15 20] <nil>
@@ -133,11 +133,11 @@ func ExampleMask() {
 // their positions. The query at position 9 sees itself and two keys before it.
 func ExampleWindow() {
 	out := make([]float32, 1)
-	err := kernel.Attention(column(out...), column(0), column(0, 0, 0, 0), column(6, 7, 8, 9), kernel.Options{
+	err := kernel.Attention(column(out...), column(0), column(0, 0, 0, 0), column(6, 7, 8, 9), &kernel.Options{Scoring: kernel.Scoring{
 		Mask:       kernel.Window(2, 0),
 		QueryStart: []int{9},
 		KeyStart:   []int{6},
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [8] <nil>
@@ -147,9 +147,9 @@ func ExampleWindow() {
 // before.
 func ExamplePrefixLM() {
 	out := make([]float32, 4)
-	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 4), kernel.Options{
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 4), &kernel.Options{Scoring: kernel.Scoring{
 		Mask: kernel.PrefixLM([]int{2}),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [1.5 1.5 2 2.5] <nil>
@@ -159,9 +159,9 @@ func ExamplePrefixLM() {
 func ExampleSegments() {
 	ids := []int32{1, 1, 2, 2, 2}
 	out := make([]float32, 5)
-	err := kernel.Attention(column(out...), column(0, 0, 0, 0, 0), column(0, 0, 0, 0, 0), column(1, 2, 3, 4, 5), kernel.Options{
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0, 0), column(0, 0, 0, 0, 0), column(1, 2, 3, 4, 5), &kernel.Options{Scoring: kernel.Scoring{
 		Mask: kernel.Segments(ids, ids).And(kernel.Causal(0)),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [1 1.5 3 3.5 4] <nil>
@@ -175,9 +175,9 @@ func ExampleBlockSparse() {
 		true, true,
 	}
 	out := make([]float32, 4)
-	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0, 0, 0), column(1, 2, 3, 4, 5, 6), kernel.Options{
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0, 0, 0), column(1, 2, 3, 4, 5, 6), &kernel.Options{Scoring: kernel.Scoring{
 		Mask: kernel.BlockSparse(keep, 2, 3),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [2 2 3.5 3.5] <nil>
@@ -192,9 +192,9 @@ func ExampleVisible() {
 		false, false, false,
 	}
 	out := make([]float32, 3)
-	err := kernel.Attention(column(out...), column(0, 0, 0), column(0, 0, 0), column(1, 2, 3), kernel.Options{
+	err := kernel.Attention(column(out...), column(0, 0, 0), column(0, 0, 0), column(1, 2, 3), &kernel.Options{Scoring: kernel.Scoring{
 		Mask: kernel.Visible(mask, [4]int{1, 1, 3, 3}),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [2 2 0] <nil>
@@ -211,9 +211,9 @@ func ExampleHidden() {
 	zeros, v := make([]float32, 6), []float32{1, 2, 3, 4, 5, 6}
 	out := make([]float32, 6)
 	x := kernel.BHLD(zeros, batch, heads, length, 1)
-	err := kernel.Attention(kernel.BHLD(out, batch, heads, length, 1), x, x, kernel.BHLD(v, batch, heads, length, 1), kernel.Options{
+	err := kernel.Attention(kernel.BHLD(out, batch, heads, length, 1), x, x, kernel.BHLD(v, batch, heads, length, 1), &kernel.Options{Scoring: kernel.Scoring{
 		Mask: kernel.Hidden(padding, [4]int{batch, 1, 1, length}),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [2 2 2 4 4 4] <nil>
@@ -228,9 +228,9 @@ func ExampleOptions_bias() {
 		hide, 0, 0,
 	}
 	out := make([]float32, 2)
-	err := kernel.Attention(column(out...), column(0, 0), column(0, 0, 0), column(1, 2, 3), kernel.Options{
+	err := kernel.Attention(column(out...), column(0, 0), column(0, 0, 0), column(1, 2, 3), &kernel.Options{Scoring: kernel.Scoring{
 		Bias: kernel.BHLD(bias, 1, 1, 2, 3),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [3 2.5] <nil>
@@ -240,12 +240,12 @@ func ExampleOptions_bias() {
 // distance of 4.
 func ExampleOptions_scores() {
 	scores := make([]float32, 1)
-	err := kernel.Attention(column(0), column(4), column(10), column(1), kernel.Options{
-		Scale:      1,
-		Softcap:    5,
-		ALiBi:      []float32{0.5},
-		QueryStart: []int{4},
-		Outputs:    kernel.Outputs{Scores: column(scores...), ScoreStage: kernel.ScoresMasked},
+	err := kernel.Attention(column(0), column(4), column(10), column(1), &kernel.Options{
+		Scoring: kernel.Scoring{Scale: 1,
+			Softcap:    5,
+			ALiBi:      []float32{0.5},
+			QueryStart: []int{4}},
+		Outputs: kernel.Outputs{Scores: column(scores...), ScoreStage: kernel.ScoresMasked},
 	})
 	fmt.Printf("%.3f %v\n", scores, err)
 
@@ -256,8 +256,8 @@ func ExampleOptions_scores() {
 // weight. LSE is the logarithm of what the weights were divided by, 3.
 func ExampleOptions_sinks() {
 	out, lse, weights := make([]float32, 1), make([]float32, 1), make([]float32, 2)
-	err := kernel.Attention(column(out...), column(0), column(0, 0), column(3, 6), kernel.Options{
-		Sinks:   []float32{0},
+	err := kernel.Attention(column(out...), column(0), column(0, 0), column(3, 6), &kernel.Options{
+		Scoring: kernel.Scoring{Sinks: []float32{0}},
 		Outputs: kernel.Outputs{LSE: column(lse...), Weights: kernel.BHLD(weights, 1, 1, 1, 2)},
 	})
 	fmt.Printf("%.3f %.3f %.3f %v\n", out, lse, weights, err)
@@ -269,9 +269,9 @@ func ExampleOptions_sinks() {
 // ones wherever and however often it is used.
 func ExampleDropout() {
 	weights := make([]float32, 8)
-	err := kernel.Attention(column(0), column(0), column(0, 0, 0, 0, 0, 0, 0, 0), column(1, 2, 3, 4, 5, 6, 7, 8), kernel.Options{
+	err := kernel.Attention(column(0), column(0), column(0, 0, 0, 0, 0, 0, 0, 0), column(1, 2, 3, 4, 5, 6, 7, 8), &kernel.Options{
 		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 8)},
-		Dropout: kernel.Dropout{Rate: 0.5, Seed: 42},
+		Scoring: kernel.Scoring{Dropout: kernel.Dropout{Rate: 0.5, Seed: 42}},
 	})
 	fmt.Println(weights, err)
 
@@ -291,8 +291,8 @@ func ExampleScoreTile() {
 		}
 	}
 	weights := make([]float32, 6)
-	err := kernel.Attention(column(0, 0), column(q...), column(k...), column(1, 2, 3), kernel.Options{
-		Score:   gaussian,
+	err := kernel.Attention(column(0, 0), column(q...), column(k...), column(1, 2, 3), &kernel.Options{
+		Scoring: kernel.Scoring{Score: gaussian},
 		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 2, 3)},
 	})
 	fmt.Printf("%.3f %v\n", weights, err)
@@ -312,7 +312,7 @@ func ExampleAccumulatePartials() {
 		for i := range v {
 			v[i] = value
 		}
-		err := kernel.AccumulatePartials(state, column(0), column(k...), column(v...), kernel.PartialOptions{KeyStart: []int{chunk * 256}})
+		err := kernel.AccumulatePartials(state, column(0), column(k...), column(v...), &kernel.PartialOptions{Scoring: kernel.Scoring{KeyStart: []int{chunk * 256}}})
 		if err != nil {
 			fmt.Println(err)
 		}

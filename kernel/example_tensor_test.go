@@ -101,7 +101,7 @@ func ExampleTensor_Check() {
 
 	// Output:
 	// <nil>
-	// attn: x: got [B H L D] = [1 1 3 2] with strides [6 6 2] in 5 elements, want a slice of at least 6 elements
+	// x: [B H L D] = [1 1 3 2] with strides [6 6 2] in 5 elements, want a slice of at least 6 elements
 }
 
 // The second half of a cache is appended to while the first half is read: they share no memory.
@@ -162,9 +162,9 @@ func ExampleVisibleStrided() {
 		true, true, false, false,
 	}
 	out := make([]float32, 2)
-	err := kernel.Attention(column(out...), column(0, 0), column(0, 0), column(1, 3), kernel.Options{
+	err := kernel.Attention(column(out...), column(0, 0), column(0, 0), column(1, 3), &kernel.Options{Scoring: kernel.Scoring{
 		Mask: kernel.VisibleStrided(mask, [4]int{1, 1, 2, 2}, [3]int{0, 0, most}),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [1 2] <nil>
@@ -178,9 +178,9 @@ func ExampleHiddenStrided() {
 	q := kernel.BHLD(make([]float32, batch), batch, 1, 1, 1)
 	v := kernel.BHLD([]float32{1, 3, 100, 2, 4, 100}, batch, 1, keys, 1)
 	out := make([]float32, batch)
-	err := kernel.Attention(kernel.BHLD(out, batch, 1, 1, 1), q, x, v, kernel.Options{
+	err := kernel.Attention(kernel.BHLD(out, batch, 1, 1, 1), q, x, v, &kernel.Options{Scoring: kernel.Scoring{
 		Mask: kernel.HiddenStrided(padding, [4]int{batch, 1, 1, keys}, [3]int{0, 0, 0}),
-	})
+	}})
 	fmt.Println(out, err)
 
 	// Output: [2 3] <nil>
@@ -198,7 +198,7 @@ func ExampleSetSpin() {
 func ExampleReleaseMemory() {
 	out := make([]float32, 2)
 	call := func() error {
-		return kernel.Attention(column(out...), column(0, 0), column(0, 0), column(1, 3), kernel.Options{})
+		return kernel.Attention(column(out...), column(0, 0), column(0, 0), column(1, 3), nil)
 	}
 	fmt.Println(call())
 	kernel.ReleaseMemory()

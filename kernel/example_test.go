@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -24,7 +25,7 @@ func Example() {
 		kernel.BHLD(q, batch, heads, queries, d),
 		kernel.BHLD(k, batch, heads, keys, d),
 		kernel.BHLD(v, batch, heads, keys, d),
-		kernel.Options{})
+		nil)
 	fmt.Println(out, err)
 
 	// Output: [3 4 1 2] <nil>
@@ -37,7 +38,7 @@ func ExampleAttention() {
 	q, k, v, out := []float32{0, 0, 0}, []float32{5, 6, 7}, []float32{1, 3, 8}, make([]float32, 3)
 
 	view := func(x []float32) kernel.Tensor { return kernel.BHLD(x, batch, heads, length, size) }
-	err := kernel.Attention(view(out), view(q), view(k), view(v), kernel.Options{Mask: kernel.Causal(0)})
+	err := kernel.Attention(view(out), view(q), view(k), view(v), &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 	fmt.Println(out, err)
 
 	// Output: [1 2 4] <nil>
@@ -54,7 +55,7 @@ func ExamplePackedQKV() {
 	out := make([]float32, batch*length*heads*d)
 
 	q, k, v := kernel.PackedQKV(qkv, batch, length, heads, kvHeads, d)
-	err := kernel.Attention(kernel.BLHD(out, batch, length, heads, d), q, k, v, kernel.Options{})
+	err := kernel.Attention(kernel.BLHD(out, batch, length, heads, d), q, k, v, nil)
 	fmt.Println(out, err)
 
 	// Output: [20 20 20 20] <nil>
@@ -83,7 +84,7 @@ func ExampleTensor_Scaled() {
 		kernel.BHLD(q, batch, heads, 1, d),
 		kernel.BHLD(keys, batch, heads, length, d).Scaled(&keyScales),
 		kernel.BHLD(values, batch, heads, length, d).Scaled(&valueScales),
-		kernel.Options{})
+		nil)
 	fmt.Println(out[0].Float32(), out[1].Float32(), out[2].Float32(), out[3].Float32(), err)
 
 	// Output:
@@ -108,7 +109,7 @@ func ExampleTensor_Paged() {
 		kernel.BHLD(make([]float32, 2), 2, 1, 1, d),
 		kernel.BLHD(k, pages, size, heads, d).Paged(&table),
 		kernel.BLHD(v, pages, size, heads, d).Paged(&table),
-		kernel.Options{})
+		nil)
 	fmt.Println(out, err)
 
 	// Output: [20.333334 40.5] <nil>
@@ -127,7 +128,7 @@ func ExampleRagged() {
 		kernel.Ragged(q, starts, heads, d),
 		kernel.Ragged(k, starts, heads, d),
 		kernel.Ragged(v, starts, heads, d),
-		kernel.Options{Mask: kernel.Causal(0)})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 	fmt.Println(out, err)
 
 	// Output: [1 2 10 20 25 30] <nil>
@@ -141,7 +142,7 @@ func ExampleStrided() {
 	fmt.Println(v)
 
 	zeros, out := make([]float32, 2), make([]float32, 1)
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, d), kernel.BHLD(zeros, 1, 1, 1, d), kernel.BHLD(zeros, 1, 1, 2, d), v, kernel.Options{})
+	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, d), kernel.BHLD(zeros, 1, 1, 1, d), kernel.BHLD(zeros, 1, 1, 2, d), v, nil)
 	fmt.Println(out, err)
 
 	// Output:
@@ -158,8 +159,8 @@ func ExampleOptions_outputs() {
 	bias := []float32{0, float32(math.Ln2)}
 	err := kernel.Attention(
 		kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, 1), kernel.BHLD(k, 1, 1, 2, 1), kernel.BHLD(v, 1, 1, 2, 1),
-		kernel.Options{
-			Bias:    kernel.BHLD(bias, 1, 1, 1, 2),
+		&kernel.Options{
+			Scoring: kernel.Scoring{Bias: kernel.BHLD(bias, 1, 1, 1, 2)},
 			Outputs: kernel.Outputs{LSE: kernel.BHLD(lse, 1, 1, 1, 1), Weights: kernel.BHLD(weights, 1, 1, 1, 2)},
 		})
 	fmt.Printf("%.4f %.4f %.4f %v\n", out, lse, weights, err)
@@ -176,7 +177,7 @@ func ExampleMergeInto() {
 	}
 	whole, handedOn := make([]float32, queries*d), make([]float32, queries*d)
 	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, len(s), d) }
-	fmt.Println(kernel.Attention(x(whole), x(q), x(k), x(v), kernel.Options{}))
+	fmt.Println(kernel.Attention(x(whole), x(q), x(k), x(v), nil))
 
 	state, err := kernel.NewPartials(1, 1, 1, queries, d)
 	fmt.Println(err)
@@ -184,7 +185,7 @@ func ExampleMergeInto() {
 		lo, hi := shard[0], shard[1]
 		p, err := kernel.NewPartials((hi-lo+255)/256, 1, 1, queries, d) // needs no state: machines compute side by side
 		fmt.Println(err)
-		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.PartialOptions{KeyStart: []int{lo}}))
+		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), &kernel.PartialOptions{Scoring: kernel.Scoring{KeyStart: []int{lo}}}))
 		fmt.Println(kernel.MergeInto(state, []kernel.Partials{*p}, kernel.Exec{}))
 	}
 	fmt.Println(kernel.MergePartials(x(handedOn), []kernel.Partials{*state}, kernel.MergeOptions{}), slices.Equal(handedOn, whole))
@@ -211,14 +212,14 @@ func ExampleMergePartials() {
 	}
 	whole, merged := make([]float32, queries*d), make([]float32, queries*d)
 	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, heads, len(s), d) }
-	fmt.Println(kernel.Attention(x(whole), x(q), x(k), x(v), kernel.Options{}))
+	fmt.Println(kernel.Attention(x(whole), x(q), x(k), x(v), nil))
 
 	var parts []kernel.Partials
 	for _, shard := range [][2]int{{0, cut}, {cut, keys}} {
 		lo, hi := shard[0], shard[1]
 		p, err := kernel.NewPartials((hi-lo+255)/256, 1, heads, queries, d)
 		fmt.Println(err)
-		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.PartialOptions{KeyStart: []int{lo}}))
+		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), &kernel.PartialOptions{Scoring: kernel.Scoring{KeyStart: []int{lo}}}))
 		parts = append(parts, *p)
 	}
 	fmt.Println(kernel.MergePartials(x(merged), parts, kernel.MergeOptions{}), slices.Equal(merged, whole))
@@ -241,7 +242,7 @@ func ExampleAdditive() {
 	weights, scores := []float32{1, 2}, make([]float32, keys)
 	err := kernel.Additive(
 		kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, hidden), kernel.BHLD(k, 1, 1, keys, hidden), kernel.BHLD(v, 1, 1, keys, 1),
-		weights, kernel.Options{Outputs: kernel.Outputs{Scores: kernel.BHLD(scores, 1, 1, 1, keys)}})
+		weights, &kernel.Options{Outputs: kernel.Outputs{Scores: kernel.BHLD(scores, 1, 1, 1, keys)}})
 	fmt.Printf("%.3f %.3f %v\n", scores, out, err)
 
 	// Output: [0.762 -1.523] [3.277] <nil>
@@ -256,24 +257,25 @@ func ExampleExec() {
 	}
 	t := kernel.BHLD(x, batch, heads, length, d)
 
+	generic, err := kernel.TierNamed("generic")
+	fmt.Println(err)
 	want := make([]float32, len(x))
-	err := kernel.Attention(kernel.BHLD(want, batch, heads, length, d), t, t, t,
-		kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 1}})
+	err = kernel.Attention(kernel.BHLD(want, batch, heads, length, d), t, t, t,
+		&kernel.Options{Exec: kernel.Exec{Tier: generic, Threads: 1}})
 	fmt.Println(err)
 
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue // tier.Reason says why
-		}
 		out := make([]float32, len(x))
 		err := kernel.Attention(kernel.BHLD(out, batch, heads, length, d), t, t, t,
-			kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 4}})
+			&kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 4}})
 		if err != nil || !slices.Equal(out, want) {
-			fmt.Println(tier.Name, "differs", err)
+			fmt.Println(tier, "differs", err)
 		}
 	}
 
-	// Output: <nil>
+	// Output:
+	// <nil>
+	// <nil>
 }
 
 // A program with workers of its own lends them to the call.
@@ -290,57 +292,67 @@ func ExampleExec_parallelFor() {
 	}
 	t := kernel.BHLD(x, batch, heads, length, d)
 	err := kernel.Attention(kernel.BHLD(out, batch, heads, length, d), t, t,
-		kernel.BHLD(v, batch, heads, length, d), kernel.Options{Exec: kernel.Exec{ParallelFor: inTurn}})
+		kernel.BHLD(v, batch, heads, length, d), &kernel.Options{Exec: kernel.Exec{ParallelFor: inTurn}})
 	fmt.Println(out, err)
 
 	// Output: [2.5 2.5 2.5 2.5] <nil>
 }
 
-// The tiers of this build that run everywhere. The others depend on the CPU.
+// The tiers that run on this CPU, best first. The last one runs everywhere.
 func ExampleTiers() {
-	for _, tier := range kernel.Tiers() {
-		if tier.Name == "generic" {
-			fmt.Println(tier.Name, tier.Runs, tier.Reason == "")
-		}
-	}
+	tiers := kernel.Tiers()
+	fmt.Println(tiers[len(tiers)-1])
 
-	// Output: generic true true
+	// Output: generic
 }
 
-// Every error about an argument says which one it is, what was given and what was wanted.
-func ExampleArgumentError() {
+// A program chooses a tier once, for all calls. No other tier takes over silently.
+func ExampleTierNamed() {
+	_, err := kernel.TierNamed("mmx")
+	fmt.Println(errors.Is(err, kernel.ErrTier))
+	generic, err := kernel.TierNamed("generic")
+	fmt.Println(generic, err)
+
+	// Output:
+	// true
+	// generic <nil>
+}
+
+// Numbers that decide about speed alone are changed for a measurement, in a tier of their own.
+func ExampleTier_Tuned() {
+	generic, err := kernel.TierNamed("generic")
+	fmt.Println(err)
+	tuned, err := generic.Tuned("SkinnyRows=8,PrefetchBytes=4096")
+	fmt.Println(err)
+	fmt.Println(strings.Split(tuned.Tuning(), ",")[:2])
+	fmt.Println(strings.Split(generic.Tuning(), ",")[:2])
+
+	// Output:
+	// <nil>
+	// <nil>
+	// [MainLanes=8 SkinnyRows=8]
+	// [MainLanes=8 SkinnyRows=16]
+}
+
+// Every error says which argument of which function it is about, what was given and what was wanted.
+func ExampleError() {
 	x := make([]float32, 2*4)
 	out := make([]float32, 2*4)
 	t := kernel.BHLD(x, 1, 1, 2, 4)
 	long := kernel.BHLD(x, 1, 1, 3, 4) // needs 12 elements
 
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 4), t, long, t, kernel.Options{})
-	var bad *kernel.ArgumentError
+	err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 4), t, long, t, nil)
+	var bad *kernel.Error
 	if errors.As(err, &bad) {
-		fmt.Println("argument:", bad.Arg)
-		fmt.Println("got:     ", bad.Got)
-		fmt.Println("want:    ", bad.Want)
+		fmt.Println("where:", bad.Where)
+		fmt.Println("got:  ", bad.Got)
+		fmt.Println("want: ", bad.Want)
 	}
 
 	// Output:
-	// argument: k
-	// got:      [B H L D] = [1 1 3 4] with strides [12 12 4] in 8 elements
-	// want:     a slice of at least 12 elements
-}
-
-// No other tier takes over silently.
-func ExampleTierError() {
-	x := make([]float32, 4)
-	out := make([]float32, 4)
-	t := kernel.BHLD(x, 1, 1, 1, 4)
-
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 4), t, t, t, kernel.Options{Exec: kernel.Exec{Tier: "mmx"}})
-	var bad *kernel.TierError
-	if errors.As(err, &bad) {
-		fmt.Println(bad.Tier, "asked for by", bad.Source)
-	}
-
-	// Output: mmx asked for by Options.Tier
+	// where: kernel.Attention: k
+	// got:   [B H L D] = [1 1 3 4] with strides [12 12 4] in 8 elements
+	// want:  a slice of at least 12 elements
 }
 
 // A panic in Options.Score on a goroutine of the pool becomes one of the call.
@@ -355,9 +367,9 @@ func ExampleTaskPanic() {
 	}()
 	x, out := make([]float32, 1000), make([]float32, 1000)
 	t := kernel.BHLD(x, 1, 1, 1000, 1)
-	kernel.Attention(kernel.BHLD(out, 1, 1, 1000, 1), t, t, t, kernel.Options{
+	kernel.Attention(kernel.BHLD(out, 1, 1, 1000, 1), t, t, t, &kernel.Options{Scoring: kernel.Scoring{
 		Score: func(*kernel.ScoreTile) { panic("no such score") },
-	})
+	}})
 
 	// Output: recovered: no such score
 }

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/tier"
 )
@@ -9,10 +11,9 @@ import (
 // use several threads. None of its fields changes a bit of the result. The zero
 // value is the best tier of this CPU on all its threads.
 type Exec struct {
-	// Tier names the implementation: "generic", "avx2", "avx512", "neon", "rvv". The
-	// default, "", is the tier that the environment variable ATTN_TIER names, or else
-	// the best one that runs on this CPU. See [Tiers].
-	Tier string
+	// Tier is the implementation, see [TierNamed]. The default, the zero Tier, is the one that the
+	// environment variable ATTN_TIER names, or else the best one that runs on this CPU.
+	Tier Tier
 
 	// Threads is the most goroutines that work on the call, the calling one included.
 	// 0, the default, means runtime.GOMAXPROCS(0). Small calls use fewer, and no call uses
@@ -39,34 +40,14 @@ type Exec struct {
 	ParallelFor func(n int, task func(i int))
 }
 
-// Check returns the error that every call with e returns before it computes anything: a
-// [*TierError] if the tier does not exist or cannot run here, also that of ATTN_TIER, or an
-// [*ArgumentError] for Threads. A program that prepares for long before its first call asks
-// it at the start.
+// Check returns the error that every call with e returns before it computes anything: an
+// [*Error] if e has the default tier and ATTN_TIER names none that runs here, or if Threads is
+// negative. A program that prepares for long before its first call asks it at the
+// start.
 func (e Exec) Check() error {
-	if _, err := selectTier(&e); err != nil {
-		return err
+	_, f := tier.Handle(e.Tier).Tier()
+	if f = cmp.Or(f, check.Threads("Threads", e.Threads)); f != nil {
+		return (*Error)(f.In("kernel.Exec.Check"))
 	}
-	return argumentError(check.Threads(e.Threads))
-}
-
-// TierInfo describes one tier of this build.
-type TierInfo struct {
-	Name    string
-	Runs    bool   // whether this CPU can run it
-	Reason  string // why it cannot run, "" if it can
-	Default bool   // whether it is used by calls that name no tier
-}
-
-// Tiers lists the tiers of this build, best first, with the reasons why some cannot
-// run here.
-func Tiers() []TierInfo {
-	def, _ := tier.Default()
-	infos := make([]TierInfo, len(tier.Tiers))
-	for i := range tier.Tiers {
-		t := &tier.Tiers[i]
-		reason := t.Lacks()
-		infos[i] = TierInfo{Name: t.Name, Runs: reason == "", Reason: reason, Default: t == def}
-	}
-	return infos
+	return nil
 }

@@ -28,7 +28,7 @@ func FuzzAttention(f *testing.F) {
 	fuzzCalls(f, 1<<20, func(t *testing.T, c *fuzzCall) {
 		switch {
 		case !c.validShape():
-			c.refused(t, kernel.Options{Scale: c.Scale, Exec: kernel.Exec{Threads: c.threads}}, c.attend)
+			c.refused(t, kernel.Options{Scoring: kernel.Scoring{Scale: c.Scale}, Exec: kernel.Exec{Threads: c.threads}}, c.attend)
 		case !c.validNumbers():
 			c.refused(t, c.options(c.optionCase()), c.attend)
 		default:
@@ -50,7 +50,7 @@ func FuzzAttentionBackward(f *testing.F) {
 		}
 		switch {
 		case !c.validShape():
-			c.refused(t, kernel.Options{Scale: c.Scale, Exec: kernel.Exec{Threads: c.threads}}, c.differentiate)
+			c.refused(t, kernel.Options{Scoring: kernel.Scoring{Scale: c.Scale}, Exec: kernel.Exec{Threads: c.threads}}, c.differentiate)
 		case !c.validNumbers():
 			c.refused(t, c.options(c.optionCase()), c.differentiate)
 		default:
@@ -161,9 +161,9 @@ func (c *fuzzCall) refused(t *testing.T, o kernel.Options, call func(mem fuzzMem
 		return kernel.BHLD(testutil.Filled(1<<16, contracttest.Canary), b, h, l, d)
 	}
 	outputs, err := call(mem, o)
-	var arg *kernel.ArgumentError
+	var arg *kernel.Error
 	if !errors.As(err, &arg) {
-		t.Fatalf("%+v: got %v, want an ArgumentError", c, err)
+		t.Fatalf("%+v: got %v, want an Error", c, err)
 	}
 	for _, out := range outputs {
 		for i, x := range contracttest.Floats(out) {
@@ -180,7 +180,7 @@ type fuzzMemory func(b, h, l, d int) kernel.Tensor
 // attend makes the call, and returns its outputs.
 func (c *fuzzCall) attend(mem fuzzMemory, o kernel.Options) ([]kernel.Tensor, error) {
 	out := mem(c.B, c.H, c.Lq, c.Dv)
-	return []kernel.Tensor{out}, kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), o)
+	return []kernel.Tensor{out}, kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), &o)
 }
 
 // differentiate makes the call of the gradients, and returns its outputs.
@@ -203,7 +203,7 @@ func (c *fuzzCall) compareBackward(t *testing.T) {
 	w := makeBackwardCall(t, from, c.options(from))
 	w.Layout = contracttest.Gaps
 	want := w.want()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, accumulate := range []bool{false, true} {
 			g, expected := w.gradients(), want
 			var bias, sinks []float32

@@ -90,17 +90,17 @@ func goldenInputs(name string, c contracttest.Case) (q, k, v kernel.Tensor) {
 }
 
 // goldens returns by name what gives the hash of a call.
-func goldens() map[string]func(t *testing.T, tier string, threads int) string {
-	runs := map[string]func(t *testing.T, tier string, threads int) string{"partials": goldenPartials, "additive": goldenAdditive, "backward": goldenBackward, "backward-plain": goldenBackwardPlain, "ragged": goldenRagged}
+func goldens() map[string]func(t *testing.T, tier kernel.Tier, threads int) string {
+	runs := map[string]func(t *testing.T, tier kernel.Tier, threads int) string{"partials": goldenPartials, "additive": goldenAdditive, "backward": goldenBackward, "backward-plain": goldenBackwardPlain, "ragged": goldenRagged}
 	for name, c := range goldenCases() {
-		runs[name] = func(t *testing.T, tier string, threads int) string {
+		runs[name] = func(t *testing.T, tier kernel.Tier, threads int) string {
 			q, k, v := goldenInputs(name, c)
 			out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 			return contracttest.Hash(&out)
 		}
 	}
 	for name := range goldenOptions() {
-		runs[name] = func(t *testing.T, tier string, threads int) string { return goldenOption(t, name, tier, threads) }
+		runs[name] = func(t *testing.T, tier kernel.Tier, threads int) string { return goldenOption(t, name, tier, threads) }
 	}
 	return runs
 }
@@ -114,7 +114,7 @@ func TestGolden(t *testing.T) {
 	golden := readGolden(t)
 	for name, run := range goldens() {
 		t.Run(name, func(t *testing.T) {
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				if got := run(t, tier, 0); got != golden[name] {
 					t.Errorf("got %s, want %s", got, golden[name])
 				}
@@ -141,7 +141,7 @@ func readGolden(t *testing.T) map[string]string {
 func updateGolden(t *testing.T) {
 	golden := map[string]string{}
 	for name, run := range goldens() {
-		golden[name] = run(t, "generic", 1)
+		golden[name] = run(t, contracttest.Generic(), 1)
 	}
 	data, err := json.MarshalIndent(golden, "", "\t")
 	if err != nil {
@@ -157,16 +157,14 @@ func updateGolden(t *testing.T) {
 // is not exact in.
 func TestGoldenCatchesOneRounding(t *testing.T) {
 	golden := readGolden(t)
-	broken := contracttest.Tier(t, "generic")
-	broken.Name = "broken"
+	broken := contracttest.Tier(t, contracttest.Generic())
 	broken.Amend = func(table any, _ int) {
 		if p, ok := table.(*ukernel.Products); ok {
 			breakProducts(p)
 		}
 	}
-	contracttest.AddTier(t, broken)
 	for _, name := range []string{"plain", "odd", "lengths", "flat"} {
-		if goldens()[name](t, "broken", 1) == golden[name] {
+		if goldens()[name](t, contracttest.Handle(broken), 1) == golden[name] {
 			t.Errorf("%s: one rounding more went unnoticed", name)
 		}
 	}
@@ -230,38 +228,38 @@ func goldenOptions() map[string]kernel.Options {
 	}
 	padding := kernel.Hidden(flags(c.B*c.Lk, 3), [4]int{c.B, 1, 1, c.Lk})
 	past := []int{251, 17}
-	all := kernel.Options{
+	all := kernel.Options{Scoring: kernel.Scoring{
 		Mask:    kernel.Causal(2).And(kernel.Window(200, -1)).And(kernel.QueryLengths([]int{19, 12})).And(padding),
 		Scale:   0.375,
 		Softcap: 3, ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, Sinks: []float32{0, 1, -1, contracttest.NegInf},
 		Bias: kernel.BHLD(contracttest.Floats(bias), 1, 1, c.Lq, c.Lk), Dropout: kernel.Dropout{Rate: 0.25, Seed: 1 << 40, Sequences: []uint32{9, 8}},
 		QueryStart: []int{1251, 1017}, KeyStart: []int{1000}, Score: tiltScores,
-	}
+	}}
 	return map[string]kernel.Options{
-		"option-offset":       {Mask: kernel.Causal(0), QueryStart: past},
-		"option-window":       {Mask: kernel.Window(40, 3), QueryStart: past},
-		"option-prefix":       {Mask: kernel.PrefixLM([]int{100, 3})},
-		"option-lengths":      {Mask: kernel.KeyLengths([]int{257, 0}).And(kernel.QueryLengths([]int{3, 19}))},
-		"option-segments":     {Mask: kernel.Segments(queryIDs, keyIDs)},
-		"option-block-sparse": {Mask: kernel.BlockSparse(flags(4*9, 2), 5, 32)},
-		"option-visible":      {Mask: kernel.Visible(flags(c.Lq*c.Lk, 4), [4]int{1, 1, c.Lq, c.Lk})},
-		"option-hidden":       {Mask: padding},
-		"option-bias":         {Bias: bias},
-		"option-bias-f16":     {Bias: contracttest.As(bias, kernel.Float16)},
-		"option-bias-bf16":    {Bias: contracttest.As(bias, kernel.BFloat16)},
-		"option-softcap":      {Softcap: 1.5},
-		"option-alibi":        {ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, QueryStart: past},
-		"option-sinks":        {Sinks: []float32{0, 2, -1, contracttest.NegInf}},
-		"option-dropout":      {Dropout: kernel.Dropout{Rate: 0.5, Seed: 0x0123456789abcdef}, QueryStart: []int{-3}},
-		"option-key-start":    {KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: kernel.Causal(0)},
-		"option-hook":         {Score: tiltScores},
+		"option-offset":       {Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: past}},
+		"option-window":       {Scoring: kernel.Scoring{Mask: kernel.Window(40, 3), QueryStart: past}},
+		"option-prefix":       {Scoring: kernel.Scoring{Mask: kernel.PrefixLM([]int{100, 3})}},
+		"option-lengths":      {Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{257, 0}).And(kernel.QueryLengths([]int{3, 19}))}},
+		"option-segments":     {Scoring: kernel.Scoring{Mask: kernel.Segments(queryIDs, keyIDs)}},
+		"option-block-sparse": {Scoring: kernel.Scoring{Mask: kernel.BlockSparse(flags(4*9, 2), 5, 32)}},
+		"option-visible":      {Scoring: kernel.Scoring{Mask: kernel.Visible(flags(c.Lq*c.Lk, 4), [4]int{1, 1, c.Lq, c.Lk})}},
+		"option-hidden":       {Scoring: kernel.Scoring{Mask: padding}},
+		"option-bias":         {Scoring: kernel.Scoring{Bias: bias}},
+		"option-bias-f16":     {Scoring: kernel.Scoring{Bias: contracttest.As(bias, kernel.Float16)}},
+		"option-bias-bf16":    {Scoring: kernel.Scoring{Bias: contracttest.As(bias, kernel.BFloat16)}},
+		"option-softcap":      {Scoring: kernel.Scoring{Softcap: 1.5}},
+		"option-alibi":        {Scoring: kernel.Scoring{ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, QueryStart: past}},
+		"option-sinks":        {Scoring: kernel.Scoring{Sinks: []float32{0, 2, -1, contracttest.NegInf}}},
+		"option-dropout":      {Scoring: kernel.Scoring{Dropout: kernel.Dropout{Rate: 0.5, Seed: 0x0123456789abcdef}, QueryStart: []int{-3}}},
+		"option-key-start":    {Scoring: kernel.Scoring{KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: kernel.Causal(0)}},
+		"option-hook":         {Scoring: kernel.Scoring{Score: tiltScores}},
 		"option-all":          all,
 	}
 }
 
 // goldenOption runs a case and returns the hash of all its outputs: out, LSE,
 // weights and scores.
-func goldenOption(t *testing.T, name, tier string, threads int) string {
+func goldenOption(t *testing.T, name string, tier kernel.Tier, threads int) string {
 	c := goldenOptionCase()
 	q, k, v := c.Inputs()
 	o := goldenOptions()[name]
@@ -275,11 +273,11 @@ func goldenOption(t *testing.T, name, tier string, threads int) string {
 
 // goldenPartials returns the hash of the partials of a call, and of what MergePartials makes of
 // them.
-func goldenPartials(t *testing.T, tier string, threads int) string {
+func goldenPartials(t *testing.T, tier kernel.Tier, threads int) string {
 	c := goldenOptionCase()
 	q, k, v := c.Inputs()
 	p := contracttest.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
-	if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}); err != nil {
+	if err := kernel.AttentionPartials(p, q, k, v, &kernel.PartialOptions{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}}); err != nil {
 		t.Fatal(err)
 	}
 	out, lse := c.Output(c.Dv), c.Output(1)
@@ -293,16 +291,16 @@ func goldenPartials(t *testing.T, tier string, threads int) string {
 
 // goldenRagged returns the hash of out and LSE of a ragged batch: prompts, decoding and
 // sequences without queries or keys.
-func goldenRagged(t *testing.T, tier string, threads int) string {
+func goldenRagged(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 6, H: 4, HKV: 2, Lq: 40, Lk: 600, D: 16, Dv: 12, Layout: contracttest.TokenMajor, Seed: 141}
 	lengths := raggedLengths{queries: []int{40, 1, 0, 7, 1, 2}, keys: []int{40, 600, 9, 263, 256, 0}, start: 3}
 	q, k, v := lengths.pack(c.Inputs())
 	o := kernel.Options{
-		Mask: kernel.Causal(0), QueryStart: []int{0, 599, 9, 256, 255, 0}, Sinks: []float32{0, 1, 2, 3},
+		Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{0, 599, 9, 256, 255, 0}, Sinks: []float32{0, 1, 2, 3}},
 		Outputs: kernel.Outputs{LSE: c.Output(1)}, Exec: kernel.Exec{Tier: tier, Threads: threads},
 	}
 	out := lengths.packOutputs(c.Output(c.Dv), &o)
-	if err := kernel.Attention(out, q, k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, &o); err != nil {
 		t.Fatal(err)
 	}
 	return contracttest.Hash(&out, &o.LSE)
@@ -310,31 +308,31 @@ func goldenRagged(t *testing.T, tier string, threads int) string {
 
 // goldenAdditive returns the hash of additive attention with a hidden size that is no
 // multiple of 16.
-func goldenAdditive(t *testing.T, tier string, threads int) string {
+func goldenAdditive(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 300, D: 20, Dv: 8, Seed: 1}
 	q, k, v := c.Inputs()
 	weights := make([]float32, c.D)
 	r := testutil.Rand(2)
 	r.Fill(weights)
 	out, lse := c.Out(), c.Output(1)
-	if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Outputs: kernel.Outputs{LSE: lse}, Mask: kernel.Causal(290), Softcap: 6}); err != nil {
+	if err := kernel.Additive(out, q, k, v, weights, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Outputs: kernel.Outputs{LSE: lse}, Scoring: kernel.Scoring{Mask: kernel.Causal(290), Softcap: 6}}); err != nil {
 		t.Fatal(err)
 	}
 	return contracttest.Hash(&out, &lse)
 }
 
 // goldenBackward returns the hash of gradients with options.
-func goldenBackward(t *testing.T, tier string, threads int) string {
+func goldenBackward(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 45, Lk: 150, D: 20, Dv: 12, Seed: 1, Mask: contracttest.Causal(100)}
 	return goldenGradients(t, c, kernel.Options{
-		Softcap: 6, ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, Sinks: []float32{1, -1, 0.5, 2}, Dropout: kernel.Dropout{Rate: 0.125, Seed: 5},
-		Bias: kernel.BHLD(testutil.Floats(4*45*150), 1, 4, 45, 150), QueryStart: []int{7}, Exec: kernel.Exec{Tier: tier, Threads: threads},
+		Scoring: kernel.Scoring{Softcap: 6, ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, Sinks: []float32{1, -1, 0.5, 2}, Dropout: kernel.Dropout{Rate: 0.125, Seed: 5},
+			Bias: kernel.BHLD(testutil.Floats(4*45*150), 1, 4, 45, 150), QueryStart: []int{7}}, Exec: kernel.Exec{Tier: tier, Threads: threads},
 	})
 }
 
 // goldenBackwardPlain returns the hash of gradients of sizes that all tiers compute in whole
 // vectors.
-func goldenBackwardPlain(t *testing.T, tier string, threads int) string {
+func goldenBackwardPlain(t *testing.T, tier kernel.Tier, threads int) string {
 	c := contracttest.Case{B: 1, H: 2, HKV: 2, Lq: 130, Lk: 260, D: 128, Dv: 64, Seed: 2}
 	return goldenGradients(t, c, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 }

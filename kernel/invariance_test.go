@@ -16,7 +16,7 @@ func TestManyThreads(t *testing.T) {
 	contracttest.AllowThreads(t)
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 150, Lk: 1100, D: 32, Dv: 32, Mask: contracttest.Causal(950)}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
 		step := 1
 		if testutil.Quick() {
@@ -40,13 +40,14 @@ func TestTileWidth(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 77, Lk: 300, D: 20, Dv: 12, Mask: contracttest.Causal(200)}
 	q, k, v := c.Inputs()
 	want := c.Contract(q, k, v)
-	contracttest.EachTier(t, func(t *testing.T, name string) {
-		for _, lanes := range contracttest.Tier(t, name).Widths {
-			tier := contracttest.Tier(t, name)
-			tier.Name, tier.MainLanes = fmt.Sprintf("%s of %d lanes", name, lanes), lanes
-			contracttest.AddTier(t, tier)
-			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}})
-			contracttest.Same(t, tier.Name, &got, &want)
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		for _, lanes := range contracttest.Tier(t, tier).Widths {
+			tuned, err := tier.Tuned(fmt.Sprintf("MainLanes=%d", lanes))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tuned, Threads: 1}})
+			contracttest.Same(t, fmt.Sprintf("%d lanes", lanes), &got, &want)
 		}
 	})
 }
@@ -65,7 +66,7 @@ func TestAlone(t *testing.T) {
 		d := x.Shape()[3]
 		return kernel.BHLD(contracttest.Floats(x)[contracttest.View(&x).At(b, h, 0):], 1, 1, n, d)
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		whole := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		for b := range c.B {
 			for h := range c.H {
@@ -75,7 +76,7 @@ func TestAlone(t *testing.T) {
 					out := make([]float32, c.Dv)
 					err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, c.Dv),
 						kernel.BHLD(contracttest.Row(&q, b, h, i), 1, 1, 1, c.D),
-						keys(k, b, h/3, n), keys(v, b, h/3, n), kernel.Options{Exec: kernel.Exec{Tier: tier}})
+						keys(k, b, h/3, n), keys(v, b, h/3, n), &kernel.Options{Exec: kernel.Exec{Tier: tier}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -92,13 +93,13 @@ func TestAlone(t *testing.T) {
 func TestChunkedPrefill(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 300, Lk: 300, D: 16, Dv: 16, Mask: contracttest.Causal(0)}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		whole := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		for _, chunk := range []int{1, 7, 64, 100, 299} {
 			got := c.Tensor(1, c.H, c.Lq, c.Dv, contracttest.Canary)
 			for at := 0; at < c.Lq; at += chunk {
 				n := min(chunk, c.Lq-at)
-				err := kernel.Attention(contracttest.Rows(got, at, at+n), contracttest.Rows(q, at, at+n), contracttest.Rows(k, 0, at+n), contracttest.Rows(v, 0, at+n), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Causal(at)})
+				err := kernel.Attention(contracttest.Rows(got, at, at+n), contracttest.Rows(q, at, at+n), contracttest.Rows(k, 0, at+n), contracttest.Rows(v, 0, at+n), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(at)}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,7 +113,7 @@ func TestChunkedPrefill(t *testing.T) {
 func TestCausalIsLengths(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 40, Lk: 290, D: 16, Dv: 16, Mask: contracttest.Causal(250)}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		causal := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		for i := range c.Lq {
 			d := c
@@ -137,7 +138,7 @@ func TestDecodeIsPrefill(t *testing.T) {
 	if testutil.Quick() {
 		step = 23
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		for _, n := range []int{1, 2, 3, 5} {
 			got := c.Tensor(1, c.H, tokens, c.Dv, contracttest.Canary)
@@ -149,7 +150,7 @@ func TestDecodeIsPrefill(t *testing.T) {
 					continue
 				}
 				end := min(at+n, tokens)
-				err := kernel.Attention(contracttest.Rows(got, at, end), contracttest.Rows(q, at, end), contracttest.Rows(k, 0, end), contracttest.Rows(v, 0, end), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Causal(at)})
+				err := kernel.Attention(contracttest.Rows(got, at, end), contracttest.Rows(q, at, end), contracttest.Rows(k, 0, end), contracttest.Rows(v, 0, end), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(at)}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -96,11 +96,11 @@ func comparePages(t *testing.T, c contracttest.Case, size int, layout string) {
 	lengths := []int{c.Lk, c.Lk - 3, 0}[:c.B]
 	starts := []int{0, 16, 1000}[:c.B]
 	pk, pv := paged(k, v, lengths, size, layout, c.Seed, 1)
-	o := kernel.Options{KeyStart: starts, QueryStart: []int{c.Lk - c.Lq}}
+	o := kernel.Options{Scoring: kernel.Scoring{KeyStart: starts, QueryStart: []int{c.Lk - c.Lq}}}
 	plain := c
 	plain.Mask = c.Mask.And(contracttest.KeyLengths(lengths))
-	want := plain.Run(t, q, k, v, kernel.Options{KeyStart: o.KeyStart, QueryStart: o.QueryStart, Exec: kernel.Exec{Threads: 1}})
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	want := plain.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{KeyStart: o.KeyStart, QueryStart: o.QueryStart}, Exec: kernel.Exec{Threads: 1}})
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o.Tier = tier
 		for o.Threads = range 3 {
 			got := c.Run(t, q, pk, pv, o)
@@ -118,7 +118,7 @@ func TestPagesNaN(t *testing.T) {
 		contracttest.Row(&k, 0, 0, 295)[1] = special
 		pk, pv := paged(k, v, []int{300}, 16, "NHD", 1, 1)
 		want := c.Contract(q, k, v)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			got := c.Run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 			contracttest.Same(t, "pages", &got, &want)
 		})
@@ -141,7 +141,7 @@ func TestRagged(t *testing.T) {
 	for b := range past {
 		past[b] = keys[b] - queries[b]
 	}
-	o := kernel.Options{Mask: kernel.Causal(0), QueryStart: past, Sinks: []float32{1, 0, -1, 2}}
+	o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: past, Sinks: []float32{1, 0, -1, 2}}}
 	want := c.Output(dv)
 	lse := c.Output(1)
 	for b := range c.B {
@@ -150,7 +150,7 @@ func TestRagged(t *testing.T) {
 		}
 		alone := o
 		alone.QueryStart, alone.LSE = past[b:b+1], row(&lse, queries[b])
-		if err := kernel.Attention(row(&want, queries[b]), row(&q, queries[b]), row(&k, keys[b]), row(&v, keys[b]), alone); err != nil {
+		if err := kernel.Attention(row(&want, queries[b]), row(&q, queries[b]), row(&k, keys[b]), row(&v, keys[b]), &alone); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,13 +162,13 @@ func TestRagged(t *testing.T) {
 		step = 4
 	}
 	contracttest.ForceThreads(t)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for threads := 1; threads <= 9; threads += step {
 			o := o
 			o.Tier, o.Threads = tier, threads
 			o.LSE = c.Output(1)
 			out := lengths.packOutputs(c.Output(dv), &o)
-			if err := kernel.Attention(out, rq, rk, rv, o); err != nil {
+			if err := kernel.Attention(out, rq, rk, rv, &o); err != nil {
 				t.Fatal(err)
 			}
 			contracttest.CheckGaps(t, &out)
@@ -201,14 +201,14 @@ func TestRaggedViews(t *testing.T) {
 	starts := []int{1, 4, 4, 9}
 	q, k, v := kernel.PackedQKV(data, 1, 9, 2, 2, 4)
 	out := kernel.Ragged(testutil.Filled(9*2*4, contracttest.Canary), starts, 2, 4)
-	if err := kernel.Attention(out, q.Ragged(starts), k.Ragged(starts), v.Ragged(starts), kernel.Options{}); err != nil {
+	if err := kernel.Attention(out, q.Ragged(starts), k.Ragged(starts), v.Ragged(starts), nil); err != nil {
 		t.Fatal(err)
 	}
 	for b := range 3 {
 		n := starts[b+1] - starts[b]
 		q, k, v := kernel.PackedQKV(data[starts[b]*6*4:], 1, n, 2, 2, 4)
 		want := kernel.BLHD(make([]float32, n*2*4), 1, n, 2, 4)
-		if err := kernel.Attention(want, q, k, v, kernel.Options{}); err != nil {
+		if err := kernel.Attention(want, q, k, v, nil); err != nil {
 			t.Fatal(err)
 		}
 		contracttest.EachRow(&want, func(_, h, l int, row []float32) {

@@ -19,13 +19,9 @@ func TestMain(m *testing.M) {
 	contracttest.UseThree()
 	fmt.Printf("attn: %s/%s, contract %d\n", runtime.GOOS, runtime.GOARCH, kernel.Contract)
 	for _, t := range kernel.Tiers() {
-		if !t.Runs {
-			fmt.Printf("attn: tier %s is NOT tested: %s\n", t.Name, t.Reason)
-			continue
-		}
-		fmt.Printf("attn: tier %s is tested\n", t.Name)
-		if k, _ := tier.Select(t.Name, "TestMain"); k.Skinny().QKF16 == nil {
-			fmt.Printf("attn: tier %s lacks skinny kernels that widen keys and values in registers\n", t.Name)
+		fmt.Printf("attn: tier %s is tested\n", t)
+		if k, _ := tier.Handle(t).Tier(); k.Skinny().QKF16 == nil {
+			fmt.Printf("attn: tier %s lacks skinny kernels that widen keys and values in registers\n", t)
 		}
 	}
 	os.Exit(m.Run())
@@ -36,7 +32,7 @@ func attend(t *testing.T, q, k, v kernel.Tensor, o kernel.Options) kernel.Tensor
 	t.Helper()
 	b, h, l, d := q.Shape()[0], q.Shape()[1], q.Shape()[2], v.Shape()[3]
 	out := kernel.BHLD(testutil.Filled(b*h*l*d, contracttest.Canary), b, h, l, d)
-	if err := kernel.Attention(out, q, k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, &o); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -74,41 +74,41 @@ func BlockSparse(keep []bool, queryBlock, keyBlock int) Mask {
 // All queries are computed, also those of padding: a NaN in such a row of q makes its row of out
 // NaN. If they are padded, too, KeyLengths(n).And(QueryLengths(n)) makes their rows zeros.
 func KeyLengths(lengths []int) Mask {
-	return Mask(mask.OfRule(mask.Rule{Kind: &keyLengths, Ints: lengths}, nil))
+	return Mask(mask.OfRule(mask.OfInts(&keyLengths, lengths), nil))
 }
 
 var keyLengths = mask.Kind{
-	Span:   func(r *mask.Rule, q mask.Query) mask.Span { return mask.Span{Lo: 0, Hi: r.Ints[q.Batch]} },
-	Check:  func(r mask.Rule, c view.Scores) *check.Failure { return checkLengths("key", r.Ints, c.Batch, c.Keys) },
-	Length: func(r *mask.Rule, b int) int { return r.Ints[b] },
+	Span:   func(r *mask.Rule, q mask.Query) mask.Span { return mask.Span{Lo: 0, Hi: r.Ints()[q.Batch]} },
+	Check:  func(r mask.Rule, c view.Scores) *check.Failure { return checkLengths("key", r.Ints(), c.Batch, c.Keys) },
+	Length: func(r *mask.Rule, b int) int { return r.Ints()[b] },
 }
 
 // QueryLengths lets the queries of batch row b from number lengths[b] on see nothing:
 // their rows are zeros, whatever is in their rows of q. There must be one length from 0 to Lq
 // per batch row. The slice is not copied: it must not change during the call.
 func QueryLengths(lengths []int) Mask {
-	return Mask(mask.OfRule(mask.Rule{Kind: &queryLengths, Ints: lengths}, nil))
+	return Mask(mask.OfRule(mask.OfInts(&queryLengths, lengths), nil))
 }
 
 var queryLengths = mask.Kind{
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
-		if q.Index >= r.Ints[q.Batch] {
+		if q.Index >= r.Ints()[q.Batch] {
 			return mask.Span{}
 		}
 		return mask.Span{Lo: 0, Hi: q.Keys}
 	},
 	Check: func(r mask.Rule, c view.Scores) *check.Failure {
-		return checkLengths("query", r.Ints, c.Batch, c.Queries)
+		return checkLengths("query", r.Ints(), c.Batch, c.Queries)
 	},
 }
 
 func checkLengths(what string, lengths []int, batch, most int) *check.Failure {
 	if len(lengths) != batch {
-		return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%d %s lengths", len(lengths), what), Want: fmt.Sprintf("one per batch row: %d", batch)}
+		return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("%d %s lengths", len(lengths), what), Want: fmt.Sprintf("one per batch row: %d", batch)}
 	}
 	for b, n := range lengths {
 		if n < 0 || n > most {
-			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%s length %d of batch row %d", what, n, b), Want: fmt.Sprintf("0 to %d", most)}
+			return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("%s length %d of batch row %d", what, n, b), Want: fmt.Sprintf("0 to %d", most)}
 		}
 	}
 	return nil
@@ -120,13 +120,13 @@ func checkLengths(what string, lengths []int, batch, most int) *check.Failure {
 // pattern use [Visible]. The slices are not copied: they must not change during the
 // call.
 func Segments(query, key []int32) Mask {
-	return Mask(mask.OfRule(mask.Rule{Kind: &segments, QueryIDs: query, KeyIDs: key}, nil))
+	return Mask(mask.OfRule(mask.OfIDs(&segments, query, key), nil))
 }
 
 var segments = mask.Kind{
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
-		id := r.QueryIDs[q.Batch*q.Lq+q.Index]
-		ids := r.KeyIDs[q.Batch*q.Lk:][:q.Keys]
+		id := r.QueryIDs()[q.Batch*q.Lq+q.Index]
+		ids := r.KeyIDs()[q.Batch*q.Lk:][:q.Keys]
 		lo := sort.Search(len(ids), func(j int) bool { return ids[j] >= id })
 		n := sort.Search(len(ids)-lo, func(j int) bool { return ids[lo+j] > id })
 		return mask.Span{Lo: lo, Hi: lo + n}
@@ -139,17 +139,17 @@ func checkSegments(r mask.Rule, c view.Scores) *check.Failure {
 		what   string
 		ids    []int32
 		length int
-	}{{"query", r.QueryIDs, c.Queries}, {"key", r.KeyIDs, c.Keys}} {
+	}{{"query", r.QueryIDs(), c.Queries}, {"key", r.KeyIDs(), c.Keys}} {
 		if want := ints.MulSat(c.Batch, ids.length); len(ids.ids) != want {
-			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%d %s ids", len(ids.ids), ids.what), Want: fmt.Sprintf("%d batch rows of %d: %d", c.Batch, ids.length, want)}
+			return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("%d %s ids", len(ids.ids), ids.what), Want: fmt.Sprintf("%d batch rows of %d: %d", c.Batch, ids.length, want)}
 		}
 	}
 	if c.Keys == 0 {
 		return nil // there may be any number of batch rows without keys
 	}
 	for b := range c.Batch {
-		if ids := r.KeyIDs[b*c.Keys:][:c.Keys]; !slices.IsSorted(ids) {
-			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("key ids of batch row %d that decrease", b), Want: "ids that do not decrease within a batch row, or a Visible mask"}
+		if ids := r.KeyIDs()[b*c.Keys:][:c.Keys]; !slices.IsSorted(ids) {
+			return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("key ids of batch row %d that decrease", b), Want: "ids that do not decrease within a batch row, or a Visible mask"}
 		}
 	}
 	return nil

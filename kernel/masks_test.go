@@ -35,7 +35,7 @@ func TestHiddenNeverMatters(t *testing.T) {
 					continue
 				}
 				pk, pv := inputsPoisoned(c, from, x)
-				contracttest.EachTier(t, func(t *testing.T, tier string) {
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 					out := c.Run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 					contracttest.EachRow(&out, func(b, h, i int, row []float32) {
 						for j := from; j < c.Lk; j++ {
@@ -90,7 +90,7 @@ func TestNonFinite(t *testing.T) {
 			}
 		}
 		want := c.Contract(q, k, v)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 			contracttest.Same(t, fmt.Sprintf("seed %d %v", seed, c), &got, &want)
 		})
@@ -100,19 +100,19 @@ func TestNonFinite(t *testing.T) {
 // TestMinusInfHides: a key whose score is -Inf is hidden, so that its value does
 // not matter, not even NaN; a row of such keys is zeros.
 func TestMinusInfHides(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		q := kernel.BHLD([]float32{1, 0}, 1, 1, 2, 1)
 		k := kernel.BHLD([]float32{-testutil.Inf, 0, -testutil.Inf}, 1, 1, 3, 1)
 		v := kernel.BHLD([]float32{testutil.NaN, 5, testutil.Inf}, 1, 1, 3, 1)
 		out := make([]float32, 2)
-		if err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 1), q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scale: 1}); err != nil {
+		if err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 1), q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Scale: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		if out[0] != 5 || math.Float32bits(out[1]) != 0x7FC00000 { // 0·-Inf is NaN in row 1
 			t.Errorf("got %v, want [5 NaN]", out)
 		}
 		k = kernel.BHLD([]float32{-testutil.Inf, -testutil.Inf, -testutil.Inf}, 1, 1, 3, 1)
-		if err := kernel.Attention(kernel.BHLD(out[:1], 1, 1, 1, 1), kernel.BHLD([]float32{1}, 1, 1, 1, 1), k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}}); err != nil {
+		if err := kernel.Attention(kernel.BHLD(out[:1], 1, 1, 1, 1), kernel.BHLD([]float32{1}, 1, 1, 1, 1), k, v, &kernel.Options{Exec: kernel.Exec{Tier: tier}}); err != nil {
 			t.Fatal(err)
 		}
 		if math.Float32bits(out[0]) != 0 {
@@ -125,7 +125,7 @@ func TestMinusInfHides(t *testing.T) {
 func TestMaskedRowsAreZero(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 20, Lk: 30, D: 8, Dv: 8, Mask: contracttest.Causal(-10).And(contracttest.KeyLengths([]int{30, 0}))}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		contracttest.EachRow(&out, func(b, h, i int, row []float32) {
 			for _, x := range row {
@@ -150,7 +150,7 @@ func TestPastLengthDoesNotMatter(t *testing.T) {
 		})
 	}
 	want := c.Contract(q, k, v)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		contracttest.Same(t, "lengths", &got, &want)
 	})
@@ -172,7 +172,7 @@ func TestDecodeHidden(t *testing.T) {
 				}
 			}
 			want := c.Contract(q, k, v)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for _, threads := range []int{1, 2} {
 					got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 					contracttest.Same(t, "poisoned", &got, &want)
@@ -193,8 +193,8 @@ func TestCausalOffsets(t *testing.T) {
 	for _, keys := range []int{0, 1, 300, position.Max - 1, position.Max} {
 		for _, offset := range []int{math.MinInt, -1, 0, 1, 299, 300, math.MaxInt - 2, math.MaxInt - 1, math.MaxInt} {
 			m := kernel.Causal(offset)
-			var v mask.Visibility
-			v.Resolve((*mask.Mask)(&m), &view.Scores{Batch: 1, Heads: 1, Queries: 5, Keys: keys})
+			v := mask.Mask(m)
+			v.Resolve(&view.Scores{Batch: 1, Heads: 1, Queries: 5, Keys: keys})
 			for i := range 5 {
 				want := new(big.Int).Add(big.NewInt(int64(offset)), big.NewInt(int64(i+1)))
 				if want.Cmp(big.NewInt(int64(keys))) > 0 {
@@ -207,6 +207,31 @@ func TestCausalOffsets(t *testing.T) {
 					t.Errorf("Causal(%d) of query %d and %d keys is %v, want up to %v", offset, i, keys, got, want)
 				}
 			}
+		}
+	}
+}
+
+// TestMaskWindow: a mask that is a window says which, and no other does.
+func TestMaskWindow(t *testing.T) {
+	keep := kernel.Visible([]bool{true}, [4]int{1, 1, 1, 1})
+	for _, x := range []struct {
+		m           kernel.Mask
+		left, right int
+		ok          bool
+	}{
+		{kernel.Mask{}, -1, -1, true},
+		{kernel.Causal(0), -1, 0, true},
+		{kernel.Causal(5), -1, 5, true},
+		{kernel.Causal(-1), 0, 0, false},
+		{kernel.Window(7, -1), 7, -1, true},
+		{kernel.Window(7, 3).And(kernel.Causal(2)).And(kernel.Window(8, 9)), 7, 2, true},
+		{kernel.Window(-2, 0), 0, 0, false},
+		{kernel.Window(7, 3).And(keep), 0, 0, false},
+		{kernel.Causal(0).And(kernel.KeyLengths([]int{1})), 0, 0, false},
+		{kernel.BlockSparse([]bool{true}, 1, 1), 0, 0, false},
+	} {
+		if left, right, ok := x.m.Window(); left != x.left || right != x.right || ok != x.ok {
+			t.Errorf("got %d, %d, %v, want %d, %d, %v", left, right, ok, x.left, x.right, x.ok)
 		}
 	}
 }
@@ -226,10 +251,10 @@ func TestMaskPositions(t *testing.T) {
 			{nil, nil}, {{40}, nil}, {nil, {30}}, {{600}, {600}}, {{-10}, {0}}, {{630, 10}, {600, 5}}, {{10, 620}, {35, 600}},
 		} {
 			c.Mask = mask
-			o := kernel.Options{QueryStart: starts[0], KeyStart: starts[1]}
+			o := kernel.Options{Scoring: kernel.Scoring{QueryStart: starts[0], KeyStart: starts[1]}}
 			model, want := c.Model(q, k, v, &o), c.Output(c.Dv)
 			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, model.Row(b, h, i).Out) })
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := o
 				o.Tier = tier
 				got := c.Run(t, q, k, v, o)

@@ -102,11 +102,12 @@ func TestGuardAttention(t *testing.T) {
 			if elements(out) > 0 {
 				memory = a.Slots[len(a.Slots)-1].Data
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for i := range memory {
 					memory[i] = testutil.Margin
 				}
-				if err := kernel.Attention(out, q, k, v, c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})); err != nil {
+				opts := c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+				if err := kernel.Attention(out, q, k, v, &opts); err != nil {
 					t.Fatal(err)
 				}
 				contracttest.Same(t, fmt.Sprint(c.Types, c), &out, &want)
@@ -137,7 +138,7 @@ func TestGuardOptions(t *testing.T) {
 			plain := o
 			rq, rk, rv := lengths.pack(q, k, v)
 			want := [...]kernel.Tensor{lengths.packOutputs(c.Out(), &plain), plain.LSE, plain.Weights, plain.Scores}
-			if err := kernel.Attention(want[0], rq, rk, rv, plain); err != nil {
+			if err := kernel.Attention(want[0], rq, rk, rv, &plain); err != nil {
 				t.Fatal(err)
 			}
 
@@ -151,14 +152,14 @@ func TestGuardOptions(t *testing.T) {
 				}
 			}
 			putOptions(a, c, &o)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o.Tier = tier
 				got := [...]kernel.Tensor{out, o.LSE, o.Weights, o.Scores}
 				for x := range got {
 					clear(contracttest.Floats(got[x]))
 					clear(contracttest.View(&got[x]).U16())
 				}
-				if err := kernel.Attention(out, q, k, v, o); err != nil {
+				if err := kernel.Attention(out, q, k, v, &o); err != nil {
 					t.Fatal(err)
 				}
 				for x := range got {
@@ -211,7 +212,7 @@ func TestGuardKeyLengths(t *testing.T) {
 			}
 			k, v = fence(k), fence(v)
 			c.Lk, c.Mask = all, contracttest.KeyLengths([]int{visible})
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for threads := 1; threads <= 2; threads++ {
 					got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 					contracttest.Same(t, fmt.Sprintf("%v, %d queries, threads=%d", dtype, queries, threads), &got, &want)
@@ -322,7 +323,7 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p tes
 	for b, n := range lengths {
 		starts[b] = n - queries
 	}
-	want := c.Run(t, q, k, v, kernel.Options{QueryStart: starts, Exec: kernel.Exec{Threads: 1}})
+	want := c.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{QueryStart: starts}, Exec: kernel.Exec{Threads: 1}})
 
 	pages := 1000/size + 8
 	table := kernel.PageTable{Lengths: lengths}
@@ -353,16 +354,16 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p tes
 			closeV(page)
 		}
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, n := range []int{queries, 3, 1} { // many rows, and few
-			o := kernel.Options{Mask: kernel.Causal(0).And(kernel.Window(window, 0)), Exec: kernel.Exec{Tier: tier, Threads: 1 + n%2}}
+			o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0).And(kernel.Window(window, 0))}, Exec: kernel.Exec{Tier: tier, Threads: 1 + n%2}}
 			for _, start := range starts {
 				o.QueryStart = append(o.QueryStart, start+queries-n)
 			}
 			last := func(x kernel.Tensor) kernel.Tensor { return contracttest.Rows(x, queries-n, queries) }
 			out := c.Out()
 			got, want := last(out), last(want)
-			if err := kernel.Attention(got, last(q), memoryK.Paged(&table), memoryV.Paged(&table), o); err != nil {
+			if err := kernel.Attention(got, last(q), memoryK.Paged(&table), memoryV.Paged(&table), &o); err != nil {
 				t.Fatal(err)
 			}
 			contracttest.Same(t, fmt.Sprintf("%d queries", n), &got, &want)
@@ -398,9 +399,6 @@ func TestGuardPagesCatches(t *testing.T) {
 func TestStartsChangeDuringCall(t *testing.T) {
 	const d, tokens, beyond = 32, 48, 64
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, starts := range [][]int{{0, tokens}, {0, 1, tokens}} {
 			memory := testutil.Filled((tokens+beyond)*d, 12345)
 			out := memory[:tokens*d]
@@ -411,22 +409,22 @@ func TestStartsChangeDuringCall(t *testing.T) {
 				defer func() { value = recover() }()
 				// K and V are not ragged: only the rows of q and out move.
 				keys := kernel.BHLD(x, len(starts)-1, 1, tokens/(len(starts)-1), d)
-				t.Log(kernel.Attention(ragged(out), ragged(x), keys, keys, kernel.Options{
-					Exec: kernel.Exec{Tier: tier.Name, Threads: 1},
-					Score: func(*kernel.ScoreTile) {
+				t.Log(kernel.Attention(ragged(out), ragged(x), keys, keys, &kernel.Options{
+					Exec: kernel.Exec{Tier: tier, Threads: 1},
+					Scoring: kernel.Scoring{Score: func(*kernel.ScoreTile) {
 						for i := range changed {
 							changed[i] = starts[i] + beyond/2
 						}
-					},
+					}},
 				}))
 				return nil
 			}()
 			if text, ok := value.(string); !ok || !strings.Contains(text, "changed during the call") {
-				t.Errorf("%s: the call panicked with %v", tier.Name, value)
+				t.Errorf("%s: the call panicked with %v", tier, value)
 			}
 			for i, y := range memory[len(out):] {
 				if y != 12345 {
-					t.Fatalf("%s: element %d behind out was overwritten", tier.Name, i)
+					t.Fatalf("%s: element %d behind out was overwritten", tier, i)
 				}
 			}
 		}
@@ -438,9 +436,6 @@ func TestStartsChangeDuringCall(t *testing.T) {
 func TestKeyStartsChangeDuringCall(t *testing.T) {
 	const d, keys, beyond = 32, 50, 60
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, queries := range []int{1, 100} {
 			for _, dtype := range contracttest.KeyTypes() {
 				starts := []int{0, keys / 2, keys}
@@ -449,18 +444,18 @@ func TestKeyStartsChangeDuringCall(t *testing.T) {
 				x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 2, 1, queries, d) }
 				value := func() (value any) {
 					defer func() { value = recover() }()
-					t.Log(kernel.Attention(x(out), x(q), kv, kv, kernel.Options{
-						Exec: kernel.Exec{Tier: tier.Name, Threads: 1},
-						Score: func(*kernel.ScoreTile) {
+					t.Log(kernel.Attention(x(out), x(q), kv, kv, &kernel.Options{
+						Exec: kernel.Exec{Tier: tier, Threads: 1},
+						Scoring: kernel.Scoring{Score: func(*kernel.ScoreTile) {
 							for i := range starts {
 								starts[i] = beyond + i
 							}
-						},
+						}},
 					}))
 					return nil
 				}()
 				if value == nil {
-					t.Errorf("%s, %d queries, %v: the call did not panic", tier.Name, queries, dtype)
+					t.Errorf("%s, %d queries, %v: the call did not panic", tier, queries, dtype)
 				}
 			}
 		}
@@ -505,7 +500,7 @@ func TestScoreTileIsCopied(t *testing.T) {
 		func(*kernel.ScoreTile) {},
 	} {
 		out := make([]float32, n*d)
-		if err := kernel.Attention(tensor(out), tensor(x), tensor(x), tensor(x), kernel.Options{Score: score}); err != nil {
+		if err := kernel.Attention(tensor(out), tensor(x), tensor(x), tensor(x), &kernel.Options{Scoring: kernel.Scoring{Score: score}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -522,8 +517,8 @@ func TestPagedTwice(t *testing.T) {
 	table := &kernel.PageTable{Pages: [][]int32{{0}}, Lengths: []int{4}}
 	q, out := kernel.BHLD(make([]float32, 8), 1, 1, 1, 8), kernel.BHLD(make([]float32, 8), 1, 1, 1, 8)
 	for _, keys := range []kernel.Tensor{x.Paged(table).Paged(table), kernel.Ragged(make([]float32, 64), []int{0, 4}, 1, 8).Paged(table)} {
-		var wrong *kernel.ArgumentError
-		if err := kernel.Attention(out, q, keys, keys, kernel.Options{}); !errors.As(err, &wrong) || wrong.Arg != "k" {
+		var wrong *kernel.Error
+		if err := kernel.Attention(out, q, keys, keys, nil); !errors.As(err, &wrong) || wrong.Arg() != "k" {
 			t.Errorf("Attention returned %v", err)
 		}
 	}

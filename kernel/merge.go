@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/engine/merge"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -17,22 +18,17 @@ type MergeOptions struct {
 	LSE   Tensor
 }
 
-// options returns the Options with the same settings.
-func (o *MergeOptions) options() Options {
-	return Options{Exec: o.Exec, Sinks: o.Sinks, Outputs: Outputs{LSE: o.LSE}}
-}
-
 // MergePartials merges blocks of keys into a result: out is [B, H, Lq, Dv]. parts are
 // the outcomes of [AttentionPartials] or [AccumulatePartials] for the same queries, in
 // the order of their keys. The bits are those of one call of [Attention] with all
 // keys. Errors are as in Attention.
 func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
-	t, err := selectTier(&opts.Exec)
+	t, err := selectTier("kernel.MergePartials", &opts.Exec)
 	if err != nil {
 		return err
 	}
 	if f := checkMerge(out.view(), parts, &opts); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.MergePartials"))
 	}
 	if shape := out.Shape(); view.Races && min(shape[0], shape[1], shape[2]) > 0 {
 		announceMerge(out.view(), parts, &opts)
@@ -51,12 +47,12 @@ func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 // the bits of one call of [Attention] with all keys. No part shares memory with state. Errors are as
 // in Attention, and leave state untouched.
 func MergeInto(state *Partials, parts []Partials, exec Exec) error {
-	t, unavailable := tier.Select(exec.Tier, "exec.Tier")
-	if unavailable != nil {
-		return (*TierError)(unavailable)
+	t, f := tier.Handle(exec.Tier).Tier()
+	if f != nil {
+		return (*Error)(f.In("kernel.MergeInto"))
 	}
 	if f := checkMergeInto(state, parts, exec.Threads); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.MergeInto"))
 	}
 	if state.rows() == 0 {
 		return nil
@@ -75,16 +71,16 @@ func MergeInto(state *Partials, parts []Partials, exec Exec) error {
 }
 
 // newMerge returns a merge of parts.
-func newMerge(parts []Partials) *engine.Merge {
-	m := engine.NewMerge(len(parts))
+func newMerge(parts []Partials) *merge.Job {
+	m := merge.New(len(parts))
 	for x := range parts {
 		m.Parts = append(m.Parts, parts[x].part())
 	}
 	return m
 }
 
-func (p *Partials) part() engine.Part {
-	return engine.Part{Blocks: p.Blocks, Max: p.Max, Sum: p.Sum, Out: p.Out}
+func (p *Partials) part() merge.Part {
+	return merge.Part{Blocks: p.Blocks, Max: p.Max, Sum: p.Sum, Out: p.Out}
 }
 
 // checkMergeInto reports the first argument of MergeInto that does not fit.
@@ -94,17 +90,13 @@ func checkMergeInto(state *Partials, parts []Partials, threads int) *check.Failu
 	}
 	max, sum, out := view.MemoryOf(state.Max), view.MemoryOf(state.Sum), view.MemoryOf(state.Out)
 	if max.Overlaps(sum) || max.Overlaps(out) || sum.Overlaps(out) {
-		return &check.Failure{Arg: "state", Got: "slices that overlap", Want: "memory of its own for each"}
+		return &check.Failure{Where: "state", Got: "slices that overlap", Want: "memory of its own for each"}
 	}
 	shape := [4]int{state.Batch, state.Heads, state.Queries, state.HeadSize}
 	if f := checkParts(parts, shape, "state", max, sum, out); f != nil {
 		return f
 	}
-	f := check.Threads(threads)
-	if f != nil {
-		f.Arg = "exec.Threads"
-	}
-	return f
+	return check.Threads("exec.Threads", threads)
 }
 
 // checkParts reports the first of parts that has not the shape of an output, which is called arg, or
@@ -116,12 +108,12 @@ func checkParts(parts []Partials, shape [4]int, arg string, written ...view.Memo
 			return f
 		}
 		if got := [4]int{p.Batch, p.Heads, p.Queries, p.HeadSize}; got != shape {
-			return &check.Failure{Arg: "parts", Got: fmt.Sprintf("part %d of %v", x, got), Want: fmt.Sprintf("%s's shape %v", arg, shape)}
+			return &check.Failure{Where: "parts", Got: fmt.Sprintf("part %d of %v", x, got), Want: fmt.Sprintf("%s's shape %v", arg, shape)}
 		}
 		for _, s := range [...][]float32{p.Max, p.Sum, p.Out} {
 			for _, out := range written {
 				if view.MemoryOf(s).Overlaps(out) {
-					return &check.Failure{Arg: "parts", Got: "memory that overlaps an output", Want: "memory of their own"}
+					return &check.Failure{Where: "parts", Got: "memory that overlaps an output", Want: "memory of their own"}
 				}
 			}
 		}
@@ -138,15 +130,11 @@ func checkMerge(out *view.Tensor, parts []Partials, o *MergeOptions) *check.Fail
 	if f := checkParts(parts, shape, "out", out.Memory(), o.LSE.view().Memory()); f != nil {
 		return f
 	}
-	options := o.options()
-	c := newCall((*Tensor)(out), new(Tensor), new(Tensor), new(Tensor), &options)
+	none := new(Tensor)
+	c := newCall(scoring.Attention, (*Tensor)(out), none, none, none, &o.Exec, &Scoring{Sinks: o.Sinks}, &Outputs{LSE: o.LSE})
 	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
-	for _, x := range [...]option{optionSinks, optionThreads} {
-		if c.used.has(x) {
-			if f := c.checkOption(x); f != nil {
-				return f
-			}
-		}
+	if f := c.checkOptions(); f != nil {
+		return f
 	}
 	return c.checkOutputs()
 }

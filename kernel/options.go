@@ -1,97 +1,17 @@
 package kernel
 
-import (
-	"unsafe"
-
-	"github.com/attn-go/attn/internal/engine"
-)
-
-// Options are the settings of one call. The zero value is plain bidirectional
-// attention with scale 1/√D on the best tier of this CPU and all its threads. All of
-// them can be combined, but for Quantized, which says what it needs. Slices and tensors are not copied: they must
-// not change during the call.
+// Options are the settings of one call, of three kinds. [Exec] says how it is executed, and changes no bit.
+// [Scoring] determines the result. [Outputs] are results beside out, and change no bit of it. The zero value, for
+// which nil stands too, is plain bidirectional attention on the best tier of this CPU and all its threads.
+// With a causal mask that is
 //
-// There are three kinds of them. [Exec] says how the call is executed, and changes no bit. [Outputs] are
-// results beside out, which change no bit of it. All others change the result. Functions that take fewer have
-// structs with those that they take: [BackwardOptions], [PartialOptions], [MergeOptions].
+//	&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}
 //
-// Between the product of a query with a key and its weight, the options apply in this
-// order: Scale, Score, Softcap, ALiBi, Bias, Mask. The numeric contract, package contract,
-// has the arithmetic.
+// Calls with other outputs have structs of the same parts: [BackwardOptions], [PartialOptions], [MergeOptions].
 type Options struct {
 	Exec
-
-	// Scale multiplies the scores before the softmax. It must be finite and at most
-	// 2^127 in magnitude. 0, the default, means the scale that the score is defined with: float32(1/√D) for
-	// [Attention], with D the head size of q, and 1 for [Additive] and the similarities of package layer
-	// that are defined without a scale. -0, float32(math.Copysign(0, -1)), is a scale of 0: all keys that a query sees
-	// then have the same weight, unless Score, ALiBi or Bias changes it.
-	Scale float32
-
-	// Quantized rounds queries to 11 bits and a sign, and weights times the scales of their values to 12 bits,
-	// so that their products with keys and values of int8 or int4, which k and v must then be, have
-	// exact sums: kernels for integers compute them, in the same bits on every CPU. Each row of
-	// queries, and each 32 weights of a row, share a unit, a power of two. See "Contract: attention on integers" in package contract.
-	// Kernels for integers decode from int8 up to 1.8 times as fast, and compute prompts 1.2 to 1.4 times as fast. Each group of
-	// columns with a scale of its own costs time: with int4 and groups of 32 they gain up to 1.2 times. The tiers
-	// avx2 and avx512 have them, for groups of a multiple of 16 columns; those of k have at most 128 columns, or all of a row.
-	// Elsewhere calls take longer with Quantized than without. The default rounds nothing but k and v, which are rounded already.
-	// Quantized needs k and v of int8 or int4: other types are an error. So is a call of [Additive], whose score is no
-	// product of queries and keys.
-	Quantized bool
-
-	// Mask hides keys from queries. The default hides none.
-	Mask Mask
-
-	// QueryStart and KeyStart are the positions of the first query and the first key:
-	// one for all batch rows, one for each, or none, which means 0. Query i has position
-	// QueryStart + i, key j has KeyStart + j. Queries that continue a cache of past keys
-	// start at past; a cache that has dropped its beginning starts at the position of
-	// its first key. Positions are from -2^30+1 to 2^30-1, those of keys not below 0.
-	//
-	// Positions affect masks, ALiBi and dropout, and they delimit the blocks in which
-	// keys are summed: with the same positions a row has the same bits.
-	QueryStart, KeyStart []int
-
-	// Softcap, if not 0, limits scores to ±Softcap by Softcap·tanh(score/Softcap),
-	// before anything is added to them (Gemma 2, Grok). It is from 2^-126 to 2^127.
-	Softcap float32
-
-	// ALiBi, if not nil, holds a slope of at most 2^127 in magnitude for each of q's
-	// heads: slope·-|i-j| is added to the scores, with i and j the positions (Press,
-	// Smith, Lewis: "Train Short, Test Long"). A slope beyond ±2^72/log2 e counts as that: no
-	// distance hides a key.
-	ALiBi []float32
-
-	// Bias, if not the zero Tensor, is added to the scores: [B, H, Lq, Lk] in any
-	// type of queries. Each of the first three dimensions may be 1, which stands
-	// for all. -Inf hides a key, as a mask does. If the bias is shorter than Lk, the keys
-	// after it are hidden. NaN stays NaN.
-	//
-	// A finite bias hides no key. It counts as at most ±2.3586574e38, so that its sum with
-	// a score of up to 2^104 is finite. Keys that all have the lowest float32 or bfloat16,
-	// the usual fill of masks, share the weight: the scores are too small to count beside it.
-	Bias Tensor
-
-	// Sinks, if not nil, holds a score for each of q's heads. It takes part in the
-	// softmax like one more key without a value, so that weights sum to less than 1
-	// (StreamingLLM, gpt-oss). It is at most 2^127 in magnitude and not scaled. -Inf
-	// means no sink.
-	Sinks []float32
-
-	// Dropout drops weights at random. The default drops none.
-	Dropout Dropout
-
-	// Score, if not nil, is called with every tile of scores, see [ScoreTile]. It makes
-	// the call slower. It is called from several goroutines at once.
-	//
-	// If it panics, the call panics after all goroutines have left it: with the same value
-	// if the panic was on the calling goroutine, with a [*TaskPanic] if it was on another.
-	// If it ends its goroutine (runtime.Goexit, as testing.T.FailNow does), the call ends
-	// the calling one. out then holds anything.
-	Score func(*ScoreTile)
-
-	Outputs // results beside out
+	Scoring
+	Outputs
 }
 
 // Outputs are results of a call beside out. Those that are not set are not computed.
@@ -124,69 +44,4 @@ const (
 	ScoresCapped
 	// ScoresMasked are those that enter the softmax, -Inf where a key is hidden.
 	ScoresMasked
-)
-
-// Dropout drops weights, as in training: each with probability Rate, independently,
-// and multiplies the others by 1/(1-Rate). The sum by which weights are divided is that
-// of all. Which weights are dropped depends on the seed, the sequence, the query head
-// and the positions of query and key, and on nothing else.
-type Dropout struct {
-	// Rate is from 0 to below 1.
-	Rate float32
-
-	// Seed is the key of the generator, Philox4x32-10 (Salmon, Moraes, Dror, Shaw:
-	// "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011).
-	Seed uint64
-
-	// Sequences, if not nil, holds a number for each batch row, which is used instead of
-	// the row's index: a sequence then drops the same weights in any batch.
-	Sequences []uint32
-}
-
-// A ScoreTile is passed to Options.Score: the scores of some queries and some keys,
-// to be changed in place. With it a program adds what no option offers: another
-// similarity, another bias, another mask (-Inf hides a key, unless Softcap turns it
-// into -Softcap). Softcap, ALiBi, Bias and Mask are applied after it.
-//
-// The scores are in the contract's unit, that of base-2 exponentials: a natural score
-// times log2 e. To get the same bits on every CPU, use numeric.FMA, numeric.Exp2 and
-// numeric.Tanh, and write float32(x*y) for a product to which something is added.
-//
-// The engine cuts tiles to suit the tier and the number of threads. They come in any
-// order and from several goroutines at once, and a score may be computed more than
-// once. The new score must depend on its query and key alone; otherwise the result
-// depends on the tiling. The tile is valid during the call only.
-type ScoreTile struct {
-	// Scores holds the score of row r and key x at [x·Stride+r].
-	Scores []float32
-	Stride int
-
-	Batch int // batch row
-
-	// Keys is the number of keys. The first is key Key of the call, at position
-	// KeyPosition.
-	Keys, Key, KeyPosition int
-
-	// Rows are the rows of the tile.
-	Rows []ScoreRow
-}
-
-// A ScoreRow is a query of a [ScoreTile].
-type ScoreRow struct {
-	Head     int // query head
-	Query    int // number of the query in the call
-	Position int // its position
-}
-
-// scoreFunc adapts Options.Score to the engine. The conversion of a func to an
-// interface does not allocate.
-type scoreFunc func(*ScoreTile)
-
-// Modify calls the function with the engine's own tile, as a copy would escape to it. The two types have the same fields
-// in memory, or the conversions below would not compile.
-func (f scoreFunc) Modify(t *engine.ScoreTile) { f((*ScoreTile)(unsafe.Pointer(t))) }
-
-var (
-	_ = engine.TileOf[ScoreRow](ScoreTile{})
-	_ = engine.ScoreRow(ScoreRow{})
 )

@@ -67,7 +67,7 @@ func newOptionCase(seed uint64, levels []int) *optionCase {
 // options builds the options that the levels stand for.
 func (c *optionCase) options() kernel.Options {
 	c.Mask = c.spans().And(c.bools()).And(c.blocks())
-	o := kernel.Options{Mask: c.Mask.Kernel(), Bias: c.biases()}
+	o := kernel.Options{Scoring: kernel.Scoring{Mask: c.Mask.Kernel(), Bias: c.biases()}}
 	o.Softcap = []float32{0, 0.75, 30}[c.level("softcap")]
 	if c.level("alibi") == 1 {
 		o.ALiBi = testutil.Filled(c.H, 0)
@@ -366,11 +366,11 @@ func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 	})
 	want = contracttest.As(want, c.Types.Out)
 	q, k, v = lengths.pack(q, k, v)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o.Tier = tier
 		c.outputs(&o)
 		out := lengths.packOutputs(c.Out(), &o)
-		if err := kernel.Attention(out, q, k, v, o); err != nil {
+		if err := kernel.Attention(out, q, k, v, &o); err != nil {
 			t.Fatal(err)
 		}
 		contracttest.Same(t, fmt.Sprintf("levels %v", c.levels), &out, &want)

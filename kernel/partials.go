@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -28,17 +30,18 @@ type Partials struct {
 }
 
 // NewPartials allocates Partials of rows that have seen no key. No dimension is negative, and headSize is at least 1. The
-// error is an [*ArgumentError]; it is one about blocks if the Partials do not fit memory or the memory limit of the
+// error is an [*Error], of the kind [ErrMemory] if the Partials do not fit memory or the memory limit of the
 // program.
 func NewPartials(blocks, batch, heads, queries, headSize int) (*Partials, error) {
 	p := &Partials{Blocks: blocks, Batch: batch, Heads: heads, Queries: queries, HeadSize: headSize}
 	if f := p.checkDims(); f != nil {
-		return nil, argumentError(f)
+		return nil, (*Error)(f.In("kernel.NewPartials"))
 	}
 	rows := p.rows()
 	numbers := ints.MulSat(rows, headSize)
 	if !hugepages.Fits(ints.AddSat(ints.MulSat(rows, 2), numbers), 4) {
-		return nil, &ArgumentError{Arg: "blocks", Got: fmt.Sprintf("%d blocks of [%d %d %d %d]", blocks, batch, heads, queries, headSize), Want: "as many as fit memory"}
+		f := check.TooLarge("blocks", fmt.Sprintf("%d blocks of [%d %d %d %d]", blocks, batch, heads, queries, headSize))
+		return nil, (*Error)(f.In("kernel.NewPartials"))
 	}
 	p.Max = make([]float32, rows)
 	p.Sum = make([]float32, rows)
@@ -52,7 +55,7 @@ func (p *Partials) checkDims() *check.Failure {
 	names := [...]string{"blocks", "batch", "heads", "queries", "headSize"}
 	for i, n := range [...]int{p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize} {
 		if least := i / 4; n < least {
-			return &check.Failure{Arg: names[i], Got: fmt.Sprint(n), Want: fmt.Sprintf("at least %d", least)}
+			return &check.Failure{Where: names[i], Got: fmt.Sprint(n), Want: fmt.Sprintf("at least %d", least)}
 		}
 	}
 	return nil
@@ -71,29 +74,12 @@ func (p *Partials) rows() int {
 	return ints.MulSat(p.Blocks, ints.MulSat(p.Batch, ints.MulSat(p.Heads, p.Queries)))
 }
 
-// PartialOptions are the settings of one call of [AttentionPartials] or [AccumulatePartials]: those of
-// [Options] that concern a part of the keys, with the meaning that they have there. Sinks and LSE, which concern all
-// keys, are in [MergeOptions].
+// PartialOptions are the settings of one call of [AttentionPartials] or [AccumulatePartials], with the meaning that
+// they have in [Options]. KeyStart is a multiple of 256, the same for all batch rows. Sinks, which concern all keys,
+// must be nil: they are in [MergeOptions], as LSE is.
 type PartialOptions struct {
-	Exec // changes no bit of the result
-
-	Scale                float32
-	Quantized            bool
-	Mask                 Mask
-	QueryStart, KeyStart []int // KeyStart is a multiple of 256, the same for all batch rows
-	Softcap              float32
-	ALiBi                []float32
-	Bias                 Tensor
-	Dropout              Dropout
-	Score                func(*ScoreTile)
-}
-
-// options returns the Options with the same settings.
-func (o *PartialOptions) options() Options {
-	return Options{
-		Exec: o.Exec, Scale: o.Scale, Quantized: o.Quantized, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart,
-		Softcap: o.Softcap, ALiBi: o.ALiBi, Bias: o.Bias, Dropout: o.Dropout, Score: o.Score,
-	}
+	Exec
+	Scoring
 }
 
 // AttentionPartials is [Attention] without the last step: it computes what the blocks
@@ -101,8 +87,8 @@ func (o *PartialOptions) options() Options {
 // of a longer sequence. opts.KeyStart says where it begins, for all batch rows
 // alike and at a multiple of 256, and dst has one block for every 256 keys from there
 // on.
-func AttentionPartials(dst *Partials, q, k, v Tensor, opts PartialOptions) error {
-	return partials(dst, &q, &k, &v, &opts, false)
+func AttentionPartials(dst *Partials, q, k, v Tensor, opts *PartialOptions) error {
+	return partials("kernel.AttentionPartials", dst, &q, &k, &v, cmp.Or(opts, &partialDefaults), false)
 }
 
 // AccumulatePartials is [AttentionPartials] with one block for all keys so far: it
@@ -110,12 +96,12 @@ func AttentionPartials(dst *Partials, q, k, v Tensor, opts PartialOptions) error
 // chunk of keys after the other, in the order of their positions. Every chunk but the last
 // has a multiple of 256 keys. Then state has the bits of one call with all keys.
 // [MergePartials] turns it into a result.
-func AccumulatePartials(state *Partials, q, k, v Tensor, opts PartialOptions) error {
-	return partials(state, &q, &k, &v, &opts, true)
+func AccumulatePartials(state *Partials, q, k, v Tensor, opts *PartialOptions) error {
+	return partials("kernel.AccumulatePartials", state, &q, &k, &v, cmp.Or(opts, &partialDefaults), true)
 }
 
-func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate bool) error {
-	t, err := selectTier(&opts.Exec)
+func partials(function string, dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate bool) error {
+	t, err := selectTier(function, &opts.Exec)
 	if err != nil {
 		return err
 	}
@@ -123,10 +109,9 @@ func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate b
 	if !accumulate {
 		blocks = ints.CeilDiv(max(k.view().Dim(2), 1), engine.BlockKeys)
 	}
-	all := opts.options()
-	c := newCall(nil, q, k, v, &all)
+	c := newCall(scoring.Partials, nil, q, k, v, &opts.Exec, &opts.Scoring, &noOutputs)
 	if f := c.checkPartials(dst, blocks); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In(function))
 	}
 	if dst.rows() == 0 {
 		return nil
@@ -181,10 +166,10 @@ func (c call) checkPartials(dst *Partials, blocks int) *check.Failure {
 	if f := c.check(); f != nil {
 		return f
 	}
-	starts := c.opts.KeyStart
+	starts := c.scoring.KeyStart
 	for _, start := range starts {
 		if start != starts[0] || start%engine.BlockKeys != 0 {
-			return &check.Failure{Arg: "Options.KeyStart", Got: fmt.Sprint(start), Want: fmt.Sprintf("a multiple of %d, the same for all batch rows", engine.BlockKeys)}
+			return &check.Failure{Where: "Options.KeyStart", Got: fmt.Sprint(start), Want: fmt.Sprintf("a multiple of %d, the same for all batch rows", engine.BlockKeys)}
 		}
 	}
 	return nil
@@ -193,12 +178,12 @@ func (c call) checkPartials(dst *Partials, blocks int) *check.Failure {
 // check reports Partials that do not hold together or have another number of blocks.
 func (p *Partials) check(arg string, blocks int) *check.Failure {
 	if p == nil {
-		return &check.Failure{Arg: arg, Got: "nil", Want: "Partials"}
+		return &check.Failure{Where: arg, Got: "nil", Want: "Partials"}
 	}
 	wrong := func(want string) *check.Failure {
 		got := fmt.Sprintf("%d blocks of [%d %d %d %d] with %d maxima, %d sums and %d outputs",
 			p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize, len(p.Max), len(p.Sum), len(p.Out))
-		return &check.Failure{Arg: arg, Got: got, Want: want}
+		return &check.Failure{Where: arg, Got: got, Want: want}
 	}
 	if p.Blocks != blocks {
 		return wrong(fmt.Sprintf("%d blocks", blocks))

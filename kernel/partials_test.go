@@ -46,12 +46,12 @@ func TestPartials(t *testing.T) {
 			q, k, v = c.Typed(q, k, v)
 			model := c.Model(q, k, v, &o)
 			sinks := testutil.Filled(c.H, 0.5)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o.Tier = tier
 				whole := o
 				whole.Sinks, whole.LSE = sinks, c.Output(1)
 				want := c.Out()
-				if err := kernel.Attention(want, q, k, v, whole); err != nil {
+				if err := kernel.Attention(want, q, k, v, &whole); err != nil {
 					t.Fatal(err)
 				}
 				check := func(what string, parts ...kernel.Partials) {
@@ -103,7 +103,7 @@ func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Op
 }
 
 // handedOn returns the state after all blocks of p: each is merged into it by a call, the first two by one.
-func handedOn(t *testing.T, p *kernel.Partials, tier string) kernel.Partials {
+func handedOn(t *testing.T, p *kernel.Partials, tier kernel.Tier) kernel.Partials {
 	t.Helper()
 	state := contracttest.NewPartials(1, p.Batch, p.Heads, p.Queries, p.HeadSize)
 	rows := p.Batch * p.Heads * p.Queries
@@ -167,11 +167,11 @@ func TestPartialsOfOptions(t *testing.T) {
 		o.Sinks = nil
 		blocks := contracttest.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
 		state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			o.Tier, whole.Tier = tier, tier
 			whole.LSE = c.Output(1)
 			want := c.Out()
-			if err := kernel.Attention(want, q, k, v, whole); err != nil {
+			if err := kernel.Attention(want, q, k, v, &whole); err != nil {
 				t.Fatal(err)
 			}
 			if err := kernel.AttentionPartials(blocks, q, k, v, contracttest.PartialOptions(o)); err != nil {
@@ -212,14 +212,14 @@ func TestMergePartialsThreads(t *testing.T) {
 	q, k, v := c.Inputs()
 	first, second := contracttest.NewPartials(3, c.B, c.H, c.Lq, c.Dv), contracttest.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
 	for p, keys := range map[*kernel.Partials][2]int{first: {0, 768}, second: {768, c.Lk}} {
-		o := kernel.Options{KeyStart: []int{keys[0]}}
+		o := kernel.Options{Scoring: kernel.Scoring{KeyStart: []int{keys[0]}}}
 		if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, keys[0], keys[1]), contracttest.Rows(v, keys[0], keys[1]), contracttest.PartialOptions(o)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	first.Out[3], second.Max[7] = testutil.NaN, contracttest.NegInf
 	parts, sinks := []kernel.Partials{*first, *second}, []float32{1, -1, 0, contracttest.NegInf}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, dtype := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
 			merge := func(exec kernel.Exec) (out, lse kernel.Tensor) {
 				out, lse = contracttest.As(c.Output(c.Dv), dtype), c.Output(1)

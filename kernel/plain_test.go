@@ -33,9 +33,9 @@ func TestPlainCalls(t *testing.T) {
 					}
 				})
 				want := c.Contract(q, k, v)
-				contracttest.EachTier(t, func(t *testing.T, tier string) {
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 					for threads := 1; threads <= 1+i%2; threads++ {
-						o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512 * i}} // blocks begin there
+						o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{KeyStart: []int{512 * i}}} // blocks begin there
 						got := c.Run(t, q, k, v, o)
 						contracttest.Same(t, c.String(), &got, &want)
 					}

@@ -40,11 +40,11 @@ func TestZeroScale(t *testing.T) {
 		for _, types := range []contracttest.Types{{}, contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)} {
 			c = c.With(types)
 			q, k, v := c.Typed(c.Inputs())
-			opts := kernel.Options{Scale: zero, Quantized: types.K == kernel.Int8}
+			opts := kernel.Options{Scoring: kernel.Scoring{Scale: zero, Quantized: types.K == kernel.Int8}}
 			want := c.Output(c.Dv)
 			m := c.Model(q, k, v, &opts)
 			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o := opts
 				o.Tier, o.Weights = tier, c.Output(c.Lk)
 				got := c.Run(t, q, k, v, o)
@@ -61,20 +61,20 @@ func TestZeroScale(t *testing.T) {
 	}
 	x := kernel.BHLD([]float32{1, 2}, 1, 1, 2, 1)
 	out, p := kernel.BHLD(make([]float32, 2), 1, 1, 2, 1), kernel.BHLD(make([]float32, 4), 1, 1, 2, 2)
-	o := kernel.Options{Scale: zero, Outputs: kernel.Outputs{Weights: p, LSE: kernel.BHLD(make([]float32, 2), 1, 1, 2, 1)}}
+	o := kernel.Options{Scoring: kernel.Scoring{Scale: zero}, Outputs: kernel.Outputs{Weights: p, LSE: kernel.BHLD(make([]float32, 2), 1, 1, 2, 1)}}
 	check := func(what string, err error, got, want []float32) {
 		t.Helper()
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v, want %v", what, got, err, want)
 		}
 	}
-	err := kernel.Additive(out, x, x, x, []float32{3}, o)
+	err := kernel.Additive(out, x, x, x, []float32{3}, &o)
 	check("Additive", err, contracttest.Floats(p), []float32{.5, .5, .5, .5})
 	dq := kernel.BHLD([]float32{7, 7}, 1, 1, 2, 1)
 	err = kernel.AdditiveBackward(kernel.AdditiveGradients{Q: dq}, x, x, x, x, p, []float32{3}, kernel.AdditiveBackwardOptions{Scale: zero})
 	check("AdditiveBackward", err, contracttest.Floats(dq), []float32{0, 0})
 	o.Weights = kernel.Tensor{}
-	if err := kernel.Attention(out, x, x, x, o); err != nil {
+	if err := kernel.Attention(out, x, x, x, &o); err != nil {
 		t.Fatal(err)
 	}
 	dv := kernel.BHLD([]float32{7, 7}, 1, 1, 2, 1)
@@ -104,7 +104,7 @@ func TestQuantized(t *testing.T) {
 				sprinkle(&r, &q, &k, &v)
 			}
 			q, k, v = c.Typed(q, k, v)
-			opts := kernel.Options{Quantized: true, Scale: c.Scale}
+			opts := kernel.Options{Scoring: kernel.Scoring{Quantized: true, Scale: c.Scale}}
 			if n%3 == 1 {
 				opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
 			}
@@ -181,7 +181,7 @@ func TestQuantizedCaches(t *testing.T) {
 						scales[len(scales)/2], scales[len(scales)-1-i] = testutil.NaN, float32(math.Inf(1))
 					}
 				}
-				opts := kernel.Options{Quantized: true, Scale: c.Scale}
+				opts := kernel.Options{Scoring: kernel.Scoring{Quantized: true, Scale: c.Scale}}
 				if n%3 == 1 {
 					opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
 				}
@@ -208,7 +208,7 @@ func TestQuantizedPages(t *testing.T) {
 						b := page % 2
 						table.Pages[b] = append([]int32{page}, table.Pages[b]...)
 					}
-					opts := kernel.Options{Quantized: true, KeyStart: []int{5 * i}, QueryStart: []int{5 * i}}
+					opts := kernel.Options{Scoring: kernel.Scoring{Quantized: true, KeyStart: []int{5 * i}, QueryStart: []int{5 * i}}}
 					checkQuantized(t, c, q, cache.of(k).Paged(&table), cache.of(v).Paged(&table), opts)
 				})
 			}
@@ -221,7 +221,7 @@ func checkQuantized(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, op
 	want := c.Output(c.Dv)
 	m := c.Model(q, k, v, &opts)
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range someThreads(c) {
 			o := opts
 			o.Tier, o.Threads = tier, threads
@@ -255,11 +255,11 @@ func TestQuantizedHiddenBlock(t *testing.T) {
 	k, v = int8Rows(k), int8Rows(v)
 	contracttest.Floats(v.Scales())[3] = testutil.NaN
 	want := c.Output(c.Dv)
-	m := c.Model(q, k, v, &kernel.Options{Quantized: true})
+	m := c.Model(q, k, v, &kernel.Options{Scoring: kernel.Scoring{Quantized: true}})
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		kernel.ReleaseMemory()
-		got := c.Run(t, q, k, v, kernel.Options{Quantized: true, Exec: kernel.Exec{Tier: tier, Threads: 1}})
+		got := c.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{Quantized: true}, Exec: kernel.Exec{Tier: tier, Threads: 1}})
 		contracttest.Same(t, "out", &got, &want)
 	})
 }
@@ -292,15 +292,15 @@ func TestQuantizedRagged(t *testing.T) {
 		s := kernel.BHLD(scales[b*keys:(b+n)*keys], n, 1, keys, 1)
 		return kernel.BHLD(codes[b*keys*d:(b+n)*keys*d], n, 1, keys, d).Scaled(&s)
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Quantized: true}
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Quantized: true}}
 		got, want := make([]float32, len(data)), make([]float32, len(data))
-		if err := kernel.Attention(kernel.Ragged(got, starts, heads, d), kernel.Ragged(data, starts, heads, d), kv(0, 2), kv(0, 2), o); err != nil {
+		if err := kernel.Attention(kernel.Ragged(got, starts, heads, d), kernel.Ragged(data, starts, heads, d), kv(0, 2), kv(0, 2), &o); err != nil {
 			t.Fatal(err)
 		}
 		for b, n := range []int{20, 1} {
 			part := func(x []float32) kernel.Tensor { return kernel.BLHD(x[starts[b]*heads*d:][:n*heads*d], 1, n, heads, d) }
-			if err := kernel.Attention(part(want), part(data), kv(b, 1), kv(b, 1), o); err != nil {
+			if err := kernel.Attention(part(want), part(data), kv(b, 1), kv(b, 1), &o); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -314,11 +314,11 @@ func TestQuantizedErrors(t *testing.T) {
 	for _, types := range []contracttest.Types{contracttest.Uniform(kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Float32, kernel.Int4, kernel.Float32)} {
 		c := c.With(types)
 		q, k, v := c.Typed(c.Inputs())
-		contracttest.CheckArgument(t, types.String(), kernel.Attention(c.Out(), q, k, v, kernel.Options{Quantized: true}), "Options.Quantized", "k and v of int8 or int4")
+		contracttest.CheckArgument(t, types.String(), kernel.Attention(c.Out(), q, k, v, &kernel.Options{Scoring: kernel.Scoring{Quantized: true}}), "Options.Quantized", "k and v of int8 or int4")
 	}
 	c = c.With(contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32))
 	q, k, v := c.Typed(c.Inputs())
-	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), kernel.Options{Quantized: true}), "Options.Quantized", "false")
+	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), &kernel.Options{Scoring: kernel.Scoring{Quantized: true}}), "Options.Quantized", "false")
 }
 
 // TestQuantizedAccuracy compares errors against float64, as shares of the root mean square of the outputs:
@@ -336,7 +336,7 @@ func TestQuantizedAccuracy(t *testing.T) {
 		})
 		size := outputSize(c, q, k, v)
 		relative := func(q8, k8, v8 kernel.Tensor, quantized bool) float64 {
-			out := c.Run(t, q8, k8, v8, kernel.Options{Quantized: quantized})
+			out := c.Run(t, q8, k8, v8, kernel.Options{Scoring: kernel.Scoring{Quantized: quantized}})
 			_, rms := oracleError(c, &out, q, k, v)
 			return rms / size
 		}

@@ -53,11 +53,11 @@ func TestPaddingRowIsZeros(t *testing.T) {
 		hidden[x] = !visible[x]
 	}
 	for name, o := range map[string]kernel.Options{
-		"visible": {Mask: kernel.Visible(visible, shape)},
-		"hidden":  {Mask: kernel.Hidden(hidden, shape)},
-		"bias":    {Bias: biasOf(visible, shape)},
+		"visible": {Scoring: kernel.Scoring{Mask: kernel.Visible(visible, shape)}},
+		"hidden":  {Scoring: kernel.Scoring{Mask: kernel.Hidden(hidden, shape)}},
+		"bias":    {Scoring: kernel.Scoring{Bias: biasOf(visible, shape)}},
 	} {
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			o.Tier = tier
 			o.LSE, o.Weights = c.Output(1), c.Output(c.Lk)
 			out := attend(t, q, k, v, o)
@@ -86,14 +86,14 @@ func TestNaNInPadding(t *testing.T) {
 	hidden := bools(shape, func(b, _, _, j int) bool { return j >= lengths[b] })
 	clean := func(b, j int) bool { return j < lengths[b] }
 	for name, o := range map[string]kernel.Options{
-		"lengths":  {Mask: kernel.KeyLengths(lengths)},
-		"visible":  {Mask: kernel.Visible(visible, shape)},
-		"hidden":   {Mask: kernel.Hidden(hidden, shape)},
-		"bias":     {Bias: biasOf(visible, shape)},
-		"segments": {Mask: kernel.Segments(make([]int32, c.B*c.Lq), padIDs(c, clean))},
+		"lengths":  {Scoring: kernel.Scoring{Mask: kernel.KeyLengths(lengths)}},
+		"visible":  {Scoring: kernel.Scoring{Mask: kernel.Visible(visible, shape)}},
+		"hidden":   {Scoring: kernel.Scoring{Mask: kernel.Hidden(hidden, shape)}},
+		"bias":     {Scoring: kernel.Scoring{Bias: biasOf(visible, shape)}},
+		"segments": {Scoring: kernel.Scoring{Mask: kernel.Segments(make([]int32, c.B*c.Lq), padIDs(c, clean))}},
 	} {
 		q, k, v := c.Inputs()
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			o.Tier = tier
 			var want kernel.Tensor
 			for n, x := range []float32{0, testutil.NaN, testutil.Inf, -testutil.Inf} {
@@ -133,12 +133,12 @@ func TestBandedMask(t *testing.T) {
 	shape := [4]int{1, 1, c.Lq, c.Lk}
 	band := bools(shape, func(_, _, i, j int) bool { return i-left <= j && j <= i+right })
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Window(left, right)})
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Window(left, right)}})
 		for name, o := range map[string]kernel.Options{
-			"visible":      {Mask: kernel.Visible(band, shape)},
-			"bias":         {Bias: biasOf(band, shape)},
-			"block-sparse": {Mask: kernel.BlockSparse(band, 1, 1)},
+			"visible":      {Scoring: kernel.Scoring{Mask: kernel.Visible(band, shape)}},
+			"bias":         {Scoring: kernel.Scoring{Bias: biasOf(band, shape)}},
+			"block-sparse": {Scoring: kernel.Scoring{Mask: kernel.BlockSparse(band, 1, 1)}},
 		} {
 			o.Tier = tier
 			got := attend(t, q, k, v, o)
@@ -168,12 +168,12 @@ func TestCausalOfDifferentLengths(t *testing.T) {
 				}
 			}
 		}
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			topLeft := func(i int) int { return i + 1 }
 			bottomRight := func(i int) int { return i + 1 + lk - lq }
-			check(t, "top left", kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Causal(0)}, topLeft)
-			check(t, "bottom right by QueryStart", kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Causal(0), QueryStart: []int{lk - lq}}, bottomRight)
-			check(t, "bottom right by offset", kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Causal(lk - lq)}, bottomRight)
+			check(t, "top left", kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, topLeft)
+			check(t, "bottom right by QueryStart", kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{lk - lq}}}, bottomRight)
+			check(t, "bottom right by offset", kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(lk - lq)}}, bottomRight)
 		})
 	}
 }
@@ -188,8 +188,8 @@ func TestMinusInfAcrossBlocks(t *testing.T) {
 		single := []int{-1, 0, min(254, lk-1), min(255, lk-1), min(256, lk-1), lk - 1}
 		shape := [4]int{1, 1, c.Lq, lk}
 		visible := bools(shape, func(_, _, i, j int) bool { return j == single[i] })
-		for name, o := range map[string]kernel.Options{"bias": {Bias: biasOf(visible, shape)}, "visible": {Mask: kernel.Visible(visible, shape)}} {
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+		for name, o := range map[string]kernel.Options{"bias": {Scoring: kernel.Scoring{Bias: biasOf(visible, shape)}}, "visible": {Scoring: kernel.Scoring{Mask: kernel.Visible(visible, shape)}}} {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				o.Tier = tier
 				out := attend(t, q, k, v, o)
 				contracttest.EachRow(&out, func(b, h, i int, row []float32) {
@@ -212,7 +212,7 @@ func TestSoftcapComesBeforeMask(t *testing.T) {
 	k := kernel.BHLD([]float32{-3, 0, 50, 1}, 1, 1, keys, 1)
 	v := kernel.BHLD([]float32{1, 2, 3, 4}, 1, 1, keys, 1)
 	shape := [4]int{1, 1, 1, keys}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		weights := func(o kernel.Options) []float32 {
 			w := make([]float32, keys)
 			o.Tier, o.Scale, o.Softcap, o.Weights = tier, 1, 2, kernel.BHLD(w, 1, 1, 1, keys)
@@ -225,13 +225,13 @@ func TestSoftcapComesBeforeMask(t *testing.T) {
 			want[j] = math.Exp(2 * math.Tanh(float64(k)/2))
 			sum += want[j]
 		}
-		masked := weights(kernel.Options{Mask: kernel.Visible([]bool{true, true, true, false}, shape)})
+		masked := weights(kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Visible([]bool{true, true, true, false}, shape)}})
 		for j, w := range masked {
 			if math.Abs(float64(w)-want[j]/sum) > 1e-6 {
 				t.Errorf("weights with a mask are %v, want %v divided by their sum", masked, want)
 			}
 		}
-		if w := weights(kernel.Options{Bias: kernel.BHLD([]float32{0, 100, 0, 0}, 1, 1, 1, keys)}); w[1] != 1 {
+		if w := weights(kernel.Options{Scoring: kernel.Scoring{Bias: kernel.BHLD([]float32{0, 100, 0, 0}, 1, 1, 1, keys)}}); w[1] != 1 {
 			t.Errorf("weights with a bias of 100 for key 1 are %v", w)
 		}
 	})
@@ -242,7 +242,7 @@ func TestSoftcapComesBeforeMask(t *testing.T) {
 func TestNoLookAhead(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 300, Lk: 300, D: 8, Dv: 8, Mask: contracttest.Causal(0)}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier}}
 		before := c.Run(t, q, k, v, o)
 		for _, token := range []int{0, 1, 7, 64, 254, 255, 256, 257, 299} {
@@ -270,8 +270,8 @@ func TestEvictedKeys(t *testing.T) {
 	const window, past = 100, 500
 	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 20, Lk: past + 20, D: 8, Dv: 8}
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Window(window-1, 0), QueryStart: []int{past}, ALiBi: []float32{0.5, 0.25, 0.125, 0}}
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Window(window-1, 0), QueryStart: []int{past}, ALiBi: []float32{0.5, 0.25, 0.125, 0}}}
 		want := attend(t, q, k, v, o)
 		for _, dropped := range []int{1, 7, 255, 256, 257, past - window, past - window + 1} {
 			o.KeyStart = []int{dropped}
@@ -286,8 +286,8 @@ func TestEvictedKeys(t *testing.T) {
 func TestStreamedKeys(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 9, Lk: 1100, D: 8, Dv: 8}
 	q, k, v := c.Inputs()
-	o := kernel.Options{Mask: kernel.Causal(0), QueryStart: []int{1000}, Softcap: 20}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{1000}, Softcap: 20}}
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := o
 		o.Tier = tier
 		whole := o
@@ -317,10 +317,10 @@ func TestStreamedKeys(t *testing.T) {
 func scoreCase() (c contracttest.Case, o kernel.Options) {
 	c = contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 21, Lk: 300, D: 16, Dv: 8}
 	c.Mask = contracttest.Window(60, 5).And(contracttest.KeyLengths([]int{300, 257}))
-	o = kernel.Options{
+	o = kernel.Options{Scoring: kernel.Scoring{
 		Softcap: 3, ALiBi: []float32{0.5, 0.25, 0.0625, 0}, Sinks: []float32{1, 0, -2, contracttest.NegInf},
 		Mask: c.Mask.Kernel(), QueryStart: []int{279, 240},
-	}
+	}}
 	return c, o
 }
 
@@ -330,7 +330,7 @@ func TestLSE(t *testing.T) {
 	c, o := scoreCase()
 	q, k, v := c.Inputs()
 	model := c.Model(q, k, v, &o)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := o
 		o.Tier, o.LSE = tier, c.Output(1)
 		attend(t, q, k, v, o)
@@ -348,7 +348,7 @@ func TestWeights(t *testing.T) {
 	c, o := scoreCase()
 	o.Sinks = nil
 	q, k, v := c.Inputs()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := o
 		o.Tier, o.Weights = tier, c.Output(c.Lk)
 		out := attend(t, q, k, v, o)
@@ -377,8 +377,8 @@ func TestWeights(t *testing.T) {
 func TestScoreIsAsGoodAsOptions(t *testing.T) {
 	c, o := scoreCase()
 	q, k, v := c.Inputs()
-	scored := kernel.Options{Score: scoreOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	scored := kernel.Options{Scoring: kernel.Scoring{Score: scoreOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}}
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		outputs := func(o kernel.Options) map[string]kernel.Tensor {
 			o.Tier = tier
 			o.LSE, o.Weights, o.Scores = c.Output(1), c.Output(c.Lk), c.Output(c.Lk)
@@ -420,11 +420,11 @@ func TestScoreComesFirst(t *testing.T) {
 	q, k, v := kernel.BHLD([]float32{1}, 1, 1, 1, 1), kernel.BHLD(make([]float32, 3), 1, 1, 3, 1), kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1)
 	hundred := func(tile *kernel.ScoreTile) { contracttest.Fill(tile.Scores, 100) }
 	shape := [4]int{1, 1, 1, 3}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		s := make([]float32, 3)
 		attend(t, q, k, v, kernel.Options{
-			Exec: kernel.Exec{Tier: tier}, Score: hundred, Softcap: 2, Bias: kernel.BHLD([]float32{7, 7, 7}, 1, 1, 1, 3),
-			Mask: kernel.Hidden([]bool{false, true, false}, shape), Outputs: kernel.Outputs{Scores: kernel.BHLD(s, 1, 1, 1, 3), ScoreStage: kernel.ScoresMasked},
+			Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Score: hundred, Softcap: 2, Bias: kernel.BHLD([]float32{7, 7, 7}, 1, 1, 1, 3),
+				Mask: kernel.Hidden([]bool{false, true, false}, shape)}, Outputs: kernel.Outputs{Scores: kernel.BHLD(s, 1, 1, 1, 3), ScoreStage: kernel.ScoresMasked},
 		})
 		if got := fmt.Sprint(s); got != "[9 -Inf 9]" {
 			t.Errorf("scores are %v, want 2+7 and -Inf", got)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -51,7 +52,7 @@ func burst(t *testing.T) {
 				{kernel.BHLD(make([]float32, d), 1, 1, 1, d), one, keys, keys},
 				{kernel.BHLD(make([]float32, 2*large), 1, 1, 2, large), large2, large2, large2},
 			} {
-				if err := kernel.Attention(c[0], c[1], c[2], c[3], kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
+				if err := kernel.Attention(c[0], c[1], c[2], c[3], &kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -89,7 +90,7 @@ func TestScratchMemoryShrinks(t *testing.T) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	small := func() {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +145,7 @@ func TestNoAllocationsBetweenCollections(t *testing.T) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	call := func() {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,16 +179,13 @@ func TestFirstRunOnMoreThreads(t *testing.T) {
 // firstRun counts the allocations of the first call on so many threads, after one that was
 // made on one thread as it is rare.
 func firstRun(t *testing.T, c *contracttest.Case, threads int) {
-	rare, often := contracttest.Tier(t, ""), contracttest.Tier(t, "")
-	rare.Name, often.Name = "rare", "often"
+	rare, often := contracttest.Tier(t, kernel.Tier{}), contracttest.Tier(t, kernel.Tier{})
 	work := c.B * c.HKV * max(8, c.H/c.HKV*c.Lq) * c.Lk * (c.D + c.Dv)
 	rare.ThreadFMAs, often.ThreadFMAs = 2*work, 1 // worth 1 thread if workers must be woken, else 5
-	contracttest.AddTier(t, rare)
-	contracttest.AddTier(t, often)
 	q, k, v := c.Inputs()
 	out := c.Out()
-	call := func(tier string, threads int) {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
+	call := func(x *tier.Tier, threads int) {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: contracttest.Handle(x), Threads: threads}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,11 +193,11 @@ func firstRun(t *testing.T, c *contracttest.Case, threads int) {
 	n := testutil.CountMallocs(1, func() {
 		if !warm {
 			warm = true
-			call("often", 4) // for workers
+			call(often, 4) // for workers
 			kernel.ReleaseMemory()
-			call("rare", 4)
+			call(rare, 4)
 		} else {
-			call("often", threads)
+			call(often, threads)
 		}
 	})
 	if n != 0 && !testutil.Race {

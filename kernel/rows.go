@@ -38,17 +38,26 @@ func (t Tensor) Overlaps(u Tensor) bool {
 	return v.Memory().OverlapsTensor(w)
 }
 
-// Check returns an [*ArgumentError] about the argument called arg if no call can work with t,
+// Check returns an [*Error] about the argument called arg if no call can work with t,
 // as it is not valid by itself: its slice is too short, its page table does not fit, it lacks
 // scales, and so on. For functions that check all of their arguments before they begin.
-func (t Tensor) Check(arg string) error { return argumentError(t.view().Check(arg)) }
+func (t Tensor) Check(arg string) error {
+	if f := t.view().Check(arg); f != nil {
+		return (*Error)(f)
+	}
+	return nil
+}
 
 // CheckOutput is Check for a tensor that a function writes. It must be float32, float16 or
 // bfloat16, must not be paged, and no two of its elements may share an address.
 func (t Tensor) CheckOutput(arg string) error {
 	v := t.view()
-	if f := v.Check(arg); f != nil {
-		return argumentError(f)
+	f := v.Check(arg)
+	if f == nil {
+		f = v.CheckWritable(arg)
 	}
-	return argumentError(v.CheckWritable(arg))
+	if f == nil {
+		return nil
+	}
+	return (*Error)(f)
 }

@@ -38,7 +38,7 @@ func TestBadSpin(t *testing.T) {
 		t.Errorf("spinning for %v, want the default", d)
 	}
 	out, q, k, v := good()
-	if err := kernel.Attention(out, q, k, v, kernel.Options{}); err != nil {
+	if err := kernel.Attention(out, q, k, v, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -80,7 +80,7 @@ func TestParallelFor(t *testing.T) {
 		kept[0](1)
 	}
 	n := 0
-	c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 3, ParallelFor: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }}})
+	c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: contracttest.Generic(), Threads: 3, ParallelFor: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }}})
 	if n != 3 {
 		t.Errorf("ParallelFor was called for %d tasks, want Threads, 3", n)
 	}
@@ -123,7 +123,8 @@ func TestConcurrentCalls(t *testing.T) {
 			wg.Go(func() {
 				for range contracttest.Repeats(8) {
 					out := cs[x].Out()
-					if err := kernel.Attention(out, q, k, v, cs[x].Options(kernel.Options{Exec: kernel.Exec{Threads: 1 + g}})); err != nil {
+					opts := cs[x].Options(kernel.Options{Exec: kernel.Exec{Threads: 1 + g}})
+					if err := kernel.Attention(out, q, k, v, &opts); err != nil {
 						t.Error(err)
 					}
 					if contracttest.Hash(&out) != contracttest.Hash(&want) {
@@ -178,7 +179,7 @@ func TestSplitKV(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q, k, v := c.Inputs()
 			want := c.Contract(q, k, v)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				step := 1
 				if testutil.Thin() {
 					step = 3
@@ -257,7 +258,7 @@ func TestSplitKVNaN(t *testing.T) {
 		q, k, v := c.Inputs()
 		contracttest.Row(&v, 0, 0, key)[3] = testutil.NaN
 		want := c.Contract(q, k, v)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for threads := 1; threads <= 4; threads++ {
 				got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 				contracttest.Same(t, fmt.Sprintf("key %d, threads=%d", key, threads), &got, &want)
@@ -275,7 +276,7 @@ func TestSplitKVAccumulate(t *testing.T) {
 	want := c.Contract(q, k, v)
 	state := contracttest.NewPartials(1, 1, 4, 1, c.Dv)
 	for _, part := range [][2]int{{0, 1024}, {1024, 2048}} {
-		o := kernel.Options{Exec: kernel.Exec{Threads: 3}, KeyStart: []int{part[0]}}
+		o := kernel.Options{Exec: kernel.Exec{Threads: 3}, Scoring: kernel.Scoring{KeyStart: []int{part[0]}}}
 		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, part[0], part[1]), contracttest.Rows(v, part[0], part[1]), contracttest.PartialOptions(o)); err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +306,7 @@ func (c panicCall) run(score func(*kernel.ScoreTile), exec kernel.Exec) (out []f
 	ended.Go(func() {
 		defer func() { value = recover() }()
 		kv := kernel.BHLD(kv, 1, heads, c.lk, d)
-		err := kernel.Attention(kernel.BHLD(out, 1, heads, c.lq, d), kernel.BHLD(q, 1, heads, c.lq, d), kv, kv, kernel.Options{Exec: exec, Score: score})
+		err := kernel.Attention(kernel.BHLD(out, 1, heads, c.lq, d), kernel.BHLD(q, 1, heads, c.lq, d), kv, kv, &kernel.Options{Exec: exec, Scoring: kernel.Scoring{Score: score}})
 		if err != nil {
 			panic(err)
 		}

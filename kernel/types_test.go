@@ -56,7 +56,7 @@ func TestTypes(t *testing.T) {
 			want := c.Contract(q, k, v)
 			plain := c
 			plain.Types = contracttest.Types{}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				float32s := plain.Run(t, contracttest.Widened(q), contracttest.Widened(k), contracttest.Widened(v), kernel.Options{Exec: kernel.Exec{Tier: tier}})
 				wide := contracttest.As(float32s, types.Out)
 				contracttest.Same(t, "float32, then rounded", &wide, &want)
@@ -120,7 +120,7 @@ func TestDecodeNarrow(t *testing.T) {
 				if hasScales(types) { // the pages have other scales
 					pages = c.Contract(tq, pk, pv)
 				}
-				contracttest.EachTier(t, func(t *testing.T, tier string) {
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 					for _, threads := range someThreads(c) {
 						got := c.Run(t, tq, tk, tv, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 						contracttest.Same(t, fmt.Sprintf("scales %d, threads=%d", form, threads), &got, &want)
@@ -183,7 +183,7 @@ func TestTypesBroadcast(t *testing.T) {
 	k := kernel.Strided(ints, [4]int{2, 3, l, d}, [3]int{0, 0, d}).Scaled(&one)
 	c := contracttest.Case{B: 2, H: 3, HKV: 3, Lq: 4, Lk: l, D: d, Dv: d}
 	want := c.Contract(q, k, k)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		got := c.Run(t, q, k, k, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		contracttest.Same(t, "broadcast", &got, &want)
 	})
@@ -203,7 +203,7 @@ func TestTypesNaN(t *testing.T) {
 		}
 		q, k, v = c.Typed(q, k, v)
 		want := c.Contract(q, k, v)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 			contracttest.Same(t, types.String(), &got, &want)
 			nan := map[kernel.DType]uint32{kernel.Float32: 0x7fc00000, kernel.Float16: 0x7e00, kernel.BFloat16: 0x7fc0}[types.Out]
@@ -222,13 +222,13 @@ func TestTypesNaN(t *testing.T) {
 func TestTypesTouch(t *testing.T) {
 	_, q, k, v := good()
 	halves := make([]kernel.BF16, 264)
-	if err := kernel.Attention(kernel.BHLD(halves[144:], 2, 4, 3, 5), kernel.BHLD(halves, 2, 4, 3, 6), k, v, kernel.Options{}); err != nil {
+	if err := kernel.Attention(kernel.BHLD(halves[144:], 2, 4, 3, 5), kernel.BHLD(halves, 2, 4, 3, 6), k, v, nil); err != nil {
 		t.Error(err)
 	}
 	shared := make([]float32, 148)
 	scales := kernel.BHLD(shared, 2, 2, 7, 1)
 	k = kernel.BHLD(make([]int8, 168), 2, 2, 7, 6).Scaled(&scales)
-	if err := kernel.Attention(kernel.BHLD(shared[28:], 2, 4, 3, 5), q, k, v, kernel.Options{}); err != nil {
+	if err := kernel.Attention(kernel.BHLD(shared[28:], 2, 4, 3, 5), q, k, v, nil); err != nil {
 		t.Error(err)
 	}
 }

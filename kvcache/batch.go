@@ -40,10 +40,10 @@ func (c *Cache) NewBatch(sequences ...*Sequence) (*Batch, error) {
 func (b *Batch) Set(sequences ...*Sequence) error {
 	for i, s := range sequences {
 		if f := s.check("sequences"); f != nil {
-			return (*kernel.ArgumentError)(f)
+			return (*kernel.Error)(f.In("kvcache.Batch.Set"))
 		}
 		if s.cache != b.cache {
-			return &kernel.ArgumentError{Arg: "sequences", Got: fmt.Sprintf("sequence %d of another cache", i), Want: "sequences of the batch's cache"}
+			return &kernel.Error{Where: "kvcache.Batch.Set: sequences", Got: fmt.Sprintf("sequence %d of another cache", i), Want: "sequences of the batch's cache"}
 		}
 	}
 	n := len(sequences)
@@ -116,7 +116,7 @@ func setInt(x *int, to int) {
 // filled page, it needs a page for a copy in each of them.
 func (b *Batch) Extend(counts ...int) error {
 	if f := b.checkExtend(counts); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("kvcache.Batch.Extend"))
 	}
 	need := 0
 	b.unseen = b.unseen[:0]
@@ -142,14 +142,14 @@ func (b *Batch) Extend(counts ...int) error {
 // checkExtend reports the first argument of Extend that does not fit.
 func (b *Batch) checkExtend(counts []int) *check.Failure {
 	if n := len(b.sequences); len(counts) != 1 && len(counts) != n {
-		return &check.Failure{Arg: "counts", Got: fmt.Sprintf("%d numbers", len(counts)), Want: fmt.Sprintf("one for all sequences or one for each: %d", n)}
+		return &check.Failure{Where: "counts", Got: fmt.Sprintf("%d numbers", len(counts)), Want: fmt.Sprintf("one for all sequences or one for each: %d", n)}
 	}
 	for i, s := range b.sequences {
 		if f := s.check("sequences"); f != nil {
 			return f
 		}
 		if n, most := position.Of(counts, i), position.Max-s.length; n < 0 || n > most {
-			return &check.Failure{Arg: "counts", Got: fmt.Sprintf("%d for sequence %d", n, i), Want: fmt.Sprintf("0 to %d", most)}
+			return &check.Failure{Where: "counts", Got: fmt.Sprintf("%d for sequence %d", n, i), Want: fmt.Sprintf("0 to %d", most)}
 		}
 	}
 	return b.checkTwice()
@@ -159,7 +159,7 @@ func (b *Batch) checkExtend(counts []int) *check.Failure {
 func (b *Batch) checkTwice() (f *check.Failure) {
 	for i, s := range b.sequences {
 		if s.marked {
-			f = &check.Failure{Arg: "sequences", Got: fmt.Sprintf("sequence %d for the second time", i), Want: "every sequence once"}
+			f = &check.Failure{Where: "sequences", Got: fmt.Sprintf("sequence %d for the second time", i), Want: "every sequence once"}
 		}
 		s.marked = true
 	}
@@ -183,28 +183,28 @@ func (b *Batch) View(layer int) (k, v kernel.Tensor) {
 	return keys.Paged(&b.table), values.Paged(&b.table)
 }
 
-// Options returns the options of attention from the tokens of the last Extend over a
+// Scoring returns that of attention from the tokens of the last Extend over a
 // view: QueryStart, KeyStart, and a Mask that is causal or that of the window. A program
-// may set further options.
+// may set further fields.
 //
 // The queries are [B, H, n, D], where n is the largest of the counts, or ragged with as
 // many rows for each sequence as it grew by. If they are not ragged, rows after a
 // sequence's own count give zeros. The slices are valid as long as views are.
-func (b *Batch) Options() kernel.Options {
+func (b *Batch) Scoring() kernel.Scoring {
 	if len(b.sequences) == 0 {
-		return kernel.Options{}
+		return kernel.Scoring{}
 	}
 	b.refresh()
-	o := kernel.Options{QueryStart: b.queryStart, KeyStart: b.keyStart}
+	s := kernel.Scoring{QueryStart: b.queryStart, KeyStart: b.keyStart}
 	if w := b.cache.window; w > 0 {
-		o.Mask = kernel.Window(w, 0)
+		s.Mask = kernel.Window(w, 0)
 	} else if b.steps > 1 { // the last token sees all
-		o.Mask = kernel.Causal(0)
+		s.Mask = kernel.Causal(0)
 	}
 	if !b.even {
-		o.Mask = o.Mask.And(kernel.QueryLengths(b.counts))
+		s.Mask = s.Mask.And(kernel.QueryLengths(b.counts))
 	}
-	return o
+	return s
 }
 
 // Positions returns the positions of the tokens of the last Extend, [B, n], as

@@ -133,7 +133,7 @@ func BenchmarkPages(b *testing.B) {
 					b.Run(fmt.Sprintf("shape=%s/type=%v/layout=%s/pages=%s", x.name, dtype, layoutNames[layout], pages), func(b *testing.B) {
 						b.ReportAllocs()
 						for b.Loop() {
-							if err := kernel.Attention(out, q, k, v, o); err != nil {
+							if err := kernel.Attention(out, q, k, v, &o); err != nil {
 								b.Fatal(err)
 							}
 						}

@@ -7,7 +7,7 @@
 //
 //   - makes room for the new tokens, with [Batch.Extend],
 //   - and in every layer stores their keys and values, with [Batch.Store], and calls
-//     [kernel.Attention] with what [Batch.View] and [Batch.Options] return.
+//     [kernel.Attention] with what [Batch.View] and [Batch.Scoring] return.
 //
 // The result has the same bits as attention over contiguous keys and values, whatever the
 // pages, the forks and the other sequences of the batch. For other types than float32, and
@@ -70,12 +70,12 @@ func placesOf(keys, values *view.Tensor) places {
 
 // New makes a cache with memory of its own. On Linux it lies in huge pages, if the system
 // has them, which makes decoding faster. A field that is out of range is a
-// [*kernel.ArgumentError], and so is a cache that does not fit memory or the memory limit of
-// the program (GOMEMLIMIT).
+// [*kernel.Error], and so is, of the kind [kernel.ErrMemory], a cache that does not fit
+// memory or the memory limit of the program (GOMEMLIMIT).
 func New(c Config) (*Cache, error) {
 	c.setDefaults()
 	if f := c.check(); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("kvcache.New"))
 	}
 	keys, values := make([]kernel.Tensor, c.Layers), make([]kernel.Tensor, c.Layers)
 	for layer := range keys {
@@ -96,11 +96,11 @@ func New(c Config) (*Cache, error) {
 //
 // The cache reads and writes only rows of pages that belong to a sequence.
 //
-// Memory that does not fit is a [*kernel.ArgumentError].
+// Memory that does not fit is a [*kernel.Error].
 func NewWithMemory(keys, values []kernel.Tensor, window int) (*Cache, error) {
 	c := &Cache{keys: views(keys), values: views(values), window: window}
 	if f := c.check(); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("kvcache.NewWithMemory"))
 	}
 	for layer := range c.keys {
 		c.places = append(c.places, placesOf(&c.keys[layer], &c.values[layer]))
@@ -122,13 +122,13 @@ func views(tensors []kernel.Tensor) []view.Tensor {
 // check reports memory or a window that does not fit.
 func (c *Cache) check() *check.Failure {
 	if len(c.keys) == 0 {
-		return &check.Failure{Arg: "keys", Got: "no layers", Want: "at least 1"}
+		return &check.Failure{Where: "keys", Got: "no layers", Want: "at least 1"}
 	}
 	if len(c.values) != len(c.keys) {
-		return &check.Failure{Arg: "values", Got: fmt.Sprintf("%d layers", len(c.values)), Want: fmt.Sprintf("%d as keys has it", len(c.keys))}
+		return &check.Failure{Where: "values", Got: fmt.Sprintf("%d layers", len(c.values)), Want: fmt.Sprintf("%d as keys has it", len(c.keys))}
 	}
 	if c.window < 0 || c.window >= position.Max {
-		return &check.Failure{Arg: "window", Got: fmt.Sprint(c.window), Want: fmt.Sprintf("0 to %d", position.Max-1)}
+		return &check.Failure{Where: "window", Got: fmt.Sprint(c.window), Want: fmt.Sprintf("0 to %d", position.Max-1)}
 	}
 	pages, size := c.keys[0].Dim(0), c.keys[0].Dim(2)
 	for layer := range c.keys {
@@ -138,11 +138,11 @@ func (c *Cache) check() *check.Failure {
 			}
 		}
 		if got, want := c.values[layer].Dim(1), c.keys[layer].Dim(1); got != want {
-			return &check.Failure{Arg: "values", Got: fmt.Sprintf("%d heads in layer %d", got, layer), Want: fmt.Sprintf("%d as keys has it", want)}
+			return &check.Failure{Where: "values", Got: fmt.Sprintf("%d heads in layer %d", got, layer), Want: fmt.Sprintf("%d as keys has it", want)}
 		}
 	}
 	if !hugepages.Fits(pages, pageBytes) {
-		return &check.Failure{Arg: "keys", Got: fmt.Sprintf("%d pages", pages), Want: "a number whose list fits memory and the memory limit of the program"}
+		return check.TooLarge("keys", fmt.Sprintf("%d pages", pages))
 	}
 	return nil
 }
@@ -150,19 +150,19 @@ func (c *Cache) check() *check.Failure {
 // checkMemory reports memory that cannot be a layer's keys or values.
 func checkMemory(arg string, t *view.Tensor, pages, size int) *check.Failure {
 	if t.IsPaged() || t.IsRagged() {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "the memory of all pages, not a view of them"}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: "the memory of all pages, not a view of them"}
 	}
 	if !t.DType().IsKnown() {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("elements of type %v", t.DType()), Want: "a type of package kernel"}
+		return &check.Failure{Where: arg, Got: fmt.Sprintf("elements of type %v", t.DType()), Want: "a type of package kernel"}
 	}
 	if f := t.Check(arg); f != nil {
 		return f
 	}
 	if t.Dim(1) < 1 { // without heads, pages would take no memory and could be of any number
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "at least 1 head"}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: "at least 1 head"}
 	}
 	if t.Dim(0) != pages || t.Dim(2) != size || pages > math.MaxInt32 || size < 1 || size > position.Max {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("the same number of pages, at most %d, and the same page size, 1 to %d, in all layers", math.MaxInt32, position.Max)}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: fmt.Sprintf("the same number of pages, at most %d, and the same page size, 1 to %d, in all layers", math.MaxInt32, position.Max)}
 	}
 	if f := t.CheckDistinct(arg); f != nil {
 		return f

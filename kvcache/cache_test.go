@@ -35,7 +35,7 @@ func TestCache(t *testing.T) {
 					c.Group = 4
 				}
 				t.Run(fmt.Sprintf("%v/layout=%d/size=%d", dtype, layout, size), func(t *testing.T) {
-					contracttest.EachTier(t, func(t *testing.T, tier string) {
+					contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 						useCache(newHarness(t, c), kernel.Exec{Tier: tier, Threads: 1 + n%2})
 					})
 				})
@@ -277,7 +277,7 @@ func TestBatchesAndChunks(t *testing.T) {
 				break
 			}
 			keys, values := b.View(0)
-			err = kernel.Attention(part(out, first, rows, at, n), part(q, first, rows, at, n), keys, values, b.Options())
+			err = kernel.Attention(part(out, first, rows, at, n), part(q, first, rows, at, n), keys, values, &kernel.Options{Scoring: b.Scoring()})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -375,7 +375,7 @@ func TestFreed(t *testing.T) {
 	}
 	q, out := kernel.BHLD([]float32{1, 2, 3, 4}, 2, 1, 1, 2), testutil.Filled(4, testutil.Canary)
 	attend := func(k, v kernel.Tensor) error {
-		return kernel.Attention(kernel.BHLD(out, 2, 1, 1, 2), q, k, v, kernel.Options{})
+		return kernel.Attention(kernel.BHLD(out, 2, 1, 1, 2), q, k, v, nil)
 	}
 	k, v := batch.View(0)
 	if err := attend(k, v); err != nil || !slices.Equal(out, []float32{1.5, 1.5, 1.5, 1.5}) {
@@ -403,7 +403,7 @@ func TestFreed(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, v = batch.View(0)
-	err = kernel.Attention(kernel.BHLD(out[:2], 1, 1, 1, 2), kernel.BHLD([]float32{1, 2}, 1, 1, 1, 2), k, v, kernel.Options{})
+	err = kernel.Attention(kernel.BHLD(out[:2], 1, 1, 1, 2), kernel.BHLD([]float32{1, 2}, 1, 1, 1, 2), k, v, nil)
 	if err != nil || out[0] != 1.5 || out[1] != 1.5 {
 		t.Errorf("the other sequence gives %v, error %v", out[:2], err)
 	}
@@ -451,7 +451,7 @@ func TestViewBeforeFree(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := []float32{testutil.Canary}
-		err = kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD([]float32{1}, 1, 1, 1, 1), k, v, kernel.Options{})
+		err = kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD([]float32{1}, 1, 1, 1, 1), k, v, nil)
 		contracttest.CheckArgument(t, name, err, "the page table of k", "which its sequence has given back")
 	}
 }

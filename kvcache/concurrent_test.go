@@ -72,7 +72,7 @@ func TestViewsAreReadConcurrently(t *testing.T) {
 	h.grow([]int{a}, []int{50})
 	h.set(a)
 	k, v := h.batch.View(0)
-	o := h.batch.Options()
+	o := kernel.Options{Scoring: h.batch.Scoring()}
 	q := kernel.BHLD(testutil.Floats(2*50*12), 1, 2, 50, 12)
 	var wg sync.WaitGroup
 	for range 2 {
@@ -80,7 +80,7 @@ func TestViewsAreReadConcurrently(t *testing.T) {
 			t := testutil.Goroutine(t)
 			for range contracttest.Repeats(12) {
 				out := kernel.BHLD(make([]float32, 2*50*8), 1, 2, 50, 8)
-				if err := kernel.Attention(out, q, k, v, o); err != nil {
+				if err := kernel.Attention(out, q, k, v, &o); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -88,7 +88,7 @@ func TestViewsAreReadConcurrently(t *testing.T) {
 	}
 	for range contracttest.Repeats(12) {
 		h.batch.View(1)
-		h.batch.Options()
+		h.batch.Scoring()
 	}
 	wg.Wait()
 }
@@ -109,9 +109,9 @@ func TestStepsAllocateNothing(t *testing.T) {
 			}
 			h.batch.Positions()
 			keys, values := h.batch.View(0)
-			o := h.batch.Options()
+			o := kernel.Options{Scoring: h.batch.Scoring()}
 			o.Threads = 1
-			if err := kernel.Attention(out, q, keys, values, o); err != nil {
+			if err := kernel.Attention(out, q, keys, values, &o); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -112,20 +112,20 @@ func (c *Config) check() *check.Failure {
 		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
 	} {
 		if f.n < f.least || f.n > f.most {
-			return &check.Failure{Arg: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
+			return &check.Failure{Where: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
 		}
 	}
 	keys, values := c.keys(), c.values()
 	for i, p := range [...]part{keys, values} {
 		if n := p.dtype.PerByte(); p.size%n != 0 {
-			return &check.Failure{Arg: "Config." + [...]string{"HeadSize", "ValueSize"}[i], Got: fmt.Sprintf("%d with elements of %v", p.size, p.dtype), Want: fmt.Sprintf("a multiple of %d, as so many elements share a byte", n)}
+			return &check.Failure{Where: "Config." + [...]string{"HeadSize", "ValueSize"}[i], Got: fmt.Sprintf("%d with elements of %v", p.size, p.dtype), Want: fmt.Sprintf("a multiple of %d, as so many elements share a byte", n)}
 		}
 	}
 	if c.Group != 0 && (c.Group < 0 || !keys.dtype.IsScaled() && !values.dtype.IsScaled() || !keys.fits() || !values.fits()) {
-		return &check.Failure{Arg: "Config.Group", Got: fmt.Sprint(c.Group), Want: "for Int8 a number that divides the head sizes, for Int4 an even one, or 0"}
+		return &check.Failure{Where: "Config.Group", Got: fmt.Sprint(c.Group), Want: "for Int8 a number that divides the head sizes, for Int4 an even one, or 0"}
 	}
 	if !hugepages.Fits(c.bytes(), 1) {
-		return &check.Failure{Arg: "Config", Got: fmt.Sprintf("%d layers of %d pages of %d tokens", c.Layers, c.Pages, c.PageSize), Want: "a size that fits memory and the memory limit of the program"}
+		return check.TooLarge("Config", fmt.Sprintf("%d layers of %d pages of %d tokens", c.Layers, c.Pages, c.PageSize))
 	}
 	return nil
 }
@@ -136,12 +136,12 @@ func (p part) fits() bool {
 }
 
 // PageBytes returns the memory of a page: of the keys and values of PageSize tokens in all layers, with
-// their scales. Pages does not count. The error is a [*kernel.ArgumentError], as that of [New].
+// their scales. Pages does not count. The error is a [*kernel.Error], as that of [New].
 func (c Config) PageBytes() (int, error) {
 	c.setDefaults()
 	c.Pages = 1
 	if f := c.check(); f != nil {
-		return 0, (*kernel.ArgumentError)(f)
+		return 0, (*kernel.Error)(f.In("kvcache.Config.PageBytes"))
 	}
 	return c.Layers * c.pageOfLayer(), nil
 }

@@ -257,7 +257,7 @@ func TestZeroValues(t *testing.T) {
 		if k, v := b.View(0); contracttest.IsSet(k) || contracttest.IsSet(v) {
 			t.Error("a batch of nothing has keys or values")
 		}
-		if o := b.Options(); o.KeyStart != nil || o.QueryStart != nil || len(b.Positions()) != 0 {
+		if o := b.Scoring(); o.KeyStart != nil || o.QueryStart != nil || len(b.Positions()) != 0 {
 			t.Error("a batch of nothing has positions")
 		}
 	}

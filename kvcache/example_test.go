@@ -32,7 +32,7 @@ func Example() {
 			return
 		}
 		k, v := batch.View(0)
-		err := kernel.Attention(rows(out), rows(zeros), k, v, batch.Options())
+		err := kernel.Attention(rows(out), rows(zeros), k, v, &kernel.Options{Scoring: batch.Scoring()})
 		fmt.Println(out, err)
 	}
 
@@ -89,7 +89,7 @@ func ExampleSequence_Fork() {
 		return
 	}
 	k, v := batch.View(0)
-	err = kernel.Attention(step(out), step(zeros), k, v, batch.Options())
+	err = kernel.Attention(step(out), step(zeros), k, v, &kernel.Options{Scoring: batch.Scoring()})
 	fmt.Println(out, err) // (10+20+60+30)/4 and (10+20+90)/3
 
 	// Output:
@@ -140,7 +140,7 @@ func ExampleBatch_Extend() {
 			}
 			k, v := batch.View(layer)
 			out := []float32{0}
-			err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), row(0), k, v, batch.Options())
+			err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), row(0), k, v, &kernel.Options{Scoring: batch.Scoring()})
 			fmt.Println("token", token, "layer", layer, out, err)
 		}
 	}
@@ -230,7 +230,7 @@ func ExampleCapacityError() {
 
 	// Output:
 	// <nil>
-	// attn: the cache is full: 1 pages needed, 0 free
+	// kvcache.Batch.Extend: the cache: 0 free pages, want 1
 	// <nil> <nil> 33
 }
 

@@ -129,7 +129,7 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 	want := output()
 	plainK, plainV, o := h.contiguous(0, []int{a, b, f})
 	o.Mask = o.Mask.And(kernel.Window(window, 0))
-	h.must(kernel.Attention(want, q, plainK, plainV, o))
+	h.must(kernel.Attention(want, q, plainK, plainV, &o))
 
 	open := map[int32]bool{}
 	for i, s := range h.sequences {
@@ -144,9 +144,9 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 			closeV(page)
 		}
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, n := range []int{tokens, 3, 1} { // many queries, and few
-			o := h.batch.Options()
+			o := kernel.Options{Scoring: h.batch.Scoring()}
 			o.QueryStart = slices.Clone(o.QueryStart)
 			for i := range o.QueryStart {
 				o.QueryStart[i] += tokens - n
@@ -155,7 +155,7 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 			last := func(t kernel.Tensor) kernel.Tensor { return contracttest.Rows(t, tokens-n, tokens) }
 			got, want := last(output()), last(want)
 			keys, values := h.batch.View(0)
-			if err := kernel.Attention(got, last(q), keys, values, o); err != nil {
+			if err := kernel.Attention(got, last(q), keys, values, &o); err != nil {
 				t.Fatal(err)
 			}
 			contracttest.Same(t, fmt.Sprintf("%d queries", n), &got, &want)

@@ -294,7 +294,7 @@ func (h *harness) attend(group int, e kernel.Exec, numbers ...int) {
 	counts := h.fresh(numbers)
 	n := slices.Max(counts)
 	h.checkPositions(numbers, n)
-	o := h.batch.Options()
+	o := kernel.Options{Scoring: h.batch.Scoring()}
 	o.Exec = e
 	c, b, heads := &h.config, len(numbers), h.config.Heads*group
 	q := kernel.BHLD(make([]float32, b*heads*n*c.HeadSize), b, heads, n, c.HeadSize)
@@ -305,10 +305,10 @@ func (h *harness) attend(group int, e kernel.Exec, numbers ...int) {
 	for layer := range c.Layers {
 		k, v := h.batch.View(layer)
 		got, want := output(), output()
-		h.must(kernel.Attention(got, q, k, v, o))
+		h.must(kernel.Attention(got, q, k, v, &o))
 		h.attendRagged(&got, &q, k, v, counts, o)
 		k, v, plain := h.contiguous(layer, numbers)
-		h.must(kernel.Attention(want, q, k, v, plain))
+		h.must(kernel.Attention(want, q, k, v, &plain))
 		contracttest.EachRow(&want, func(b, _, l int, row []float32) {
 			if l >= counts[b] {
 				clear(row) // there is no such token
@@ -321,7 +321,7 @@ func (h *harness) attend(group int, e kernel.Exec, numbers ...int) {
 // checkPositions compares the positions that the batch has with those of the models.
 func (h *harness) checkPositions(numbers []int, n int) {
 	h.t.Helper()
-	o := h.batch.Options()
+	o := kernel.Options{Scoring: h.batch.Scoring()}
 	var queries, keys, positions []int
 	for _, x := range numbers {
 		m := h.models[x]
@@ -345,7 +345,7 @@ func (h *harness) attendRagged(want, q *kernel.Tensor, k, v kernel.Tensor, count
 	packed := raggedRows(counts, q.Shape()[1], q.Shape()[3])
 	out := raggedRows(counts, q.Shape()[1], want.Shape()[3])
 	contracttest.EachRow(&packed, func(b, h, l int, row []float32) { copy(row, contracttest.Row(q, b, h, l)) })
-	h.must(kernel.Attention(out, packed, k, v, o))
+	h.must(kernel.Attention(out, packed, k, v, &o))
 	contracttest.EachRow(&out, func(b, head, l int, row []float32) {
 		contracttest.SameRow(h.t, fmt.Sprintf("ragged queries, row [%d %d %d]", b, head, l), row, contracttest.Row(want, b, head, l))
 	})

@@ -22,7 +22,7 @@ type CapacityError struct {
 
 // Error returns the numbers of pages that are needed and free.
 func (e *CapacityError) Error() string {
-	return fmt.Sprintf("attn: the cache is full: %d pages needed, %d free", e.Need, e.Free)
+	return fmt.Sprintf("kvcache.Batch.Extend: the cache: %d free pages, want %d", e.Free, e.Need)
 }
 
 // fill makes n pages free. The first ones are taken first, so that the pages of a new

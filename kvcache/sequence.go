@@ -54,7 +54,7 @@ func (s *Sequence) Pages() []int32 { return s.pages }
 // Fork counts as reading s. Call it after all layers have stored the tokens.
 func (s *Sequence) Fork(n int) (*Sequence, error) {
 	if f := s.checkLength(n); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("kvcache.Sequence.Fork"))
 	}
 	fork := &Sequence{cache: s.cache, start: s.start, length: n}
 	fork.pages = append(fork.pages, s.pages[:s.pagesFor(n)]...)
@@ -68,7 +68,7 @@ func (s *Sequence) Fork(n int) (*Sequence, error) {
 // The limits of n are those of Fork.
 func (s *Sequence) Truncate(n int) error {
 	if f := s.checkLength(n); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("kvcache.Sequence.Truncate"))
 	}
 	if n < s.length {
 		s.cut(n)
@@ -107,10 +107,10 @@ func giveBack(list []int32, keep int) {
 // a window, pages are dropped when a sequence grows.
 func (s *Sequence) DropBefore(n int) error {
 	if f := s.check("sequence"); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("kvcache.Sequence.DropBefore"))
 	}
 	if n < s.start || n > s.length {
-		return &kernel.ArgumentError{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d", s.start, s.length)}
+		return &kernel.Error{Where: "kvcache.Sequence.DropBefore: n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d", s.start, s.length)}
 	}
 	s.drop(n)
 	return nil
@@ -143,7 +143,7 @@ func (s *Sequence) Free() {
 // check reports a sequence that has been freed or belongs to no cache.
 func (s *Sequence) check(arg string) *check.Failure {
 	if s == nil || s.cache == nil {
-		return &check.Failure{Arg: arg, Got: "nil, or a sequence that has been freed", Want: "one of NewSequence or Fork"}
+		return &check.Failure{Where: arg, Got: "nil, or a sequence that has been freed", Want: "one of NewSequence or Fork"}
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (s *Sequence) checkLength(n int) *check.Failure {
 		least += s.cache.window
 	}
 	if n < least && n != s.length || n > s.length {
-		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d, for tokens from %d on", least, s.length, s.start)}
+		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d, for tokens from %d on", least, s.length, s.start)}
 	}
 	return nil
 }

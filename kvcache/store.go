@@ -26,19 +26,19 @@ import (
 // Keys are stored as attention uses them. If the model rotates them, do so before, with
 // the positions that [Batch.Positions] returns.
 //
-// An error is a [*kernel.ArgumentError] or a [*kernel.TierError].
+// An error is a [*kernel.Error].
 func (b *Batch) Store(layer int, k, v kernel.Tensor) error {
 	return b.store(layer, (*view.Tensor)(&k), (*view.Tensor)(&v))
 }
 
 func (b *Batch) store(layer int, k, v *view.Tensor) error {
 	b.refresh()
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
+	t, f := tier.Default()
+	if f == nil {
+		f = b.checkStore(layer, k, v)
 	}
-	if f := b.checkStore(layer, k, v); f != nil {
-		return (*kernel.ArgumentError)(f)
+	if f != nil {
+		return (*kernel.Error)(f.In("kvcache.Batch.Store"))
 	}
 	if view.Races {
 		b.announce(k, v, &b.cache.keys[layer], &b.cache.values[layer])
@@ -76,7 +76,7 @@ func (b *Batch) announce(k, v, keys, values *view.Tensor) {
 // checkStore reports the first argument of Store that does not fit.
 func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
 	if n := b.layers(); layer < 0 || layer >= n {
-		return &check.Failure{Arg: "layer", Got: fmt.Sprint(layer), Want: fmt.Sprintf("0 to %d", n-1)}
+		return &check.Failure{Where: "layer", Got: fmt.Sprint(layer), Want: fmt.Sprintf("0 to %d", n-1)}
 	}
 	for _, s := range b.sequences {
 		if f := s.check("sequences"); f != nil {
@@ -89,7 +89,7 @@ func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
 	}
 	switch {
 	case v.IsSet() && at.valuesArePart:
-		return &check.Failure{Arg: "v", Got: v.Describe(), Want: "the zero Tensor, as the values of the layer are a part of its keys"}
+		return &check.Failure{Where: "v", Got: v.Describe(), Want: "the zero Tensor, as the values of the layer are a part of its keys"}
 	case !v.IsSet() && at.values.Overlaps(at.keys):
 	default:
 		if f := b.checkRows("v", v, values); f != nil {
@@ -118,7 +118,7 @@ func (b *Batch) checkOverlap(arg string, t *view.Tensor, layer int) *check.Failu
 			for l := s.firstFresh(); l < s.fresh; {
 				page, row, n := s.place(l)
 				if in.Overlaps(memory.MemoryOfRows(page, row, n)) {
-					return &check.Failure{Arg: arg, Got: "memory that overlaps the tokens to be stored in the cache", Want: "memory of its own"}
+					return &check.Failure{Where: arg, Got: "memory that overlaps the tokens to be stored in the cache", Want: "memory of its own"}
 				}
 				l += n
 			}
@@ -133,14 +133,14 @@ func (b *Batch) checkRows(arg string, t, memory *view.Tensor) *check.Failure {
 		return f
 	}
 	if t.DType() != view.Float32 || t.IsPaged() {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "float32, not paged"}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: "float32, not paged"}
 	}
 	if want := [4]int{len(b.sequences), memory.Dim(1), b.steps, memory.Dim(3)}; t.Shape() != want {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}
 	}
 	for i, n := range b.counts {
 		if got := t.Length(i); got < n {
-			return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d rows for sequence %d", got, i), Want: fmt.Sprintf("the %d that it grew by", n)}
+			return &check.Failure{Where: arg, Got: fmt.Sprintf("%d rows for sequence %d", got, i), Want: fmt.Sprintf("the %d that it grew by", n)}
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (b *Batch) checkRows(arg string, t, memory *view.Tensor) *check.Failure {
 // of k and v. After an error they have the length that they had before.
 func (b *Batch) Append(k, v kernel.Tensor) error {
 	if n := b.layers(); n != 1 {
-		return &kernel.ArgumentError{Arg: "the batch", Got: fmt.Sprintf("one of a cache of %d layers", n), Want: "one of a cache of one layer, or Extend and Store"}
+		return &kernel.Error{Where: "kvcache.Batch.Append: the batch", Got: fmt.Sprintf("one of a cache of %d layers", n), Want: "one of a cache of one layer, or Extend and Store"}
 	}
 	n := k.Shape()[2]
 	if err := b.Extend(n); err != nil {
@@ -261,7 +261,7 @@ func notFinite(arg string, src *view.Tensor, b, l, n int) error {
 		for r := range n {
 			for i, x := range src.Row(b, h, l+r) {
 				if x-x != 0 {
-					return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("%v as element %d of row (%d, %d, %d)", x, i, b, h, l+r), Want: "finite numbers"}
+					return &kernel.Error{Where: "kvcache.Batch.Store: " + arg, Got: fmt.Sprintf("%v as element %d of row (%d, %d, %d)", x, i, b, h, l+r), Want: "finite numbers"}
 				}
 			}
 		}

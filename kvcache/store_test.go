@@ -46,7 +46,7 @@ func TestStoreOfDroppedTokens(t *testing.T) {
 		n := len(x.want)
 		// Equal scores for all keys: the result is the mean of the values.
 		out := make([]float32, 1)
-		if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), rows(0), k, v, kernel.Options{}); err != nil {
+		if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), rows(0), k, v, nil); err != nil {
 			t.Fatal(err)
 		}
 		mean := float32(0)
@@ -78,8 +78,8 @@ func TestStoreIntoSharedRows(t *testing.T) {
 	if err := batch.Extend(1); err != nil {
 		t.Fatal(err)
 	}
-	var wrong *kernel.ArgumentError
-	if err := batch.Store(0, k, v); !errors.As(err, &wrong) || wrong.Arg != "v" {
+	var wrong *kernel.Error
+	if err := batch.Store(0, k, v); !errors.As(err, &wrong) || wrong.Arg() != "v" {
 		t.Errorf("Store with v returned %v", err)
 	}
 	if slices.Contains(memory, 9) {
@@ -117,7 +117,7 @@ func TestStoreFromCache(t *testing.T) {
 		rows := func(at int) kernel.Tensor {
 			return kernel.Strided(memory[at:], [4]int{1, 2, 2, 3}, [3]int{0, 12, 3})
 		}
-		var wrong *kernel.ArgumentError
+		var wrong *kernel.Error
 		for _, at := range []int{24, 27} { // its own rows; one of them and one after them
 			for _, arg := range []string{"k", "v"} {
 				k, v := rows(0), rows(0)
@@ -126,7 +126,7 @@ func TestStoreFromCache(t *testing.T) {
 				} else {
 					v = rows(at)
 				}
-				if err := other.Store(0, k, v); !errors.As(err, &wrong) || wrong.Arg != arg {
+				if err := other.Store(0, k, v); !errors.As(err, &wrong) || wrong.Arg() != arg {
 					t.Errorf("%s from %d: error %v, want one about %s", arg, at, err, arg)
 				}
 			}

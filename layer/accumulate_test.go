@@ -41,10 +41,8 @@ func TestSimilarityBackwardAccumulate(t *testing.T) {
 	dout, out, lse := normalTensor(4, z.b, z.h, z.lq, z.dv), newTensor(z.b, z.h, z.lq, z.dv), newTensor(z.b, z.h, z.lq, 1)
 	for _, s := range []Similarity{ScaledDot{}, Dot{}, Cosine{}, general} {
 		// One key is seen by nobody: its gradient of the cosine is not computed.
-		o := kernel.BackwardOptions{Mask: kernel.Causal(1), Bias: normalTensor(5, 1, 1, z.lq, z.lk), Sinks: drawn(6, z.h)}
-		forward := o.Forward()
-		forward.LSE = lse
-		must(t, s.Attend(out, q, k, v, forward))
+		o := kernel.BackwardOptions{Scoring: kernel.Scoring{Mask: kernel.Causal(1), Bias: normalTensor(5, 1, 1, z.lq, z.lk), Sinks: drawn(6, z.h)}}
+		must(t, s.Attend(out, q, k, v, &kernel.Options{Scoring: o.Scoring, Outputs: kernel.Outputs{LSE: lse}}))
 		checkAccumulates(t, fmt.Sprintf("%T", s), func(accumulate bool, seed uint64) [][]float32 {
 			g := GeneralGradients{Gradients: kernel.Gradients{
 				Q: newTensor(z.b, z.h, z.lq, z.d), K: newTensor(z.b, z.hkv, z.lk, z.d), V: newTensor(z.b, z.hkv, z.lk, z.dv),
@@ -57,9 +55,9 @@ func TestSimilarityBackwardAccumulate(t *testing.T) {
 			opts := o
 			opts.Accumulate = accumulate
 			if d, ok := s.(Differentiable); ok {
-				must(t, d.Backward(g.Gradients, dout, q, k, v, lse, opts))
+				must(t, d.Backward(g.Gradients, dout, q, k, v, lse, &opts))
 			} else {
-				must(t, general.Backward(g, dout, q, k, v, lse, w, opts))
+				must(t, general.Backward(g, dout, q, k, v, lse, w, &opts))
 			}
 			return all
 		})
@@ -96,7 +94,7 @@ func TestMultiHeadBackwardAccumulate(t *testing.T) {
 				fill(seed, all)
 				o := m.opts
 				o.Accumulate = accumulate
-				must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), o))
+				must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), &o))
 				return all
 			})
 		}

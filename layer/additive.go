@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -23,7 +24,7 @@ type Additive struct {
 
 // Attend implements [Similarity]. It projects queries and keys and calls
 // [kernel.Additive]. The projections take memory that is recycled.
-func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	names := [...]string{"Additive.Query", "Additive.Key"}
 	tensors := [...]kernel.Tensor{q, k}
 	layers := [...]*linear.Linear{a.Query, a.Key}
@@ -32,13 +33,14 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 		if l == nil {
 			continue
 		}
-		var err error
-		if sizes[i], err = checkProjection(qkv[i], &tensors[i], names[i], l); err != nil {
-			return err
+		var bad *check.Failure
+		if sizes[i], bad = checkProjection(qkv[i], &tensors[i], names[i], l); bad != nil {
+			return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 		}
 	}
-	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
-		return err
+	o := valueOf(opts)
+	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 	}
 	s := getScratch(sizes[:]...)
 	if s == nil {
@@ -46,7 +48,7 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 		if sizes[1] > sizes[0] {
 			i = 1
 		}
-		return projectionMemoryError(qkv[i], &tensors[i])
+		return (*kernel.Error)(projectionMemoryFailure(qkv[i], &tensors[i]).In("layer.Additive.Attend"))
 	}
 	defer s.release()
 	for i, l := range layers {
@@ -54,10 +56,10 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 			continue
 		}
 		var err error
-		if tensors[i], err = s.project(&tensors[i], l, &opts); err != nil {
+		if tensors[i], err = s.project(&tensors[i], l, o.Exec); err != nil {
 			return err
 		}
 	}
-	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, opts)
-	return renameArgument(err, "weights", "Additive.V")
+	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, &o)
+	return renameArgument(err, "weights", "layer.Additive.Attend", "Additive.V")
 }

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -36,12 +37,12 @@ func (a Additive) Backward(g AdditiveGradients, dout, q, k, v, p kernel.Tensor, 
 		Additive: a, opts: opts,
 		sides: [2]additiveSide{{x: q, dx: g.Q, layer: a.Query, parameters: g.Query, weight: w.Query}, {x: k, dx: g.K, layer: a.Key, parameters: g.Key, weight: w.Key}},
 	}
-	if err := c.check(&g, &dout, &v, &p); err != nil {
-		return err
+	if bad := c.check(&g, &dout, &v, &p); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Additive.Backward"))
 	}
 	s := getScratch(c.sizes[:]...)
 	if s == nil {
-		return tensorError("k", &k, "fewer queries and keys: memory for copies of them and for their projections")
+		return (*kernel.Error)(memoryFailure("k", &k, "fewer queries and keys: memory for copies of them and for their projections").In("layer.Additive.Backward"))
 	}
 	defer s.release()
 	for i := range c.sides {
@@ -52,7 +53,7 @@ func (a Additive) Backward(g AdditiveGradients, dout, q, k, v, p kernel.Tensor, 
 	x, y := &c.sides[0], &c.sides[1]
 	inner := kernel.AdditiveGradients{Q: x.dProjected, K: y.dProjected, V: g.V, Weights: g.Scoring}
 	if err := kernel.AdditiveBackward(inner, dout, x.projected, y.projected, v, p, a.V, opts); err != nil {
-		return renameArgument(renameArgument(err, "weights", "Additive.V"), "Gradients.Weights", "Gradients.Scoring")
+		return renameArgument(renameArgument(err, "weights", "layer.Additive.Backward", "Additive.V"), "Gradients.Weights", "layer.Additive.Backward", "Gradients.Scoring")
 	}
 	for i := range c.sides {
 		if err := c.sides[i].backward(s, &opts); err != nil {
@@ -122,31 +123,31 @@ var additiveNames = [...]struct{ arg, layer, gradient, parameters, weightGradien
 
 // check reports what kernel.AdditiveBackward, which gets projected queries and keys, does not see. It
 // sets sizes.
-func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor) error {
+func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor) *check.Failure {
 	var f footprint
 	for i := range c.sides {
 		x, name := &c.sides[i], &additiveNames[i]
-		if err := x.parameters.check(name.parameters, x.layer, name.layer); err != nil {
-			return err
+		if bad := x.parameters.check(name.parameters, x.layer, name.layer); bad != nil {
+			return bad
 		}
-		if err := checkFloats(name.arg, &x.x); err != nil {
-			return err
+		if bad := checkFloats(name.arg, &x.x); bad != nil {
+			return bad
 		}
-		if err := checkGradient(name.gradient, &x.dx, name.arg, &x.x); err != nil {
-			return err
+		if bad := checkGradient(name.gradient, &x.dx, name.arg, &x.x); bad != nil {
+			return bad
 		}
 		f.output(name.gradient, viewOf(&x.dx).Memory())
 		f.outputParameters(name.weightGradient, name.biasGradient, &x.parameters)
 		if x.layer == nil {
 			continue
 		}
-		n, err := checkProjection(name.arg, &x.x, name.layer, x.layer)
-		if err != nil {
-			return err
+		n, bad := checkProjection(name.arg, &x.x, name.layer, x.layer)
+		if bad != nil {
+			return bad
 		}
 		if viewOf(&x.dx).IsSet() {
-			if err := checkWeight(name.weight, x.weight, x.layer); err != nil {
-				return err
+			if bad := checkWeight(name.weight, x.weight, x.layer); bad != nil {
+				return bad
 			}
 		}
 		shape := x.x.Shape()

@@ -28,8 +28,8 @@ func TestAdditiveEqualKeys(t *testing.T) {
 	k := newTensor(2, 1, 10, 2)
 	eachRow(k.Shape(), func(b, h, l int) { copy(row(&k, b, h, l), []float32{1, 1}) })
 	out, weights := newTensor(2, 1, 1, 4), newTensor(2, 1, 1, 10)
-	opts := kernel.Options{Mask: kernel.KeyLengths([]int{2, 6}), Outputs: kernel.Outputs{Weights: weights}}
-	must(t, a.Attend(out, q, k, v, opts))
+	opts := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{2, 6})}, Outputs: kernel.Outputs{Weights: weights}}
+	must(t, a.Attend(out, q, k, v, &opts))
 	near(t, "out", all(&out), 2e-6, 2, 3, 4, 5, 10, 11, 12, 13)
 	near(t, "weights", all(&weights), 1e-7, .5, .5, 0, 0, 0, 0, 0, 0, 0, 0, 1./6, 1./6, 1./6, 1./6, 1./6, 1./6, 0, 0, 0, 0)
 
@@ -37,7 +37,7 @@ func TestAdditiveEqualKeys(t *testing.T) {
 	again := newTensor(2, 1, 1, 4)
 	row(&k, 0, 0, 2)[1], row(&v, 0, 0, 9)[0] = float32(math.NaN()), float32(math.Inf(1))
 	row(&k, 1, 0, 6)[0], row(&v, 1, 0, 6)[3] = 1e30, -7
-	must(t, a.Attend(again, q, k, v, opts))
+	must(t, a.Attend(again, q, k, v, &opts))
 	equal(t, "with other numbers beyond the lengths", &again, &out)
 }
 
@@ -46,7 +46,7 @@ func TestAdditiveEqualKeys(t *testing.T) {
 func TestAdditiveSizes(t *testing.T) {
 	a := randomAdditive(t, 5, 4, 3)
 	out := newTensor(1, 1, 2, 2)
-	must(t, a.Attend(out, normalTensor(1, 1, 1, 2, 4), normalTensor(2, 1, 1, 6, 3), normalTensor(3, 1, 1, 6, 2), kernel.Options{}))
+	must(t, a.Attend(out, normalTensor(1, 1, 1, 2, 4), normalTensor(2, 1, 1, 6, 3), normalTensor(3, 1, 1, 6, 2), nil))
 	if got := out.Shape(); got != [4]int{1, 1, 2, 2} {
 		t.Error(got)
 	}
@@ -73,36 +73,36 @@ func TestAdditiveByDefinition(t *testing.T) {
 		return sum
 	}
 	scores := newTensor(b, h, lq, lk)
-	must(t, Scores(scores, q, k, a, ScoreOptions{Scale: .5}))
+	must(t, Scores(scores, q, k, a, &ScoreOptions{Scoring: kernel.Scoring{Scale: .5}}))
 	checkScores(t, "additive", &scores, &pq, &pk, .5, score)
 
 	want := newTensor(b, h, lq, dv)
-	opts := kernel.Options{Mask: kernel.Causal(30), Softcap: 2}
-	must(t, a.Attend(want, q, k, v, opts))
-	eachTier(t, func(t *testing.T, tier string) {
+	opts := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(30), Softcap: 2}}
+	must(t, a.Attend(want, q, k, v, &opts))
+	eachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o := opts
 		o.Tier = tier
 		out := newTensor(b, h, lq, dv)
-		must(t, Additive{Query: a.Query, V: a.V}.Attend(out, q, pk, v, o))
+		must(t, Additive{Query: a.Query, V: a.V}.Attend(out, q, pk, v, &o))
 		equal(t, "keys projected before", &out, &want)
-		must(t, Additive{V: a.V}.Attend(out, pq, pk, v, o))
+		must(t, Additive{V: a.V}.Attend(out, pq, pk, v, &o))
 		equal(t, "both projected before", &out, &want)
 	})
 
 	out := newTensor(b, h, lq, dv)
 	step := Additive{Query: a.Query, V: a.V}
 	testutil.CheckNoMallocs(t, "a step of a decoder", 20, func() {
-		must(t, step.Attend(out, q, pk, v, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+		must(t, step.Attend(out, q, pk, v, &kernel.Options{Exec: kernel.Exec{Threads: 1}}))
 	})
 }
 
 func TestAdditiveErrors(t *testing.T) {
 	a := randomAdditive(t, 8, 4, 3)
 	out, q, k, v := newCanaries(1, 1, 2, 5), newTensor(1, 1, 2, 4), newTensor(1, 1, 6, 3), newTensor(1, 1, 6, 5)
-	refused(t, a.Attend(out, k, k, v, kernel.Options{}), "q", &out)
-	refused(t, a.Attend(out, q, q, v, kernel.Options{}), "k", &out)
-	refused(t, a.Attend(out, q, k, q, kernel.Options{}), "v", &out)
-	refused(t, a.Attend(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
-	refused(t, Additive{a.Query, nil, a.V}.Attend(out, q, k, v, kernel.Options{}), "k", &out)
-	refused(t, Additive{a.Query, a.Key, a.V[1:]}.Attend(out, q, k, v, kernel.Options{}), "Additive.V", &out)
+	refused(t, a.Attend(out, k, k, v, nil), "q", &out)
+	refused(t, a.Attend(out, q, q, v, nil), "k", &out)
+	refused(t, a.Attend(out, q, k, q, nil), "v", &out)
+	refused(t, a.Attend(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
+	refused(t, Additive{a.Query, nil, a.V}.Attend(out, q, k, v, nil), "k", &out)
+	refused(t, Additive{a.Query, a.Key, a.V[1:]}.Attend(out, q, k, v, nil), "Additive.V", &out)
 }

@@ -188,7 +188,7 @@ func TestSimilarityBackward(t *testing.T) {
 			for i, s := range shapes {
 				inputs = append(inputs, kernel.BHLD(drawn(uint64(20+i), s[0]*s[1]*s[2]*s[3]), s[0], s[1], s[2], s[3]))
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				for threads, tokenMajor := range map[int]bool{1: false, 3: true} {
 					call := c.call(t, inputs, tokenMajor, kernel.Exec{Tier: tier, Threads: threads})
 					if got := hashOf(call...); got != hashes[c.name] {
@@ -224,8 +224,8 @@ func (c *scored) call(t *testing.T, inputs []kernel.Tensor, tokenMajor bool, exe
 		put(&x[i], &inputs[i], false)
 	}
 	out, weights := newTensor(z.b, z.h, z.lq, z.dv), newTensor(z.b, z.h, z.lq, z.lk)
-	o := kernel.Options{Scale: c.scale, Mask: kernel.Causal(2), Exec: exec, Outputs: kernel.Outputs{LSE: newTensor(z.b, z.h, z.lq, 1), Weights: weights}}
-	must(t, c.similarity.Attend(out, x[0], x[1], x[2], o))
+	o := kernel.Options{Scoring: kernel.Scoring{Scale: c.scale, Mask: kernel.Causal(2)}, Exec: exec, Outputs: kernel.Outputs{LSE: newTensor(z.b, z.h, z.lq, 1), Weights: weights}}
+	must(t, c.similarity.Attend(out, x[0], x[1], x[2], &o))
 	g := kernel.Gradients{Q: like(&x[0]), K: like(&x[1]), V: like(&x[2])}
 	for _, p := range c.parameters {
 		gradients = append(gradients, testutil.Filled(len(p), canary))
@@ -240,8 +240,8 @@ func TestCosineBackwardHidden(t *testing.T) {
 	q, k := rows([]float32{1, 2}, []float32{0, 0}), rows([]float32{0, 0}, []float32{3, 1}, []float32{testutil.NaN, 1})
 	v, dout := rows([]float32{1}, []float32{2}, []float32{testutil.NaN}), rows([]float32{1}, []float32{1})
 	out := newTensor(1, 1, 2, 1)
-	o := kernel.Options{Mask: kernel.KeyLengths([]int{2}), Outputs: kernel.Outputs{LSE: newTensor(1, 1, 2, 1)}}
-	must(t, Cosine{}.Attend(out, q, k, v, o))
+	o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{2})}, Outputs: kernel.Outputs{LSE: newTensor(1, 1, 2, 1)}}
+	must(t, Cosine{}.Attend(out, q, k, v, &o))
 	g := kernel.Gradients{Q: newCanaries(1, 1, 2, 2), K: newCanaries(1, 1, 3, 2)}
 	must(t, Cosine{}.Backward(g, dout, q, k, v, o.LSE, contracttest.BackwardOptions(o)))
 	for name, x := range map[string][]float32{"a query of zeros": row(&g.Q, 0, 0, 1), "a key of zeros": row(&g.K, 0, 0, 0), "a hidden key": row(&g.K, 0, 0, 2)} {
@@ -259,7 +259,7 @@ func TestAdditiveBackwardAccumulate(t *testing.T) {
 	weight := make([]float32, hidden*3)
 	a := Additive{Query: l, Key: l, V: normals(2, hidden)}
 	q, k, v, dout, p := normalTensor(3, 1, 1, 2, 3), normalTensor(4, 1, 1, 3, 3), normalTensor(5, 1, 1, 3, 2), normalTensor(6, 1, 1, 2, 2), newTensor(1, 1, 2, 3)
-	must(t, a.Attend(newTensor(1, 1, 2, 2), q, k, v, kernel.Options{Outputs: kernel.Outputs{Weights: p}}))
+	must(t, a.Attend(newTensor(1, 1, 2, 2), q, k, v, &kernel.Options{Outputs: kernel.Outputs{Weights: p}}))
 	once, twice := additiveGradients(hidden), additiveGradients(hidden)
 	must(t, a.Backward(once, dout, q, k, v, p, AdditiveWeights{weight, weight}, kernel.AdditiveBackwardOptions{}))
 	for range 2 {

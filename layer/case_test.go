@@ -107,12 +107,12 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// refused fails unless err is an ArgumentError about arg and out, if not nil, still holds
+// refused fails unless err is an Error about arg and out, if not nil, still holds
 // the canaries of newCanaries.
 func refused(t *testing.T, err error, arg string, out *kernel.Tensor) {
 	t.Helper()
-	var bad *kernel.ArgumentError
-	if !errors.As(err, &bad) || bad.Arg != arg {
+	var bad *kernel.Error
+	if !errors.As(err, &bad) || bad.Arg() != arg {
 		t.Errorf("got %v, want an error about %s", err, arg)
 	}
 	if out == nil {
@@ -149,10 +149,8 @@ func newCanaries(b, h, l, d int) kernel.Tensor {
 }
 
 // eachTier runs f as a subtest for every tier that runs on this CPU.
-func eachTier(t *testing.T, f func(t *testing.T, tier string)) {
+func eachTier(t *testing.T, f func(t *testing.T, tier kernel.Tier)) {
 	for _, tier := range kernel.Tiers() {
-		if tier.Runs {
-			t.Run(tier.Name, func(t *testing.T) { f(t, tier.Name) })
-		}
+		t.Run(tier.String(), func(t *testing.T) { f(t, tier) })
 	}
 }

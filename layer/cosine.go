@@ -3,6 +3,7 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/view"
@@ -20,32 +21,33 @@ import (
 type Cosine struct{}
 
 // Attend implements [Similarity]. It copies queries and keys to memory that is recycled.
-func (Cosine) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (Cosine) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	for i, t := range [...]*kernel.Tensor{&q, &k} {
-		if err := checkFloats("qk"[i:i+1], t); err != nil {
-			return err
+		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
+			return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 		}
 	}
-	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
-		return err
+	o := valueOf(opts)
+	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 	}
-	if err := checkMask(&opts.Mask, &q, &k); err != nil {
-		return err
+	if bad := checkMask(&o.Mask, &q, &k); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 	}
 	shapeQ, shapeK := q.Shape(), k.Shape()
 	s := getScratch(product(shapeQ[:]...), product(shapeK[:]...))
 	if s == nil {
-		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries and keys: memory for copies of them").In("layer.Cosine.Attend"))
 	}
 	defer s.release()
-	unitQ, unitK := s.units(&q, &k, &opts)
-	return Dot{}.Attend(out, unitQ, unitK, v, opts)
+	unitQ, unitK := s.units(&q, &k, &o.Scoring, o.Scores.IsZero() || o.ScoreStage == kernel.ScoresMasked)
+	return Dot{}.Attend(out, unitQ, unitK, v, &o)
 }
 
 // checkMask reports a mask that does not fit q and k.
-func checkMask(m *kernel.Mask, q, k *kernel.Tensor) error {
+func checkMask(m *kernel.Mask, q, k *kernel.Tensor) *check.Failure {
 	c := scoresOf(q, k)
-	return argumentError((*mask.Mask)(m).Check(&c))
+	return (*mask.Mask)(m).Check(&c)
 }
 
 // scoresOf returns the shape of the scores of q and k.
@@ -55,8 +57,8 @@ func scoresOf(q, k *kernel.Tensor) view.Scores {
 }
 
 // units returns copies of q and k with all rows normalised, but for keys that no query sees. Those
-// are not read. The mask has passed checkMask.
-func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Options) (unitQ, unitK kernel.Tensor) {
+// are not read, if seenOnly. The mask has passed checkMask.
+func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Scoring, seenOnly bool) (unitQ, unitK kernel.Tensor) {
 	unitQ, unitK = s.denseLike(q, q.Shape()[3]), s.denseLike(k, k.Shape()[3])
 	eachRow(q.Shape(), func(b, h, l int) { normalise(row(&unitQ, b, h, l), row(q, b, h, l)) })
 	c, shape := scoresOf(q, k), k.Shape()
@@ -66,11 +68,12 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Options) (unitQ, unitK ke
 	if shape[0] != c.Batch || !position.Fits(o.QueryStart, c.Batch) || !position.Fits(o.KeyStart, c.Batch) {
 		return unitQ, unitK // the call reports it
 	}
-	s.visible.Resolve((*mask.Mask)(&o.Mask), &c)
+	s.visible = mask.Mask(o.Mask)
+	s.visible.Resolve(&c)
 	for b := range c.Batch {
-		seen := s.seenKeys(b, &c, o)
+		seen := s.seenKeys(b, &c, o, seenOnly)
 		for j := seen.Lo; j < seen.Hi; j++ {
-			if s.isSkipped(j, &c, o) {
+			if seenOnly && s.isSkipped(j, &c) {
 				continue
 			}
 			for h := range shape[1] {
@@ -81,9 +84,9 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Options) (unitQ, unitK ke
 	return unitQ, unitK
 }
 
-// seenKeys returns a span of all keys of batch row b that a query sees, or whose score is asked for.
-func (s *scratch) seenKeys(b int, c *view.Scores, o *kernel.Options) mask.Span {
-	if !s.visible.IsSet || scoresHidden(o) {
+// seenKeys returns a span of all keys of batch row b that a query sees, or of all that exist.
+func (s *scratch) seenKeys(b int, c *view.Scores, o *kernel.Scoring, seenOnly bool) mask.Span {
+	if !s.visible.IsSet() || !seenOnly {
 		return mask.Span{Hi: s.visible.Length(b, c.Keys)}
 	}
 	start, seen := position.Of(o.KeyStart, b), mask.Nothing
@@ -94,18 +97,13 @@ func (s *scratch) seenKeys(b int, c *view.Scores, o *kernel.Options) mask.Span {
 	return seen
 }
 
-// isSkipped tells whether a block-sparse mask hides key j from all queries, and no score of it is asked for.
-func (s *scratch) isSkipped(j int, c *view.Scores, o *kernel.Options) bool {
-	if !s.visible.Sparse.IsSet() || c.Queries == 0 || scoresHidden(o) {
+// isSkipped tells whether a block-sparse mask hides key j from all queries.
+func (s *scratch) isSkipped(j int, c *view.Scores) bool {
+	if !s.visible.Sparse().IsSet() || c.Queries == 0 {
 		return false
 	}
-	coverage, _ := s.visible.Sparse.Coverage(0, c.Queries-1, j)
+	coverage, _ := s.visible.Sparse().Coverage(0, c.Queries-1, j)
 	return coverage == mask.None
-}
-
-// scoresHidden tells whether the call returns scores of hidden keys.
-func scoresHidden(o *kernel.Options) bool {
-	return viewOf(&o.Scores).IsSet() && o.ScoreStage != kernel.ScoresMasked
 }
 
 // normalise sets y to x/|x|.

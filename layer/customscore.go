@@ -21,11 +21,11 @@ type customScore struct {
 	modifyFunc func(*kernel.ScoreTile)
 }
 
-// attend calls kernel.Attention with the scores that c computes.
-func (c *customScore) attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+// attend calls kernel.Attention with the scores that c computes. It changes opts.
+func (c *customScore) attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	for i, t := range [...]*kernel.Tensor{&q, &k} {
-		if err := checkFloats("qk"[i:i+1], t); err != nil {
-			return err
+		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
+			return (*kernel.Error)(bad.In("layer.Func.Attend"))
 		}
 	}
 	c.q, c.k, c.userScore = q, k, opts.Score

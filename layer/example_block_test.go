@@ -54,7 +54,7 @@ func (d *decoder) run(x []float32, tokens int, memory kernel.Tensor, padding ker
 // attend sets x = norm(x + m(x, memory)). query is a view of x.
 func attend(x []float32, m *layer.MultiHead, query, memory kernel.Tensor, mask kernel.Mask) error {
 	y := make([]float32, len(x))
-	if err := m.Attend(kernel.BLHD(y, 1, len(x)/width, 1, width), query, memory, memory, kernel.Options{Mask: mask}); err != nil {
+	if err := m.Attend(kernel.BLHD(y, 1, len(x)/width, 1, width), query, memory, memory, &kernel.Options{Scoring: kernel.Scoring{Mask: mask}}); err != nil {
 		return err
 	}
 	addNormalised(x, y)

@@ -55,12 +55,12 @@ func ExampleDifferentiable() {
 	for _, s := range []layer.Differentiable{layer.Dot{}, layer.ScaledDot{}} {
 		out, lse, dq := make([]float32, 1), make([]float32, 1), make([]float32, d)
 		forward := kernel.Options{Outputs: kernel.Outputs{LSE: kernel.BHLD(lse, 1, 1, 1, 1)}}
-		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, v, forward)
+		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, v, &forward)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		err = s.Backward(kernel.Gradients{Q: row(dq...)}, dout, q, k, v, forward.LSE, kernel.BackwardOptions{})
+		err = s.Backward(kernel.Gradients{Q: row(dq...)}, dout, q, k, v, forward.LSE, nil)
 		fmt.Printf("%T %.2f %v\n", s, dq, err)
 	}
 
@@ -83,7 +83,7 @@ func ExampleNewGeneral() {
 	}
 	q, k := kernel.BHLD([]float32{0, 9, 5}, 1, 1, 1, 3), kernel.BHLD([]float32{1, 0, 0, 1}, 1, 1, 2, 2)
 	out := make([]float32, 1)
-	err = s.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, kernel.BHLD([]float32{10, 20}, 1, 1, 2, 1), kernel.Options{})
+	err = s.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, kernel.BHLD([]float32{10, 20}, 1, 1, 2, 1), nil)
 	fmt.Println(out, err)
 
 	// Output: [20] <nil>
@@ -100,13 +100,13 @@ func ExampleGeneral_Backward() {
 	column := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
 	q, k, v := column(2), column(5, 5), column(3, 6)
 	forward := kernel.Options{Outputs: kernel.Outputs{LSE: column(0)}}
-	if err := s.Attend(column(0), q, k, v, forward); err != nil {
+	if err := s.Attend(column(0), q, k, v, &forward); err != nil {
 		fmt.Println(err)
 		return
 	}
 	dk, dw := make([]float32, 2), make([]float32, 1)
 	g := layer.GeneralGradients{Gradients: kernel.Gradients{K: column(dk...)}, W: dw}
-	err = s.Backward(g, column(1), q, k, v, forward.LSE, w, kernel.BackwardOptions{})
+	err = s.Backward(g, column(1), q, k, v, forward.LSE, w, nil)
 	fmt.Printf("%.1f %.1f %v\n", dk, dw, err) // equal keys leave nothing to learn about W
 
 	// Output: [-1.5 1.5] [0.0] <nil>
@@ -128,11 +128,11 @@ func ExampleMultiHead_Forward() {
 	out := make([]float32, tokens)
 	trace := layer.MultiHeadTrace{V: rows(0, 0), Heads: rows(0, 0), LSE: kernel.BHLD(make([]float32, tokens), 1, 1, tokens, 1)}
 	opts := kernel.BackwardOptions{}
-	fmt.Println(m.Forward(rows(out...), trace, query, key, value, opts), out)
+	fmt.Println(m.Forward(rows(out...), trace, query, key, value, &opts), out)
 
 	dvalue, dweight := make([]float32, tokens), make([]float32, 1)
 	err = m.Backward(layer.MultiHeadGradients{Value: rows(dvalue...), V: layer.Parameters{Weight: dweight}},
-		rows(1, 1), query, key, value, trace, layer.MultiHeadWeights{V: []float32{3}}, opts)
+		rows(1, 1), query, key, value, trace, layer.MultiHeadWeights{V: []float32{3}}, &opts)
 	fmt.Printf("%.1f %.1f %v\n", dvalue, dweight, err)
 
 	// Output:
@@ -146,7 +146,7 @@ func ExampleMultiHead_Attend() {
 	states := kernel.BLHD([]float32{1, 10, 2, 20, 3, 30}, 1, 3, 1, 2)
 	out := make([]float32, 2)
 	m := layer.MultiHead{Heads: 2}
-	err := m.Attend(kernel.BLHD(out, 1, 1, 1, 2), query, states, states, kernel.Options{})
+	err := m.Attend(kernel.BLHD(out, 1, 1, 1, 2), query, states, states, nil)
 	fmt.Println(out, err)
 
 	// Output: [2 20] <nil>

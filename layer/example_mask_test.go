@@ -13,8 +13,8 @@ func showWeights(batch, tokens int, mask kernel.Mask) {
 	x := kernel.BHLD(make([]float32, batch*tokens), batch, 1, tokens, 1)
 	out := kernel.BHLD(make([]float32, batch*tokens), batch, 1, tokens, 1)
 	weights := make([]float32, batch*tokens*tokens)
-	err := layer.ScaledDot{}.Attend(out, x, x, x, kernel.Options{
-		Mask:    mask,
+	err := layer.ScaledDot{}.Attend(out, x, x, x, &kernel.Options{
+		Scoring: kernel.Scoring{Mask: mask},
 		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, batch, 1, tokens, tokens)},
 	})
 	if err != nil {
@@ -43,7 +43,7 @@ func ExamplePaddingMask() {
 	// Output:
 	// [0.33 0.33 0.33][0.33 0.33 0.33][0.33 0.33 0.33]
 	// [0.50 0.50 0.00][0.50 0.50 0.00][0.50 0.50 0.00]
-	// attn: Options.Mask: got 5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys
+	// kernel.Attention: Options.Mask: 5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys
 }
 
 // A decoder for two texts of three tokens, in which token 0 is padding: And joins both

@@ -24,7 +24,7 @@ func ExampleMultiHead() {
 
 	m := layer.MultiHead{Heads: heads}
 	err := m.Attend(kernel.BLHD(out, 1, tokens, 1, width), x, key, x,
-		kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, heads, tokens, tokens)}})
+		&kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, heads, tokens, tokens)}})
 	fmt.Printf("head 0 %.0f\nhead 1 %.0f\nout %.0f %v\n", weights[:4], weights[4:], out, err)
 
 	// Output:
@@ -50,7 +50,7 @@ func ExampleFromTorch() {
 
 	x := kernel.BLHD([]float32{20, 0, 0, 20}, 1, 2, 1, 2)
 	out := make([]float32, 4)
-	err = m.Attend(kernel.BLHD(out, 1, 2, 1, 2), x, x, x, kernel.Options{})
+	err = m.Attend(kernel.BLHD(out, 1, 2, 1, 2), x, x, x, nil)
 	fmt.Println(out, err)
 
 	// Output:

@@ -46,7 +46,7 @@ func Example_fourSteps() {
 
 	// 2. Every query is compared with every key.
 	scores := make([]float32, tokens*tokens)
-	check(layer.Scores(view(scores, tokens), view(q, 2), view(k, 2), layer.ScaledDot{}, layer.ScoreOptions{}))
+	check(layer.Scores(view(scores, tokens), view(q, 2), view(k, 2), layer.ScaledDot{}, nil))
 	show("scores", scores, tokens)
 
 	// 3. The scores of a query become weights that sum to 1.
@@ -60,7 +60,7 @@ func Example_fourSteps() {
 	show("out", out, 2)
 
 	// Attend does steps 2 to 4 at once.
-	check(layer.ScaledDot{}.Attend(view(out, 2), view(q, 2), view(k, 2), view(v, 2), kernel.Options{}))
+	check(layer.ScaledDot{}.Attend(view(out, 2), view(q, 2), view(k, 2), view(v, 2), nil))
 	show("Attend", out, 2)
 
 	// Output:
@@ -74,7 +74,7 @@ func Example_fourSteps() {
 func ExampleScores() {
 	x := kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1) // queries and keys
 	scores := make([]float32, 3*3)
-	err := layer.Scores(kernel.BHLD(scores, 1, 1, 3, 3), x, x, layer.Dot{}, layer.ScoreOptions{Mask: kernel.Causal(0)})
+	err := layer.Scores(kernel.BHLD(scores, 1, 1, 3, 3), x, x, layer.Dot{}, &layer.ScoreOptions{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 	fmt.Println(scores[:3], scores[3:6], scores[6:], err)
 
 	// Output: [1 -Inf -Inf] [2 4 -Inf] [3 6 9] <nil>
@@ -100,7 +100,7 @@ func ExampleSimilarity() {
 	k := kernel.BHLD([]float32{.6, .8, 1.2, 1.6, .8, -.6}, 1, 1, 3, 2)
 	for _, s := range []layer.Similarity{layer.Dot{}, layer.ScaledDot{}, layer.Cosine{}} {
 		out, weights := make([]float32, 2), make([]float32, 3)
-		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 2), q, k, k, kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 3)}})
+		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 2), q, k, k, &kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 3)}})
 		fmt.Printf("%T %.2f %v\n", s, weights, err)
 	}
 
@@ -118,7 +118,7 @@ func ExampleCosine() {
 	v := kernel.BHLD([]float32{100, 200}, 1, 1, 2, 1)
 	for _, sharpness := range []float32{1, 10} {
 		out := make([]float32, 1)
-		err := layer.Cosine{}.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, v, kernel.Options{Scale: sharpness})
+		err := layer.Cosine{}.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, v, &kernel.Options{Scoring: kernel.Scoring{Scale: sharpness}})
 		fmt.Printf("%.1f %v\n", out, err)
 	}
 
@@ -137,7 +137,7 @@ func ExampleFunc() {
 		kernel.BHLD(out, 1, 1, len(at), 1),
 		kernel.BHLD(at, 1, 1, len(at), 1),
 		kernel.BHLD([]float32{0, 1, 2, 3}, 1, 1, 4, 1),
-		kernel.BHLD([]float32{10, 20, 30, 40}, 1, 1, 4, 1), kernel.Options{})
+		kernel.BHLD([]float32{10, 20, 30, 40}, 1, 1, 4, 1), nil)
 	fmt.Printf("%.1f %v\n", out, err)
 
 	// Output: [15.2 25.0 34.8] <nil>
@@ -154,7 +154,7 @@ func ExampleGeneral() {
 	scores := make([]float32, 2)
 	err = layer.Scores(kernel.BHLD(scores, 1, 1, 1, 2),
 		kernel.BHLD([]float32{1, 1}, 1, 1, 1, 2),
-		kernel.BHLD([]float32{1, 2, 3, 4, 5, 6}, 1, 1, 2, 3), s, layer.ScoreOptions{})
+		kernel.BHLD([]float32{1, 2, 3, 4, 5, 6}, 1, 1, 2, 3), s, nil)
 	fmt.Printf("%.1f %v\n", scores, err) // 1·1 + 9·3 and 1·4 + 9·6
 
 	// Output:
@@ -177,7 +177,7 @@ func ExampleAdditive() {
 	for _, query := range [][]float32{{0, 0}, {5, 0}} {
 		context, weights := make([]float32, 2), make([]float32, 3)
 		err := step.Attend(kernel.BHLD(context, 1, 1, 1, 2), kernel.BHLD(query, 1, 1, 1, 2), keys, states,
-			kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 3)}})
+			&kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 3)}})
 		fmt.Printf("%.2f %.2f %v\n", weights, context, err)
 	}
 

@@ -3,6 +3,7 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -18,15 +19,16 @@ import (
 type Func func(q, k []float32) float32
 
 // Attend implements [Similarity].
-func (f Func) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (f Func) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	if f == nil {
-		return &kernel.ArgumentError{Arg: "Func", Got: "nil", Want: "a function"}
+		return &kernel.Error{Where: "layer.Func.Attend: Func", Got: "nil", Want: "a function"}
 	}
 	s := getScratch()
 	defer s.release()
 	c := &s.custom
-	c.pair, c.factor = f, log2Units(scaleOr1(opts.Scale))
-	return c.attend(out, q, k, v, opts)
+	o := valueOf(opts)
+	c.pair, c.factor = f, log2Units(scoring.ScaleOr(o.Scale, 1))
+	return c.attend(out, q, k, v, &o)
 }
 
 // callPairs calls the user's function for every pair of a tile.

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -20,26 +21,27 @@ func NewGeneral(w linear.Matrix, exec kernel.Exec) (General, error) {
 }
 
 // Attend implements [Similarity]. The projected queries take memory that is recycled.
-func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (g General) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	if g.Query == nil {
-		return &kernel.ArgumentError{Arg: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
+		return &kernel.Error{Where: "layer.General.Attend: General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
 	}
-	n, err := checkProjection("q", &q, "General.Query", g.Query)
-	if err != nil {
-		return err
+	n, bad := checkProjection("q", &q, "General.Query", g.Query)
+	o := valueOf(opts)
+	if bad == nil {
+		bad = checkMemory(&out, &o, qkv[:], &q, &k, &v)
 	}
-	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
-		return err
+	if bad != nil {
+		return (*kernel.Error)(bad.In("layer.General.Attend"))
 	}
 	s := getScratch(n)
 	if s == nil {
-		return projectionMemoryError("q", &q)
+		return (*kernel.Error)(projectionMemoryFailure("q", &q).In("layer.General.Attend"))
 	}
 	defer s.release()
-	projected, err := s.project(&q, g.Query, &opts)
+	projected, err := s.project(&q, g.Query, o.Exec)
 	if err != nil {
 		return err
 	}
-	opts.Scale = scaleOr1(opts.Scale)
-	return kernel.Attention(out, projected, k, v, opts)
+	o.Scale = scoring.ScaleOr(o.Scale, 1)
+	return kernel.Attention(out, projected, k, v, &o)
 }

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -26,9 +27,10 @@ type GeneralGradients struct {
 // Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor
 // paged. The queries are projected again, to memory that is recycled: in the steady state a call
 // allocates nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
-func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts kernel.BackwardOptions) error {
-	if err := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &opts); err != nil {
-		return err
+func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts *kernel.BackwardOptions) error {
+	o := valueOf(opts)
+	if bad := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &o); bad != nil {
+		return (*kernel.Error)(bad.In("layer.General.Backward"))
 	}
 	outputs, inputs := g.Query.Shape()
 	shape := q.Shape()
@@ -36,23 +38,23 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 	n, m := product(rows, inputs), product(rows, outputs)
 	s := getScratch(n, m, m, n)
 	if s == nil {
-		return tensorError("q", &q, "fewer queries: memory for copies of them and for their projections")
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries: memory for copies of them and for their projections").In("layer.General.Backward"))
 	}
 	defer s.release()
 	x, projected := s.dense(&q), s.denseLike(&q, outputs)
-	if err := g.Query.Project(projected, x, linear.Options{Exec: opts.Exec}); err != nil {
+	if err := g.Query.Project(projected, x, linear.Options{Exec: o.Exec}); err != nil {
 		return err
 	}
 	inner := out.Gradients
 	inner.Q = kernel.Tensor{}
 	if viewOf(&out.Q).IsSet() || out.W != nil {
-		inner.Q = s.gradientLike(&q, outputs, opts.Accumulate)
+		inner.Q = s.gradientLike(&q, outputs, o.Accumulate)
 	}
-	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, opts); err != nil {
+	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, &o); err != nil {
 		return err
 	}
 	if out.W != nil {
-		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), linear.ProductOptions{Exec: opts.Exec, Accumulate: opts.Accumulate}); err != nil {
+		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), linear.ProductOptions{Exec: o.Exec, Accumulate: o.Accumulate}); err != nil {
 			return err
 		}
 	}
@@ -60,35 +62,35 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 		return nil
 	}
 	dq := s.denseLike(&q, inputs)
-	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), linear.ProductOptions{Exec: opts.Exec}); err != nil {
+	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), linear.ProductOptions{Exec: o.Exec}); err != nil {
 		return err
 	}
-	put(&out.Q, &dq, opts.Accumulate)
+	put(&out.Q, &dq, o.Accumulate)
 	return nil
 }
 
 // checkBackward reports what kernel.AttentionBackward, which gets the projected queries, does not
 // see.
-func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel.Tensor, w []float32, o *kernel.BackwardOptions) error {
+func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel.Tensor, w []float32, o *kernel.BackwardOptions) *check.Failure {
 	if g.Query == nil {
-		return &kernel.ArgumentError{Arg: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
+		return &check.Failure{Where: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
 	}
-	if err := checkFloats("q", q); err != nil {
-		return err
+	if bad := checkFloats("q", q); bad != nil {
+		return bad
 	}
-	if _, err := checkProjection("q", q, "General.Query", g.Query); err != nil {
-		return err
+	if _, bad := checkProjection("q", q, "General.Query", g.Query); bad != nil {
+		return bad
 	}
-	if err := checkGradient("Gradients.Q", &out.Q, "q", q); err != nil {
-		return err
+	if bad := checkGradient("Gradients.Q", &out.Q, "q", q); bad != nil {
+		return bad
 	}
 	outputs, inputs := g.Query.Shape()
 	const what = "[size of q, size of k]"
 	if viewOf(&out.Q).IsSet() && len(w) != inputs*outputs {
-		return lengthError("w", w, inputs*outputs, what)
+		return lengthFailure("w", w, inputs*outputs, what)
 	}
 	if out.W != nil && len(out.W) != inputs*outputs {
-		return lengthError("Gradients.W", out.W, inputs*outputs, what)
+		return lengthFailure("Gradients.W", out.W, inputs*outputs, what)
 	}
 	var f footprint
 	f.outputGradients(&out.Gradients)
@@ -97,7 +99,7 @@ func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel
 	f.output("Gradients.W", view.MemoryOf(out.W))
 	f.inputTensors(dout, q, k, v)
 	f.add("lse", viewOf(lse).Memory())
-	f.inputOptions(o)
+	f.inputScoring(&o.Scoring)
 	f.add("w", view.MemoryOf(w))
 	return f.check()
 }

@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -19,33 +20,33 @@ type Parameters struct {
 func (p *Parameters) wanted() bool { return p.Weight != nil || p.Bias != nil }
 
 // check reports gradients, called arg, that do not fit the layer, which has the name owner.
-func (p *Parameters) check(arg string, l *linear.Linear, owner string) error {
+func (p *Parameters) check(arg string, l *linear.Linear, owner string) *check.Failure {
 	if l == nil {
 		if p.wanted() {
-			return &kernel.ArgumentError{Arg: arg, Got: "memory for gradients", Want: "none, as there is no " + owner}
+			return &check.Failure{Where: arg, Got: "memory for gradients", Want: "none, as there is no " + owner}
 		}
 		return nil
 	}
 	outputs, inputs := l.Shape()
 	if p.Weight != nil && len(p.Weight) != outputs*inputs {
-		return lengthError(arg+".Weight", p.Weight, outputs*inputs, fmt.Sprintf("[%d, %d] as %s has them", outputs, inputs, owner))
+		return lengthFailure(arg+".Weight", p.Weight, outputs*inputs, fmt.Sprintf("[%d, %d] as %s has them", outputs, inputs, owner))
 	}
 	if p.Bias != nil && len(p.Bias) != outputs {
-		return lengthError(arg+".Bias", p.Bias, outputs, "one for each output of "+owner)
+		return lengthFailure(arg+".Bias", p.Bias, outputs, "one for each output of "+owner)
 	}
 	return nil
 }
 
 // checkWeight reports weights, called arg, that are not those of the layer.
-func checkWeight(arg string, w []float32, l *linear.Linear) error {
+func checkWeight(arg string, w []float32, l *linear.Linear) *check.Failure {
 	if outputs, inputs := l.Shape(); len(w) != outputs*inputs {
-		return lengthError(arg, w, outputs*inputs, fmt.Sprintf("the weights [%d, %d] of the layer", outputs, inputs))
+		return lengthFailure(arg, w, outputs*inputs, fmt.Sprintf("the weights [%d, %d] of the layer", outputs, inputs))
 	}
 	return nil
 }
 
-func lengthError(arg string, x []float32, n int, what string) error {
-	return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("%d numbers", len(x)), Want: fmt.Sprintf("%d, %s", n, what)}
+func lengthFailure(arg string, x []float32, n int, what string) *check.Failure {
+	return &check.Failure{Where: arg, Got: fmt.Sprintf("%d numbers", len(x)), Want: fmt.Sprintf("%d, %s", n, what)}
 }
 
 // backward computes the gradients of a projection with these weights from dy, that of its outputs.
@@ -66,17 +67,17 @@ func (p *Parameters) backward(dx *linear.Matrix, dy, x linear.Matrix, weight []f
 }
 
 // checkGradient reports a gradient that is set and does not fit the argument that it belongs to.
-func checkGradient(arg string, g *kernel.Tensor, likeArg string, like *kernel.Tensor) error {
+func checkGradient(arg string, g *kernel.Tensor, likeArg string, like *kernel.Tensor) *check.Failure {
 	if !viewOf(g).IsSet() {
 		return nil
 	}
-	if err := checkFloats(arg, g); err != nil {
-		return err
+	if bad := checkFloats(arg, g); bad != nil {
+		return bad
 	}
 	if g.Shape() != like.Shape() {
-		return tensorError(arg, g, fmt.Sprintf("shape %v, that of %s", like.Shape(), likeArg))
+		return tensorFailure(arg, g, fmt.Sprintf("shape %v, that of %s", like.Shape(), likeArg))
 	}
-	return argumentError(viewOf(g).CheckDistinct(arg))
+	return viewOf(g).CheckDistinct(arg)
 }
 
 // A footprint lists the memory of a call: its outputs, and then its inputs.
@@ -105,19 +106,19 @@ func (f *footprint) outputParameters(weight, bias string, p *Parameters) {
 	f.output(bias, view.MemoryOf(p.Bias))
 }
 
-// inputOptions lists the options that a backward pass reads.
-func (f *footprint) inputOptions(o *kernel.BackwardOptions) {
-	f.add("Options.Bias", viewOf(&o.Bias).Memory())
-	f.add("Options.ALiBi", view.MemoryOf(o.ALiBi))
-	f.add("Options.Sinks", view.MemoryOf(o.Sinks))
+// inputScoring lists the options that a backward pass reads.
+func (f *footprint) inputScoring(s *kernel.Scoring) {
+	for _, x := range scoringOf(s).Inputs() {
+		f.add(x.Arg, x.Memory)
+	}
 }
 
 // check reports an output that shares memory with anything else.
-func (f *footprint) check() error {
+func (f *footprint) check() *check.Failure {
 	for i := range f.outputs {
 		for k := i + 1; k < f.n; k++ {
 			if f.memory[i].Overlaps(f.memory[k]) {
-				return &kernel.ArgumentError{Arg: f.names[i], Got: "memory that overlaps " + f.names[k], Want: "a range of memory of its own"}
+				return &check.Failure{Where: f.names[i], Got: "memory that overlaps " + f.names[k], Want: "a range of memory of its own"}
 			}
 		}
 	}

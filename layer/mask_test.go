@@ -44,13 +44,13 @@ func TestMasksAgree(t *testing.T) {
 	} {
 		x := view(data)
 		expected := view(make([]float32, len(data)))
-		must(t, ScaledDot{}.Attend(expected, x, x, x, kernel.Options{Mask: want}))
+		must(t, ScaledDot{}.Attend(expected, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: want}}))
 		for name, mask := range masks {
 			if name == "maximum of both, every head" && x.Shape()[1] != h {
 				continue
 			}
 			out := view(make([]float32, len(data)))
-			must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Mask: mask}))
+			must(t, ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: mask}}))
 			equal(t, layout+", "+name, &out, &expected)
 		}
 	}
@@ -62,31 +62,31 @@ func TestMaskErrors(t *testing.T) {
 	const b, l = 2, 3
 	out, x := newCanaries(b, 1, l, 1), newTensor(b, 1, l, 1)
 	attend := func(out kernel.Tensor, m kernel.Mask) error {
-		return ScaledDot{}.Attend(out, x, x, x, kernel.Options{Mask: m})
+		return ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: m}})
 	}
 	for _, c := range []struct {
 		mask kernel.Mask
 		text string
 	}{
-		{PaddingMask(make([]bool, 4), 2), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 5), 2), "got 5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 7), 2), "got 7 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 8), 2), "got 8 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask([]bool{}, 2), "got 0 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 2), 1), "got 2 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 6), 1), "got 6 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 9), 3), "got [B H Lq Lk] = [3 1 1 3] with strides [3 3 3] in 9 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
-		{PaddingMask(make([]bool, 6), 0), "got [B H Lq Lk] = [0 1 1 6] with strides [6 6 6] in 6 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
-		{PaddingTokenMask(make([]int, 4), 2, 0), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 8), [4]int{1, 1, l, l}), "got 8 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 10), [4]int{1, 1, l, l}), "got 10 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 6), [4]int{1, 1, l, 2}), "got 6 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 9), [4]int{1, 1, l, 2}), "got the shape [1 1 3 2], want Lk = 3, the number of keys"},
-		{kernel.Causal(0).And(PaddingMask(make([]bool, 4), 2)), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 4), 2), "4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 5), 2), "5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 7), 2), "7 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 8), 2), "8 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask([]bool{}, 2), "0 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 2), 1), "2 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 6), 1), "6 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 9), 3), "[B H Lq Lk] = [3 1 1 3] with strides [3 3 3] in 9 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{PaddingMask(make([]bool, 6), 0), "[B H Lq Lk] = [0 1 1 6] with strides [6 6 6] in 6 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{PaddingTokenMask(make([]int, 4), 2, 0), "4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 8), [4]int{1, 1, l, l}), "8 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 10), [4]int{1, 1, l, l}), "10 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 6), [4]int{1, 1, l, 2}), "6 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 9), [4]int{1, 1, l, 2}), "the shape [1 1 3 2], want Lk = 3, the number of keys"},
+		{kernel.Causal(0).And(PaddingMask(make([]bool, 4), 2)), "4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
 	} {
 		err := attend(out, c.mask)
 		refused(t, err, "Options.Mask", &out)
-		wantText(t, err, "attn: Options.Mask: "+c.text)
+		wantText(t, err, "kernel.Attention: Options.Mask: "+c.text)
 	}
 	for _, mask := range []kernel.Mask{
 		PaddingMask(make([]bool, 6), 2), PaddingMask(make([]bool, 3), 1),
@@ -99,7 +99,7 @@ func TestMaskErrors(t *testing.T) {
 	x = newTensor(0, 1, l, 1)
 	must(t, attend(newTensor(0, 1, l, 1), PaddingMask([]bool{}, 0)))
 	none := kernel.BHLD([]float32{}, b, 1, 0, 1)
-	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, kernel.Options{Mask: PaddingMask([]bool{}, b)}))
+	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, &kernel.Options{Scoring: kernel.Scoring{Mask: PaddingMask([]bool{}, b)}}))
 
 	// In contrast, kernel.Hidden hides the keys that it does not reach.
 	x = rows([]float32{1}, []float32{2}, []float32{3})
@@ -114,14 +114,14 @@ func TestLookAhead(t *testing.T) {
 	data := normals(1, b*h*l*d)
 	before := newTensor(b, h, l, d)
 	x := kernel.BHLD(data, b, h, l, d)
-	must(t, ScaledDot{}.Attend(before, x, x, x, kernel.Options{Mask: kernel.Causal(0)}))
+	must(t, ScaledDot{}.Attend(before, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}))
 	for changed := range l {
 		y := kernel.BHLD(slices.Clone(data), b, h, l, d)
 		for head := range h {
 			row(&y, 0, head, changed)[changed%d] += 3
 		}
 		after := newTensor(b, h, l, d)
-		must(t, ScaledDot{}.Attend(after, y, y, y, kernel.Options{Mask: kernel.Causal(0)}))
+		must(t, ScaledDot{}.Attend(after, y, y, y, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}))
 		for head := range h {
 			for i := range l {
 				if same := slices.Equal(row(&before, 0, head, i), row(&after, 0, head, i)); same != (i < changed) {

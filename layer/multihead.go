@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -61,16 +62,16 @@ type MultiHead struct {
 // projections take memory for B·(Lq+Lk) tokens. It is recycled: in the steady state a call
 // allocates nothing, see [kernel.ReleaseMemory].
 //
-// Bad input gets an [*kernel.ArgumentError] or [*kernel.TierError], and out stays
+// Bad input gets a [*kernel.Error], and out stays
 // untouched.
-func (m *MultiHead) Attend(out, query, key, value kernel.Tensor, opts kernel.Options) error {
-	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts}
-	if err := c.check(); err != nil {
-		return err
+func (m *MultiHead) Attend(out, query, key, value kernel.Tensor, opts *kernel.Options) error {
+	c := multiHeadCall{MultiHead: m, function: "layer.MultiHead.Attend", out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: valueOf(opts)}
+	if bad := c.check(); bad != nil {
+		return (*kernel.Error)(bad.In("layer.MultiHead.Attend"))
 	}
 	s := getScratch(c.sizes[:]...)
 	if s == nil {
-		return c.memoryError()
+		return (*kernel.Error)(c.memoryFailure().In(c.function))
 	}
 	defer s.release()
 	return c.run(s)
@@ -79,6 +80,8 @@ func (m *MultiHead) Attend(out, query, key, value kernel.Tensor, opts kernel.Opt
 // A multiHeadCall is one call of MultiHead.Attend.
 type multiHeadCall struct {
 	*MultiHead
+	function string // what the caller knows it as
+
 	out    kernel.Tensor
 	inputs [3]kernel.Tensor // query, key, value
 	opts   kernel.Options
@@ -121,8 +124,9 @@ func (c *multiHeadCall) run(s *scratch) error {
 	case c.O != nil:
 		joined = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 	}
-	if err := c.similarity().Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], c.opts); err != nil {
-		return renameHeads(err)
+	s.options = c.opts
+	if err := c.similarity().Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], &s.options); err != nil {
+		return c.renameHeads(err)
 	}
 	if c.O == nil {
 		return nil
@@ -133,7 +137,7 @@ func (c *multiHeadCall) run(s *scratch) error {
 // project returns the projection of input i, in memory of the scratch or of the caller.
 func (c *multiHeadCall) project(s *scratch, i int, l *linear.Linear) (kernel.Tensor, error) {
 	if !c.keeps {
-		return s.project(&c.inputs[i], l, &c.opts)
+		return s.project(&c.inputs[i], l, c.opts.Exec)
 	}
 	y := *c.trace.projections()[i]
 	return y, l.Project(y, c.inputs[i], linear.Options{Exec: c.opts.Exec})
@@ -147,109 +151,109 @@ func (m *MultiHead) similarity() Similarity {
 	return m.Similarity
 }
 
-// renameHeads returns an error of a similarity with the names of the inputs.
-func renameHeads(err error) error {
+// renameHeads returns an error of a similarity with the names of the call and of its inputs.
+func (c *multiHeadCall) renameHeads(err error) error {
 	if err == nil {
 		return nil // without making names
 	}
 	for i, arg := range qkv {
-		err = renameArgument(err, arg, "the heads of "+inputNames[i])
+		err = renameArgument(err, arg, c.function, "the heads of "+inputNames[i])
 	}
 	return err
 }
 
 // check reports the first thing that does not fit. It sets sizes, kvHeads and dv.
-func (c *multiHeadCall) check() error {
-	if err := c.checkInputs(); err != nil {
-		return err
+func (c *multiHeadCall) check() *check.Failure {
+	if bad := c.checkInputs(); bad != nil {
+		return bad
 	}
-	if err := c.checkOut(); err != nil {
-		return err
+	if bad := c.checkOut(); bad != nil {
+		return bad
 	}
 	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
 }
 
 // checkInputs reports the first layer or input that does not fit, or an output of another shape.
-func (c *multiHeadCall) checkInputs() error {
-	if err := c.checkHeads(); err != nil {
-		return err
+func (c *multiHeadCall) checkInputs() *check.Failure {
+	if bad := c.checkHeads(); bad != nil {
+		return bad
 	}
 	for i, l := range c.layers() {
 		x := &c.inputs[i]
-		if err := checkRows(inputNames[i], x); err != nil {
-			return err
+		if bad := checkRows(inputNames[i], x); bad != nil {
+			return bad
 		}
 		if x.Shape()[1] != 1 {
-			return tensorError(inputNames[i], x, "tokens without heads, [B, 1, L, width]")
+			return tensorFailure(inputNames[i], x, "tokens without heads, [B, 1, L, width]")
 		}
 		if l == nil {
 			continue
 		}
-		var err error
-		if c.sizes[i], err = checkProjection(inputNames[i], x, layerNames[i], l); err != nil {
-			return err
+		var bad *check.Failure
+		if c.sizes[i], bad = checkProjection(inputNames[i], x, layerNames[i], l); bad != nil {
+			return bad
 		}
 	}
-	if err := c.checkHeadSizes(); err != nil {
-		return err
+	if bad := c.checkHeadSizes(); bad != nil {
+		return bad
 	}
 	return c.checkShapes()
 }
 
 // checkOut reports an output that cannot be one, or that is not ragged as query is.
-func (c *multiHeadCall) checkOut() error {
+func (c *multiHeadCall) checkOut() *check.Failure {
 	out, query := viewOf(&c.out), viewOf(&c.inputs[0])
 	if c.O != nil { // it comes last, when the attention has written LSE and Weights
-		if err := checkRows("out", &c.out); err != nil {
-			return err
+		if bad := checkRows("out", &c.out); bad != nil {
+			return bad
 		}
 	}
 	if f := out.Check("out"); f != nil {
-		return argumentError(f)
+		return f
 	}
 	if f := out.CheckWritable("out"); f != nil {
-		return argumentError(f)
+		return f
 	}
 	if out.IsRagged() != query.IsRagged() {
-		return tensorError("out", &c.out, "a tensor that is ragged if query is, and only then")
+		return tensorFailure("out", &c.out, "a tensor that is ragged if query is, and only then")
 	}
-	return argumentError(out.CheckLengths("out", query, "query"))
+	return out.CheckLengths("out", query, "query")
 }
 
 // checkHeads reports numbers of heads that do not fit each other.
-func (c *multiHeadCall) checkHeads() error {
+func (c *multiHeadCall) checkHeads() *check.Failure {
 	if c.Heads < 1 {
-		return &kernel.ArgumentError{Arg: "MultiHead.Heads", Got: fmt.Sprint(c.Heads), Want: "at least 1"}
+		return &check.Failure{Where: "MultiHead.Heads", Got: fmt.Sprint(c.Heads), Want: "at least 1"}
 	}
 	if c.kvHeads = c.KVHeads; c.kvHeads == 0 {
 		c.kvHeads = c.Heads
 	}
 	if c.kvHeads < 0 || c.Heads%c.kvHeads != 0 {
-		return &kernel.ArgumentError{Arg: "MultiHead.KVHeads", Got: fmt.Sprint(c.KVHeads), Want: fmt.Sprintf("a divisor of Heads = %d, or 0 for as many", c.Heads)}
+		return &check.Failure{Where: "MultiHead.KVHeads", Got: fmt.Sprint(c.KVHeads), Want: fmt.Sprintf("a divisor of Heads = %d, or 0 for as many", c.Heads)}
 	}
 	return nil
 }
 
 // checkHeadSizes reports projected tokens that do not consist of heads of equal size.
-func (c *multiHeadCall) checkHeadSizes() error {
+func (c *multiHeadCall) checkHeadSizes() *check.Failure {
 	q, k, v := c.width(0), c.width(1), c.width(2)
 	if q%c.Heads != 0 {
-		return c.widthError(0, fmt.Sprintf("a multiple of %d, the number of heads", c.Heads))
+		return c.widthFailure(0, fmt.Sprintf("a multiple of %d, the number of heads", c.Heads))
 	}
 	d := q / c.Heads
 	if want := product(c.kvHeads, d); k != want {
-		return c.widthError(1, fmt.Sprintf("%d, for %d key heads of %d, the head size of queries", want, c.kvHeads, d))
+		return c.widthFailure(1, fmt.Sprintf("%d, for %d key heads of %d, the head size of queries", want, c.kvHeads, d))
 	}
 	if v%c.kvHeads != 0 {
-		return c.widthError(2, fmt.Sprintf("a multiple of %d, the number of value heads", c.kvHeads))
+		return c.widthFailure(2, fmt.Sprintf("a multiple of %d, the number of value heads", c.kvHeads))
 	}
 	c.dv = v / c.kvHeads
 	return nil
 }
 
-// memoryError reports projections that do not fit memory. It names the input with the
+// memoryFailure reports projections that do not fit memory. It names the input with the
 // largest one.
-func (c *multiHeadCall) memoryError() error {
+func (c *multiHeadCall) memoryFailure() *check.Failure {
 	largest := 0
 	for i, n := range c.sizes {
 		if n > c.sizes[largest] {
@@ -257,9 +261,9 @@ func (c *multiHeadCall) memoryError() error {
 		}
 	}
 	if largest == len(c.inputs) {
-		return tensorError("query", &c.inputs[0], "fewer tokens: memory for the outputs of the heads")
+		return memoryFailure("query", &c.inputs[0], "fewer tokens: memory for the outputs of the heads")
 	}
-	return projectionMemoryError(inputNames[largest], &c.inputs[largest])
+	return projectionMemoryFailure(inputNames[largest], &c.inputs[largest])
 }
 
 // width returns the width of the tokens of input i after the projection.
@@ -271,39 +275,39 @@ func (c *multiHeadCall) width(i int) int {
 	return c.inputs[i].Shape()[3]
 }
 
-// widthError reports the width of the projected input i. It names what sets that width:
+// widthFailure reports the width of the projected input i. It names what sets that width:
 // the projection, or the input where there is none.
-func (c *multiHeadCall) widthError(i int, want string) error {
+func (c *multiHeadCall) widthFailure(i int, want string) *check.Failure {
 	if c.layers()[i] == nil {
-		return &kernel.ArgumentError{Arg: inputNames[i], Got: fmt.Sprintf("width %d", c.width(i)), Want: want}
+		return &check.Failure{Where: inputNames[i], Got: fmt.Sprintf("width %d", c.width(i)), Want: want}
 	}
-	return &kernel.ArgumentError{Arg: layerNames[i], Got: fmt.Sprintf("%d outputs", c.width(i)), Want: want}
+	return &check.Failure{Where: layerNames[i], Got: fmt.Sprintf("%d outputs", c.width(i)), Want: want}
 }
 
 // checkShapes reports inputs, a projection O or an output that do not fit each other.
-func (c *multiHeadCall) checkShapes() error {
+func (c *multiHeadCall) checkShapes() *check.Failure {
 	query, key, value := c.inputs[0].Shape(), c.inputs[1].Shape(), c.inputs[2].Shape()
 	if key[0] != query[0] {
-		return tensorError("key", &c.inputs[1], fmt.Sprintf("batch %d as query has it", query[0]))
+		return tensorFailure("key", &c.inputs[1], fmt.Sprintf("batch %d as query has it", query[0]))
 	}
 	if value[0] != key[0] || value[2] != key[2] {
-		return tensorError("value", &c.inputs[2], fmt.Sprintf("batch %d and length %d as key has them", key[0], key[2]))
+		return tensorFailure("value", &c.inputs[2], fmt.Sprintf("batch %d and length %d as key has them", key[0], key[2]))
 	}
 	if f := viewOf(&c.inputs[2]).CheckLengths("value", viewOf(&c.inputs[1]), "key"); f != nil {
-		return argumentError(f)
+		return f
 	}
 	width := product(c.Heads, c.dv)
 	if c.O != nil {
 		outputs, inputs := c.O.Shape()
 		if inputs != width {
-			return &kernel.ArgumentError{Arg: "MultiHead.O", Got: fmt.Sprintf("%d inputs", inputs), Want: fmt.Sprintf("%d, for %d heads of %d, the head size of values", width, c.Heads, c.dv)}
+			return &check.Failure{Where: "MultiHead.O", Got: fmt.Sprintf("%d inputs", inputs), Want: fmt.Sprintf("%d, for %d heads of %d, the head size of values", width, c.Heads, c.dv)}
 		}
 		batch, rows := viewOf(&c.inputs[0]).AllRows()
 		c.sizes[3] = product(batch, rows, width)
 		width = outputs
 	}
 	if want := [4]int{query[0], 1, query[2], width}; c.out.Shape() != want {
-		return tensorError("out", &c.out, fmt.Sprintf("shape %v", want))
+		return tensorFailure("out", &c.out, fmt.Sprintf("shape %v", want))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -47,25 +48,25 @@ type MultiHeadWeights struct{ Q, K, V, O []float32 }
 //
 // query, key, value, trace and the other opts are those of the call of Forward. w has the weights that the projections were made of.
 //
-// The gradients share no memory with anything else, but for Query, Key and Value as said there. The
-// gradients of heads and projections take memory for 2·B·(Lq+Lk) tokens at most. It is recycled: in
-// the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
-// [*kernel.TierError], and the gradients stay untouched.
-func (m *MultiHead) Backward(g MultiHeadGradients, dout, query, key, value kernel.Tensor, trace MultiHeadTrace, w MultiHeadWeights, opts kernel.BackwardOptions) error {
+// The gradients share no memory with anything else, but for Query, Key and Value as said
+// there. The gradients of heads and projections take memory for 2·B·(Lq+Lk) tokens at
+// most. It is recycled: in the steady state a call allocates nothing. Bad input gets a
+// [*kernel.Error], and the gradients stay untouched.
+func (m *MultiHead) Backward(g MultiHeadGradients, dout, query, key, value kernel.Tensor, trace MultiHeadTrace, w MultiHeadWeights, opts *kernel.BackwardOptions) error {
 	c := multiHeadBackward{
-		multiHeadCall: multiHeadCall{MultiHead: m, out: dout, inputs: [3]kernel.Tensor{query, key, value}, opts: opts.Forward(), keeps: true, trace: trace},
-		settings:      opts,
+		multiHeadCall: multiHeadCall{MultiHead: m, function: "layer.MultiHead.Backward", out: dout, inputs: [3]kernel.Tensor{query, key, value}, keeps: true, trace: trace},
+		settings:      valueOf(opts),
 		g:             g,
 		tokens:        [3]kernel.Tensor{g.Query, g.Key, g.Value},
 		parameters:    [4]Parameters{g.Q, g.K, g.V, g.O},
 		weights:       [4][]float32{w.Q, w.K, w.V, w.O},
 	}
-	if err := c.check(); err != nil {
-		return err
+	if bad := c.check(); bad != nil {
+		return (*kernel.Error)(bad.In("layer.MultiHead.Backward"))
 	}
 	s := getScratch(c.sizes[:]...)
 	if s == nil {
-		return tensorError("query", &c.inputs[0], "fewer tokens: memory for the gradients of their projections")
+		return (*kernel.Error)(memoryFailure("query", &c.inputs[0], "fewer tokens: memory for the gradients of their projections").In("layer.MultiHead.Backward"))
 	}
 	defer s.release()
 	return c.run(s)
@@ -99,7 +100,7 @@ func (c *multiHeadBackward) run(s *scratch) error {
 	if c.O != nil {
 		dHeads = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 		dx := tokenMatrix(&dHeads)
-		if err := new(Parameters).backward(&dx, tokenMatrix(&c.out), linear.Matrix{}, c.weights[3], c.O, false, false, c.opts.Exec); err != nil {
+		if err := new(Parameters).backward(&dx, tokenMatrix(&c.out), linear.Matrix{}, c.weights[3], c.O, false, false, c.settings.Exec); err != nil {
 			return err
 		}
 	}
@@ -108,7 +109,7 @@ func (c *multiHeadBackward) run(s *scratch) error {
 		return err
 	}
 	if c.O != nil {
-		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), nil, c.O, false, c.settings.Accumulate, c.opts.Exec); err != nil {
+		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), nil, c.O, false, c.settings.Accumulate, c.settings.Exec); err != nil {
 			return err
 		}
 	}
@@ -125,7 +126,8 @@ func (c *multiHeadBackward) run(s *scratch) error {
 func (c *multiHeadBackward) differentiateHeads(s *scratch, dHeads *kernel.Tensor) (inner [3]kernel.Tensor, err error) {
 	var x, dx [3]kernel.Tensor
 	heads := [...]int{c.Heads, c.kvHeads, c.kvHeads}
-	kept, settings := c.trace.projections(), c.settings
+	kept, settings := c.trace.projections(), &s.settings
+	*settings = c.settings
 	settings.Accumulate = settings.Accumulate && (viewOf(&c.g.Bias).IsSet() || c.g.Sinks != nil) // the others are memory of this call
 	for i := range c.inputs {
 		if x[i] = c.inputs[i]; c.uses(i) {
@@ -142,7 +144,7 @@ func (c *multiHeadBackward) differentiateHeads(s *scratch, dHeads *kernel.Tensor
 	}
 	g := kernel.Gradients{Q: dx[0], K: dx[1], V: dx[2], Bias: c.g.Bias, Sinks: c.g.Sinks}
 	err = c.similarity().(Differentiable).Backward(g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, settings)
-	return inner, renameArgument(renameHeads(err), "lse", lseName)
+	return inner, renameArgument(c.renameHeads(err), "lse", c.function, lseName)
 }
 
 // backProject goes back through the projection of input i from dy, the gradient of its outputs, which
@@ -162,7 +164,7 @@ func (c *multiHeadBackward) backProject(i int, dy *kernel.Tensor) error {
 		m := tokenMatrix(to)
 		dx = &m
 	}
-	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), c.weights[i], l, adds, c.settings.Accumulate, c.opts.Exec)
+	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), c.weights[i], l, adds, c.settings.Accumulate, c.settings.Exec)
 }
 
 // firstOf returns the first input whose gradient is the same tensor as that of input i.
@@ -182,32 +184,32 @@ func addTokens(dst, src *kernel.Tensor, accumulate bool) {
 }
 
 // check reports the first argument that does not fit. It sets sizes.
-func (c *multiHeadBackward) check() error {
-	if err := c.checkInputs(); err != nil {
-		return renameArgument(err, "out", "dout")
+func (c *multiHeadBackward) check() *check.Failure {
+	if bad := c.checkInputs(); bad != nil {
+		return rename(bad, "out", "dout")
 	}
 	if _, ok := c.similarity().(Differentiable); !ok {
-		return &kernel.ArgumentError{Arg: "MultiHead.Similarity", Got: fmt.Sprintf("%T", c.Similarity), Want: "a Differentiable one, such as ScaledDot{}"}
+		return &check.Failure{Where: "MultiHead.Similarity", Got: fmt.Sprintf("%T", c.Similarity), Want: "a Differentiable one, such as ScaledDot{}"}
 	}
-	if err := c.checkTrace(); err != nil {
-		return err
+	if bad := c.checkTrace(); bad != nil {
+		return bad
 	}
-	if err := c.checkLike("dout", &c.out, 0, c.out.Shape()[3]); err != nil {
-		return err
+	if bad := c.checkLike("dout", &c.out, 0, c.out.Shape()[3]); bad != nil {
+		return bad
 	}
 	for i := range c.tokens {
-		if err := c.checkTokenGradient(i); err != nil {
-			return err
+		if bad := c.checkTokenGradient(i); bad != nil {
+			return bad
 		}
 	}
 	for i, l := range [...]*linear.Linear{c.Q, c.K, c.V, c.O} {
 		name := &parameterGradients[i]
-		if err := c.parameters[i].check(name.name, l, name.layer); err != nil {
-			return err
+		if bad := c.parameters[i].check(name.name, l, name.layer); bad != nil {
+			return bad
 		}
 		if l != nil && (i == 3 || viewOf(&c.tokens[i]).IsSet()) {
-			if err := checkWeight(name.weights, c.weights[i], l); err != nil {
-				return err
+			if bad := checkWeight(name.weights, c.weights[i], l); bad != nil {
+				return bad
 			}
 		}
 	}
@@ -219,19 +221,19 @@ func (c *multiHeadBackward) check() error {
 }
 
 // checkTokenGradient reports a gradient of input i that is set and does not fit.
-func (c *multiHeadBackward) checkTokenGradient(i int) error {
+func (c *multiHeadBackward) checkTokenGradient(i int) *check.Failure {
 	t := &c.tokens[i]
 	if !viewOf(t).IsSet() {
 		return nil
 	}
-	if err := c.checkLike(tokenGradients[i], t, i, c.inputs[i].Shape()[3]); err != nil {
-		return err
+	if bad := c.checkLike(tokenGradients[i], t, i, c.inputs[i].Shape()[3]); bad != nil {
+		return bad
 	}
-	return argumentError(viewOf(t).CheckDistinct(tokenGradients[i]))
+	return viewOf(t).CheckDistinct(tokenGradients[i])
 }
 
 // checkMemory reports a gradient that shares memory with anything else.
-func (c *multiHeadBackward) checkMemory() error {
+func (c *multiHeadBackward) checkMemory() *check.Failure {
 	var f footprint
 	for i := range c.tokens {
 		if c.firstOf(i) == i {
@@ -249,6 +251,6 @@ func (c *multiHeadBackward) checkMemory() error {
 	for i, w := range c.weights {
 		f.add(parameterGradients[i].weights, view.MemoryOf(w))
 	}
-	f.inputOptions(&c.settings)
+	f.inputScoring(&c.settings.Scoring)
 	return f.check()
 }

@@ -43,7 +43,7 @@ func newTrained(t testing.TB) *trained {
 		m.inputs[i] = kernel.BLHD(drawn(uint64(60+i), m.b*l*m.widths[i]), m.b, l, 1, m.widths[i])
 	}
 	m.dout = kernel.BLHD(drawn(63, m.b*m.lq*m.widths[3]), m.b, m.lq, 1, m.widths[3])
-	m.opts = kernel.BackwardOptions{Mask: kernel.Causal(2)}
+	m.opts = kernel.BackwardOptions{Scoring: kernel.Scoring{Mask: kernel.Causal(2)}}
 	return m
 }
 
@@ -79,7 +79,7 @@ func (m *trained) forward(t testing.TB) (out kernel.Tensor, trace MultiHeadTrace
 	t.Helper()
 	trace = MultiHeadTrace{Q: m.tokens(m.lq, m.h*m.d), K: m.tokens(m.lk, m.hkv*m.d), V: m.tokens(m.lk, m.hkv*m.dv), Heads: m.tokens(m.lq, m.h*m.dv), LSE: newTensor(m.b, m.h, m.lq, 1)}
 	out = m.tokens(m.lq, m.widths[3])
-	must(t, m.Forward(out, trace, m.inputs[0], m.inputs[1], m.inputs[2], m.opts))
+	must(t, m.Forward(out, trace, m.inputs[0], m.inputs[1], m.inputs[2], &m.opts))
 	return out, trace
 }
 
@@ -87,7 +87,7 @@ func (m *trained) backward(t testing.TB, g MultiHeadGradients, trace MultiHeadTr
 	t.Helper()
 	o := m.opts
 	o.Exec = exec
-	must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), o))
+	must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), &o))
 }
 
 // loss computes the sum of dout∘out in float64.
@@ -131,9 +131,9 @@ func TestMultiHeadBackward(t *testing.T) {
 	m := newTrained(t)
 	out, trace := m.forward(t)
 	plain := m.tokens(m.lq, m.widths[3])
-	must(t, m.Attend(plain, m.inputs[0], m.inputs[1], m.inputs[2], kernel.Options{Mask: m.opts.Mask}))
+	must(t, m.Attend(plain, m.inputs[0], m.inputs[1], m.inputs[2], &kernel.Options{Scoring: kernel.Scoring{Mask: m.opts.Mask}}))
 	equal(t, "out", &out, &plain)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range []int{1, 3} {
 			g := m.gradients()
 			m.backward(t, g, trace, kernel.Exec{Tier: tier, Threads: threads})
@@ -202,11 +202,11 @@ func TestMultiHeadBackwardSelf(t *testing.T) {
 		x, dout, out := tokens(9), tokens(10), tokens(11)
 		trace := MultiHeadTrace{Q: tokens(12), K: tokens(13), V: tokens(14), Heads: tokens(15), LSE: newTensor(b, 2, l, 1)}
 		opts := kernel.BackwardOptions{}
-		must(t, m.Forward(out, trace, x, x, x, opts))
+		must(t, m.Forward(out, trace, x, x, x, &opts))
 		g := MultiHeadGradients{Query: tokens(16), Key: tokens(17), Value: tokens(18)}
-		must(t, m.Backward(g, dout, x, x, x, trace, w, opts))
+		must(t, m.Backward(g, dout, x, x, x, trace, w, &opts))
 		same := tokens(19)
-		must(t, m.Backward(MultiHeadGradients{Query: same, Key: same, Value: same}, dout, x, x, x, trace, w, opts))
+		must(t, m.Backward(MultiHeadGradients{Query: same, Key: same, Value: same}, dout, x, x, x, trace, w, &opts))
 		sum := tokens(20)
 		put(&sum, &g.Query, false)
 		put(&sum, &g.Key, true)
@@ -242,7 +242,7 @@ func TestMultiHeadBackwardRagged(t *testing.T) {
 	trace.Q, trace.Heads, trace.K, trace.V = ragged(&trace.Q, queryStarts), ragged(&trace.Heads, queryStarts), ragged(&trace.K, keyStarts), ragged(&trace.V, keyStarts)
 	trace.LSE = newTensor(1, m.h, queryStarts[2]+1, 1).Ragged(queryStarts)
 	out := ragged(&m.dout, queryStarts)
-	must(t, r.Forward(out, trace, r.inputs[0], r.inputs[1], r.inputs[2], r.opts))
+	must(t, r.Forward(out, trace, r.inputs[0], r.inputs[1], r.inputs[2], &r.opts))
 	r.backward(t, g, trace, kernel.Exec{})
 	for _, x := range [...]struct{ got, want *kernel.Tensor }{{&g.Query, &want.Query}, {&g.Key, &want.Key}, {&g.Value, &want.Value}} {
 		joined := kernel.Tensor(viewOf(x.got).Joined())
@@ -267,13 +267,13 @@ func TestMultiHeadBackwardSimilarity(t *testing.T) {
 	for _, s := range []Differentiable{ScaledDot{}, Dot{}, Cosine{}} {
 		m := &MultiHead{Heads: heads, Similarity: s}
 		trace := MultiHeadTrace{LSE: newTensor(b, heads, l, 1)}
-		opts := kernel.BackwardOptions{Bias: newTensor(1, 1, l, l), Sinks: []float32{1, -1}}
-		must(t, m.Forward(out, trace, q, k, v, opts))
+		opts := kernel.BackwardOptions{Scoring: kernel.Scoring{Bias: newTensor(1, 1, l, l), Sinks: []float32{1, -1}}}
+		must(t, m.Forward(out, trace, q, k, v, &opts))
 		g := MultiHeadGradients{Query: tokens(6), Key: tokens(7), Value: tokens(8), Bias: newTensor(1, 1, l, l), Sinks: make([]float32, heads)}
-		must(t, m.Backward(g, dout, q, k, v, trace, MultiHeadWeights{}, opts))
+		must(t, m.Backward(g, dout, q, k, v, trace, MultiHeadWeights{}, &opts))
 		split := func(x kernel.Tensor) kernel.Tensor { return splitHeads(&x, heads) }
 		want := kernel.Gradients{Q: split(tokens(9)), K: split(tokens(10)), V: split(tokens(11)), Bias: newTensor(1, 1, l, l), Sinks: make([]float32, heads)}
-		must(t, s.Backward(want, split(dout), split(q), split(k), split(v), trace.LSE, opts))
+		must(t, s.Backward(want, split(dout), split(q), split(k), split(v), trace.LSE, &opts))
 		for i, x := range [...]kernel.Tensor{split(g.Query), split(g.Key), split(g.Value), g.Bias} {
 			equal(t, fmt.Sprintf("%T", s), &x, [...]*kernel.Tensor{&want.Q, &want.K, &want.V, &want.Bias}[i])
 		}
@@ -288,14 +288,14 @@ func TestBackwardNoAllocations(t *testing.T) {
 	g := m.gradients()
 	o := m.opts
 	testutil.CheckNoMallocs(t, "MultiHead.Forward", 20, func() {
-		must(t, m.Forward(out, trace, m.inputs[0], m.inputs[1], m.inputs[2], o))
+		must(t, m.Forward(out, trace, m.inputs[0], m.inputs[1], m.inputs[2], &o))
 	})
 	testutil.CheckNoMallocs(t, "MultiHead.Backward", 20, func() {
-		must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), o))
+		must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), &o))
 	})
 	o.Accumulate = true
 	testutil.CheckNoMallocs(t, "MultiHead.Backward, added", 20, func() {
-		must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), o))
+		must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), &o))
 	})
 	w := drawn(1, small.d*small.d)
 	general, err := NewGeneral(linear.DenseMatrix(w, small.d, small.d), kernel.Exec{})
@@ -305,15 +305,15 @@ func TestBackwardNoAllocations(t *testing.T) {
 	q, k, v := normalTensor(1, small.b, small.h, small.lq, small.d), normalTensor(2, small.b, small.hkv, small.lk, small.d), normalTensor(3, small.b, small.hkv, small.lk, small.dv)
 	dout, p := normalTensor(4, small.b, small.h, small.lq, small.dv), newTensor(small.b, small.h, small.lq, small.lk)
 	lse := newTensor(small.b, small.h, small.lq, 1)
-	must(t, Dot{}.Attend(newTensor(small.b, small.h, small.lq, small.dv), q, k, v, kernel.Options{Outputs: kernel.Outputs{LSE: lse, Weights: p}}))
+	must(t, Dot{}.Attend(newTensor(small.b, small.h, small.lq, small.dv), q, k, v, &kernel.Options{Outputs: kernel.Outputs{LSE: lse, Weights: p}}))
 	opts := kernel.BackwardOptions{}
 	inner := kernel.Gradients{Q: newTensor(small.b, small.h, small.lq, small.d), K: newTensor(small.b, small.hkv, small.lk, small.d), V: newTensor(small.b, small.hkv, small.lk, small.dv)}
 	ofLayer := Parameters{make([]float32, small.d*small.d), make([]float32, small.d)}
 	for name, call := range map[string]func() error{
-		"Dot":    func() error { return Dot{}.Backward(inner, dout, q, k, v, lse, opts) },
-		"Cosine": func() error { return Cosine{}.Backward(inner, dout, q, k, v, lse, opts) },
+		"Dot":    func() error { return Dot{}.Backward(inner, dout, q, k, v, lse, &opts) },
+		"Cosine": func() error { return Cosine{}.Backward(inner, dout, q, k, v, lse, &opts) },
 		"General": func() error {
-			return general.Backward(GeneralGradients{Gradients: inner, W: ofLayer.Weight}, dout, q, k, v, lse, w, opts)
+			return general.Backward(GeneralGradients{Gradients: inner, W: ofLayer.Weight}, dout, q, k, v, lse, w, &opts)
 		},
 		"Additive": func() error {
 			g := AdditiveGradients{Q: inner.Q, K: inner.K, V: inner.V, Query: ofLayer}
@@ -366,7 +366,7 @@ func TestMultiHeadBackwardErrors(t *testing.T) {
 		g, w := m.gradients(), m.weights()
 		before := flat(&g)
 		x.change(m, &g, &trace, &w)
-		err := m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, w, m.opts)
+		err := m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, w, &m.opts)
 		contracttest.CheckArgument(t, x.arg, err, x.arg, x.want)
 		for i, y := range before {
 			if y[0] != canary {
@@ -374,4 +374,13 @@ func TestMultiHeadBackwardErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestForwardErrors: Forward takes no option without gradients.
+func TestForwardErrors(t *testing.T) {
+	m := newTrained(t)
+	out, trace := m.forward(t)
+	m.opts.Score = func(*kernel.ScoreTile) {}
+	err := m.Forward(out, trace, m.inputs[0], m.inputs[1], m.inputs[2], &m.opts)
+	contracttest.CheckArgument(t, "Forward", err, "Options.Score", "its derivative is not known")
 }

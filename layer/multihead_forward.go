@@ -3,6 +3,8 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -34,24 +36,29 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 // All tokens, those of query, key, value and trace, lie at equal distances, as in
 // kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.
 //
-// In the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
-// [*kernel.TierError]. out then stays untouched; the trace may hold anything.
-func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts kernel.BackwardOptions) error {
-	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts.Forward(), keeps: true, trace: trace}
-	if c.opts.LSE = trace.LSE; !viewOf(&trace.LSE).IsSet() {
-		return &kernel.ArgumentError{Arg: lseName, Got: "none", Want: "memory for [B, Heads, Lq, 1]"}
+// In the steady state a call allocates nothing. Bad input gets a [*kernel.Error]. out
+// then stays untouched; the trace may hold anything.
+func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts *kernel.BackwardOptions) error {
+	settings := valueOf(opts)
+	if f := scoringOf(&settings.Scoring).Used().CheckTaken(scoring.Gradients); f != nil {
+		return (*kernel.Error)(f.In("layer.MultiHead.Forward"))
 	}
-	if err := c.check(); err != nil {
-		return renameArgument(err, "Options.LSE", lseName)
+	o := kernel.Options{Exec: settings.Exec, Scoring: settings.Scoring, Outputs: kernel.Outputs{LSE: trace.LSE}}
+	c := multiHeadCall{MultiHead: m, function: "layer.MultiHead.Forward", out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: o, keeps: true, trace: trace}
+	if !viewOf(&trace.LSE).IsSet() {
+		return &kernel.Error{Where: "layer.MultiHead.Forward: " + lseName, Got: "none", Want: "memory for [B, Heads, Lq, 1]"}
 	}
-	if err := c.checkTrace(); err != nil {
-		return err
+	if bad := c.check(); bad != nil {
+		return (*kernel.Error)(rename(bad, "Options.LSE", lseName).In(c.function))
+	}
+	if bad := c.checkTrace(); bad != nil {
+		return (*kernel.Error)(bad.In("layer.MultiHead.Forward"))
 	}
 	var f footprint
 	for i, t := range c.trace.projections() {
 		if c.uses(i) {
-			if err := argumentError(viewOf(t).CheckDistinct(traceNames[i])); err != nil {
-				return err
+			if bad := viewOf(t).CheckDistinct(traceNames[i]); bad != nil {
+				return (*kernel.Error)(bad.In("layer.MultiHead.Forward"))
 			}
 			f.output(traceNames[i], viewOf(t).Memory())
 		}
@@ -59,13 +66,13 @@ func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key,
 	f.add("out", viewOf(&out).Memory())
 	f.add(lseName, viewOf(&trace.LSE).Memory())
 	f.inputInputs(&c)
-	f.inputOptions(&opts)
-	if err := f.check(); err != nil {
-		return err
+	f.inputScoring(&o.Scoring)
+	if bad := f.check(); bad != nil {
+		return (*kernel.Error)(bad.In("layer.MultiHead.Forward"))
 	}
 	s := getScratch()
 	defer s.release()
-	return renameArgument(c.run(s), "Options.LSE", lseName)
+	return renameArgument(c.run(s), "Options.LSE", c.function, lseName)
 }
 
 // inputInputs lists query, key and value.
@@ -80,10 +87,10 @@ func (m *MultiHead) uses(i int) bool { return [...]*linear.Linear{m.Q, m.K, m.V,
 
 // checkTrace reports tokens that do not lie at equal distances, or a trace that does not fit the call,
 // which checkInputs has accepted.
-func (c *multiHeadCall) checkTrace() error {
+func (c *multiHeadCall) checkTrace() *check.Failure {
 	for i := range c.inputs {
-		if err := checkTokens(inputNames[i], &c.inputs[i]); err != nil {
-			return err
+		if bad := checkTokens(inputNames[i], &c.inputs[i]); bad != nil {
+			return bad
 		}
 	}
 	widths := [...]int{c.width(0), c.width(1), c.width(2), c.Heads * c.dv}
@@ -92,35 +99,35 @@ func (c *multiHeadCall) checkTrace() error {
 		if !c.uses(i) {
 			continue
 		}
-		if err := c.checkLike(traceNames[i], t, like[i], widths[i]); err != nil {
-			return err
+		if bad := c.checkLike(traceNames[i], t, like[i], widths[i]); bad != nil {
+			return bad
 		}
 	}
 	return nil
 }
 
 // checkLike reports a tensor that has not the tokens of input i, in this width.
-func (c *multiHeadCall) checkLike(arg string, t *kernel.Tensor, i, width int) error {
-	if err := checkRows(arg, t); err != nil {
-		return err
+func (c *multiHeadCall) checkLike(arg string, t *kernel.Tensor, i, width int) *check.Failure {
+	if bad := checkRows(arg, t); bad != nil {
+		return bad
 	}
 	x := viewOf(&c.inputs[i])
 	if want := [4]int{x.Dim(0), 1, x.Dim(2), width}; t.Shape() != want {
-		return tensorError(arg, t, fmt.Sprintf("shape %v", want))
+		return tensorFailure(arg, t, fmt.Sprintf("shape %v", want))
 	}
 	if viewOf(t).IsRagged() != x.IsRagged() {
-		return tensorError(arg, t, "a tensor that is ragged if "+inputNames[i]+" is, and only then")
+		return tensorFailure(arg, t, "a tensor that is ragged if "+inputNames[i]+" is, and only then")
 	}
 	if f := viewOf(t).CheckLengths(arg, x, inputNames[i]); f != nil {
-		return argumentError(f)
+		return f
 	}
 	return checkTokens(arg, t)
 }
 
 // checkTokens reports tokens that do not lie at equal distances.
-func checkTokens(arg string, t *kernel.Tensor) error {
+func checkTokens(arg string, t *kernel.Tensor) *check.Failure {
 	if _, ok := tokenStride(t); !ok {
-		return tensorError(arg, t, "tokens at equal distances, as kernel.BLHD(data, b, l, 1, width) has them")
+		return tensorFailure(arg, t, "tokens at equal distances, as kernel.BLHD(data, b, l, 1, width) has them")
 	}
 	return nil
 }

@@ -38,16 +38,16 @@ func identity(t *testing.T, n int) *linear.Linear {
 func TestMultiHeadIdentity(t *testing.T) {
 	const b, lq, lk, d = 2, 7, 300, 24
 	q, k, v := normalTensor(1, b, 1, lq, d), normalTensor(2, b, 1, lk, d), normalTensor(3, b, 1, lk, d)
-	opts := kernel.Options{Mask: kernel.Causal(100)}
+	opts := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(100)}}
 	want, out := newTensor(b, 1, lq, d), newTensor(b, 1, lq, d)
-	must(t, kernel.Attention(want, q, k, v, opts))
+	must(t, kernel.Attention(want, q, k, v, &opts))
 	i := identity(t, d)
 	for name, m := range map[string]*MultiHead{
 		"identity": {Heads: 1, Q: i, K: i, V: i, O: i},
 		"none":     {Heads: 1},
 		"some":     {Heads: 1, V: i},
 	} {
-		must(t, m.Attend(out, q, k, v, opts))
+		must(t, m.Attend(out, q, k, v, &opts))
 		equal(t, name, &out, &want)
 	}
 }
@@ -60,7 +60,7 @@ func TestMultiHeadByDefinition(t *testing.T) {
 	m := &MultiHead{Heads: heads, KVHeads: kvHeads,
 		Q: newLinear(t, 1, heads*d, widthQ), K: newLinear(t, 2, kvHeads*d, widthK), V: newLinear(t, 3, kvHeads*dv, widthV), O: newLinear(t, 4, widthO, heads*dv)}
 	query, key, value := normalTensor(5, b, 1, lq, widthQ), normalTensor(6, b, 1, lk, widthK), normalTensor(7, b, 1, lk, widthV)
-	opts := kernel.Options{Mask: kernel.KeyLengths([]int{270, 100}), Softcap: 4}
+	opts := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{270, 100}), Softcap: 4}}
 	for _, similarity := range []Similarity{nil, Cosine{}, Func(distanceOf)} {
 		m.Similarity = similarity
 
@@ -78,14 +78,14 @@ func TestMultiHeadByDefinition(t *testing.T) {
 		if similarity != nil {
 			attend = similarity.Attend
 		}
-		must(t, attend(splitHeads(&merged, heads), q, k, v, plain))
+		must(t, attend(splitHeads(&merged, heads), q, k, v, &plain))
 		must(t, m.O.Project(want, merged, linear.Options{}))
 
-		eachTier(t, func(t *testing.T, tier string) {
+		eachTier(t, func(t *testing.T, tier kernel.Tier) {
 			out, weights := newTensor(b, 1, lq, widthO), newTensor(b, heads, lq, lk)
 			o := opts
 			o.Tier, o.Weights = tier, weights
-			must(t, m.Attend(out, query, key, value, o))
+			must(t, m.Attend(out, query, key, value, &o))
 			equal(t, "out", &out, &want)
 			equal(t, "weights", &weights, &wantWeights)
 		})
@@ -99,13 +99,13 @@ func TestMultiHeadTokenByToken(t *testing.T) {
 	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	data := normals(5, b*l*width)
 	x, want := kernel.BLHD(data, b, l, 1, width), newTensor(b, 1, l, width)
-	must(t, m.Attend(want, x, x, x, kernel.Options{Mask: kernel.Causal(0)}))
+	must(t, m.Attend(want, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}))
 	for r := range b {
 		for i := range l {
 			past := kernel.BLHD(data[r*l*width:], 1, i+1, 1, width)
 			query := kernel.BLHD(data[(r*l+i)*width:], 1, 1, 1, width)
 			out := newTensor(1, 1, 1, width)
-			must(t, m.Attend(out, query, past, past, kernel.Options{Exec: kernel.Exec{Threads: 2}}))
+			must(t, m.Attend(out, query, past, past, &kernel.Options{Exec: kernel.Exec{Threads: 2}}))
 			if got := row(&out, 0, 0, 0); !slices.Equal(got, row(&want, r, 0, i)) {
 				t.Fatalf("token %d of batch row %d by itself is %v, want %v", i, r, got, row(&want, r, 0, i))
 			}
@@ -135,14 +135,14 @@ func TestMultiHeadRagged(t *testing.T) {
 		}
 		got := slices.Repeat([]float32{7}, rows*width)
 		key := ragged(keys, c.keyStarts)
-		must(t, c.m.Attend(ragged(got, starts), ragged(x, starts), key, key, kernel.Options{Mask: c.mask}))
+		must(t, c.m.Attend(ragged(got, starts), ragged(x, starts), key, key, &kernel.Options{Scoring: kernel.Scoring{Mask: c.mask}}))
 		want := slices.Repeat([]float32{7}, rows*width)
 		for b := range len(starts) - 1 {
 			one := func(data []float32, starts []int) kernel.Tensor {
 				return kernel.BLHD(data[starts[b]*width:starts[b+1]*width], 1, starts[b+1]-starts[b], 1, width)
 			}
 			key := one(keys, c.keyStarts)
-			must(t, c.m.Attend(one(want, starts), one(x, starts), key, key, kernel.Options{Mask: c.mask}))
+			must(t, c.m.Attend(one(want, starts), one(x, starts), key, key, &kernel.Options{Scoring: kernel.Scoring{Mask: c.mask}}))
 		}
 		testutil.CheckBits(t, name, got, want)
 	}
@@ -155,10 +155,10 @@ func TestMultiHeadRagged(t *testing.T) {
 		{"out", out.Ragged([]int{1, 4, 5, 9, 13}), x.Ragged([]int{1, 4, 4, 9, 13}), x.Ragged(starts)},
 		{"key", out, x, x.Paged(&kernel.PageTable{Pages: [][]int32{{0}}, Lengths: []int{3}})},
 	} {
-		refused(t, all.Attend(c.out, c.query, c.key, c.key, kernel.Options{}), c.arg, &out)
+		refused(t, all.Attend(c.out, c.query, c.key, c.key, nil), c.arg, &out)
 	}
 	bad := x.Ragged([]int{0, 5, 7, 9, 13})
-	refused(t, all.Attend(out.Ragged(starts), x.Ragged(starts), x.Ragged(starts), bad, kernel.Options{}), "value", &out)
+	refused(t, all.Attend(out.Ragged(starts), x.Ragged(starts), x.Ragged(starts), bad, nil), "value", &out)
 }
 
 // Hidden keys and values are projected, but they do not change a bit of the result.
@@ -166,16 +166,16 @@ func TestMultiHeadHidden(t *testing.T) {
 	const b, l, width = 2, 6, 8
 	m := &MultiHead{Heads: 2, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	query, key := normalTensor(5, b, 1, l, width), normalTensor(6, b, 1, l, width)
-	opts := kernel.Options{Mask: kernel.KeyLengths([]int{4, 0})}
+	opts := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{4, 0})}}
 	want, out := newTensor(b, 1, l, width), newTensor(b, 1, l, width)
-	must(t, m.Attend(want, query, key, key, opts))
+	must(t, m.Attend(want, query, key, key, &opts))
 	for i := range l {
 		if i >= 4 {
 			row(&key, 0, 0, i)[1] = float32(math.NaN())
 		}
 		row(&key, 1, 0, i)[2] = float32(math.Inf(1))
 	}
-	must(t, m.Attend(out, query, key, key, opts))
+	must(t, m.Attend(out, query, key, key, &opts))
 	equal(t, "out", &out, &want)
 }
 
@@ -185,7 +185,7 @@ func TestMultiHeadErrors(t *testing.T) {
 		return &MultiHead{Heads: 4, KVHeads: 2, Q: l(12, 5), K: l(6, 6), V: l(8, 7), O: l(9, 16)}
 	}
 	out, query, key, value := newCanaries(2, 1, 3, 9), newTensor(2, 1, 3, 5), newTensor(2, 1, 4, 6), newTensor(2, 1, 4, 7)
-	must(t, good().Attend(newTensor(2, 1, 3, 9), query, key, value, kernel.Options{}))
+	must(t, good().Attend(newTensor(2, 1, 3, 9), query, key, value, nil))
 	for _, c := range []struct {
 		arg   string
 		spoil func(m *MultiHead)
@@ -205,26 +205,26 @@ func TestMultiHeadErrors(t *testing.T) {
 	} {
 		m := good()
 		c.spoil(m)
-		refused(t, m.Attend(out, query, key, value, kernel.Options{}), c.arg, &out)
+		refused(t, m.Attend(out, query, key, value, nil), c.arg, &out)
 	}
 	for _, c := range []struct {
 		m    MultiHead
 		text string
 	}{
-		{MultiHead{Heads: 0}, "MultiHead.Heads: got 0, want at least 1"},
-		{MultiHead{Heads: 4, KVHeads: 3}, "MultiHead.KVHeads: got 3, want a divisor of Heads = 4, or 0 for as many"},
-		{MultiHead{Heads: 3}, "query: got width 100, want a multiple of 3, the number of heads"},
-		{MultiHead{Heads: 3, Q: l(10, 100)}, "MultiHead.Q: got 10 outputs, want a multiple of 3, the number of heads"},
-		{MultiHead{Heads: 3, Q: l(12, 100)}, "key: got width 6, want 12, for 3 key heads of 4, the head size of queries"},
-		{MultiHead{Heads: 3, Q: l(12, 100), K: l(9, 6)}, "MultiHead.K: got 9 outputs, want 12, for 3 key heads of 4, the head size of queries"},
-		{MultiHead{Heads: 6, KVHeads: 3, Q: l(12, 100)}, "value: got width 7, want a multiple of 3, the number of value heads"},
-		{MultiHead{Heads: 3, Q: l(6, 100), V: l(8, 7)}, "MultiHead.V: got 8 outputs, want a multiple of 3, the number of value heads"},
-		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), O: l(5, 6)}, "MultiHead.O: got 6 inputs, want 9, for 3 heads of 3, the head size of values"},
-		{MultiHead{Heads: 3, Q: l(6, 99)}, "query: got [B H L D] = [2 1 3 100] with strides [300 300 100] in 600 elements, want D = 99, the number of inputs of MultiHead.Q"},
-		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), Similarity: General{l(2, 3)}}, "the heads of query: got [B H L D] = [2 3 3 2] with strides [18 2 6] in 36 elements, want D = 3, the number of inputs of General.Query"},
+		{MultiHead{Heads: 0}, "MultiHead.Heads: 0, want at least 1"},
+		{MultiHead{Heads: 4, KVHeads: 3}, "MultiHead.KVHeads: 3, want a divisor of Heads = 4, or 0 for as many"},
+		{MultiHead{Heads: 3}, "query: width 100, want a multiple of 3, the number of heads"},
+		{MultiHead{Heads: 3, Q: l(10, 100)}, "MultiHead.Q: 10 outputs, want a multiple of 3, the number of heads"},
+		{MultiHead{Heads: 3, Q: l(12, 100)}, "key: width 6, want 12, for 3 key heads of 4, the head size of queries"},
+		{MultiHead{Heads: 3, Q: l(12, 100), K: l(9, 6)}, "MultiHead.K: 9 outputs, want 12, for 3 key heads of 4, the head size of queries"},
+		{MultiHead{Heads: 6, KVHeads: 3, Q: l(12, 100)}, "value: width 7, want a multiple of 3, the number of value heads"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(8, 7)}, "MultiHead.V: 8 outputs, want a multiple of 3, the number of value heads"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), O: l(5, 6)}, "MultiHead.O: 6 inputs, want 9, for 3 heads of 3, the head size of values"},
+		{MultiHead{Heads: 3, Q: l(6, 99)}, "query: [B H L D] = [2 1 3 100] with strides [300 300 100] in 600 elements, want D = 99, the number of inputs of MultiHead.Q"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), Similarity: General{l(2, 3)}}, "the heads of query: [B H L D] = [2 3 3 2] with strides [18 2 6] in 36 elements, want D = 3, the number of inputs of General.Query"},
 	} {
 		out := newTensor(2, 1, 3, 9)
-		wantText(t, c.m.Attend(out, newTensor(2, 1, 3, 100), newTensor(2, 1, 4, 6), newTensor(2, 1, 4, 7), kernel.Options{}), "attn: "+c.text)
+		wantText(t, c.m.Attend(out, newTensor(2, 1, 3, 100), newTensor(2, 1, 4, 6), newTensor(2, 1, 4, 7), nil), "layer.MultiHead.Attend: "+c.text)
 	}
 	half := kernel.BHLD(make([]kernel.F16, 30), 2, 1, 3, 5)
 	memory := make([]float32, 2*3*9)
@@ -243,11 +243,11 @@ func TestMultiHeadErrors(t *testing.T) {
 		{"out", newTensor(2, 1, 4, 9), query, key, value, kernel.Options{}},
 		{"out", kernel.Strided(make([]float32, 99), [4]int{2, 1, 3, 9}, [3]int{}), query, key, value, kernel.Options{}},
 		{"out", kernel.BLHD(memory, 2, 3, 1, 9), kernel.BLHD(memory, 2, 3, 1, 5), key, value, kernel.Options{}},
-		{"Options.Mask", out, query, key, value, kernel.Options{Mask: kernel.KeyLengths([]int{5, 5})}},
+		{"Options.Mask", out, query, key, value, kernel.Options{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{5, 5})}}},
 		{"Options.Weights", out, query, key, value, kernel.Options{Outputs: kernel.Outputs{Weights: newTensor(2, 2, 3, 4)}}},
 		{"Options.Threads", out, query, key, value, kernel.Options{Exec: kernel.Exec{Threads: -1}}},
 	} {
-		refused(t, good().Attend(c.out, c.query, c.key, c.value, c.opts), c.arg, &out)
+		refused(t, good().Attend(c.out, c.query, c.key, c.value, &c.opts), c.arg, &out)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestMultiHeadNoAllocations(t *testing.T) {
 	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	x, out := normalTensor(5, 1, 1, l, width), newTensor(1, 1, l, width)
 	testutil.CheckNoMallocs(t, "a call", 20, func() {
-		must(t, m.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+		must(t, m.Attend(out, x, x, x, &kernel.Options{Exec: kernel.Exec{Threads: 1}}))
 	})
 }
 
@@ -268,11 +268,11 @@ func TestMultiHeadConcurrent(t *testing.T) {
 	for i := range 8 {
 		query, key := normalTensor(6, 1, 1, i+1, width), normalTensor(7, 1, 1, l-i, width)
 		want := newTensor(1, 1, i+1, width)
-		must(t, m.Attend(want, query, key, key, kernel.Options{}))
+		must(t, m.Attend(want, query, key, key, nil))
 		calls.Go(func() {
 			for range 20 {
 				got := newTensor(1, 1, i+1, width)
-				if err := m.Attend(got, query, key, key, kernel.Options{}); err != nil || distance(&got, &want) != 0 {
+				if err := m.Attend(got, query, key, key, nil); err != nil || distance(&got, &want) != 0 {
 					t.Errorf("concurrent call %d: error %v, differs by %v", i, err, distance(&got, &want))
 				}
 			}

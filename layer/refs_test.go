@@ -33,7 +33,7 @@ type reference struct {
 }
 
 // A referenceKind computes the results of the examples of a kind, by name.
-type referenceKind func(t *testing.T, r *reference, tier string) map[string]kernel.Tensor
+type referenceKind func(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor
 
 var referenceKinds = map[string]referenceKind{
 	"qkv-projection (columns Q|K|V, per-head contiguous) + bias + SDPA, no output projection":                              packedProjection,
@@ -69,7 +69,7 @@ func TestRefs(t *testing.T) {
 			if kind == nil {
 				t.Fatalf("unknown kind %q", r.Kind)
 			}
-			eachTier(t, func(t *testing.T, tier string) { r.compare(t, kind(t, &r, tier)) })
+			eachTier(t, func(t *testing.T, tier kernel.Tier) { r.compare(t, kind(t, &r, tier)) })
 		})
 	}
 }
@@ -95,7 +95,7 @@ func TestRefsMaskLen(t *testing.T) {
 	}
 	for _, length := range []string{"1", "[1]"} {
 		r.Inputs = bytes.Replace(list[i].Inputs, []byte("{"), []byte(`{"mask_len": `+length+","), 1)
-		got := packedProjection(t, &r, "")["y"]
+		got := packedProjection(t, &r, kernel.Tier{})["y"]
 		near(t, "y", all(&got), r.Tol, slices.Concat(value, value)...)
 	}
 }
@@ -191,13 +191,13 @@ type scaledInputs struct {
 	Scale float32
 }
 
-func scaledDot(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func scaledDot(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var in scaledInputs
 	must(t, unmarshalKnown(r.Inputs, &in))
-	return attend(t, ScaledDot{}, &in.tensorInputs, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scale: in.Scale})
+	return attend(t, ScaledDot{}, &in.tensorInputs, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Scale: in.Scale}})
 }
 
-func additiveSum(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func additiveSum(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var in tensorInputs
 	must(t, unmarshalKnown(r.Inputs, &in))
 	ones := testutil.Filled(len(in.Q[0]), 1)
@@ -207,7 +207,7 @@ func additiveSum(t *testing.T, r *reference, tier string) map[string]kernel.Tens
 func attend(t *testing.T, s Similarity, in *tensorInputs, opts kernel.Options) map[string]kernel.Tensor {
 	y, weights := newTensor(1, 1, len(in.Q), len(in.V[0])), newTensor(1, 1, len(in.Q), len(in.K))
 	opts.Weights = weights
-	must(t, s.Attend(y, rows(in.Q...), rows(in.K...), rows(in.V...), opts))
+	must(t, s.Attend(y, rows(in.Q...), rows(in.K...), rows(in.V...), &opts))
 	return map[string]kernel.Tensor{"y": y, "weights": weights}
 }
 
@@ -223,7 +223,7 @@ type packedInputs struct {
 	MaskLen  keyLengths `json:"mask_len"` // or none
 }
 
-func packedProjection(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func packedProjection(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var in packedInputs
 	must(t, unmarshalKnown(r.Inputs, &in))
 	if len(in.QKVSizes) != 3 {
@@ -254,7 +254,7 @@ func packedProjection(t *testing.T, r *reference, tier string) map[string]kernel
 		opts.Bias = kernel.BHLD(in.Bias, 1, m.Heads, n, n)
 	}
 	x, y := rows(in.X...), newTensor(1, 1, n, in.QKVSizes[2])
-	must(t, m.Attend(y, x, x, x, opts))
+	must(t, m.Attend(y, x, x, x, &opts))
 	return map[string]kernel.Tensor{"y": y}
 }
 
@@ -266,7 +266,7 @@ type headInputs struct {
 	HeadDim           int `json:"head_dim"`
 }
 
-func identityHeads(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
+func identityHeads(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var inputs headInputs
 	must(t, unmarshalKnown(r.Inputs, &inputs))
 	heads, size := inputs.Heads, inputs.HeadDim
@@ -282,6 +282,6 @@ func identityHeads(t *testing.T, r *reference, tier string) map[string]kernel.Te
 	m := &MultiHead{Heads: heads, Q: in, K: in, V: in, O: out}
 	n := len(inputs.Query)
 	y, weights := newTensor(1, 1, n, heads), newTensor(1, heads, n, len(inputs.Key))
-	must(t, m.Attend(y, rows(inputs.Query...), rows(inputs.Key...), rows(inputs.Value...), kernel.Options{Exec: kernel.Exec{Tier: tier}, Outputs: kernel.Outputs{Weights: weights}}))
+	must(t, m.Attend(y, rows(inputs.Query...), rows(inputs.Key...), rows(inputs.Value...), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Outputs: kernel.Outputs{Weights: weights}}))
 	return map[string]kernel.Tensor{"y": y, "weights_each_head": weights}
 }

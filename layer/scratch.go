@@ -5,6 +5,7 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A scratch is the memory that a call needs beside its arguments. It grows to what the
@@ -15,7 +16,11 @@ type scratch struct {
 	used    int // number of floats that the call has taken
 	doubles []float64
 	custom  customScore
-	visible mask.Visibility // for Cosine: a pointer to it passes through func values
+	visible mask.Mask // for Cosine: a pointer to it passes through func values
+
+	// Options of calls of a Similarity: pointers to them pass through an interface, and so move to the heap.
+	options  kernel.Options
+	settings kernel.BackwardOptions
 
 	floatsUsage, doublesUsage parallel.Usage
 	memory                    parallel.Memory
@@ -52,7 +57,7 @@ func getScratch(sizes ...int) *scratch {
 // release ends the call that s was made for.
 func (s *scratch) release() {
 	s.custom.reset()
-	s.visible = mask.Visibility{}
+	s.visible, s.options, s.settings = mask.Mask{}, kernel.Options{}, kernel.BackwardOptions{}
 	scratches.Put(s)
 }
 

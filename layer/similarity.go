@@ -1,8 +1,7 @@
 package layer
 
 import (
-	"math"
-
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -19,15 +18,17 @@ type Similarity interface {
 	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and
 	// errors are those of [kernel.Attention]. Options.Scale multiplies the similarity.
 	// Its default, 0, stands for the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0.
-	Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error
+	// nil stands for the zero Options. What opts points to moves to the heap when Attend is called by an interface:
+	// a program that must not allocate keeps its Options.
+	Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 }
 
-// scaleOr1 returns a Scale whose default is 1. -0 is 0.
-func scaleOr1(scale float32) float32 {
-	if math.Float32bits(scale) == 0 {
-		return 1
+// valueOf returns what p points to, or the zero value for nil.
+func valueOf[T any](p *T) (x T) {
+	if p != nil {
+		x = *p
 	}
-	return scale
+	return x
 }
 
 // qkv are the names of the inputs of the method Attend.
@@ -38,9 +39,10 @@ var qkv = [...]string{"q", "k", "v"}
 type Dot struct{}
 
 // Attend implements [Similarity].
-func (Dot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
-	opts.Scale = scaleOr1(opts.Scale)
-	return kernel.Attention(out, q, k, v, opts)
+func (Dot) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
+	o := valueOf(opts)
+	o.Scale = scoring.ScaleOr(o.Scale, 1)
+	return kernel.Attention(out, q, k, v, &o)
 }
 
 // ScaledDot is the scaled dot product q·k/√D, or q·k·Options.Scale (Vaswani et al.:
@@ -51,6 +53,6 @@ func (Dot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 type ScaledDot struct{}
 
 // Attend implements [Similarity].
-func (ScaledDot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (ScaledDot) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	return kernel.Attention(out, q, k, v, opts)
 }

@@ -3,6 +3,8 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -16,18 +18,19 @@ type Differentiable interface {
 	// Backward computes the gradients of Attend from dout, the gradient of its out. Shapes,
 	// options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
 	// Attend, and lse is Options.LSE of it, which it has written.
-	Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error
+	Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error
 }
 
 // Backward implements [Differentiable]. It is [kernel.AttentionBackward].
-func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
+func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
 	return kernel.AttentionBackward(g, dout, q, k, v, lse, opts)
 }
 
 // Backward implements [Differentiable].
-func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
-	opts.Scale = scaleOr1(opts.Scale)
-	return kernel.AttentionBackward(g, dout, q, k, v, lse, opts)
+func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
+	o := valueOf(opts)
+	o.Scale = scoring.ScaleOr(o.Scale, 1)
+	return kernel.AttentionBackward(g, dout, q, k, v, lse, &o)
 }
 
 // Backward implements [Differentiable]. With n = q/|q| and dn, the gradient of attention over the
@@ -41,66 +44,66 @@ func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts k
 //
 // q, k and their gradients are float32 and neither ragged nor paged. They are copied to memory that
 // is recycled: in the steady state a call allocates nothing.
-func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
-	if err := checkCosineBackward(&g, &dout, &q, &k, &v, &lse, &opts); err != nil {
-		return err
+func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
+	o := valueOf(opts)
+	if bad := checkCosineBackward(&g, &dout, &q, &k, &v, &lse, &o); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Cosine.Backward"))
 	}
 	shapeQ, shapeK := q.Shape(), k.Shape()
 	n, m := product(shapeQ[:]...), product(shapeK[:]...)
 	s := getScratch(n, m, n, m)
 	if s == nil {
-		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries and keys: memory for copies of them").In("layer.Cosine.Backward"))
 	}
 	defer s.release()
-	forward := opts.Forward()
-	unitQ, unitK := s.units(&q, &k, &forward)
+	unitQ, unitK := s.units(&q, &k, &o.Scoring, true)
 	units := g
 	if viewOf(&g.Q).IsSet() {
-		units.Q = s.gradientLike(&q, shapeQ[3], opts.Accumulate)
+		units.Q = s.gradientLike(&q, shapeQ[3], o.Accumulate)
 	}
 	if viewOf(&g.K).IsSet() {
-		units.K = s.gradientLike(&k, shapeK[3], opts.Accumulate)
+		units.K = s.gradientLike(&k, shapeK[3], o.Accumulate)
 	}
-	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, lse, opts); err != nil {
+	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, lse, &o); err != nil {
 		return err
 	}
 	if viewOf(&g.Q).IsSet() {
-		normaliseBackward(&g.Q, &q, &units.Q, opts.Accumulate)
+		normaliseBackward(&g.Q, &q, &units.Q, o.Accumulate)
 	}
 	if viewOf(&g.K).IsSet() {
-		normaliseBackward(&g.K, &k, &units.K, opts.Accumulate)
+		normaliseBackward(&g.K, &k, &units.K, o.Accumulate)
 	}
 	return nil
 }
 
 // checkCosineBackward reports what kernel.AttentionBackward, which gets copies, does not see.
-func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) error {
+func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) *check.Failure {
 	for i, t := range [...]*kernel.Tensor{q, k} {
-		if err := checkFloats("qk"[i:i+1], t); err != nil {
-			return err
+		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
+			return bad
 		}
 	}
-	if err := checkGradient("Gradients.Q", &g.Q, "q", q); err != nil {
-		return err
+	if bad := checkGradient("Gradients.Q", &g.Q, "q", q); bad != nil {
+		return bad
 	}
-	if err := checkGradient("Gradients.K", &g.K, "k", k); err != nil {
-		return err
+	if bad := checkGradient("Gradients.K", &g.K, "k", k); bad != nil {
+		return bad
 	}
-	if err := checkMask(&o.Mask, q, k); err != nil {
-		return err
+	if bad := checkMask(&o.Mask, q, k); bad != nil {
+		return bad
 	}
 	return checkAttentionMemory(g, dout, q, k, v, lse, o)
 }
 
 // checkAttentionMemory reports a gradient that shares memory with anything else.
-func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) error {
+func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) *check.Failure {
 	var f footprint
 	f.outputGradients(g)
 	f.output("Gradients.Q", viewOf(&g.Q).Memory())
 	f.output("Gradients.K", viewOf(&g.K).Memory())
 	f.inputTensors(dout, q, k, v)
 	f.add("lse", viewOf(lse).Memory())
-	f.inputOptions(o)
+	f.inputScoring(&o.Scoring)
 	return f.check()
 }
 

@@ -26,7 +26,7 @@ func TestScaledDotOfMatchingKeys(t *testing.T) {
 	v := rows([]float32{1, 0}, []float32{10, 0}, []float32{100, 5}, []float32{1000, 6})
 	q := rows([]float32{0, 10, 0}, []float32{0, 0, 10}, []float32{10, 10, 0})
 	out, weights := newTensor(1, 1, 3, 2), newTensor(1, 1, 3, 4)
-	must(t, ScaledDot{}.Attend(out, q, k, v, kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
+	must(t, ScaledDot{}.Attend(out, q, k, v, &kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
 	near(t, "out", all(&out), 1e-4, 10, 0, 550, 5.5, 5.5, 0)
 	near(t, "weights", all(&weights), 1e-7, 0, 1, 0, 0, 0, 0, .5, .5, .5, .5, 0, 0)
 }
@@ -41,7 +41,7 @@ func TestZeroScale(t *testing.T) {
 		"Func": Func(distanceOf),
 	} {
 		out, weights := newTensor(1, 1, 2, 2), newTensor(1, 1, 2, 2)
-		must(t, s.Attend(out, x, x, x, kernel.Options{Scale: float32(math.Copysign(0, -1)), Outputs: kernel.Outputs{Weights: weights}}))
+		must(t, s.Attend(out, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Scale: float32(math.Copysign(0, -1))}, Outputs: kernel.Outputs{Weights: weights}}))
 		if got := all(&weights); !slices.Equal(got, []float32{.5, .5, .5, .5}) {
 			t.Errorf("%s: the weights are %v", name, got)
 		}
@@ -70,10 +70,10 @@ func TestSimilaritiesByDefinition(t *testing.T) {
 		{"Func", Func(distanceOf), func(q, k []float32) float64 { return float64(distanceOf(q, k)) }},
 	} {
 		scores := newTensor(b, h, lq, lk)
-		must(t, Scores(scores, q, k, c.similarity, ScoreOptions{}))
+		must(t, Scores(scores, q, k, c.similarity, nil))
 		checkScores(t, c.name, &scores, &q, &k, 1, c.want)
 		if _, scaled := c.similarity.(ScaledDot); !scaled {
-			must(t, Scores(scores, q, k, c.similarity, ScoreOptions{Scale: -.75}))
+			must(t, Scores(scores, q, k, c.similarity, &ScoreOptions{Scoring: kernel.Scoring{Scale: -.75}}))
 			checkScores(t, c.name, &scores, &q, &k, -.75, c.want)
 		}
 	}
@@ -108,11 +108,11 @@ func TestFuncAsScaledDot(t *testing.T) {
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
 	own := Func(func(q, k []float32) float32 { return float32(dotOf(q, k) / math.Sqrt(d)) })
 	for name, opts := range map[string]kernel.Options{
-		"plain": {}, "masked": {Mask: kernel.Causal(0)}, "softcap": {Softcap: 2},
+		"plain": {}, "masked": {Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, "softcap": {Scoring: kernel.Scoring{Softcap: 2}},
 	} {
 		out, want := newTensor(b, h, lq, dv), newTensor(b, h, lq, dv)
-		must(t, own.Attend(out, q, k, v, opts))
-		must(t, ScaledDot{}.Attend(want, q, k, v, opts))
+		must(t, own.Attend(out, q, k, v, &opts))
+		must(t, ScaledDot{}.Attend(want, q, k, v, &opts))
 		if d := distance(&out, &want); d > 2e-6 {
 			t.Errorf("%s: differs by %v", name, d)
 		}
@@ -132,7 +132,7 @@ func TestFuncExtremes(t *testing.T) {
 		q, k, out, weights := normalTensor(1, 1, 1, 1, 1), newTensor(1, 1, 2, 1), newTensor(1, 1, 1, 1), newTensor(1, 1, 1, 2)
 		copy(viewOf(&k).F32(), []float32{0, 1}) // the numbers of the keys
 		f := Func(func(_, k []float32) float32 { return c.scores[int(k[0])] })
-		must(t, f.Attend(out, q, k, k, kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
+		must(t, f.Attend(out, q, k, k, &kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
 		if got := viewOf(&weights).F32(); got[0] != c.want[0] || got[1] != c.want[1] {
 			t.Errorf("scores %v: weights %v, want %v", c.scores, got, c.want)
 		}
@@ -142,7 +142,7 @@ func TestFuncExtremes(t *testing.T) {
 // A Func that panics makes the call panic. The calls after it are not affected.
 func TestFuncPanics(t *testing.T) {
 	x, out, want := normalTensor(1, 1, 1, 5, 4), newTensor(1, 1, 5, 4), newTensor(1, 1, 5, 4)
-	must(t, Func(distanceOf).Attend(want, x, x, x, kernel.Options{}))
+	must(t, Func(distanceOf).Attend(want, x, x, x, nil))
 	func() {
 		defer func() {
 			if r := recover(); r != "no score" {
@@ -150,9 +150,9 @@ func TestFuncPanics(t *testing.T) {
 			}
 		}()
 		f := Func(func(q, k []float32) float32 { panic("no score") })
-		t.Errorf("the call returned %v", f.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+		t.Errorf("the call returned %v", f.Attend(out, x, x, x, &kernel.Options{Exec: kernel.Exec{Threads: 1}}))
 	}()
-	must(t, Func(distanceOf).Attend(out, x, x, x, kernel.Options{}))
+	must(t, Func(distanceOf).Attend(out, x, x, x, nil))
 	equal(t, "after the panic", &out, &want)
 }
 
@@ -161,21 +161,21 @@ func TestSimilaritiesSameBits(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 20, 300, 16, 8
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
 	for name, s := range similarities {
-		outputs := func(tier string, threads int) (out, weights, lse kernel.Tensor) {
+		outputs := func(tier kernel.Tier, threads int) (out, weights, lse kernel.Tensor) {
 			out, weights, lse = newTensor(b, h, lq, dv), newTensor(b, h, lq, lk), newTensor(b, h, lq, 1)
-			must(t, s.Attend(out, q, k, v, kernel.Options{
+			must(t, s.Attend(out, q, k, v, &kernel.Options{
 				Exec: kernel.Exec{Tier: tier, Threads: threads}, Outputs: kernel.Outputs{Weights: weights, LSE: lse},
-				Mask: kernel.KeyLengths([]int{290, 3}).And(kernel.Causal(200)), Softcap: 3,
-				Score: func(tile *kernel.ScoreTile) { // called after the similarity
-					for i := range tile.Scores {
-						tile.Scores[i] *= .5
-					}
-				},
+				Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{290, 3}).And(kernel.Causal(200)), Softcap: 3,
+					Score: func(tile *kernel.ScoreTile) { // called after the similarity
+						for i := range tile.Scores {
+							tile.Scores[i] *= .5
+						}
+					}},
 			}))
 			return out, weights, lse
 		}
-		out, weights, lse := outputs("generic", 1)
-		eachTier(t, func(t *testing.T, tier string) {
+		out, weights, lse := outputs(contracttest.Generic(), 1)
+		eachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, threads := range []int{1, 2} {
 				x, y, z := outputs(tier, threads)
 				equal(t, name+": out", &x, &out)
@@ -191,7 +191,7 @@ func TestCosineRange(t *testing.T) {
 	q := rows([]float32{3e-30, 4e-30}, []float32{3e30, 4e30})
 	k := rows([]float32{4e-20, 3e-20}, []float32{0, 2}, []float32{-3e19, -4e19})
 	scores := newTensor(1, 1, 2, 3)
-	must(t, Scores(scores, q, k, Cosine{}, ScoreOptions{}))
+	must(t, Scores(scores, q, k, Cosine{}, nil))
 	near(t, "scores", all(&scores), 3e-7, .96, .8, -1, .96, .8, -1)
 }
 
@@ -202,7 +202,7 @@ func TestCosineOfAnyLength(t *testing.T) {
 	q := rows([]float32{least, least}, []float32{0, 1}, []float32{most, most})
 	k := rows([]float32{0, least}, []float32{most, most}, []float32{3e38, 0}, []float32{-2 * least, 0})
 	scores := newTensor(1, 1, 3, 4)
-	must(t, Scores(scores, q, k, Cosine{}, ScoreOptions{}))
+	must(t, Scores(scores, q, k, Cosine{}, nil))
 	checkScores(t, "cosine", &scores, &q, &k, 1, func(q, k []float32) float64 {
 		return dotOf(q, k) / math.Sqrt(dotOf(q, q)*dotOf(k, k))
 	})
@@ -213,33 +213,33 @@ func TestSimilarityErrors(t *testing.T) {
 	halfQ, halfK := kernel.BHLD(make([]kernel.F16, 24), 1, 2, 3, 4), kernel.BHLD(make([]kernel.F16, 20), 1, 1, 5, 4)
 	for name, s := range similarities {
 		t.Run(name, func(t *testing.T) {
-			refused(t, s.Attend(out, kernel.Tensor{}, k, v, kernel.Options{}), "q", &out)
-			refused(t, s.Attend(out, q, kernel.Tensor{}, v, kernel.Options{}), "k", &out)
-			refused(t, s.Attend(out, q, v, v, kernel.Options{}), "k", &out)
-			refused(t, s.Attend(out, q, k, kernel.Tensor{}, kernel.Options{}), "v", &out)
-			refused(t, s.Attend(q, q, k, v, kernel.Options{}), "out", nil)
-			refused(t, s.Attend(out, q, k, v, kernel.Options{Scale: float32(math.NaN())}), "Options.Scale", &out)
-			refused(t, s.Attend(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
+			refused(t, s.Attend(out, kernel.Tensor{}, k, v, nil), "q", &out)
+			refused(t, s.Attend(out, q, kernel.Tensor{}, v, nil), "k", &out)
+			refused(t, s.Attend(out, q, v, v, nil), "k", &out)
+			refused(t, s.Attend(out, q, k, kernel.Tensor{}, nil), "v", &out)
+			refused(t, s.Attend(q, q, k, v, nil), "out", nil)
+			refused(t, s.Attend(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Scale: float32(math.NaN())}}), "Options.Scale", &out)
+			refused(t, s.Attend(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
 			if name == "cosine" || name == "Func" {
-				refused(t, s.Attend(out, halfQ, k, v, kernel.Options{}), "q", &out)
-				refused(t, s.Attend(out, q, halfK, v, kernel.Options{}), "k", &out)
+				refused(t, s.Attend(out, halfQ, k, v, nil), "q", &out)
+				refused(t, s.Attend(out, q, halfK, v, nil), "k", &out)
 			}
 		})
 	}
-	refused(t, Func(nil).Attend(out, q, k, v, kernel.Options{}), "Func", &out)
+	refused(t, Func(nil).Attend(out, q, k, v, nil), "Func", &out)
 	huge := kernel.Strided(make([]float32, 8), [4]int{1, 1 << 20, 1 << 20, 1 << 20}, [3]int{})
-	refused(t, Cosine{}.Attend(out, huge, k, v, kernel.Options{}), "q", &out)
+	refused(t, Cosine{}.Attend(out, huge, k, v, nil), "q", &out)
 }
 
 func TestSimilaritiesNoAllocations(t *testing.T) {
 	q, k, v, out := normalTensor(1, 1, 2, 3, 4), normalTensor(2, 1, 2, 50, 4), normalTensor(3, 1, 2, 50, 4), newTensor(1, 2, 3, 4)
 	for name, s := range similarities {
-		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Mask: kernel.Causal(0)}
-		testutil.CheckNoMallocs(t, name, 20, func() { must(t, s.Attend(out, q, k, v, opts)) })
+		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}
+		testutil.CheckNoMallocs(t, name, 20, func() { must(t, s.Attend(out, q, k, v, &opts)) })
 	}
 	scores := newTensor(1, 2, 3, 50)
 	testutil.CheckNoMallocs(t, "the steps", 20, func() {
-		must(t, Scores(scores, q, k, ScaledDot{}, ScoreOptions{Exec: kernel.Exec{Threads: 1}}))
+		must(t, Scores(scores, q, k, ScaledDot{}, &ScoreOptions{Exec: kernel.Exec{Threads: 1}}))
 		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil, kernel.Exec{}))
 		must(t, WeightedSum(out, scores, v, kernel.Exec{}))
 	})
@@ -254,9 +254,9 @@ func TestGuardCosine(t *testing.T) {
 	page := os.Getpagesize()
 	n := page / (4 * d) // keys in a page
 	for name, o := range map[string]kernel.Options{
-		"Window":      {Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}},
-		"BlockSparse": {Mask: kernel.BlockSparse([]bool{false, true, false}, queries, n)},
-		"scores":      {Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}, Outputs: kernel.Outputs{Scores: newTensor(1, 1, queries, 3*n), ScoreStage: kernel.ScoresMasked}},
+		"Window":      {Scoring: kernel.Scoring{Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}}},
+		"BlockSparse": {Scoring: kernel.Scoring{Mask: kernel.BlockSparse([]bool{false, true, false}, queries, n)}},
+		"scores":      {Scoring: kernel.Scoring{Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}}, Outputs: kernel.Outputs{Scores: newTensor(1, 1, queries, 3*n), ScoreStage: kernel.ScoresMasked}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := testutil.GuardedRegion(t, 3*page)
@@ -268,7 +268,7 @@ func TestGuardCosine(t *testing.T) {
 			attend := func() []float32 {
 				out, o := newTensor(1, 1, queries, d), o
 				o.LSE = newTensor(1, 1, queries, 1)
-				must(t, Cosine{}.Attend(out, q, k, v, o))
+				must(t, Cosine{}.Attend(out, q, k, v, &o))
 				g := kernel.Gradients{Q: newTensor(1, 1, queries, d), K: newTensor(1, 1, 3*n, d)}
 				must(t, Cosine{}.Backward(g, dout, q, k, v, o.LSE, contracttest.BackwardOptions(o)))
 				return slices.Concat(all(&out), all(&g.Q), all(&g.K))
@@ -287,7 +287,7 @@ func TestCosineHiddenScores(t *testing.T) {
 	var scores [2]kernel.Tensor
 	for x, m := range []kernel.Mask{{}, kernel.Window(2, 0).And(kernel.BlockSparse(make([]bool, 5), 3, 4))} {
 		scores[x] = newTensor(1, 1, 3, 20)
-		must(t, Cosine{}.Attend(newTensor(1, 1, 3, 4), q, k, v, kernel.Options{Mask: m, Outputs: kernel.Outputs{Scores: scores[x]}}))
+		must(t, Cosine{}.Attend(newTensor(1, 1, 3, 4), q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: m}, Outputs: kernel.Outputs{Scores: scores[x]}}))
 	}
 	equal(t, "scores", &scores[1], &scores[0])
 }

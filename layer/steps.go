@@ -5,22 +5,15 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/kernel"
 )
 
-// ScoreOptions are the settings of one call of [Scores]: those of [kernel.Options] that change scores, with
-// the meaning that they have there.
+// ScoreOptions are the settings of one call of [Scores]. Sinks and Dropout change weights alone, and so no score.
 type ScoreOptions struct {
-	kernel.Exec // changes no bit of the result
-
-	Scale                float32
-	Score                func(*kernel.ScoreTile)
-	Softcap              float32
-	ALiBi                []float32
-	Bias                 kernel.Tensor
-	Mask                 kernel.Mask
-	QueryStart, KeyStart []int
+	kernel.Exec
+	kernel.Scoring
 }
 
 // Scores is step 2 of attention: in every head it compares each query with each key,
@@ -33,51 +26,48 @@ type ScoreOptions struct {
 //	k   [B, Hkv, Lk, D]  Hkv divides H: query head h uses key head h/(H/Hkv)
 //	dst [B, H, Lq, Lk]   float32, overwritten; it shares no memory with the others
 //
-// It takes memory for B·H·Lq rows of the size of a key, which is recycled. Bad input gets an
-// [*kernel.ArgumentError] or [*kernel.TierError], and dst stays untouched.
-func Scores(dst, q, k kernel.Tensor, s Similarity, opts ScoreOptions) error {
+// It takes memory for B·H·Lq rows of the size of a key, which is recycled. Bad input gets
+// an [*kernel.Error], and dst stays untouched.
+func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
 	if s == nil {
-		return &kernel.ArgumentError{Arg: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
+		return &kernel.Error{Where: "layer.Scores: s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
 	}
-	if err := checkTensor("q", &q); err != nil {
-		return err
+	if bad := checkTensor("q", &q); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Scores"))
 	}
-	if err := argumentError(viewOf(&k).Check("k")); err != nil {
-		return err
+	if bad := viewOf(&k).Check("k"); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Scores"))
 	}
 	shape := q.Shape()
 	if want := [4]int{shape[0], shape[1], shape[2], k.Shape()[2]}; dst.Shape() != want {
-		return tensorError("dst", &dst, fmt.Sprintf("shape %v, a score for every query and key", want))
+		return (*kernel.Error)(tensorFailure("dst", &dst, fmt.Sprintf("shape %v, a score for every query and key", want)).In("layer.Scores"))
 	}
-	if err := checkDst(&dst); err != nil { // before memory for as many rows is taken
-		return err
+	if bad := checkDst(&dst); bad != nil { // before memory for as many rows is taken
+		return (*kernel.Error)(bad.In("layer.Scores"))
 	}
 	// Attend needs values and an output. The keys are valid values for any similarity.
 	shape[3] = k.Shape()[3]
 	n := product(shape[:]...)
 	m := getScratch(n)
 	if m == nil {
-		return tensorError("q", &q, "fewer queries: memory for B·H·Lq rows of the size of a key")
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries: memory for B·H·Lq rows of the size of a key").In("layer.Scores"))
 	}
 	defer m.release()
 	out := kernel.BHLD(m.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
-	o := kernel.Options{
-		Exec: opts.Exec, Scale: opts.Scale, Score: opts.Score, Softcap: opts.Softcap, ALiBi: opts.ALiBi, Bias: opts.Bias,
-		Mask: opts.Mask, QueryStart: opts.QueryStart, KeyStart: opts.KeyStart,
-		Outputs: kernel.Outputs{Scores: dst, ScoreStage: kernel.ScoresMasked},
-	}
-	return renameArgument(s.Attend(out, q, k, k, o), "Options.Scores", "dst")
+	o := valueOf(opts)
+	m.options = kernel.Options{Exec: o.Exec, Scoring: o.Scoring, Outputs: kernel.Outputs{Scores: dst, ScoreStage: kernel.ScoresMasked}}
+	return renameArgument(s.Attend(out, q, k, k, &m.options), "Options.Scores", "layer.Scores", "dst")
 }
 
 // checkDst reports a tensor that cannot hold scores. Without keys nothing is written.
-func checkDst(dst *kernel.Tensor) error {
+func checkDst(dst *kernel.Tensor) *check.Failure {
 	if dst.Shape()[3] == 0 {
 		return nil
 	}
-	if err := checkFloats("dst", dst); err != nil {
-		return err
+	if bad := checkFloats("dst", dst); bad != nil {
+		return bad
 	}
-	return argumentError(viewOf(dst).CheckDistinct("dst"))
+	return viewOf(dst).CheckDistinct("dst")
 }
 
 // Softmax is step 3 of attention: it turns each row of scores into weights,
@@ -99,11 +89,10 @@ func checkDst(dst *kernel.Tensor) error {
 // and quotients are computed in float64 and rounded at the end.
 //
 // exec says how the call is computed; the zero Exec is the default. An error is a
-// [*kernel.ArgumentError] or, if exec or ATTN_TIER names a tier that cannot run, a [*kernel.TierError],
-// and leaves dst untouched.
+// [*kernel.Error] and leaves dst untouched.
 func Softmax(dst, src []float32, n int, lengths []int, exec kernel.Exec) error {
-	if err := checkSoftmax(dst, src, n, lengths); err != nil {
-		return err
+	if bad := checkSoftmax(dst, src, n, lengths); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Softmax"))
 	}
 	return softmax.Run(&exec, elementwise.Call{Rows: len(src) / n, Slices: [6][]float32{dst, src}, Ints: lengths})
 }
@@ -114,7 +103,7 @@ const (
 	softmaxBackwardFMAs = 150
 )
 
-var softmax = elementwise.Function{Outputs: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
+var softmax = elementwise.Function{Name: "layer.Softmax", Outputs: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
 	for r := range c.Rows {
 		dst, src := c.Row(0, r), c.Row(1, r)
 		valid := len(src)
@@ -155,9 +144,9 @@ func softmaxRow(c *elementwise.Call, dst, src []float32) {
 }
 
 // checkSoftmax reports the first argument of Softmax that does not fit.
-func checkSoftmax(dst, src []float32, n int, lengths []int) error {
-	bad := func(arg, got, want string) error {
-		return &kernel.ArgumentError{Arg: arg, Got: got, Want: want}
+func checkSoftmax(dst, src []float32, n int, lengths []int) *check.Failure {
+	bad := func(arg, got, want string) *check.Failure {
+		return &check.Failure{Where: arg, Got: got, Want: want}
 	}
 	if n < 1 || len(src)%n != 0 {
 		return bad("n", fmt.Sprint(n), fmt.Sprintf("the length of a row, which divides the length of src, %d", len(src)))
@@ -206,10 +195,10 @@ var nan = math.Float32frombits(0x7fc00000)
 //
 // exec says how the call is computed; the zero Exec is the default. The errors are those of [Softmax].
 func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
-	if err := checkWeightedSum(&out, &weights, &v); err != nil {
-		return err
+	if bad := checkWeightedSum(&out, &weights, &v); bad != nil {
+		return (*kernel.Error)(bad.In("layer.WeightedSum"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("layer.WeightedSum", &exec)
 	if err != nil {
 		return err
 	}
@@ -251,37 +240,37 @@ func roundTo(dst []float32, sums []float64) {
 }
 
 // checkWeightedSum reports the first argument of WeightedSum that does not fit.
-func checkWeightedSum(out, weights, v *kernel.Tensor) error {
+func checkWeightedSum(out, weights, v *kernel.Tensor) *check.Failure {
 	names := [...]string{"weights", "v"}
 	for i, t := range [...]*kernel.Tensor{weights, v} {
-		if err := checkFloats(names[i], t); err != nil {
-			return err
+		if bad := checkFloats(names[i], t); bad != nil {
+			return bad
 		}
 	}
-	if err := checkValues(weights, v); err != nil {
-		return err
+	if bad := checkValues(weights, v); bad != nil {
+		return bad
 	}
 	w, values := weights.Shape(), v.Shape()
 	if want := [4]int{w[0], w[1], w[2], values[3]}; out.Shape() != want {
-		return tensorError("out", out, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
+		return tensorFailure("out", out, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
 	}
-	if err := checkFloats("out", out); err != nil {
-		return err
+	if bad := checkFloats("out", out); bad != nil {
+		return bad
 	}
 	if f := viewOf(out).CheckOutput("out"); f != nil {
-		return argumentError(f)
+		return f
 	}
 	return checkMemory(out, &kernel.Options{}, names[:], weights, v)
 }
 
 // checkValues reports values that do not fit the weights.
-func checkValues(weights, v *kernel.Tensor) error {
+func checkValues(weights, v *kernel.Tensor) *check.Failure {
 	w, values := weights.Shape(), v.Shape()
 	if values[0] != w[0] || values[2] != w[3] {
-		return tensorError("v", v, fmt.Sprintf("batch %d and length %d, a value for every weight of a row", w[0], w[3]))
+		return tensorFailure("v", v, fmt.Sprintf("batch %d and length %d, a value for every weight of a row", w[0], w[3]))
 	}
 	if values[1] == 0 && w[1] > 0 || values[1] > 0 && w[1]%values[1] != 0 {
-		return tensorError("v", v, fmt.Sprintf("a number of heads that divides that of weights, %d", w[1]))
+		return tensorFailure("v", v, fmt.Sprintf("a number of heads that divides that of weights, %d", w[1]))
 	}
 	return nil
 }

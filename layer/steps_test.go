@@ -66,14 +66,14 @@ func TestSentence(t *testing.T) {
 		{ScaledDot{}, nil, []float64{-4.299977, -1.200004, -1.099996, -1.099996}, 1e-6},
 	} {
 		scores, context, fused := newTensor(1, 1, 1, 6), newTensor(1, 1, 1, 4), newTensor(1, 1, 1, 4)
-		must(t, Scores(scores, query, sentenceKeys, c.similarity, ScoreOptions{}))
+		must(t, Scores(scores, query, sentenceKeys, c.similarity, nil))
 		if c.scores != nil {
 			near(t, "scores", all(&scores), 4e-6, c.scores...)
 		}
 		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 6, nil, kernel.Exec{}))
 		must(t, WeightedSum(context, scores, sentenceValues, kernel.Exec{}))
 		near(t, "context", all(&context), c.tol, c.context...)
-		must(t, c.similarity.Attend(fused, query, sentenceKeys, sentenceValues, kernel.Options{}))
+		must(t, c.similarity.Attend(fused, query, sentenceKeys, sentenceValues, nil))
 		near(t, "context of Attend", all(&fused), c.tol, c.context...)
 	}
 }
@@ -87,15 +87,15 @@ func TestStepsGiveResultOfAttend(t *testing.T) {
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
 	for name, opts := range map[string]ScoreOptions{
 		"plain":   {},
-		"masked":  {Mask: kernel.Causal(150).And(kernel.KeyLengths([]int{280, 20}))},
-		"hidden":  {Mask: kernel.KeyLengths([]int{0, 300})},
-		"softcap": {Softcap: 2, ALiBi: []float32{.01, .005, 0, -.005}},
-		"small":   {Scale: 0x1p-5},
+		"masked":  {Scoring: kernel.Scoring{Mask: kernel.Causal(150).And(kernel.KeyLengths([]int{280, 20}))}},
+		"hidden":  {Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{0, 300})}},
+		"softcap": {Scoring: kernel.Scoring{Softcap: 2, ALiBi: []float32{.01, .005, 0, -.005}}},
+		"small":   {Scoring: kernel.Scoring{Scale: 0x1p-5}},
 	} {
 		for _, s := range []Similarity{Dot{}, ScaledDot{}, Cosine{}, Func(distanceOf)} {
 			fused, staged, weights := newTensor(b, h, lq, dv), newTensor(b, h, lq, dv), newTensor(b, h, lq, lk)
-			must(t, s.Attend(fused, q, k, v, kernel.Options{Scale: opts.Scale, Mask: opts.Mask, Softcap: opts.Softcap, ALiBi: opts.ALiBi}))
-			must(t, Scores(weights, q, k, s, opts))
+			must(t, s.Attend(fused, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Scale: opts.Scale, Mask: opts.Mask, Softcap: opts.Softcap, ALiBi: opts.ALiBi}}))
+			must(t, Scores(weights, q, k, s, &opts))
 			tol := 2e-7 * max(1, largest(&weights)/2)
 			eachRow(weights.Shape(), func(b, h, l int) {
 				row := row(&weights, b, h, l)
@@ -179,27 +179,27 @@ func TestScoresErrors(t *testing.T) {
 	out := newCanaries(1, 2, 3, 5)
 	wrong := newCanaries(1, 2, 3, 4)
 	short := kernel.BHLD(make([]float32, 3), 1, 1, 5, 4)
-	refused(t, Scores(out, q, k, nil, ScoreOptions{}), "s", &out)
-	err := Scores(wrong, q, k, Dot{}, ScoreOptions{})
+	refused(t, Scores(out, q, k, nil, nil), "s", &out)
+	err := Scores(wrong, q, k, Dot{}, nil)
 	refused(t, err, "dst", &wrong)
-	wantText(t, err, "attn: dst: got [B H L D] = [1 2 3 4] with strides [24 12 4] in 24 elements, want shape [1 2 3 5], a score for every query and key")
-	refused(t, Scores(kernel.Tensor{}, q, k, Dot{}, ScoreOptions{}), "dst", nil)
-	refused(t, Scores(kernel.BHLD(make([]kernel.F16, 30), 1, 2, 3, 5), q, k, Dot{}, ScoreOptions{}), "dst", nil)
-	refused(t, Scores(kernel.BHLD(make([]float32, 29), 1, 2, 3, 5), q, k, Dot{}, ScoreOptions{}), "dst", nil)
-	refused(t, Scores(kernel.Strided(make([]float32, 30), [4]int{1, 2, 3, 5}, [3]int{}), q, k, Dot{}, ScoreOptions{}), "dst", nil)
+	wantText(t, err, "layer.Scores: dst: [B H L D] = [1 2 3 4] with strides [24 12 4] in 24 elements, want shape [1 2 3 5], a score for every query and key")
+	refused(t, Scores(kernel.Tensor{}, q, k, Dot{}, nil), "dst", nil)
+	refused(t, Scores(kernel.BHLD(make([]kernel.F16, 30), 1, 2, 3, 5), q, k, Dot{}, nil), "dst", nil)
+	refused(t, Scores(kernel.BHLD(make([]float32, 29), 1, 2, 3, 5), q, k, Dot{}, nil), "dst", nil)
+	refused(t, Scores(kernel.Strided(make([]float32, 30), [4]int{1, 2, 3, 5}, [3]int{}), q, k, Dot{}, nil), "dst", nil)
 	shared := make([]float32, 30)
-	err = Scores(kernel.BHLD(shared, 1, 2, 3, 5), kernel.BHLD(shared, 1, 2, 3, 4), k, Dot{}, ScoreOptions{})
+	err = Scores(kernel.BHLD(shared, 1, 2, 3, 5), kernel.BHLD(shared, 1, 2, 3, 4), k, Dot{}, nil)
 	refused(t, err, "dst", nil)
-	wantText(t, err, "attn: dst: got memory that overlaps q, want a range of memory of its own")
-	refused(t, Scores(out, short, k, Dot{}, ScoreOptions{}), "q", &out)
-	refused(t, Scores(out, q, short, Dot{}, ScoreOptions{}), "k", &out)
-	refused(t, Scores(out, q, kernel.Tensor{}, Dot{}, ScoreOptions{}), "k", &out)
-	refused(t, Scores(out, q, newTensor(2, 1, 5, 4), Dot{}, ScoreOptions{}), "k", &out)
-	refused(t, Scores(out, q, k, Func(nil), ScoreOptions{}), "Func", &out)
+	wantText(t, err, "layer.Scores: dst: memory that overlaps q, want a range of memory of its own")
+	refused(t, Scores(out, short, k, Dot{}, nil), "q", &out)
+	refused(t, Scores(out, q, short, Dot{}, nil), "k", &out)
+	refused(t, Scores(out, q, kernel.Tensor{}, Dot{}, nil), "k", &out)
+	refused(t, Scores(out, q, newTensor(2, 1, 5, 4), Dot{}, nil), "k", &out)
+	refused(t, Scores(out, q, k, Func(nil), nil), "Func", &out)
 	huge := func(d int) kernel.Tensor {
 		return kernel.Strided(make([]float32, 8), [4]int{1 << 20, 1 << 20, 1 << 20, d}, [3]int{})
 	}
-	refused(t, Scores(huge(5), huge(4), k, Dot{}, ScoreOptions{}), "dst", nil)
+	refused(t, Scores(huge(5), huge(4), k, Dot{}, nil), "dst", nil)
 }
 
 func TestWeightedSum(t *testing.T) {
@@ -226,10 +226,10 @@ func TestWeightedSumErrors(t *testing.T) {
 	refused(t, WeightedSum(out, weights, newTensor(1, 2, 5, 3), kernel.Exec{}), "out", &out)
 	err := WeightedSum(v, weights, v, kernel.Exec{})
 	refused(t, err, "out", nil)
-	wantText(t, err, "attn: out: got [B H L D] = [1 2 5 2] with strides [20 10 2] in 20 elements, want shape [1 4 3 2], that of weights with the head size of v")
+	wantText(t, err, "layer.WeightedSum: out: [B H L D] = [1 2 5 2] with strides [20 10 2] in 20 elements, want shape [1 4 3 2], that of weights with the head size of v")
 	square, shared := newTensor(1, 1, 2, 2), newTensor(1, 1, 2, 2)
 	err = WeightedSum(shared, square, shared, kernel.Exec{})
 	refused(t, err, "out", nil)
-	wantText(t, err, "attn: out: got memory that overlaps v, want a range of memory of its own")
+	wantText(t, err, "layer.WeightedSum: out: memory that overlaps v, want a range of memory of its own")
 	refused(t, WeightedSum(out, weights, kernel.BHLD(make([]kernel.F16, 20), 1, 2, 5, 2), kernel.Exec{}), "v", &out)
 }

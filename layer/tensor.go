@@ -1,13 +1,19 @@
 package layer
 
 import (
+	"unsafe"
+
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
 // viewOf returns t as the type that it is defined as.
 func viewOf(t *kernel.Tensor) *view.Tensor { return (*view.Tensor)(t) }
+
+// scoringOf returns s as the internal packages have it, see package scoring.
+func scoringOf(s *kernel.Scoring) *scoring.Scoring { return (*scoring.Scoring)(unsafe.Pointer(s)) }
 
 // row returns the elements of row (b, h, l) of a float32 tensor.
 func row(t *kernel.Tensor, b, h, l int) []float32 { return viewOf(t).Row(b, h, l) }
@@ -34,33 +40,33 @@ func eachRow(shape [4]int, f func(b, h, l int)) {
 func splitHeads(t *kernel.Tensor, n int) kernel.Tensor { return kernel.Tensor(viewOf(t).Heads(n)) }
 
 // checkTensor reports a tensor that is not valid by itself, or that is ragged or paged.
-func checkTensor(arg string, t *kernel.Tensor) error {
+func checkTensor(arg string, t *kernel.Tensor) *check.Failure {
 	v := viewOf(t)
 	if v.IsRagged() || v.IsPaged() {
-		return tensorError(arg, t, "a tensor that is neither ragged nor paged")
+		return tensorFailure(arg, t, "a tensor that is neither ragged nor paged")
 	}
-	return argumentError(v.Check(arg))
+	return v.Check(arg)
 }
 
 // checkFloats reports a tensor that checkTensor reports, or that is not float32.
-func checkFloats(arg string, t *kernel.Tensor) error {
-	if err := checkTensor(arg, t); err != nil {
-		return err
+func checkFloats(arg string, t *kernel.Tensor) *check.Failure {
+	if bad := checkTensor(arg, t); bad != nil {
+		return bad
 	}
 	if t.DType() != kernel.Float32 {
-		return tensorError(arg, t, "float32")
+		return tensorFailure(arg, t, "float32")
 	}
 	return nil
 }
 
 // checkRows is checkFloats for a tensor that may be ragged.
-func checkRows(arg string, t *kernel.Tensor) error {
+func checkRows(arg string, t *kernel.Tensor) *check.Failure {
 	v := viewOf(t)
 	if f := v.Check(arg); f != nil {
-		return argumentError(f)
+		return f
 	}
 	if v.IsPaged() || v.DType() != view.Float32 {
-		return tensorError(arg, t, "float32, not paged")
+		return tensorFailure(arg, t, "float32, not paged")
 	}
 	return nil
 }
@@ -69,25 +75,20 @@ func checkRows(arg string, t *kernel.Tensor) error {
 // with one of the inputs, which have these names, with an option or with another output. A
 // call of package kernel, or of linear, that gets a copy of an input, or not all outputs,
 // cannot see that: so whoever makes such a call checks before.
-func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, inputs ...*kernel.Tensor) error {
+func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, inputs ...*kernel.Tensor) *check.Failure {
 	args := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
 	outputs := [...]view.Memory{viewOf(out).Memory(), viewOf(&opts.LSE).Memory(), viewOf(&opts.Weights).Memory(), viewOf(&opts.Scores).Memory()}
 	for x, written := range outputs {
-		shared := func(with string) error {
-			return &kernel.ArgumentError{Arg: args[x], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+		shared := func(with string) *check.Failure {
+			return &check.Failure{Where: args[x], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 		}
 		for i, in := range inputs {
 			if written.OverlapsTensor(viewOf(in)) {
 				return shared(names[i])
 			}
 		}
-		switch {
-		case written.OverlapsTensor(viewOf(&opts.Bias)):
-			return shared("Options.Bias")
-		case written.Overlaps(view.MemoryOf(opts.ALiBi)):
-			return shared("Options.ALiBi")
-		case written.Overlaps(view.MemoryOf(opts.Sinks)):
-			return shared("Options.Sinks")
+		if with := scoringOf(&opts.Scoring).Overlap(written); with != "" {
+			return shared(with)
 		}
 		for _, other := range outputs[:x] {
 			if written.Overlaps(other) {
@@ -98,25 +99,29 @@ func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, input
 	return nil
 }
 
-// tensorError reports a tensor that is not what is wanted.
-func tensorError(arg string, t *kernel.Tensor, want string) error {
-	return &kernel.ArgumentError{Arg: arg, Got: viewOf(t).Describe(), Want: want}
+// tensorFailure reports a tensor that is not what is wanted.
+func tensorFailure(arg string, t *kernel.Tensor, want string) *check.Failure {
+	return &check.Failure{Where: arg, Got: viewOf(t).Describe(), Want: want}
 }
 
-// argumentError returns a failed check as an error, nil for a check that passed.
-func argumentError(f *check.Failure) error {
-	if f == nil {
-		return nil
-	}
-	return (*kernel.ArgumentError)(f)
+// memoryFailure reports a tensor that is too large for the memory of the call.
+func memoryFailure(arg string, t *kernel.Tensor, want string) *check.Failure {
+	return &check.Failure{Where: arg, Got: viewOf(t).Describe(), Want: want, Kind: check.Memory}
 }
 
-// renameArgument returns err, with the name to if it is about the argument from. It is
-// for calls that pass their own argument on under another name.
-func renameArgument(err error, from, to string) error {
-	bad, ok := err.(*kernel.ArgumentError)
-	if !ok || bad.Arg != from {
-		return err
+// rename returns f, about to if it is about the argument from.
+func rename(f *check.Failure, from, to string) *check.Failure {
+	if f == nil || (*kernel.Error)(f).Arg() != from {
+		return f
 	}
-	return &kernel.ArgumentError{Arg: to, Got: bad.Got, Want: bad.Want}
+	return &check.Failure{Where: to, Got: f.Got, Want: f.Want, Kind: f.Kind}
+}
+
+// renameArgument returns err, about the argument to of a function, if it is about the argument from of
+// any. It is for calls that pass their own argument on under another name.
+func renameArgument(err error, from, function, to string) error {
+	if bad, ok := err.(*kernel.Error); ok {
+		return (*kernel.Error)(rename((*check.Failure)(bad), from, function+": "+to))
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -26,23 +27,24 @@ type TorchWeights struct {
 }
 
 // FromTorch returns PyTorch's nn.MultiheadAttention(embed, heads, batch_first=True) with
-// the weights w. Bad weights get an [*kernel.ArgumentError]. exec says how the call packs them, as that of [linear.New].
+// the weights w. Bad weights get a [*kernel.Error]. exec says how the call packs them, as that of [linear.New].
 //
 // PyTorch's masks of bools hide where they are true: a key_padding_mask is a mask of
 // [PaddingMask], an attn_mask one of [HiddenMask]. PyTorch adds its masks of floats to the scores:
 // they are kernel.Options.Bias.
 func FromTorch(embed, heads int, w TorchWeights, exec kernel.Exec) (*MultiHead, error) {
 	if embed < 1 {
-		return nil, &kernel.ArgumentError{Arg: "embed", Got: fmt.Sprint(embed), Want: "at least 1"}
+		return nil, &kernel.Error{Where: "layer.FromTorch: embed", Got: fmt.Sprint(embed), Want: "at least 1"}
 	}
 	if heads < 1 || embed%heads != 0 {
-		return nil, &kernel.ArgumentError{Arg: "heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a divisor of embed = %d", embed)}
+		return nil, &kernel.Error{Where: "layer.FromTorch: heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a divisor of embed = %d", embed)}
 	}
-	parts, err := w.split(embed)
-	if err != nil {
-		return nil, err
+	parts, bad := w.split(embed)
+	if bad != nil {
+		return nil, (*kernel.Error)(bad.In("layer.FromTorch"))
 	}
 	m := &MultiHead{Heads: heads}
+	var err error
 	for i, l := range [...]**linear.Linear{&m.Q, &m.K, &m.V, &m.O} {
 		p := &parts[i]
 		if *l, err = linear.New(linear.DenseMatrix(p.weights, embed, len(p.weights)/embed), p.bias, exec); err != nil {
@@ -56,10 +58,10 @@ func FromTorch(embed, heads int, w TorchWeights, exec kernel.Exec) (*MultiHead, 
 type torchPart struct{ weights, bias []float32 }
 
 // split returns the parameters of the projections Q, K, V and O.
-func (w *TorchWeights) split(embed int) (parts [4]torchPart, err error) {
+func (w *TorchWeights) split(embed int) (parts [4]torchPart, bad *check.Failure) {
 	parts = [4]torchPart{{weights: w.QProjWeight}, {weights: w.KProjWeight}, {weights: w.VProjWeight}, {w.OutProjWeight, w.OutProjBias}}
-	if err := w.check(embed, &parts); err != nil {
-		return parts, err
+	if bad := w.check(embed, &parts); bad != nil {
+		return parts, bad
 	}
 	square := embed * embed
 	for i := range parts[:3] {
@@ -75,11 +77,11 @@ func (w *TorchWeights) split(embed int) (parts [4]torchPart, err error) {
 
 // check reports the first parameter of the wrong size. parts holds those of separate
 // fields.
-func (w *TorchWeights) check(embed int, parts *[4]torchPart) error {
+func (w *TorchWeights) check(embed int, parts *[4]torchPart) *check.Failure {
 	square := product(embed, embed)
 	if w.InProjWeight != nil {
-		if err := checkTorch("InProjWeight", w.InProjWeight, product(3, square), "[3·E, E]"); err != nil {
-			return err
+		if bad := checkTorch("InProjWeight", w.InProjWeight, product(3, square), "[3·E, E]"); bad != nil {
+			return bad
 		}
 	}
 	for i, name := range [...]string{"QProjWeight", "KProjWeight", "VProjWeight"} {
@@ -87,21 +89,21 @@ func (w *TorchWeights) check(embed int, parts *[4]torchPart) error {
 		switch {
 		case w.InProjWeight != nil:
 			if n != 0 {
-				return torchError(name, n, "none beside InProjWeight")
+				return torchFailure(name, n, "none beside InProjWeight")
 			}
 		case i == 0 && n != square:
-			return torchError(name, n, fmt.Sprintf("%d, [E, E], or InProjWeight instead", square))
+			return torchFailure(name, n, fmt.Sprintf("%d, [E, E], or InProjWeight instead", square))
 		case n == 0 || n%embed != 0:
-			return torchError(name, n, fmt.Sprintf("a multiple of E = %d", embed))
+			return torchFailure(name, n, fmt.Sprintf("a multiple of E = %d", embed))
 		}
 	}
 	if w.InProjBias != nil {
-		if err := checkTorch("InProjBias", w.InProjBias, product(3, embed), "[3·E], or nil"); err != nil {
-			return err
+		if bad := checkTorch("InProjBias", w.InProjBias, product(3, embed), "[3·E], or nil"); bad != nil {
+			return bad
 		}
 	}
-	if err := checkTorch("OutProjWeight", w.OutProjWeight, square, "[E, E]"); err != nil {
-		return err
+	if bad := checkTorch("OutProjWeight", w.OutProjWeight, square, "[E, E]"); bad != nil {
+		return bad
 	}
 	if w.OutProjBias != nil {
 		return checkTorch("OutProjBias", w.OutProjBias, embed, "[E], or nil")
@@ -110,13 +112,13 @@ func (w *TorchWeights) check(embed int, parts *[4]torchPart) error {
 }
 
 // checkTorch reports a parameter that does not have n numbers.
-func checkTorch(name string, x []float32, n int, shape string) error {
+func checkTorch(name string, x []float32, n int, shape string) *check.Failure {
 	if len(x) != n {
-		return torchError(name, len(x), fmt.Sprintf("%d, %s", n, shape))
+		return torchFailure(name, len(x), fmt.Sprintf("%d, %s", n, shape))
 	}
 	return nil
 }
 
-func torchError(name string, n int, want string) error {
-	return &kernel.ArgumentError{Arg: "TorchWeights." + name, Got: fmt.Sprintf("%d numbers", n), Want: want}
+func torchFailure(name string, n int, want string) *check.Failure {
+	return &check.Failure{Where: "TorchWeights." + name, Got: fmt.Sprintf("%d numbers", n), Want: want}
 }

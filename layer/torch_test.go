@@ -73,11 +73,11 @@ func TestFromTorch(t *testing.T) {
 			if c.LookAhead {
 				mask = mask.And(kernel.Causal(0))
 			}
-			eachTier(t, func(t *testing.T, tier string) {
+			eachTier(t, func(t *testing.T, tier kernel.Tier) {
 				want, wantWeights := c.Out.tensor(), c.Weights.tensor()
 				s := wantWeights.Shape()
 				out, weights := newTensor(want.Shape()[0], 1, want.Shape()[2], c.Embed), newTensor(s[0], s[1], s[2], s[3])
-				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: mask, Outputs: kernel.Outputs{Weights: weights}}))
+				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: mask}, Outputs: kernel.Outputs{Weights: weights}}))
 				if d := distance(&out, &want); d > 1e-6 {
 					t.Errorf("out differs by %v", d)
 				}
@@ -115,13 +115,13 @@ func TestFromTorchErrors(t *testing.T) {
 		w    TorchWeights
 		text string
 	}{
-		{TorchWeights{}, "QProjWeight: got 0 numbers, want 16, [E, E], or InProjWeight instead"},
-		{TorchWeights{InProjWeight: make([]float32, 16)}, "InProjWeight: got 16 numbers, want 48, [3·E, E]"},
-		{TorchWeights{InProjWeight: make([]float32, 48), KProjWeight: make([]float32, 16)}, "KProjWeight: got 16 numbers, want none beside InProjWeight"},
-		{TorchWeights{QProjWeight: make([]float32, 16), KProjWeight: make([]float32, 7)}, "KProjWeight: got 7 numbers, want a multiple of E = 4"},
+		{TorchWeights{}, "QProjWeight: 0 numbers, want 16, [E, E], or InProjWeight instead"},
+		{TorchWeights{InProjWeight: make([]float32, 16)}, "InProjWeight: 16 numbers, want 48, [3·E, E]"},
+		{TorchWeights{InProjWeight: make([]float32, 48), KProjWeight: make([]float32, 16)}, "KProjWeight: 16 numbers, want none beside InProjWeight"},
+		{TorchWeights{QProjWeight: make([]float32, 16), KProjWeight: make([]float32, 7)}, "KProjWeight: 7 numbers, want a multiple of E = 4"},
 	} {
 		_, err := FromTorch(4, 2, c.w, kernel.Exec{})
-		wantText(t, err, "attn: TorchWeights."+c.text)
+		wantText(t, err, "layer.FromTorch: TorchWeights."+c.text)
 	}
 	for _, heads := range []int{-1, 0, 3} {
 		_, err := FromTorch(4, heads, good(), kernel.Exec{})

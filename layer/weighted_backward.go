@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/kernel"
 )
@@ -31,10 +32,10 @@ type WeightedSumGradients struct {
 // float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and the errors are those of
 // WeightedSum.
 func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor, exec kernel.Exec) error {
-	if err := checkWeightedSumBackward(&g, &dout, &weights, &v); err != nil {
-		return err
+	if bad := checkWeightedSumBackward(&g, &dout, &weights, &v); bad != nil {
+		return (*kernel.Error)(bad.In("layer.WeightedSumBackward"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("layer.WeightedSumBackward", &exec)
 	if err != nil {
 		return err
 	}
@@ -82,42 +83,42 @@ func valueGradients(j *rowJob, sums []float64, b, h, i int) {
 }
 
 // checkWeightedSumBackward reports the first argument of WeightedSumBackward that does not fit.
-func checkWeightedSumBackward(g *WeightedSumGradients, dout, weights, v *kernel.Tensor) error {
-	if err := checkFloats("weights", weights); err != nil {
-		return err
+func checkWeightedSumBackward(g *WeightedSumGradients, dout, weights, v *kernel.Tensor) *check.Failure {
+	if bad := checkFloats("weights", weights); bad != nil {
+		return bad
 	}
-	if err := checkFloats("v", v); err != nil {
-		return err
+	if bad := checkFloats("v", v); bad != nil {
+		return bad
 	}
-	if err := checkValues(weights, v); err != nil {
-		return err
+	if bad := checkValues(weights, v); bad != nil {
+		return bad
 	}
-	if err := checkFloats("dout", dout); err != nil {
-		return err
+	if bad := checkFloats("dout", dout); bad != nil {
+		return bad
 	}
 	w, values := weights.Shape(), v.Shape()
 	if want := [4]int{w[0], w[1], w[2], values[3]}; dout.Shape() != want {
-		return tensorError("dout", dout, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
+		return tensorFailure("dout", dout, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
 	}
 	names := [...]string{"Gradients.Weights", "Gradients.V"}
 	for i, t := range [...]*kernel.Tensor{&g.Weights, &g.V} {
 		if !viewOf(t).IsSet() {
 			continue
 		}
-		if err := checkFloats(names[i], t); err != nil {
-			return err
+		if bad := checkFloats(names[i], t); bad != nil {
+			return bad
 		}
 		if like := [...]*kernel.Tensor{weights, v}[i]; t.Shape() != like.Shape() {
-			return tensorError(names[i], t, fmt.Sprintf("shape %v, that of %s", like.Shape(), [...]string{"weights", "v"}[i]))
+			return tensorFailure(names[i], t, fmt.Sprintf("shape %v, that of %s", like.Shape(), [...]string{"weights", "v"}[i]))
 		}
 		if f := viewOf(t).CheckDistinct(names[i]); f != nil {
-			return argumentError(f)
+			return f
 		}
 		others := [...]*kernel.Tensor{dout, weights, v, &g.V}
 		for k, x := range others[:len(others)-i] { // V is not another one than itself
 			if viewOf(t).Memory().OverlapsTensor(viewOf(x)) {
 				with := [...]string{"dout", "weights", "v", names[1]}[k]
-				return &kernel.ArgumentError{Arg: names[i], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+				return &check.Failure{Where: names[i], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func TestShapesOfSelfAttention(t *testing.T) {
 	}
 	q, k, v := project(2, 20), project(3, 20), project(4, 25)
 	scores, context := newTensor(1, 1, 5, 5), newTensor(1, 1, 5, 25)
-	must(t, Scores(scores, q, k, ScaledDot{}, ScoreOptions{}))
+	must(t, Scores(scores, q, k, ScaledDot{}, nil))
 	weights := scores
 	for i := range 5 {
 		row := row(&weights, 0, 0, i)
@@ -36,14 +36,14 @@ func TestShapesOfSelfAttention(t *testing.T) {
 	}
 	must(t, WeightedSum(context, weights, v, kernel.Exec{}))
 	fused := newTensor(1, 1, 5, 25)
-	must(t, ScaledDot{}.Attend(fused, q, k, v, kernel.Options{}))
+	must(t, ScaledDot{}.Attend(fused, q, k, v, nil))
 	if d := distance(&context, &fused); d > 4e-7 {
 		t.Errorf("the result of Attend differs from that of the steps by %v", d)
 	}
 
 	// A query by itself gives the same bits as among others.
 	one := newTensor(1, 1, 1, 25)
-	must(t, ScaledDot{}.Attend(one, kernel.BHLD(row(&q, 0, 0, 2), 1, 1, 1, 20), k, v, kernel.Options{}))
+	must(t, ScaledDot{}.Attend(one, kernel.BHLD(row(&q, 0, 0, 2), 1, 1, 1, 20), k, v, nil))
 	if !slices.Equal(row(&one, 0, 0, 0), row(&fused, 0, 0, 2)) {
 		t.Error("a query by itself gives other bits than among others")
 	}
@@ -61,14 +61,14 @@ func TestSelfAndCrossAttention(t *testing.T) {
 		hidden[3*7+j] = true // token 3 sees no key
 	}
 	out := newTensor(1, 1, 5, 25)
-	must(t, cross.Attend(out, x, memory, values, kernel.Options{Mask: kernel.Hidden(hidden, [4]int{1, 1, 5, 7})}))
+	must(t, cross.Attend(out, x, memory, values, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Hidden(hidden, [4]int{1, 1, 5, 7})}}))
 	for i := range 5 {
 		zeros := !slices.ContainsFunc(row(&out, 0, 0, i), func(x float32) bool { return x != 0 })
 		if zeros != (i == 3) {
 			t.Errorf("cross-attention: row %d is zeros: %v", i, zeros)
 		}
 	}
-	must(t, self.Attend(out, x, x, x, kernel.Options{}))
+	must(t, self.Attend(out, x, x, x, nil))
 }
 
 // If the numbers of q and k are independent, with mean 0 and variance 1, then q·k has
@@ -82,7 +82,7 @@ func TestVarianceOfScores(t *testing.T) {
 		similarity Similarity
 		want       float64
 	}{{Dot{}, d}, {ScaledDot{}, 1}} {
-		must(t, Scores(scores, q, k, c.similarity, ScoreOptions{}))
+		must(t, Scores(scores, q, k, c.similarity, nil))
 		sum, squares := 0.0, 0.0
 		for _, s := range all(&scores) {
 			sum += float64(s)
@@ -102,7 +102,7 @@ func TestWorkspaceDoesNotGrow(t *testing.T) {
 	}
 	attend := func(n int) func() {
 		x, out := normalTensor(1, 1, 1, n, 16), newTensor(1, 1, n, 16)
-		return func() { must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}})) }
+		return func() { must(t, ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Exec: kernel.Exec{Threads: 1}})) }
 	}
 	calls := []func(){attend(1024), attend(2048)}
 	next := 0 // CountMallocs does not count the first call
@@ -117,7 +117,7 @@ func BenchmarkLength(b *testing.B) {
 		b.Run(fmt.Sprintf("tokens=%d", n), func(b *testing.B) {
 			x, out := normalTensor(1, 1, 1, n, 64), newTensor(1, 1, n, 64)
 			for b.Loop() {
-				must(b, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+				must(b, ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Exec: kernel.Exec{Threads: 1}}))
 			}
 		})
 	}
@@ -130,13 +130,13 @@ func TestDropout(t *testing.T) {
 	const n, d, rate, seeds = 12, 8, .25, 400
 	x, plain, out := normalTensor(1, 1, 1, n, d), newTensor(1, 1, n, d), newTensor(1, 1, n, d)
 	weights, dropped := newTensor(1, 1, n, n), newTensor(1, 1, n, n)
-	must(t, ScaledDot{}.Attend(plain, x, x, x, kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
-	must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Dropout: kernel.Dropout{Seed: 1}}))
+	must(t, ScaledDot{}.Attend(plain, x, x, x, &kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
+	must(t, ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Dropout: kernel.Dropout{Seed: 1}}}))
 	equal(t, "with a rate of 0", &out, &plain)
 
 	sums, squares := make([]float64, n*d), make([]float64, n*d)
 	for seed := range uint64(seeds) {
-		must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Outputs: kernel.Outputs{Weights: dropped}, Dropout: kernel.Dropout{Rate: rate, Seed: seed}}))
+		must(t, ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Outputs: kernel.Outputs{Weights: dropped}, Scoring: kernel.Scoring{Dropout: kernel.Dropout{Rate: rate, Seed: seed}}}))
 		for i, w := range all(&dropped) {
 			if want := float64(all(&weights)[i]) / (1 - rate); w != 0 && math.Abs(float64(w)-want) > 2e-7 {
 				t.Fatalf("seed %d: weight %d is %v, want 0 or %v", seed, i, w, want)

@@ -20,13 +20,14 @@ import (
 //	x    [len(rows), K]   float32, with contiguous rows
 //	rows                  rows of out, from 0 to N-1, in any order and any number of times
 //
-// A sum that is NaN is 0x7FC00000. exec says how the call is computed; the zero Exec is the default. An error is a
-// [*kernel.ArgumentError] or a [*kernel.TierError], and leaves out untouched. In the steady state a call allocates nothing.
+// A sum that is NaN is 0x7FC00000. exec says how the call is computed; the zero Exec is
+// the default. An error is a [*kernel.Error], and leaves out untouched. In the steady
+// state a call allocates nothing.
 func AddRows(out, x Matrix, rows []int32, exec kernel.Exec) error {
 	if f := checkAddRows(&out, &x, rows); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("linear.AddRows"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("linear.AddRows", &exec)
 	if err != nil || x.cols == 0 || len(rows) == 0 {
 		return err
 	}
@@ -98,7 +99,7 @@ func checkAddRows(out, x *Matrix, rows []int32) *check.Failure {
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= out.rows {
-			return &check.Failure{Arg: fmt.Sprintf("rows[%d]", i), Got: fmt.Sprint(row), Want: fmt.Sprintf("a row of out, 0 to %d", out.rows-1)}
+			return &check.Failure{Where: fmt.Sprintf("rows[%d]", i), Got: fmt.Sprint(row), Want: fmt.Sprintf("a row of out, 0 to %d", out.rows-1)}
 		}
 	}
 	return nil

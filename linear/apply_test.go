@@ -100,7 +100,7 @@ func (c testCase) checkThreads(t *testing.T, want int) {
 	t.Helper()
 	x, w, bias := c.inputs()
 	l, out := w.layer(t, bias), c.output()
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		o, got := c.options(tier, 5), 0
 		o.ParallelFor = func(n int, task func(int)) { got = n }
 		if err := l.Apply(out.Matrix, x.Matrix, o); err != nil {
@@ -131,7 +131,7 @@ func TestRowsAreIndependent(t *testing.T) {
 	c := testCase{m: 61, n: 83, k: 150, bias: true, kind: testutil.Mantissas, seed: 3}
 	x, w, bias := c.inputs()
 	l := w.layer(t, bias)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want := c.output()
 		if err := l.Apply(want.Matrix, x.Matrix, options(tier, 0)); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestNegativeZero(t *testing.T) {
 		bias []float32
 		want uint32
 	}{{nil, 1 << 31}, {[]float32{0}, 0}, {[]float32{float32(math.Copysign(0, -1))}, 1 << 31}} {
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			out := []float32{testutil.Canary}
 			if err := mustNew(t, tiny, y.bias).Apply(linear.DenseMatrix(out, 1, 1), x, options(tier, 1)); err != nil {
 				t.Fatal(err)
@@ -233,7 +233,7 @@ func TestGuard(t *testing.T) {
 				bias = guarded
 			}
 			l := w.layer(t, bias)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				copy(out.numbers, testutil.Filled(len(out.numbers), testutil.Canary))
 				if err := l.Apply(out.Matrix, x.Matrix, options(tier, 1)); err != nil {
 					t.Fatal(err)
@@ -267,7 +267,7 @@ func TestParallelFor(t *testing.T) {
 	x, w, bias := c.inputs()
 	l := w.layer(t, bias)
 	want := c.output()
-	if err := l.Apply(want.Matrix, x.Matrix, options("", 1)); err != nil {
+	if err := l.Apply(want.Matrix, x.Matrix, options(kernel.Tier{}, 1)); err != nil {
 		t.Fatal(err)
 	}
 	const threads = 3
@@ -288,7 +288,7 @@ func TestParallelFor(t *testing.T) {
 		"none":     func(int, func(int)) {},
 		"too many": func(n int, task func(int)) { late = task; go task(0); task(n); task(n + 1); task(n + 2) },
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for what, parallelFor := range parallelFors {
 			got, calls := c.output(), 0
 			o := options(tier, threads)
@@ -323,7 +323,7 @@ func TestConcurrent(t *testing.T) {
 				for i := range contracttest.Repeats(30) {
 					m := 1 + (i+g)%c.m
 					out := testutil.Filled(m*c.n, testutil.Canary)
-					if err := l.Apply(linear.DenseMatrix(out, m, c.n), x.from(0, m).Matrix, c.options("", 1+g%2)); err != nil {
+					if err := l.Apply(linear.DenseMatrix(out, m, c.n), x.from(0, m).Matrix, c.options(kernel.Tier{}, 1+g%2)); err != nil {
 						t.Fatal(err)
 					}
 					contracttest.SameRow(t, c.String(), out, want.numbers[:m*c.n])
@@ -340,7 +340,7 @@ func TestApplyKeepsNoReference(t *testing.T) {
 	l := mustNew(t, linear.DenseMatrix(testutil.Floats(100*30), 100, 30), nil)
 	apply := func(threads int) (out, x weak.Pointer[float32]) {
 		o, in := make([]float32, 10*100), make([]float32, 10*30)
-		if err := l.Apply(linear.DenseMatrix(o, 10, 100), linear.DenseMatrix(in, 10, 30), options("", threads)); err != nil {
+		if err := l.Apply(linear.DenseMatrix(o, 10, 100), linear.DenseMatrix(in, 10, 30), options(kernel.Tier{}, threads)); err != nil {
 			t.Fatal(err)
 		}
 		return weak.Make(&o[0]), weak.Make(&in[0])
@@ -427,7 +427,7 @@ func TestSubnormalWeights(t *testing.T) {
 		if name == "float16" {
 			want = want16
 		}
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			l, err := linear.New(m, nil, kernel.Exec{Tier: tier})
 			if err != nil {
 				t.Fatal(err)

@@ -41,15 +41,15 @@ type Gradients struct {
 // several calls, such as the steps of a recurrent network, is that of one call with all rows, or
 // their sum by Accumulate: the two differ in rounding.
 //
-// In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
-// [*kernel.TierError], and leaves the gradients untouched.
+// In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
+// the gradients untouched.
 func Backward(g Gradients, dy, x, w Matrix, opts ProductOptions) error {
-	t, err := selectTier(opts.Tier)
-	if err != nil {
-		return err
+	t, f := tier.Handle(opts.Tier).Tier()
+	if f == nil {
+		f = g.check(&dy, &x, &w, &opts)
 	}
-	if f := g.check(&dy, &x, &w, &opts); f != nil {
-		return (*kernel.ArgumentError)(f)
+	if f != nil {
+		return (*kernel.Error)(f.In("linear.Backward"))
 	}
 	if g.X.isSet() {
 		wt := w.T()
@@ -77,7 +77,7 @@ func (g *Gradients) check(dy, x, w *Matrix, opts *ProductOptions) *check.Failure
 	if f := dy.checkFloats("dy"); f != nil {
 		return f
 	}
-	if f := check.Threads(opts.Threads); f != nil {
+	if f := check.Threads("Options.Threads", opts.Threads); f != nil {
 		return f
 	}
 	if g.X.isSet() {
@@ -91,7 +91,7 @@ func (g *Gradients) check(dy, x, w *Matrix, opts *ProductOptions) *check.Failure
 		}
 	}
 	if g.Bias != nil && len(g.Bias) != dy.cols {
-		return &check.Failure{Arg: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(g.Bias)), Want: fmt.Sprintf("%d, one per output, or nil", dy.cols)}
+		return &check.Failure{Where: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(g.Bias)), Want: fmt.Sprintf("%d, one per output, or nil", dy.cols)}
 	}
 	return g.checkMemory(dy, x, w)
 }

@@ -41,7 +41,7 @@ type backwardData struct {
 	dy, x, w matrix
 	dx, dw   matrix
 	db       []float32
-	tier     string
+	tier     kernel.Tier
 	threads  int
 }
 
@@ -140,7 +140,7 @@ func TestBackward(t *testing.T) {
 	for _, c := range backwardCases() {
 		want := c.data()
 		want.contract(c)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, threads := range []int{1, 3} {
 				d := c.data()
 				d.tier, d.threads = tier, threads
@@ -164,7 +164,7 @@ func TestProduct(t *testing.T) {
 			c := testCase{m: 5, n: n, k: 3 + 37*(i%5), product: true, layout: layout, kind: testutil.KindOf(i), seed: i}
 			a, b, _ := c.inputs()
 			want := c.contract(&a, &b, nil)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				out := c.output()
 				if err := linear.Product(out.Matrix, a.Matrix, b.Matrix, linear.ProductOptions{Exec: kernel.Exec{Tier: tier}}); err != nil {
 					t.Fatal(err)
@@ -243,7 +243,7 @@ func widened(x []float32) []float64 {
 func TestBackwardGolden(t *testing.T) {
 	const want = "41c6456f45ca6a216c89f48fd44403fea6847299c2c351d91dc9bfff471b8a58"
 	c := backwardCase{m: 140, n: 77, k: 150, kind: testutil.Mantissas, seed: 4}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		d := c.data()
 		d.tier = tier
 		if err := d.run(c); err != nil {
@@ -361,7 +361,7 @@ func TestAddRows(t *testing.T) {
 				want[int(row)*k+e] += x[i*k+e]
 			}
 		}
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, exec := range []kernel.Exec{{Tier: tier}, {Tier: tier, Threads: 3}, {Tier: tier, Threads: 2, ParallelFor: serial}} {
 				out := append([]float32(nil), before...)
 				if err := linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(x, len(rows), k), rows, exec); err != nil {
@@ -391,7 +391,7 @@ func TestBackwardGuard(t *testing.T) {
 		for i, c := range backwardCases() {
 			want := c.data()
 			want.contract(c)
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				a.Reset(i)
 				d := c.data()
 				d.tier = tier
@@ -419,7 +419,7 @@ func TestBackwardGuard(t *testing.T) {
 func TestAccumulateWithoutRows(t *testing.T) {
 	before := []float32{float32(math.Copysign(0, -1)), math.Float32frombits(0xffc00123), 3, 0}
 	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		held := func() []float32 { return append([]float32(nil), before...) }
 		dx, dw, db := held(), held(), held()
 		o := linear.ProductOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true}

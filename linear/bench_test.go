@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
@@ -33,11 +34,8 @@ func BenchmarkLinear(b *testing.B) {
 			var x, out matrix
 			var l *linear.Linear
 			for _, tier := range kernel.Tiers() {
-				if !tier.Runs {
-					continue
-				}
-				b.Run(fmt.Sprintf("size=%dx%dx%d/type=%v/tier=%s", m, n, k, name, tier.Name), func(b *testing.B) {
-					if tier.Name == "generic" && m*n*k > 1<<27 {
+				b.Run(fmt.Sprintf("size=%dx%dx%d/type=%v/tier=%s", m, n, k, name, tier), func(b *testing.B) {
+					if tier == contracttest.Generic() && m*n*k > 1<<27 {
 						b.Skip("takes long")
 					}
 					if l == nil {
@@ -47,7 +45,7 @@ func BenchmarkLinear(b *testing.B) {
 						l = w.layer(b, nil)
 					}
 					for b.Loop() {
-						if err := l.Apply(out.Matrix, x.Matrix, c.options(tier.Name, 1)); err != nil {
+						if err := l.Apply(out.Matrix, x.Matrix, c.options(tier, 1)); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -94,15 +92,15 @@ func benchmarkNew[E kernel.Float](b *testing.B, n, k int) {
 func BenchmarkBackward(b *testing.B) {
 	for _, size := range []int{128, 512, 1024} {
 		for _, tier := range kernel.Tiers() {
-			if !tier.Runs || tier.Name == "generic" {
+			if tier == contracttest.Generic() {
 				continue
 			}
 			c := backwardCase{m: size, n: size, k: size, seed: 1}
 			d := c.data()
 			l := mustNew(b, d.w.Matrix, nil)
-			opts := linear.ProductOptions{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}}
+			opts := linear.ProductOptions{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 			run := func(name string, call func() error) {
-				b.Run(fmt.Sprintf("size=%d/of=%s/tier=%s", size, name, tier.Name), func(b *testing.B) {
+				b.Run(fmt.Sprintf("size=%d/of=%s/tier=%s", size, name, tier), func(b *testing.B) {
 					for b.Loop() {
 						if err := call(); err != nil {
 							b.Fatal(err)
@@ -119,7 +117,7 @@ func BenchmarkBackward(b *testing.B) {
 			backward := func(g linear.Gradients) func() error {
 				return func() error { return linear.Backward(g, d.dy.Matrix, d.x.Matrix, d.w.Matrix, opts) }
 			}
-			run("Apply", func() error { return l.Apply(d.dx.Matrix, d.x.Matrix, options(tier.Name, 1)) })
+			run("Apply", func() error { return l.Apply(d.dx.Matrix, d.x.Matrix, options(tier, 1)) })
 			run("Product", func() error { return linear.Product(d.dx.Matrix, d.x.Matrix, d.w.Matrix, opts) })
 			run("X", backward(linear.Gradients{X: d.dx.Matrix}))
 			run("W", backward(linear.Gradients{W: d.dw.Matrix}))

@@ -70,10 +70,19 @@ type matrix struct {
 	rowStride, colStride int
 	numbers              []float32 // what the elements in memory stand for
 	format               linear.Format
-	blocks               []byte // of quantized weights
+	blocks               []byte    // of quantized weights
+	scales               []float32 // beside them, of NVFP4
 }
 
 func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colStride] }
+
+// scale is that of an output beside the blocks.
+func (m *matrix) scale(n int) float32 {
+	if len(m.scales) == 0 {
+		return 1
+	}
+	return m.scales[n%len(m.scales)]
+}
 
 // weight is an element as New packs it: +0 if it is subnormal.
 func (m *matrix) weight(i, j int) float32 {
@@ -208,10 +217,18 @@ func (c testCase) contract(x, w *matrix, bias []float32) matrix {
 // check compares every tier with the contract, the gaps included, with so many threads.
 func (c testCase) check(t *testing.T, threads ...int) {
 	t.Helper()
+	compare := c.compare(t, threads...)
+	contracttest.EachTier(t, compare)
+}
+
+// compare returns the test of one tier.
+func (c testCase) compare(t *testing.T, threads ...int) func(t *testing.T, tier kernel.Tier) {
+	t.Helper()
 	x, w, bias := c.inputs()
 	want := c.contract(&x, &w, bias)
 	l := w.layer(t, bias)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	return func(t *testing.T, tier kernel.Tier) {
+		t.Helper()
 		for _, n := range threads {
 			out := c.output()
 			if err := l.Apply(out.Matrix, x.Matrix, c.options(tier, n)); err != nil {
@@ -219,14 +236,14 @@ func (c testCase) check(t *testing.T, threads ...int) {
 			}
 			contracttest.SameRow(t, fmt.Sprintf("%v threads=%d", c, n), out.numbers, want.numbers)
 		}
-	})
+	}
 }
 
-func options(tier string, threads int) linear.Options {
+func options(tier kernel.Tier, threads int) linear.Options {
 	return linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
 }
 
-func (c testCase) options(tier string, threads int) linear.Options {
+func (c testCase) options(tier kernel.Tier, threads int) linear.Options {
 	o := options(tier, threads)
 	o.Int8 = c.int8
 	return o
@@ -239,6 +256,9 @@ func (m *matrix) layer(t testing.TB, bias []float32) *linear.Linear {
 		return mustNew(t, m.Matrix, bias)
 	}
 	l, err := linear.NewQuantized(m.format, m.blocks, m.rows, m.cols, bias, kernel.Exec{})
+	if m.scales != nil {
+		l, err = linear.NewNVFP4(m.blocks, m.scales, m.rows, m.cols, bias, kernel.Exec{})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

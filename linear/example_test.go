@@ -160,14 +160,14 @@ func ExampleLinear_Apply_error() {
 		return
 	}
 	err = layer.Apply(linear.DenseMatrix(make([]float32, 2), 1, 2), linear.DenseMatrix(make([]float32, 4), 1, 4), linear.Options{})
-	var arg *kernel.ArgumentError
+	var arg *kernel.Error
 	if errors.As(err, &arg) {
-		fmt.Println(arg.Arg)
+		fmt.Println(arg.Where)
 		fmt.Println(arg.Want)
 	}
 
 	// Output:
-	// x
+	// linear.Linear.Apply: x
 	// 3 columns, the inputs of the layer
 }
 

@@ -32,7 +32,7 @@ func FuzzLinear(f *testing.F) {
 		if dtype %= 6; dtype < 3 {
 			c.dtype = kernel.DType(dtype)
 		} else if k >= 0 {
-			c.format, c.k = linear.Q8_0+linear.Format(dtype-3), k/32*32+32
+			c.format, c.k = singleFormats[dtype-3], k/32*32+32
 		}
 		switch {
 		case max(m, n, k) > 2000 || min(m, n, k) < -2000 || max(1, m)*max(1, n)*max(1, k) > 4<<20 || threads > 64:
@@ -45,7 +45,7 @@ func FuzzLinear(f *testing.F) {
 		want := c.contract(&x, &w, b)
 		l := w.layer(t, b)
 		cut = min(max(cut, 0), m)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, cut := range []int{0, cut} {
 				out := c.output()
 				for _, part := range [][2]int{{0, cut}, {cut, m - cut}} {
@@ -66,13 +66,13 @@ func (c testCase) checkRefused(t *testing.T, threads int) {
 	data, out := make([]float32, 1<<12), testutil.Filled(1<<12, testutil.Canary)
 	l, err := linear.New(linear.DenseMatrix(data, c.n, c.k), nil, kernel.Exec{})
 	if err == nil && c.m < 1<<5 && c.n < 1<<6 && c.k < 1<<6 {
-		err = l.Apply(linear.DenseMatrix(out, c.m, c.n), linear.DenseMatrix(data, c.m, c.k), options("", threads))
+		err = l.Apply(linear.DenseMatrix(out, c.m, c.n), linear.DenseMatrix(data, c.m, c.k), options(kernel.Tier{}, threads))
 	} else if err == nil {
 		return
 	}
-	var arg *kernel.ArgumentError
+	var arg *kernel.Error
 	if !errors.As(err, &arg) {
-		t.Fatalf("%v threads=%d: got %v, want an ArgumentError", c, threads, err)
+		t.Fatalf("%v threads=%d: got %v, want an Error", c, threads, err)
 	}
 	for i, x := range out {
 		if x != testutil.Canary {

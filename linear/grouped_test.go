@@ -25,14 +25,15 @@ var fileBlocks = map[linear.Format]fileBlock{
 	linear.Q5_0: {32, 22, []int{0, 0}}, linear.Q5_1: {32, 24, []int{0, 2}},
 	linear.Q2_K: {256, 84, []int{80, 82}}, linear.Q3_K: {256, 110, []int{108, 108}},
 	linear.Q4_K: {256, 144, []int{0, 2}}, linear.Q5_K: {256, 176, []int{0, 2}}, linear.Q6_K: {256, 210, []int{208}},
-	linear.IQ4_NL: {32, 18, []int{0}}, linear.MXFP4: {32, 17, nil},
+	linear.IQ4_NL: {32, 18, []int{0}}, linear.MXFP4: {32, 17, nil}, linear.NVFP4: {64, 36, nil},
 }
 
 // singleFormats have one scale for each 32 weights, and perhaps a minimum.
+// The fuzz target takes the first three.
 var singleFormats = []linear.Format{linear.Q8_0, linear.Q4_0, linear.Q4_1, linear.IQ4_NL}
 
 // groupedFormats have integers beside the scale.
-var groupedFormats = []linear.Format{linear.Q5_0, linear.Q5_1, linear.Q2_K, linear.Q3_K, linear.Q4_K, linear.Q5_K, linear.Q6_K, linear.MXFP4}
+var groupedFormats = []linear.Format{linear.Q5_0, linear.Q5_1, linear.Q2_K, linear.Q3_K, linear.Q4_K, linear.Q5_K, linear.Q6_K, linear.MXFP4, linear.NVFP4}
 
 // iq4Values are what the numbers of IQ4_NL stand for.
 var iq4Values = [16]int{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
@@ -71,6 +72,11 @@ func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 			high, low, w.t = 32, 64, -1
 		}
 		w.q = bits(low+i%16*8+i/16*4, 4) + 16*bits(high+i, 1)
+	case linear.NVFP4:
+		at := 4*8 + i/16*8*8 + i%8*8 + i%16/8*4
+		v := []int{0, 1, 2, 3, 4, 6, 8, 12}[bits(at, 3)] * (1 - 2*bits(at+3, 1))
+		w.d, w.s, w.t, w.q = kernel.F8E4M3(b[i/16]).Float32()/2, 1, 16, 16+v
+		w.c = w.d
 	case linear.MXFP4:
 		v := []int{0, 1, 2, 3, 4, 6, 8, 12}[bits(8+i%16*8+i/16*4, 3)] * (1 - 2*bits(8+i%16*8+i/16*4+3, 1))
 		zeros := !slices.ContainsFunc(b[1:17], func(x byte) bool { return x&0x77 != 0 })
@@ -114,8 +120,22 @@ func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 	return w
 }
 
-// groupedSum adds 32 inputs to an output, with quantized rows, as the contract has it.
-func groupedSum(f linear.Format, block []byte, first int, d float32, codes *[32]int, acc float32) float32 {
+// groupedSum adds 32 inputs to an output, with quantized rows, as the contract has it. The scale is one beside the
+// block.
+func groupedSum(f linear.Format, block []byte, first int, scale, d float32, codes *[32]int, acc float32) float32 {
+	if f == linear.NVFP4 {
+		t := float32(0)
+		for half := 1; half >= 0; half-- {
+			sum, e := 0, float32(0)
+			for i, q := range codes[16*half:][:16] {
+				w := grouped(f, block, first+16*half+i)
+				sum += q * (w.q - 16)
+				e = float32(w.d * scale)
+			}
+			t = numeric.FMA(float32(sum), e, t)
+		}
+		return numeric.FMA(t, d, acc)
+	}
 	sum, minima, w := 0, 0, groupedWeight{}
 	for i, q := range codes {
 		w = grouped(f, block, first+i)
@@ -168,7 +188,7 @@ func TestGroupedExtremes(t *testing.T) {
 				for i, at := range b.halves {
 					binary.LittleEndian.PutUint16(block[at:], uint16(numeric.ToF16(float32(1+i))))
 				}
-				dequantize(f, w.numbers[row*b.weights:][:b.weights], block)
+				dequantize(f, w.numbers[row*b.weights:][:b.weights], block, 1)
 			}
 			for _, int8 := range []bool{false, true} {
 				c := testCase{m: 3, n: n, k: b.weights, format: f, int8: int8}
@@ -178,7 +198,7 @@ func TestGroupedExtremes(t *testing.T) {
 					x.numbers[2*b.weights+i] = float32(1 - i/8%2*2)
 				}
 				want, l := c.contract(&x, &w, nil), w.layer(t, nil)
-				contracttest.EachTier(t, func(t *testing.T, tier string) {
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 					out := c.output()
 					if err := l.Apply(out.Matrix, x.Matrix, c.options(tier, 1)); err != nil {
 						t.Fatal(err)

@@ -47,7 +47,7 @@ func (s *scratch) int8Task(j *job, rows, panels interval) {
 	if rows.len() >= int8Least {
 		most = int8ManySteps
 	}
-	product := j.tier.Weights().Blocks[l.packed.Layout].GemmInt8
+	product := j.tier.Weights().Blocks[l.packed].GemmInt8
 	for p := panels.lo; p < panels.hi; p++ {
 		c, ldc := s.sums(j, rows, p, false)
 		lanes := l.panelWidth(p)

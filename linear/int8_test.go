@@ -24,7 +24,7 @@ func (c testCase) int8Sum(x, w *matrix, m, n int) (acc float32) {
 		block := w.blocks[(n*c.k+32*b)/weights*size:][:size]
 		d, codes, total := int8Block(x, m, 32*b)
 		if !slices.Contains(singleFormats, c.format) {
-			acc = groupedSum(c.format, block, 32*b%weights, d, &codes, acc)
+			acc = groupedSum(c.format, block, 32*b%weights, w.scale(n), d, &codes, acc)
 			continue
 		}
 		sum := 0
@@ -109,7 +109,7 @@ func TestInt8RowsAreIndependent(t *testing.T) {
 	c := testCase{m: 61, n: 83, k: 160, format: linear.Q4_1, int8: true, bias: true, kind: testutil.Mantissas, seed: 3}
 	x, w, bias := c.inputs()
 	l := w.layer(t, bias)
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		want, got := c.output(), c.output()
 		if err := l.Apply(want.Matrix, x.Matrix, c.options(tier, 0)); err != nil {
 			t.Fatal(err)

@@ -170,7 +170,7 @@ func (j *job) limits() (rows, panels int) {
 func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
-		return m > t.QuantizedRows || l.layout().Grouped
+		return m > t.QuantizedRows || l.packed.Grouped()
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}
@@ -182,7 +182,7 @@ func (l *Linear) unpacks(t *tier.Tier, m int) bool {
 	if m > unpackRows || l.format == 0 || t.Weights().GemmUnpacked == nil {
 		return false
 	}
-	return l.layout().Grouped && !l.layout().Brain
+	return l.packed.Grouped() && !l.packed.Brain()
 }
 
 // bytes is the size of the weights.

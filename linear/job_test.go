@@ -90,7 +90,7 @@ func TestOrderedPlan(t *testing.T) {
 		if rows, inOrder := plan(Linear{n: n, k: 4096}); ordered != (rows <= orderedRows) || inOrder {
 			t.Errorf("%s, many inputs: blocks of %d rows, in order: %v", tier.Name, rows, inOrder)
 		}
-		if rows, inOrder := plan(Linear{n: n, k: 256, format: Q8_0, packed: Q8_0.source()}); rows <= orderedRows || inOrder {
+		if rows, inOrder := plan(Linear{n: n, k: 256, format: Q8_0, packed: Q8_0.row().Packed}); rows <= orderedRows || inOrder {
 			t.Errorf("%s, widened: blocks of %d rows, in order: %v", tier.Name, rows, inOrder)
 		}
 	}
@@ -118,9 +118,12 @@ func TestQuantizedKernels(t *testing.T) {
 				w.GemmUnpacked = gemmUnpacked
 			}
 		}
-		for f := Q8_0; f.isValid(); f++ {
-			k := f.source().Steps
-			l, err := NewQuantized(f, make([]byte, n*f.source().Bytes), n, k, nil, kernel.Exec{})
+		for f := range Format(64) {
+			k, bytes := f.Block()
+			if k == 0 {
+				continue
+			}
+			l, err := NewQuantized(f, make([]byte, n*bytes), n, k, nil, kernel.Exec{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,8 +131,8 @@ func TestQuantizedKernels(t *testing.T) {
 				products, widenings, unpackings, unpacked = 0, 0, 0, 0
 				j := newJob()
 				j.linear, j.out, j.x = l, DenseMatrix(make([]float32, m*n), m, n), DenseMatrix(make([]float32, m*k), m, k)
-				j.run(&tier, &Options{})
-				grouped := l.layout().Grouped
+				j.run(tier, &Options{})
+				grouped := l.packed.Grouped()
 				direct, unpacks := !grouped && m <= tier.QuantizedRows, grouped && m <= unpackRows
 				if (products > 0) != direct || (unpackings > 0) != unpacks || unpacked != unpackings || (widenings > 0) != (!direct && !unpacks) {
 					t.Errorf("%s, %v, %d rows: %d products, %d unpackings, %d products then and %d widenings", tier.Name, f, m, products, unpackings, unpacked, widenings)

@@ -20,7 +20,6 @@ import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -33,13 +32,13 @@ import (
 type Linear struct {
 	n, k   int // outputs, inputs
 	dtype  view.DType
-	format Format            // of quantized weights, else 0
-	packed *quantized.Source // how they are packed
-	f32    []float32         // packed panels of Float32
-	u16    []uint16          // or of another type
-	blocks []byte            // or of quantized weights
-	bias   []float32         // for all lanes of the panels; without a bias -0, which changes nothing
-	mapped bool              // they lie in memory of the program, see FromPacked
+	format Format               // of quantized weights, else 0
+	packed ukernel.PackedFormat // of their panels
+	f32    []float32            // packed panels of Float32
+	u16    []uint16             // or of another type
+	blocks []byte               // or of quantized weights
+	bias   []float32            // for all lanes of the panels; without a bias -0, which changes nothing
+	mapped bool                 // they lie in memory of the program, see FromPacked
 }
 
 // New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers
@@ -53,15 +52,14 @@ type Linear struct {
 // weights, takes half as long. On Linux the packed weights of a large layer lie in huge
 // pages, if the system has them.
 //
-// Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the
-// memory limit of the program (GOMEMLIMIT) once they are packed, and more than 2^28
-// elements if several of them share memory. If exec or ATTN_TIER names a tier that cannot run, the error
-// is a [*kernel.TierError].
+// Bad input is a [*kernel.Error], and so are more than 2^28 elements if several of them share
+// memory. Weights that do not fit memory or the memory limit of the program (GOMEMLIMIT) once
+// they are packed are one of the kind [kernel.ErrMemory].
 func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkNew(&w, bias); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.New"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("linear.New", &exec)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +131,7 @@ func checkWeights(arg string, w *Matrix, size int) *check.Failure {
 	}
 	lanes := ints.AddSat(w.rows, ukernel.PanelStep-1)
 	if !hugepages.Fits(ints.AddSat(ints.MulSat(ints.MulSat(lanes, w.cols), size), ints.MulSat(lanes, 4)), 1) {
-		return w.failure(arg, "a size that fits memory and the memory limit of the program")
+		return check.TooLarge(arg, w.failure(arg, "").Got)
 	}
 	return nil
 }
@@ -141,7 +139,7 @@ func checkWeights(arg string, w *Matrix, size int) *check.Failure {
 // checkBias reports a bias that does not fit n outputs.
 func checkBias(bias []float32, n int) *check.Failure {
 	if bias != nil && len(bias) != n {
-		return &check.Failure{Arg: "bias", Got: fmt.Sprintf("%d numbers", len(bias)), Want: fmt.Sprintf("%d, one per output, or nil", n)}
+		return &check.Failure{Where: "bias", Got: fmt.Sprintf("%d numbers", len(bias)), Want: fmt.Sprintf("%d, one per output, or nil", n)}
 	}
 	return nil
 }
@@ -174,15 +172,15 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 //
 // In the steady state, where calls repeat, a call allocates nothing, see
 // [kernel.ReleaseMemory]. It may be made from many goroutines at once.
-// An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and leaves out
+// An error is a [*kernel.Error], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {
-	t, err := selectTier(opts.Tier)
-	if err != nil {
-		return err
+	t, f := tier.Handle(opts.Tier).Tier()
+	if f == nil {
+		f = l.check(&out, &x, &opts)
 	}
-	if f := l.check(&out, &x, &opts); f != nil {
-		return (*kernel.ArgumentError)(f)
+	if f != nil {
+		return (*kernel.Error)(f.In("linear.Linear.Apply"))
 	}
 	if out.rows > 0 && out.cols > 0 {
 		if view.Races {
@@ -227,13 +225,13 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 		return f
 	}
 	if out.memory().Overlaps(x.memory()) {
-		return &check.Failure{Arg: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
+		return &check.Failure{Where: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
 	}
 	if opts.Int8 && l.format == 0 {
-		return &check.Failure{Arg: "Options.Int8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
+		return &check.Failure{Where: "Options.Int8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
 	}
 	if f := opts.Activation.check(); f != nil {
 		return f
 	}
-	return check.Threads(opts.Threads)
+	return check.Threads("Options.Threads", opts.Threads)
 }

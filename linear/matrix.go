@@ -114,7 +114,7 @@ func (m *Matrix) failure(arg, want string, args ...any) *check.Failure {
 	if m.dtype != view.Float32 {
 		got = m.dtype.String() + " " + got
 	}
-	return &check.Failure{Arg: arg, Got: got, Want: fmt.Sprintf(want, args...)}
+	return &check.Failure{Where: arg, Got: got, Want: fmt.Sprintf(want, args...)}
 }
 
 // check reports a matrix that is not valid by itself.

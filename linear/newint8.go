@@ -27,16 +27,16 @@ import (
 // is an error, too.
 func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkInt8(&w, bias); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.NewInt8"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("linear.NewInt8", &exec)
 	if err != nil {
 		return nil, err
 	}
 	if view.Races {
 		w.announce(view.Read)
 	}
-	l := &Linear{n: w.rows, k: w.cols, format: Q8_0, packed: Q8_0.source()}
+	l := &Linear{n: w.rows, k: w.cols, format: Q8_0, packed: Q8_0.row().Packed}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
 	unfit := make([]int, l.panels()) // of each panel, 1 + the first row that does not fit, or 0
 	l.eachPanel(t, &exec, func(p int) {
@@ -49,10 +49,11 @@ func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 				return
 			}
 		}
-		l.packed.Pack(l.panelBlocks(p), rows, l.panelWidth(p), l.k)
+		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.k, nil)
 	})
 	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
-		return nil, (*kernel.ArgumentError)(w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1))
+		f := w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1)
+		return nil, (*kernel.Error)(f.In("linear.NewInt8"))
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil

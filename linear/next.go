@@ -36,7 +36,7 @@ func (j *job) next(panels interval, p int, steps interval) []byte {
 
 // stepBlocks returns the blocks of some steps of panel p, in whole blocks.
 func (l *Linear) stepBlocks(p int, steps interval) []byte {
-	size := l.layout().Bytes(l.panelWidth(p))
+	size := l.packed.BlockBytes(l.panelWidth(p))
 	return l.panelBlocks(p)[steps.lo/ukernel.BlockSteps*size : steps.hi/ukernel.BlockSteps*size]
 }
 

@@ -16,7 +16,7 @@ type Options struct {
 	// weights are sums of integers. That takes less time, about half with weights of 4 bits, and changes
 	// the result: each input has an error of up to a 254th of the largest magnitude in its block. The
 	// result has the same bits on every CPU, too, see [Linear.Apply]. The layer must have quantized
-	// weights, see [NewQuantized] and [NewInt8]; others are a [*kernel.ArgumentError].
+	// weights, see [NewQuantized] and [NewInt8]; others are a [*kernel.Error].
 	Int8 bool
 
 	// Activation is applied to the outputs while they are in cache. The result has the bits
@@ -46,7 +46,7 @@ func (a Activation) String() string {
 
 func (a Activation) check() *check.Failure {
 	if a < None || a > GELUTanh {
-		return &check.Failure{Arg: "Options.Activation", Got: a.String(), Want: "None, SiLU, GELU or GELUTanh"}
+		return &check.Failure{Where: "Options.Activation", Got: a.String(), Want: "None, SiLU, GELU or GELUTanh"}
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestActivation(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				out, o := c.output(), options(tier, 1+i%3)
 				o.Activation = a
 				if err := l.Apply(out.Matrix, x.Matrix, o); err != nil {

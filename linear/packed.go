@@ -19,11 +19,11 @@ import (
 // The packed form of a layer as bytes, all numbers little-endian:
 //
 //	 0  the 8 bytes "attnlin\x00"
-//	 8  uint32  version, 3: panels of 48 lanes, the last one as narrow as steps of 16 allow
-//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 and more the Formats, from Q8_0 on
+//	 8  uint32  version, 4: panels of 48 lanes, the last one as narrow as steps of 16 allow
+//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 more than its Format
 //	16  uint64  outputs N
 //	24  uint64  inputs K
-//	32  uint32  of MXFP4 1 if its scales are bfloat16, else 0
+//	32  uint32  the ukernel.PackedFormat of quantized weights, else 0
 //	36  zeros
 //	60  uint32  CRC-32 (IEEE) of the first 60 bytes
 //	64  bias, a float32 for every lane, then zeros up to a multiple of 64
@@ -31,13 +31,12 @@ import (
 const (
 	packedMagic     = "attnlin\x00"
 	packedAlignment = 64 // of the parts, and the size of the header
-	packedFormats   = 16 // the type of weights in the first Format
+	packedFormats   = 16 // of quantized weights is so much more than their Format
 )
 
 // PackedVersion is the version of what [Linear.WriteTo] writes, the only one that
-// [FromPacked] reads. Version 2 had subnormal weights, and layers of MXFP4 all of whose
-// scales are binary16 alone.
-const PackedVersion = 3
+// [FromPacked] reads. Version 3 had other numbers of formats.
+const PackedVersion = 4
 
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
 // that keeps it in a file need not pack the weights each time that it starts.
@@ -48,10 +47,10 @@ const PackedVersion = 3
 // on the CPU or the tier: machines may share a file.
 //
 // It returns the number of bytes that w took. Errors are those of w, and [io.ErrShortWrite]
-// if w takes less and returns none; a nil w is a [*kernel.ArgumentError].
+// if w takes less and returns none; a nil w is a [*kernel.Error].
 func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 	if w == nil {
-		return 0, (*kernel.ArgumentError)(&check.Failure{Arg: "w", Got: "nil", Want: "a writer"})
+		return 0, &kernel.Error{Where: "linear.Linear.WriteTo: w", Got: "nil", Want: "a writer"}
 	}
 	p := &packedWriter{w: w, buf: l.header()}
 	for _, x := range l.bias {
@@ -97,23 +96,14 @@ func (l *Linear) header() []byte {
 	h = binary.LittleEndian.AppendUint32(h, PackedVersion)
 	typ := uint32(l.dtype)
 	if l.format != 0 {
-		typ = packedFormats + uint32(l.format-Q8_0)
+		typ = packedFormats + uint32(l.format)
 	}
 	h = binary.LittleEndian.AppendUint32(h, typ)
 	h = binary.LittleEndian.AppendUint64(h, uint64(l.n))
 	h = binary.LittleEndian.AppendUint64(h, uint64(l.k))
-	h = binary.LittleEndian.AppendUint32(h, l.width())
+	h = binary.LittleEndian.AppendUint32(h, uint32(l.packed))
 	h = append(h, make([]byte, packedAlignment-4-len(h))...)
 	return binary.LittleEndian.AppendUint32(h, crc32.ChecksumIEEE(h))
-}
-
-// width is 1 if the scales of quantized weights are of a wider range than those of their
-// format usually are.
-func (l *Linear) width() uint32 {
-	if l.format != 0 && l.packed != l.format.source() {
-		return 1
-	}
-	return 0
 }
 
 // A packedWriter writes numbers through a buffer.
@@ -153,12 +143,12 @@ func (p *packedWriter) flush(least int) {
 //
 // The header of data is checked, the weights are not: changed weights give other results and
 // do no other harm. Data that is no packed form, of another [PackedVersion] or another length, is a
-// [*kernel.ArgumentError]. So are weights that must be copied and do not fit memory or the
-// memory limit of the program (GOMEMLIMIT).
+// [*kernel.Error]. So are, of the kind [kernel.ErrMemory], weights that must be copied and do
+// not fit memory or the memory limit of the program (GOMEMLIMIT).
 func FromPacked(data []byte) (*Linear, error) {
 	l, f := parsePacked(data)
 	if f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.FromPacked"))
 	}
 	bias, panels := data[packedAlignment:][:4*l.lanes()], data[l.panelsAt():]
 	float := func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
@@ -173,7 +163,8 @@ func FromPacked(data []byte) (*Linear, error) {
 		l.u16 = halves(numbers(panels, half, &fits))
 	}
 	if !fits {
-		return nil, (*kernel.ArgumentError)(&check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes, which must be copied", len(data)), Want: "a size that fits memory and the memory limit of the program"})
+		f := check.TooLarge("data", fmt.Sprintf("%d bytes, which must be copied", len(data)))
+		return nil, (*kernel.Error)(f.In("linear.FromPacked"))
 	}
 	l.mapped = true
 	return l, nil
@@ -195,20 +186,20 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	}
 	typ, n, k := u.Uint32(data[12:]), u.Uint64(data[16:]), u.Uint64(data[24:])
 	l := new(Linear)
-	switch format := Q8_0 + Format(typ) - packedFormats; {
+	switch format := Format(int64(typ) - packedFormats); {
 	case typ < ukernel.Elements && view.DType(typ).IsFloat():
 		l.dtype = view.DType(typ)
 	case format.isValid():
-		l.format, l.packed = format, format.source()
+		l.format = format
 	default:
 		return nil, packedFailure("weights of type %d", typ)
 	}
-	if width := u.Uint32(data[32:]); width != 0 {
-		if l.packed = l.packed.Packed(ukernel.K5B); width != 1 || l.packed == nil {
-			return nil, packedFailure("scales of kind %d in weights of type %d", width, typ)
-		}
+	packed := u.Uint32(data[32:])
+	l.packed = ukernel.PackedFormat(packed % ukernel.PackedFormats)
+	if uint32(l.packed) != packed || l.format != 0 && !l.format.row().PackedAs(l.packed) || l.format == 0 && packed != 0 {
+		return nil, packedFailure("panels of format %d for weights of type %d", packed, typ)
 	}
-	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%uint64(l.format.source().Steps) != 0) {
+	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%uint64(l.format.row().Weights) != 0) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)
 	}
 	l.n, l.k = int(n), int(k)
@@ -221,7 +212,7 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 }
 
 func packedFailure(got string, args ...any) *check.Failure {
-	return &check.Failure{Arg: "data", Got: fmt.Sprintf(got, args...), Want: fmt.Sprintf("what Linear.WriteTo writes, version %d", PackedVersion)}
+	return &check.Failure{Where: "data", Got: fmt.Sprintf(got, args...), Want: fmt.Sprintf("what Linear.WriteTo writes, version %d", PackedVersion)}
 }
 
 // numbers returns the numbers in data: in place if they lie there as in memory, else copied

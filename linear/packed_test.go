@@ -55,7 +55,7 @@ func TestPacked(t *testing.T) {
 			if n != c.n || k != c.k || read.DType() != c.dtype || read.Format() != c.format {
 				t.Fatalf("%v: read %v %v [%d %d]", c, read.DType(), read.Format(), n, k)
 			}
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				out := c.output()
 				if err := read.Apply(out.Matrix, x.Matrix, options(tier, 1)); err != nil {
 					t.Fatal(err)
@@ -70,7 +70,7 @@ func TestPacked(t *testing.T) {
 }
 
 // packedSum is the SHA-256 of the packed forms of packedCases.
-const packedSum = "646a88de410c2d9658cb9b92537cb3ea1fe43c8ea9d32a655c3227cb6fd8a847"
+const packedSum = "6840eb76dd80ee256ab70ead81f0a5e30b6f4c0478626bc2a1ddec224569e73f"
 
 // The packed form does not change under one version: files of it lie in caches of programs.
 func TestPackedVersion(t *testing.T) {
@@ -80,7 +80,7 @@ func TestPackedVersion(t *testing.T) {
 		_, w, bias := c.inputs()
 		sum.Write(packed(t, w.layer(t, bias)))
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); linear.PackedVersion != 3 || got != packedSum {
+	if got := hex.EncodeToString(sum.Sum(nil)); linear.PackedVersion != 4 || got != packedSum {
 		t.Errorf("the packed form has changed, to %s: raise PackedVersion, and the version here", got)
 	}
 }
@@ -149,11 +149,12 @@ func TestFromPackedErrors(t *testing.T) {
 		{"another file", append([]byte("GGUF"), data[4:]...), `"GGUF`},
 		{"a changed header", append(append(bytes.Clone(data[:16]), 21), data[17:]...), "checksum"},
 		{"an older version", edited(data, func(h []byte) { h[8] = 2 }), "version 2"},
-		{"a newer version", edited(data, func(h []byte) { h[8] = 4 }), "version 4"},
+		{"a newer version", edited(data, func(h []byte) { h[8] = 5 }), "version 5"},
 		{"an unknown type", edited(data, func(h []byte) { h[12] = 3 }), "type 3"},
-		{"scales of bfloat16", edited(data, func(h []byte) { h[12], h[32] = 0, 1 }), "scales of kind 1 in weights of type 0"},
-		{"scales of bfloat16 in Q5_0", edited(data, func(h []byte) { h[12], h[32] = 16+3, 1 }), "scales of kind 1 in weights of type 19"},
-		{"unknown scales of MXFP4", edited(data, func(h []byte) { h[12], h[32] = 16+11, 2 }), "scales of kind 2 in weights of type 27"},
+		{"panels of float32 with a format", edited(data, func(h []byte) { h[12], h[32] = 0, 1 }), "panels of format 1 for weights of type 0"},
+		{"panels of another format", edited(data, func(h []byte) { h[32] = 1 }), "panels of format 1 for weights of type 24"},
+		{"scales of bfloat16 in Q5_0", edited(data, func(h []byte) { h[12], h[32] = 16+6, 6 }), "panels of format 6 for weights of type 22"},
+		{"unknown panels", edited(data, func(h []byte) { h[32] = 200 }), "panels of format 200 for weights of type 24"},
 		{"an unknown format", edited(data, func(h []byte) { h[12] = 99 }), "type 99"},
 		{"half a block", edited(data, func(h []byte) { put.PutUint64(h[24:], 48) }), "48 inputs"},
 		// These have the lengths that the headers stand for, but for overflows.
@@ -166,9 +167,9 @@ func TestFromPackedErrors(t *testing.T) {
 		}), "outputs"},
 	} {
 		_, err := linear.FromPacked(c.data)
-		var arg *kernel.ArgumentError
-		if !errors.As(err, &arg) || arg.Arg != "data" || !bytes.Contains([]byte(arg.Got), []byte(c.got)) {
-			t.Errorf("%s: got %v, want an ArgumentError of data with %q", c.what, err, c.got)
+		var arg *kernel.Error
+		if !errors.As(err, &arg) || arg.Where != "linear.FromPacked: data" || !bytes.Contains([]byte(arg.Got), []byte(c.got)) {
+			t.Errorf("%s: got %v, want an Error of data with %q", c.what, err, c.got)
 		}
 	}
 }
@@ -184,7 +185,7 @@ func FuzzFromPacked(f *testing.F) {
 			data = edited(data, func(h []byte) { h[at] = x })
 		}
 		l, err := linear.FromPacked(data)
-		var arg *kernel.ArgumentError
+		var arg *kernel.Error
 		if err != nil {
 			if !errors.As(err, &arg) {
 				t.Fatalf("got %v", err)

@@ -31,27 +31,18 @@ type ProductOptions struct {
 // them takes 100 times as long. b is packed in memory that is recycled, which takes some
 // time: weights that are used in several calls are better packed once, by New.
 //
-// In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
-// [*kernel.TierError], and leaves out untouched.
+// In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
+// out untouched.
 func Product(out, a, b Matrix, opts ProductOptions) error {
-	t, err := selectTier(opts.Tier)
-	if err != nil {
-		return err
+	t, f := tier.Handle(opts.Tier).Tier()
+	if f == nil {
+		f = checkProduct(&out, &a, &b, &opts)
 	}
-	if f := checkProduct(&out, &a, &b, &opts); f != nil {
-		return (*kernel.ArgumentError)(f)
+	if f != nil {
+		return (*kernel.Error)(f.In("linear.Product"))
 	}
 	multiply(t, &out, &a, &b, &opts)
 	return nil
-}
-
-// selectTier returns the tier of a call, or the error of a call that cannot run.
-func selectTier(name string) (*tier.Tier, error) {
-	t, unavailable := tier.Select(name, "Options.Tier")
-	if unavailable != nil {
-		return nil, (*kernel.TierError)(unavailable)
-	}
-	return t, nil
 }
 
 // checkProduct reports the first argument of Product that does not fit.
@@ -79,11 +70,11 @@ func checkProduct(out, a, b *Matrix, opts *ProductOptions) *check.Failure {
 			return overlap("out", names[i])
 		}
 	}
-	return check.Threads(opts.Threads)
+	return check.Threads("Options.Threads", opts.Threads)
 }
 
 func overlap(arg, with string) *check.Failure {
-	return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 }
 
 // multiply computes a product whose arguments have been checked.

@@ -22,7 +22,7 @@ import (
 // attention.
 func (l *Linear) Project(out, x kernel.Tensor, opts Options) error {
 	if f := l.checkProject((*view.Tensor)(&out), (*view.Tensor)(&x)); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("linear.Linear.Project"))
 	}
 	to, from := (*view.Tensor)(&out).Joined(), (*view.Tensor)(&x).Joined()
 	outer, middle, rows := rowsOfBoth(&to, &from)
@@ -77,17 +77,17 @@ func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
 			return f
 		}
 		if t.DType() != view.Float32 || t.IsPaged() {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "float32, not paged"}
+			return &check.Failure{Where: names[i], Got: t.Describe(), Want: "float32, not paged"}
 		}
 	}
 	if x.Dim(3) != l.k {
-		return &check.Failure{Arg: "x", Got: x.Describe(), Want: fmt.Sprintf("rows of %d, the inputs of the layer", l.k)}
+		return &check.Failure{Where: "x", Got: x.Describe(), Want: fmt.Sprintf("rows of %d, the inputs of the layer", l.k)}
 	}
 	if want := [4]int{x.Dim(0), x.Dim(1), x.Dim(2), l.n}; out.Shape() != want {
-		return &check.Failure{Arg: "out", Got: out.Describe(), Want: fmt.Sprintf("shape %v, x's with the outputs of the layer", want)}
+		return &check.Failure{Where: "out", Got: out.Describe(), Want: fmt.Sprintf("shape %v, x's with the outputs of the layer", want)}
 	}
 	if out.IsRagged() != x.IsRagged() {
-		return &check.Failure{Arg: "out", Got: out.Describe(), Want: "a tensor that is ragged if x is, and only then"}
+		return &check.Failure{Where: "out", Got: out.Describe(), Want: "a tensor that is ragged if x is, and only then"}
 	}
 	if f := out.CheckLengths("out", x, "x"); f != nil {
 		return f
@@ -96,7 +96,7 @@ func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
 		return f
 	}
 	if out.Memory().OverlapsTensor(x) {
-		return &check.Failure{Arg: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
+		return &check.Failure{Where: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
 	}
 	return nil
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
 // A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum
 // m, for some neighbouring inputs of an output. They are those of the [GGUF] file format: the type of a tensor
-// there has the same name, and its bytes are the data of [NewQuantized].
+// there has the same name and number, and its bytes are the data of [NewQuantized].
 //
 // [GGUF]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 type Format int
@@ -22,62 +23,106 @@ type Format int
 // The formats. A block of 32 weights is d and m as binary16, little-endian, followed by the
 // integers q. Byte i of 16 holds those of weights i, in its lower half, and i+16.
 const (
-	Q8_0 Format = 1 + iota // 34 bytes: d, 32 int8; a weight is d·q
-	Q4_0                   // 18 bytes: d, 16 bytes; a weight is d·q - 8d
-	Q4_1                   // 20 bytes: d, m, 16 bytes; a weight is d·q + m
-	Q5_0                   // 22 bytes: as Q4_0, with 4 bytes of fifth bits after d; a weight is d·q - 16d
-	Q5_1                   // 24 bytes: as Q4_1, with 4 bytes of fifth bits after m; a weight is d·q + m
+	Q4_0 Format = 2 // 18 bytes: d, 16 bytes; a weight is d·q - 8d
+	Q4_1 Format = 3 // 20 bytes: d, m, 16 bytes; a weight is d·q + m
+	Q5_0 Format = 6 // 22 bytes: as Q4_0, with 4 bytes of fifth bits after d; a weight is d·q - 16d
+	Q5_1 Format = 7 // 24 bytes: as Q4_1, with 4 bytes of fifth bits after m; a weight is d·q + m
+	Q8_0 Format = 8 // 34 bytes: d, 32 int8; a weight is d·q
 
 	// Blocks of 256 weights: d, and m in all but Q3_K and Q6_K, as binary16, with an integer s, and t, for
 	// each 16 or 32 weights. A weight is (d·s)·q - m·t, of Q3_K (d·s)·(q-4), of Q6_K (d·s)·(q-32). The
 	// places of the bits are those of [ggml].
 	//
 	// [ggml]: https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
-	Q2_K // 84 bytes: q of 2 bits, s and t of 4 for each 16
-	Q3_K // 110 bytes: q of 3 bits, s of 6 for each 16
-	Q4_K // 144 bytes: q of 4 bits, s and t of 6 for each 32
-	Q5_K // 176 bytes: q of 5 bits, s and t of 6 for each 32
-	Q6_K // 210 bytes: q of 6 bits, s of 8 for each 16
+	Q2_K Format = 10 // 84 bytes: q of 2 bits, s and t of 4 for each 16
+	Q3_K Format = 11 // 110 bytes: q of 3 bits, s of 6 for each 16
+	Q4_K Format = 12 // 144 bytes: q of 4 bits, s and t of 6 for each 32
+	Q5_K Format = 13 // 176 bytes: q of 5 bits, s and t of 6 for each 32
+	Q6_K Format = 14 // 210 bytes: q of 6 bits, s of 8 for each 16
 
 	// IQ4_NL is 18 bytes, as Q4_0, whose numbers 0 to 15 stand for the q -127, -104, -83, -65, -49, -35, -22,
 	// -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
-	IQ4_NL
+	IQ4_NL Format = 20
 
 	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v
 	// 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and 8 to 15 for those negated; a weight is
-	// 2^(e-127)·v, and +0 if v is -0 or the weight is below 2^-126 (Open Compute Project:
-	// "OCP Microscaling Formats (MX) Specification", version 1.0). With e of 255 all are
-	// NaN, and e of 252 to 254, with which 2^(e-127)·8 is beyond float32, is an error; in a
-	// block of 32 zeros e may be any, and they are +0.
-	MXFP4
+	// 2^(e-127)·v, rounded to float32, and +0 if v is -0 or the weight is below 2^-126 (Open
+	// Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). With e of
+	// 253 and 254 those from 2^128 on are infinite, and with e of 255 all are NaN; in a block
+	// of 32 zeros e may be any, and they are +0.
+	MXFP4 Format = 39
+
+	// NVFP4 is 36 bytes for 64 weights: 4 d as E4M3, and 32 bytes of numbers for the v of MXFP4. Byte i < 8 of
+	// the 8 bytes for each d has those of weights i, in its lower half, and i+8. A weight is d·v, and +0
+	// if v is -0. If d is negative, so is its weight, which ggml takes for positive, and if it is NaN, all 16
+	// are, where ggml has 0: files of weights have neither. [NewNVFP4] takes a scale of float32 beside.
+	NVFP4 Format = 40
 )
 
 // String returns the format's name in GGUF files.
 func (f Format) String() string {
-	if !f.isValid() {
-		return fmt.Sprintf("Format(%d)", int(f))
+	if row := f.row(); row != nil {
+		return row.Name
 	}
-	return f.source().Name
+	return fmt.Sprintf("Format(%d)", int(f))
 }
 
-func (f Format) isValid() bool { return f >= Q8_0 && int(f-Q8_0) < len(quantized.Sources) }
+func (f Format) isValid() bool { return f.row() != nil }
 
-// source is the format in files.
-func (f Format) source() *quantized.Source { return &quantized.Sources[f-Q8_0] }
+// row is the format's in the table of formats, nil if there is none.
+func (f Format) row() *quantized.Format { return quantized.Of(int(f)) }
 
-// layout is the format of the packed panels, which is quantized weights'.
-func (l *Linear) layout() *quantized.Format { return quantized.Of(l.packed.Layout) }
+// Block returns the number of weights of a block and its size in bytes, 0 and 0 if f is none of the formats.
+func (f Format) Block() (weights, bytes int) {
+	if row := f.row(); row != nil {
+		return row.Weights, row.Bytes
+	}
+	return 0, 0
+}
+
+// Widen converts whole blocks to float32: dst has as many numbers as there are weights in data. A weight is
+// what the format says, with every operation rounded as ggml does it, so that the bits are those of its
+// functions: unlike in a layer, -0 keeps its sign, weights with an infinite scale are infinite, and subnormal
+// ones keep their value. Of a NaN the bits are open.
+//
+// Bad input is a [*kernel.Error].
+func (f Format) Widen(dst []float32, data []byte) error {
+	row := f.row()
+	if row == nil {
+		return (*kernel.Error)(f.failure().In("linear.Format.Widen"))
+	}
+	if len(data)%row.Bytes != 0 {
+		return &kernel.Error{Where: "linear.Format.Widen: data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("a multiple of %d, a block of %v", row.Bytes, f)}
+	}
+	if want := ints.MulSat(len(data)/row.Bytes, row.Weights); len(dst) != want {
+		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: fmt.Sprintf("%d numbers", len(dst)), Want: fmt.Sprintf("%d, as data has so many weights", want)}
+	}
+	if view.MemoryOf(dst).Overlaps(view.MemoryOf(data)) {
+		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: "memory that overlaps data", Want: "memory of its own"}
+	}
+	if view.Races {
+		view.Announce(view.Read, data)
+		view.Announce(view.Write, dst)
+	}
+	row.Float32(dst, data)
+	return nil
+}
+
+// failure says that f is none of the formats.
+func (f Format) failure() *check.Failure {
+	return &check.Failure{Where: "format", Got: f.String(), Want: "one of the formats of package linear, such as Q8_0"}
+}
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
-// them each, or K/256; K is a positive multiple of 32 or 256. All is copied, and data is not
-// needed any more. exec and its errors are those of New.
+// them each, or K/64, or K/256; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
+// data is not needed any more. exec and its errors are those of New.
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as
 // an unsigned one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q
-// are 128 too large, -128d. It is exact without minima, and NaN if d is infinite. Only
-// scales of MXFP4 can be an error. The layer has the bits of [New] on these weights as
-// float32, with any number of rows. A call with many rows takes as long as with float32.
+// are 128 too large, -128d. It is exact without minima, and NaN if d is infinite. The layer
+// has the bits of [New] on these weights as float32, with any number of rows. A call with
+// many rows takes as long as with float32.
 //
 // A layer of MXFP4 with a block whose e is below 104 or above 143 takes the same memory and
 // has the bits of any other one, but calls with one row or two take longer.
@@ -87,23 +132,31 @@ func (l *Linear) layout() *quantized.Format { return quantized.Of(l.packed.Layou
 // widens them to float32, but for one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code,
 // and so are products with Options.Int8: both are slow there.
 //
-// Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
-// limit of the program (GOMEMLIMIT) once they are packed.
+// Errors are those of [New].
 func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkQuantized(format, data, n, k, bias); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.NewQuantized"))
 	}
-	t, err := elementwise.Tier(&exec)
+	return newQuantized("linear.NewQuantized", format, data, nil, n, k, bias, exec)
+}
+
+// newQuantized packs weights that a function has checked. Scales are none, one, or one per output.
+func newQuantized(function string, format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
+	t, err := elementwise.Tier(function, &exec)
 	if err != nil {
 		return nil, err
 	}
-	source, _ := format.source().For(data)
-	l := &Linear{n: n, k: k, format: format, packed: source}
+	f := format.row()
+	l := &Linear{n: n, k: k, format: format, packed: f.PackedFor(data)}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
-	row := k / source.Steps * source.Bytes
+	row := k / f.Weights * f.Bytes
 	l.eachPanel(t, &exec, func(p int) {
 		first := p * ukernel.PanelLanes
-		source.Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
+		rows, some := data[first*row:min(first+ukernel.PanelLanes, n)*row], scales
+		if len(scales) > 1 {
+			some = scales[first:]
+		}
+		f.Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), k, some)
 	})
 	l.bias = l.paddedBias(bias)
 	return l, nil
@@ -111,41 +164,27 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec ker
 
 // checkQuantized reports the first argument of NewQuantized that does not fit.
 func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check.Failure {
-	if !format.isValid() {
-		return &check.Failure{Arg: "format", Got: format.String(), Want: "one of the formats of package linear, such as Q8_0"}
+	f := format.row()
+	if f == nil {
+		return format.failure()
 	}
 	if n < 0 {
-		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: "at least 0"}
+		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: "at least 0"}
 	}
-	source := format.source()
-	if k <= 0 || k%source.Steps != 0 {
-		return &check.Failure{Arg: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", source.Steps)}
+	if k <= 0 || k%f.Weights != 0 {
+		return &check.Failure{Where: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", f.Weights)}
 	}
-	if want := ints.MulSat(n, ints.MulSat(k/source.Steps, source.Bytes)); len(data) != want {
-		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
-	}
-	if f := checkBlocks(source, data, k); f != nil {
-		return f
+	if want := ints.MulSat(n, ints.MulSat(k/f.Weights, f.Bytes)); len(data) != want {
+		return &check.Failure{Where: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
 	}
 	if f := checkBias(bias, n); f != nil {
 		return f
 	}
-	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, quantized.Of(source.Layout).Bytes(1)))
+	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, f.Packed.BlockBytes(1)))
 	if !hugepages.Fits(packed, 1) {
-		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: "a size that fits memory and the memory limit of the program"}
+		return check.TooLarge("data", fmt.Sprintf("%d bytes", len(data)))
 	}
 	return nil
-}
-
-// checkBlocks reports a block that cannot be packed.
-func checkBlocks(source *quantized.Source, data []byte, k int) *check.Failure {
-	packed, unfit := source.For(data)
-	if packed != nil {
-		return nil
-	}
-	x := unfit * source.Steps
-	return &check.Failure{Arg: "data", Got: fmt.Sprintf("the scale 2^%d of weights [%d, %d] and following", int(data[unfit*source.Bytes])-127, x/k, x%k),
-		Want: fmt.Sprintf("scales of %s up to 2^124", source.Name)}
 }
 
 // Format returns the format of quantized weights, or 0 if they are not quantized.
@@ -153,7 +192,7 @@ func (l *Linear) Format() Format { return l.format }
 
 // blockBytes is the size of the blocks of some lanes, for all inputs.
 func (l *Linear) blockBytes(lanes int) int {
-	return l.k / ukernel.BlockSteps * l.layout().Bytes(lanes)
+	return l.k / ukernel.BlockSteps * l.packed.BlockBytes(lanes)
 }
 
 // panelBlocks are the blocks of panel p.

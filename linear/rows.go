@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -21,13 +22,14 @@ import (
 // That is the look-up of embeddings, from the memory of a layer that shares its weights with
 // them. A NaN is 0x7FC00000.
 //
-// exec says how the call is computed; the zero Exec is the default. An error is a [*kernel.ArgumentError] or a
-// [*kernel.TierError], and leaves out untouched. In the steady state a call allocates nothing.
+// exec says how the call is computed; the zero Exec is the default. An error is a
+// [*kernel.Error], and leaves out untouched. In the steady state a call allocates
+// nothing.
 func (l *Linear) Rows(out Matrix, rows []int32, exec kernel.Exec) error {
 	if f := l.checkRows(&out, rows); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("linear.Linear.Rows"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("linear.Linear.Rows", &exec)
 	if err != nil || l.k == 0 {
 		return err
 	}
@@ -82,7 +84,7 @@ func (l *Linear) checkRows(out *Matrix, rows []int32) *check.Failure {
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= l.n {
-			return &check.Failure{Arg: fmt.Sprintf("rows[%d]", i), Got: fmt.Sprint(row), Want: fmt.Sprintf("an output of the layer, 0 to %d", l.n-1)}
+			return &check.Failure{Where: fmt.Sprintf("rows[%d]", i), Got: fmt.Sprint(row), Want: fmt.Sprintf("an output of the layer, 0 to %d", l.n-1)}
 		}
 	}
 	return nil
@@ -94,7 +96,7 @@ func (l *Linear) row(dst []float32, n int) {
 	lanes, at := l.panelWidth(p), l.panelStart(p)+lane
 	switch {
 	case l.format != 0:
-		l.layout().Widen(dst, 1, l.panelBlocks(p), lane, lanes, l.k)
+		quantized.Widen(l.packed, dst, 1, l.panelBlocks(p), lane, lanes, l.k)
 	case l.dtype == view.Float32:
 		for k := range dst {
 			dst[k] = l.f32[at+k*lanes]

@@ -88,11 +88,11 @@ type panelRows struct {
 	lanes  int
 	ld     int // the distance of the rows of f32
 	dtype  view.DType
-	layout ukernel.BlockFormat // of blocks
-	f32    []float32           // of Float32
-	u16    []uint16            // of another type
-	blocks []byte              // of quantized weights
-	words  []uint32            // the same, unpacked
+	packed ukernel.PackedFormat // of blocks
+	f32    []float32            // of Float32
+	u16    []uint16             // of another type
+	blocks []byte               // of quantized weights
+	words  []uint32             // the same, unpacked
 }
 
 // panelRows returns some rows of panel p for n rows of x: as they lie, widened or packed.
@@ -125,17 +125,17 @@ func (s *scratch) panelRows(j *job, p int, steps interval, n int) panelRows {
 // blockRows sets r to the blocks of some rows of a panel of quantized weights: as they lie, or
 // widened or unpacked.
 func (s *scratch) blockRows(j *job, r *panelRows, blocks []byte, steps interval) {
-	r.blocks, r.layout = blocks, j.linear.packed.Layout
+	r.blocks, r.packed = blocks, j.linear.packed
 	if !j.widens && r.lanes == ukernel.PanelLanes {
 		return // the kernel widens them in registers
 	}
 	if j.unpacks && r.lanes == ukernel.PanelLanes {
 		r.words = s.codes[:unpackedWords(r.lanes, steps.len())]
-		j.tier.Weights().Blocks[r.layout].Unpack(r.words, r.blocks, r.lanes, steps.len())
+		j.tier.Weights().Blocks[r.packed].Unpack(r.words, r.blocks, r.lanes, steps.len())
 		return
 	}
 	n := steps.len() * r.lanes
-	j.tier.Weights().Blocks[r.layout].Widen(s.wide[:n], r.blocks, r.lanes, steps.len())
+	j.tier.Weights().Blocks[r.packed].Widen(s.wide[:n], r.blocks, r.lanes, steps.len())
 	r.blocks, r.f32 = nil, s.wide[:n]
 }
 
@@ -153,7 +153,7 @@ func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs
 	case r.words != nil:
 		t.Weights().GemmUnpacked(c, ldc, a, rs, cs, r.words, m, k, load, next)
 	case r.blocks != nil:
-		t.Weights().Blocks[r.layout].Gemm(c, ldc, a, rs, cs, r.blocks, m, k, load)
+		t.Weights().Blocks[r.packed].Gemm(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.dtype == view.Float32:
 		t.Weights().Gemm(c, ldc, a, rs, cs, r.f32, r.ld, m, k, load, next)
 	case r.dtype == view.Float16:

@@ -2,10 +2,8 @@ package linear_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
@@ -20,20 +18,23 @@ func TestTunings(t *testing.T) {
 		{m: 19, n: 100, k: 300, dtype: kernel.BFloat16, kind: testutil.Mantissas, seed: 4},
 		{m: 9, n: 60, k: 320, format: linear.Q8_0, seed: 3},
 	}
+	var compare []func(t *testing.T, tier kernel.Tier)
+	for _, c := range cases {
+		compare = append(compare, c.compare(t, 1, 2))
+	}
 	for _, e := range tier.Tunings {
 		t.Run(fmt.Sprintf("%s/%s", e.Tier, e.CPU), func(t *testing.T) {
-			i := slices.IndexFunc(tier.Tiers, func(tier tier.Tier) bool { return tier.Name == e.Tier })
-			if i < 0 {
-				t.Skipf("NOT RUN: this build has no tier %s", e.Tier)
+			x, err := kernel.TierNamed(e.Tier)
+			if err != nil {
+				t.Skipf("NOT RUN: %v", err)
 			}
-			tier, before := &tier.Tiers[i], tier.Tiers[i].Tuning
-			if err := tier.Tune(e.Tuning); err != nil {
+			e.ThreadFMAs = 1
+			tuned, err := x.Tuned(e.Tuning.String())
+			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { tier.Tune(before) })
-			contracttest.ForceThreads(t)
-			for _, c := range cases {
-				c.check(t, 1, 2)
+			for _, test := range compare {
+				test(t, tuned)
 			}
 		})
 	}

@@ -39,15 +39,15 @@ const Ignore = -1
 // holds a NaN or +Inf, or nothing but -Inf, has a gradient and a loss of NaN, 0x7FC00000. The
 // loss of a target whose logit is -Inf is +Inf. Without any row that counts the loss is 0.
 //
-// In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
-// [*kernel.TierError], and leaves dlogits untouched.
+// In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
+// dlogits untouched.
 func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Options) (float32, error) {
-	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
-	if unavailable != nil {
-		return 0, (*kernel.TierError)(unavailable)
+	t, f := tier.Handle(opts.Tier).Tier()
+	if f == nil {
+		f = checkCrossEntropy(dlogits, logits, n, targets, opts.Threads)
 	}
-	if f := checkCrossEntropy(dlogits, logits, n, targets, opts.Threads); f != nil {
-		return 0, (*kernel.ArgumentError)(f)
+	if f != nil {
+		return 0, (*kernel.Error)(f.In("loss.CrossEntropy"))
 	}
 	if view.Races {
 		view.Announce(view.Read, logits)
@@ -65,27 +65,27 @@ func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Option
 // checkCrossEntropy reports the first argument that does not fit.
 func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32, threads int) *check.Failure {
 	if n < 1 || len(logits)%n != 0 {
-		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("the length of a row, which divides the length of logits, %d", len(logits))}
+		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("the length of a row, which divides the length of logits, %d", len(logits))}
 	}
 	if rows := len(logits) / n; len(targets) != rows {
-		return &check.Failure{Arg: "targets", Got: fmt.Sprintf("%d numbers", len(targets)), Want: fmt.Sprintf("%d, one for each row of logits", rows)}
+		return &check.Failure{Where: "targets", Got: fmt.Sprintf("%d numbers", len(targets)), Want: fmt.Sprintf("%d, one for each row of logits", rows)}
 	}
 	for i, t := range targets {
 		if t != Ignore && (t < 0 || int(t) >= n) {
-			return &check.Failure{Arg: fmt.Sprintf("targets[%d]", i), Got: fmt.Sprint(t), Want: fmt.Sprintf("0 to %d, or Ignore", n-1)}
+			return &check.Failure{Where: fmt.Sprintf("targets[%d]", i), Got: fmt.Sprint(t), Want: fmt.Sprintf("0 to %d, or Ignore", n-1)}
 		}
 	}
 	if dlogits != nil && len(dlogits) != len(logits) {
-		return &check.Failure{Arg: "dlogits", Got: fmt.Sprintf("length %d", len(dlogits)), Want: fmt.Sprintf("length %d, that of logits, or nil", len(logits))}
+		return &check.Failure{Where: "dlogits", Got: fmt.Sprintf("length %d", len(dlogits)), Want: fmt.Sprintf("length %d, that of logits, or nil", len(logits))}
 	}
 	d, l := view.MemoryOf(dlogits), view.MemoryOf(logits)
 	if d != l && d.Overlaps(l) {
-		return &check.Failure{Arg: "dlogits", Got: "memory that overlaps a part of logits", Want: "logits itself, or memory of its own"}
+		return &check.Failure{Where: "dlogits", Got: "memory that overlaps a part of logits", Want: "logits itself, or memory of its own"}
 	}
 	if d.Overlaps(view.MemoryOf(targets)) {
-		return &check.Failure{Arg: "dlogits", Got: "memory that overlaps targets", Want: "memory of its own"}
+		return &check.Failure{Where: "dlogits", Got: "memory that overlaps targets", Want: "memory of its own"}
 	}
-	return check.Threads(threads)
+	return check.Threads("Options.Threads", threads)
 }
 
 // nan is the one NaN that results have.

@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-func options(tier string, threads int) loss.Options {
+func options(tier kernel.Tier, threads int) loss.Options {
 	return loss.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
 }
 
@@ -104,7 +104,7 @@ func TestContract(t *testing.T) {
 	for _, c := range cases() {
 		logits, targets := c.data()
 		want, mean := model(logits, c.n, targets)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, threads := range []int{1, 3} {
 				for _, place := range []string{"own", "in place", "none"} {
 					what := fmt.Sprintf("%+v threads=%d %s", c, threads, place)
@@ -205,7 +205,7 @@ func TestSpecial(t *testing.T) {
 func TestGolden(t *testing.T) {
 	const want = "f988b7345abd373c2fa1ea459cd4647a85a30b37e394be004cea255fbab87292"
 	c := testCase{rows: 20, n: 300, kind: testutil.Dyadics, scale: 0.5, seed: 1}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		logits, targets := c.data()
 		mean, err := loss.CrossEntropy(logits, logits, c.n, targets, options(tier, 0))
 		if err != nil {
@@ -228,7 +228,7 @@ func TestAllocatesNothing(t *testing.T) {
 	d := make([]float32, len(logits))
 	for threads := 1; threads <= 3; threads++ {
 		testutil.CheckNoMallocs(t, fmt.Sprint("threads=", threads), 20, func() {
-			if _, err := loss.CrossEntropy(d, logits, c.n, targets, options("", threads)); err != nil {
+			if _, err := loss.CrossEntropy(d, logits, c.n, targets, options(kernel.Tier{}, threads)); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -254,7 +254,7 @@ func TestErrors(t *testing.T) {
 		{memory[1:21], memory[:20], 4, targets, 0, "dlogits", "logits itself"},
 		{memory[50:70], memory[:20], 4, targets, -1, "Options.Threads", "at least 1"},
 	} {
-		_, err := loss.CrossEntropy(c.d, c.x, c.n, c.targets, options("", c.threads))
+		_, err := loss.CrossEntropy(c.d, c.x, c.n, c.targets, options(kernel.Tier{}, c.threads))
 		contracttest.CheckArgument(t, c.want, err, c.arg, c.want)
 	}
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(100, 7))
@@ -268,7 +268,7 @@ func BenchmarkCrossEntropy(b *testing.B) {
 			logits, targets := c.data()
 			d := make([]float32, len(logits))
 			for b.Loop() {
-				if _, err := loss.CrossEntropy(d, logits, c.n, targets, options("", 1)); err != nil {
+				if _, err := loss.CrossEntropy(d, logits, c.n, targets, options(kernel.Tier{}, 1)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -96,12 +96,14 @@ func ExampleOpenGenerator() {
 }
 
 // A model of another kind than the program needs.
-func ExampleKindError() {
+func ExampleOpenEmbedder_kind() {
 	_, err := models.OpenEmbedder("testdata/tiny/llama-2", embedding.LoadOptions{})
-	var kind *models.KindError
-	fmt.Println(errors.As(err, &kind), kind.Architecture, kind.Kind)
+	fmt.Println(errors.Is(err, models.ErrKind))
+	fmt.Println(err)
 
-	// Output: true llama generator
+	// Output:
+	// true
+	// testdata/tiny/llama-2: the model: a llama model of the kind generator, want the kind embedder; the command chat takes this one
 }
 
 // What the files of a model are, without loading it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
@@ -52,7 +53,7 @@ const (
 )
 
 // Describe finds a model as [weights.Resolve] does, reads the beginning of its files and says what it is. An
-// architecture that no package computes is a [*folder.Error] that lists those that are, and a file or folder of
+// architecture that no package computes is a [*kernel.Error] that lists those that are, and a file or folder of
 // another kind is an error that says what is expected.
 func Describe(model string) (*Description, error) {
 	path, err := weights.Resolve(model)
@@ -86,14 +87,14 @@ func (d *Description) setFamily(file, key string, known map[family][]string) err
 		all = append(all, known[f]...)
 	}
 	slices.Sort(all)
-	return &folder.Error{Path: file, Name: key, Got: fmt.Sprintf("%q", d.Architecture), Want: "one of " + strings.Join(all, ", ")}
+	return &kernel.Error{Where: file + ": " + key, Got: fmt.Sprintf("%q", d.Architecture), Want: "one of " + strings.Join(all, ", ")}
 }
 
 func (d *Description) lookAtFile() error {
 	f, err := gguf.Open(d.Path)
 	if err != nil {
-		if dir := filepath.Dir(d.Path); errors.As(err, new(*gguf.FormatError)) && filepath.Ext(d.Path) != ".gguf" && isFile(filepath.Join(dir, configName)) {
-			return &folder.Error{Path: d.Path, Name: "the model", Got: "a file of a folder", Want: "the folder, " + dir + ", or a GGUF file"}
+		if dir := filepath.Dir(d.Path); errors.Is(err, gguf.ErrFormat) && filepath.Ext(d.Path) != ".gguf" && isFile(filepath.Join(dir, configName)) {
+			return &kernel.Error{Where: d.Path + ": the model", Got: "a file of a folder", Want: "the folder, " + dir + ", or a GGUF file"}
 		}
 		return err
 	}
@@ -134,7 +135,7 @@ func (d *Description) lookAtFolder() error {
 		}
 		if f, bad := folder.Open(d.source); bad == nil {
 			f.Close()
-		} else if errors.As(bad, new(*folder.Error)) { // such as an adapter alone
+		} else if errors.As(bad, new(*kernel.Error)) { // such as an adapter alone
 			return bad
 		}
 		return fmt.Errorf("models: want a GGUF file, or a folder as Hugging Face has it with %s and %s: %w", configName, "model.safetensors", err)
@@ -171,7 +172,7 @@ func (d *Description) isTable() (bool, error) {
 		return false, nil
 	}
 	if at := list[0].Path; at != "" && !filepath.IsLocal(filepath.FromSlash(at)) {
-		return true, &folder.Error{Path: filepath.Join(d.Path, modulesName), Name: "module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
+		return true, &kernel.Error{Where: filepath.Join(d.Path, modulesName) + ": module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
 	}
 	d.source = filepath.Join(d.Path, filepath.FromSlash(list[0].Path))
 	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables
@@ -202,15 +203,16 @@ func hasClassifier(dir string) bool {
 	return slices.ContainsFunc(f.Names(), func(name string) bool { return strings.HasPrefix(name, "classifier.") })
 }
 
-// A KindError reports a model of another kind than is wanted.
-type KindError struct {
-	Description
-	Want Kind
-}
+// ErrKind is the kind of a [kernel.Error] about a model of another kind than is wanted.
+var ErrKind = errors.New("models: a model of another kind")
 
-// Error says what the model is and which command takes it.
-func (e *KindError) Error() string {
-	return fmt.Sprintf("%[1]s: got a %[2]s model of the kind %[3]s, want the kind %[4]s; go run ./models/%[5]s takes it", e.Path, e.Architecture, e.Kind, e.Want, commands[e.Kind])
+// check reports a model of another kind, and which command takes it.
+func (d *Description) check(want Kind) error {
+	if d.Kind == want {
+		return nil
+	}
+	return &kernel.Error{Where: d.Path + ": the model", Got: fmt.Sprintf("a %s model of the kind %s", d.Architecture, d.Kind),
+		Want: fmt.Sprintf("the kind %s; the command %s takes this one", want, commands[d.Kind]), Kind: ErrKind}
 }
 
 // Options are the settings of loading a model.
@@ -267,8 +269,8 @@ func (d *Description) open(o Options) (m *Model, err error) {
 // openKind is Open for a kind. The model is never nil.
 func openKind(model string, kind Kind, o Options) (*Model, error) {
 	d, err := Describe(model)
-	if err == nil && d.Kind != kind {
-		err = &KindError{*d, kind}
+	if err == nil {
+		err = d.check(kind)
 	}
 	if err != nil {
 		return &Model{}, err
@@ -276,19 +278,19 @@ func openKind(model string, kind Kind, o Options) (*Model, error) {
 	return d.open(o)
 }
 
-// OpenEmbedder is [Open] for a model that must be an embedder, or else the error is a [*KindError].
+// OpenEmbedder is [Open] for a model that must be an embedder, or else the error is of the kind [ErrKind].
 func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	m, err := openKind(model, Embedder, Options{Embedding: o})
 	return m.Embedder, err
 }
 
-// OpenReranker is [Open] for a model that must be a reranker, or else the error is a [*KindError].
+// OpenReranker is [Open] for a model that must be a reranker, or else the error is of the kind [ErrKind].
 func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
 	m, err := openKind(model, Reranker, Options{Embedding: o})
 	return m.Reranker, err
 }
 
-// OpenGenerator is [Open] for a model that must be a generator, or else the error is a [*KindError].
+// OpenGenerator is [Open] for a model that must be a generator, or else the error is of the kind [ErrKind].
 func OpenGenerator(model string, o decoder.Options) (*decoder.Model, error) {
 	m, err := openKind(model, Generator, Options{Generator: o})
 	return m.Generator, err

@@ -2,16 +2,17 @@ package models_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
@@ -60,8 +61,7 @@ func checkKinds(t *testing.T, dir string, kind models.Kind) {
 	_, ranks := models.OpenReranker(dir, embedding.LoadOptions{})
 	_, generates := models.OpenGenerator(dir, decoder.Options{})
 	for k, err := range map[models.Kind]error{models.Embedder: embeds, models.Reranker: ranks, models.Generator: generates} {
-		var bad *models.KindError
-		if k == kind && err != nil || k != kind && (!errors.As(err, &bad) || bad.Kind != kind || bad.Want != k || !strings.Contains(err.Error(), "go run ./models/")) {
+		if k == kind && err != nil || k != kind && (!errors.Is(err, models.ErrKind) || !strings.Contains(err.Error(), fmt.Sprintf("of the kind %s, want the kind %s; the command ", kind, k))) {
 			t.Errorf("%s as a %s: %v", dir, k, err)
 		}
 	}
@@ -80,11 +80,11 @@ func TestOpenErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"model_type": "t5"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	var bad *folder.Error
-	if _, err := models.Open(dir, models.Options{}); !errors.As(err, &bad) || bad.Name != "model_type" || bad.Got != `"t5"` || !strings.Contains(bad.Want, "modernbert") || !strings.Contains(bad.Want, "qwen3") {
+	var bad *kernel.Error
+	if _, err := models.Open(dir, models.Options{}); !errors.As(err, &bad) || bad.Arg() != "model_type" || bad.Got != `"t5"` || !strings.Contains(bad.Want, "modernbert") || !strings.Contains(bad.Want, "qwen3") {
 		t.Errorf("an architecture that is not known: %v", err)
 	}
-	if _, err := models.Open(path, models.Options{}); !errors.As(err, &bad) || bad.Path != path || !strings.Contains(bad.Want, dir) {
+	if _, err := models.Open(path, models.Options{}); !errors.As(err, &bad) || !strings.HasPrefix(bad.Where, path+": ") || !strings.Contains(bad.Want, dir) {
 		t.Errorf("a file of a folder: %v", err)
 	}
 	if err := os.WriteFile(path, []byte(`{`), 0o666); err != nil {
@@ -105,8 +105,8 @@ func TestTablePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := models.Inspect(dir)
-	var bad *folder.Error
-	if !errors.As(err, &bad) || bad.Name != "module 0" {
+	var bad *kernel.Error
+	if !errors.As(err, &bad) || bad.Arg() != "module 0" {
 		t.Errorf("a path outside of the folder: %v", err)
 	}
 }

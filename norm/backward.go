@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -47,10 +48,10 @@ type BackwardOptions struct {
 // X may be dy, x or Direct. Other memory is not shared. Gradients.Bias must not be set. The numeric
 // contract, package contract, defines the bits. A NaN makes its row of X NaN, and Weight.
 //
-// In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
-// [*kernel.TierError], and leaves the gradients untouched.
+// In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
+// the gradients untouched.
 func RMSNormBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps float32, opts BackwardOptions) error {
-	return backward(&backwardCall{dy: view.Tensor(dy), x: view.Tensor(x), weight: weight, eps: eps}, &g, &opts)
+	return backward("norm.RMSNormBackward", &backwardCall{dy: view.Tensor(dy), x: view.Tensor(x), weight: weight, eps: eps}, &g, &opts)
 }
 
 // LayerNormBackward computes the gradients of [LayerNorm] from dy, the gradient of its out. With
@@ -65,7 +66,7 @@ func RMSNormBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps flo
 //
 // All else is as with [RMSNormBackward].
 func LayerNormBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps float32, opts BackwardOptions) error {
-	return backward(&backwardCall{dy: view.Tensor(dy), x: view.Tensor(x), weight: weight, eps: eps, layer: true}, &g, &opts)
+	return backward("norm.LayerNormBackward", &backwardCall{dy: view.Tensor(dy), x: view.Tensor(x), weight: weight, eps: eps, layer: true}, &g, &opts)
 }
 
 // A backwardCall holds the arguments of one call.
@@ -78,15 +79,15 @@ type backwardCall struct {
 }
 
 // backward checks a call and computes it.
-func backward(c *backwardCall, g *Gradients, opts *BackwardOptions) error {
-	t, err := selectTier(opts.Tier)
-	if err != nil {
-		return err
-	}
+func backward(function string, c *backwardCall, g *Gradients, opts *BackwardOptions) error {
 	c.dx, c.dWeight, c.dBias = view.Tensor(g.X), g.Weight, g.Bias
 	c.direct, c.accumulate = view.Tensor(opts.Direct), opts.Accumulate
-	if f := c.check(opts.Threads); f != nil {
-		return (*kernel.ArgumentError)(f)
+	t, f := tier.Handle(opts.Tier).Tier()
+	if f == nil {
+		f = c.check(opts.Threads)
+	}
+	if f != nil {
+		return (*kernel.Error)(f.In(function))
 	}
 	if view.Races {
 		c.announce()
@@ -115,14 +116,14 @@ func (c *backwardCall) check(threads int) *check.Failure {
 		return f
 	}
 	if c.direct.IsSet() && !c.dx.IsSet() {
-		return &check.Failure{Arg: directArg, Got: c.direct.Describe(), Want: "no tensor, as Gradients.X is not set"}
+		return &check.Failure{Where: directArg, Got: c.direct.Describe(), Want: "no tensor, as Gradients.X is not set"}
 	}
 	if !c.layer && c.dBias != nil {
-		return &check.Failure{Arg: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(c.dBias)), Want: "nil, as RMSNorm has no bias"}
+		return &check.Failure{Where: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(c.dBias)), Want: "nil, as RMSNorm has no bias"}
 	}
 	for i, s := range [...][]float32{c.dWeight, c.dBias} {
 		if s != nil && len(s) != c.x.Dim(3) {
-			return &check.Failure{Arg: [...]string{"Gradients.Weight", "Gradients.Bias"}[i], Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", c.x.Dim(3))}
+			return &check.Failure{Where: [...]string{"Gradients.Weight", "Gradients.Bias"}[i], Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", c.x.Dim(3))}
 		}
 	}
 	if c.dx.IsSet() {
@@ -134,9 +135,9 @@ func (c *backwardCall) check(threads int) *check.Failure {
 		return f
 	}
 	if s := c.x.Shape(); min(s[0], s[1], s[2]) > 0 && ints.MulSat(ints.MulSat(s[0], s[1]), s[2]) == math.MaxInt {
-		return &check.Failure{Arg: "x", Got: c.x.Describe(), Want: "a number of rows that fits an int"}
+		return &check.Failure{Where: "x", Got: c.x.Describe(), Want: "a number of rows that fits an int"}
 	}
-	return check.Threads(threads)
+	return check.Threads("Options.Threads", threads)
 }
 
 const directArg = "Options.Direct"
@@ -157,7 +158,7 @@ func (c *backwardCall) checkMemory() *check.Failure {
 				if k == 0 && tensors[i] != nil {
 					want += ", or the same rows"
 				}
-				return &check.Failure{Arg: names[k], Got: "memory that overlaps " + names[i], Want: want}
+				return &check.Failure{Where: names[k], Got: "memory that overlaps " + names[i], Want: want}
 			}
 		}
 	}

@@ -149,7 +149,7 @@ func TestBackward(t *testing.T) {
 		values := testutil.KindOf(i)
 		a := c.backwardData(values)
 		dx, dw, db := a.contract(c)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, threads := range []int{1, 3} {
 				a := c.backwardData(values)
 				a.exec = kernel.Exec{Tier: tier, Threads: threads}
@@ -316,7 +316,7 @@ func TestAccumulateWithoutRows(t *testing.T) {
 	none := kernel.BHLD([]float32{}, 1, 1, 0, 4)
 	before := []float32{float32(math.Copysign(0, -1)), math.Float32frombits(0xffc00123), 3, 0}
 	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		dw, db := append([]float32(nil), before...), append([]float32(nil), before...)
 		err := norm.LayerNormBackward(norm.Gradients{Weight: dw, Bias: db}, none, none, nil, 1e-5, norm.BackwardOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true})
 		if err != nil {

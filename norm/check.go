@@ -25,7 +25,7 @@ func (c *call) checkTensors() *check.Failure {
 		}
 	}
 	if c.sum.IsSet() && !c.residual.IsSet() {
-		return &check.Failure{Arg: sumArg, Got: c.sum.Describe(), Want: "no tensor, as there is no " + residualArg}
+		return &check.Failure{Where: sumArg, Got: c.sum.Describe(), Want: "no tensor, as there is no " + residualArg}
 	}
 	for i, t := range [...]*view.Tensor{&c.out, &c.sum} {
 		if t.IsSet() {
@@ -43,10 +43,10 @@ func (c *call) checkTensor(name string, t *view.Tensor) *check.Failure {
 		return f
 	}
 	if t.DType() != view.Float32 || t.IsPaged() {
-		return &check.Failure{Arg: name, Got: t.Describe(), Want: "float32, not paged"}
+		return &check.Failure{Where: name, Got: t.Describe(), Want: "float32, not paged"}
 	}
 	if t.Shape() != c.x.Shape() {
-		return &check.Failure{Arg: name, Got: t.Describe(), Want: fmt.Sprintf("shape %v, that of x", c.x.Shape())}
+		return &check.Failure{Where: name, Got: t.Describe(), Want: fmt.Sprintf("shape %v, that of x", c.x.Shape())}
 	}
 	return t.CheckLengths(name, &c.x, "x")
 }
@@ -56,11 +56,11 @@ func (c *call) checkNumbers() *check.Failure {
 	d := c.x.Dim(3)
 	for i, s := range [...][]float32{c.weight, c.bias} {
 		if s != nil && len(s) != d {
-			return &check.Failure{Arg: [...]string{"weight", "bias"}[i], Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", d)}
+			return &check.Failure{Where: [...]string{"weight", "bias"}[i], Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", d)}
 		}
 	}
 	if !(c.eps >= 0 && c.eps <= math.MaxFloat32) {
-		return &check.Failure{Arg: "eps", Got: fmt.Sprint(c.eps), Want: "0 or more, finite"}
+		return &check.Failure{Where: "eps", Got: fmt.Sprint(c.eps), Want: "0 or more, finite"}
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (c *call) checkNumbers() *check.Failure {
 // overlaps x or the residual without being the same rows.
 func (c *call) checkMemory() *check.Failure {
 	overlaps := func(arg, with, or string) *check.Failure {
-		return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "memory of its own" + or}
+		return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "memory of its own" + or}
 	}
 	for i, t := range [...]*view.Tensor{&c.out, &c.sum} {
 		arg, m := [...]string{"out", sumArg}[i], t.Memory()

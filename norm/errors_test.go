@@ -1,7 +1,6 @@
 package norm_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -67,12 +66,6 @@ func TestErrors(t *testing.T) {
 		if c.arg != "bias" {
 			contracttest.CheckArgument(t, c.want, norm.RMSNorm(out, x, weight, eps, o), c.arg, c.want)
 		}
-	}
-	out, x, weight, bias, eps, o := good()
-	o.Tier = "mmx"
-	var tier *kernel.TierError
-	if err := norm.LayerNorm(out, x, weight, bias, eps, o); !errors.As(err, &tier) || tier.Source != "Options.Tier" {
-		t.Errorf("a tier that does not exist: %v", err)
 	}
 	for i, y := range memory {
 		if y != 7 {

@@ -12,7 +12,7 @@ import (
 )
 
 // layerRow normalises a row without weights.
-func layerRow(t *testing.T, tier string, x []float32, eps float32) []float32 {
+func layerRow(t *testing.T, tier kernel.Tier, x []float32, eps float32) []float32 {
 	t.Helper()
 	out, d := make([]float32, len(x)), len(x)
 	if err := norm.LayerNorm(kernel.BHLD(out, 1, 1, 1, d), kernel.BHLD(x, 1, 1, 1, d), nil, nil, eps, norm.Options{Exec: kernel.Exec{Tier: tier}}); err != nil {
@@ -24,7 +24,7 @@ func layerRow(t *testing.T, tier string, x []float32, eps float32) []float32 {
 // TestEqualElements: a row of equal elements has variance 0, and its norm is 0. An error of
 // the mean would be divided by the root of eps.
 func TestEqualElements(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, d := range []int{1, 2, 3, 63, 64, 65, 100, 384, 768, 1000, 1024, 3072, 16384} {
 			for _, c := range []float32{0, 0.1, 3.3333333, 1234.1, -3333.3333, 1e-30, 16777215, 1e30} {
 				for _, eps := range []float32{1e-12, 1e-5} {
@@ -84,7 +84,7 @@ func units(x float64) float64 { return 0x1p-20 * max(1, math.Abs(x)) }
 
 // TestLargeMean compares rows that have a large mean and a small spread with float64.
 func TestLargeMean(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		spreads(func(name string, x []float32, eps float32) {
 			want := normalised64(x, eps)
 			for i, y := range layerRow(t, tier, x, eps) {

@@ -40,10 +40,10 @@ type Options struct {
 // NaN. Infinite elements, and squares beyond float32, give what the formula gives: zeros and NaN.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no
-// row may run at once. An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and
+// row may run at once. An error is a [*kernel.Error], and
 // leaves out and Sum untouched.
 func RMSNorm(out, x kernel.Tensor, weight []float32, eps float32, opts Options) error {
-	return apply(&call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, eps: eps}, &opts)
+	return apply("norm.RMSNorm", &call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, eps: eps}, &opts)
 }
 
 // LayerNorm gives every row of x mean 0 and variance 1, multiplies it by weight and adds bias (Ba,
@@ -54,18 +54,18 @@ func RMSNorm(out, x kernel.Tensor, weight []float32, eps float32, opts Options) 
 // The variance is the mean of (x - mean)². bias is D numbers, or nil for none. All else is as
 // with [RMSNorm].
 func LayerNorm(out, x kernel.Tensor, weight, bias []float32, eps float32, opts Options) error {
-	return apply(&call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, bias: bias, eps: eps, layer: true}, &opts)
+	return apply("norm.LayerNorm", &call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, bias: bias, eps: eps, layer: true}, &opts)
 }
 
 // apply checks a call and computes it.
-func apply(c *call, opts *Options) error {
-	t, err := selectTier(opts.Tier)
-	if err != nil {
-		return err
-	}
+func apply(function string, c *call, opts *Options) error {
 	c.residual, c.sum = view.Tensor(opts.Residual), view.Tensor(opts.Sum)
-	if f := c.check(opts.Threads); f != nil {
-		return (*kernel.ArgumentError)(f)
+	t, f := tier.Handle(opts.Tier).Tier()
+	if f == nil {
+		f = c.check(opts.Threads)
+	}
+	if f != nil {
+		return (*kernel.Error)(f.In(function))
 	}
 	if s := c.x.Shape(); min(s[0], s[1], s[2], s[3]) == 0 {
 		return nil // the other dimensions may be any numbers
@@ -82,15 +82,6 @@ func apply(c *call, opts *Options) error {
 	return nil
 }
 
-// selectTier returns the tier of a call, or the error of a call that cannot run.
-func selectTier(name string) (*tier.Tier, error) {
-	t, unavailable := tier.Select(name, "Options.Tier")
-	if unavailable != nil {
-		return nil, (*kernel.TierError)(unavailable)
-	}
-	return t, nil
-}
-
 // A call holds the arguments of one call.
 type call struct {
 	out, x, residual, sum view.Tensor
@@ -101,7 +92,7 @@ type call struct {
 
 // check reports the first argument that does not fit.
 func (c *call) check(threads int) *check.Failure {
-	for _, f := range [...]*check.Failure{c.checkTensors(), c.checkNumbers(), c.checkMemory(), check.Threads(threads)} {
+	for _, f := range [...]*check.Failure{c.checkTensors(), c.checkNumbers(), c.checkMemory(), check.Threads("Options.Threads", threads)} {
 		if f != nil {
 			return f
 		}

@@ -182,7 +182,7 @@ func TestContract(t *testing.T) {
 			continue
 		}
 		values := testutil.KindOf(i)
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			for _, threads := range []int{1, 3} {
 				a := c.data(values)
 				out, sum := a.want(c)
@@ -214,7 +214,7 @@ func TestGolden(t *testing.T) {
 		"layer": "6fd89875766ea69322847ea649981cef325eeca0d19d33a1edfa1b58705b3ce6",
 	} {
 		c := testCase{layer: name == "layer", weight: true, bias: true, residual: true, b: 2, h: 1, l: 9, d: 203, seed: 77}
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			a := c.data(testutil.Mantissas)
 			a.opts.Tier = tier
 			if err := a.run(c); err != nil {
@@ -238,7 +238,7 @@ func TestNaN(t *testing.T) {
 	const d = 70
 	for _, layer := range []bool{false, true} {
 		c := testCase{layer: layer, weight: true, residual: true, sum: true, b: 1, h: 1, l: 3, d: d, seed: 5}
-		contracttest.EachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			a := c.data(testutil.Dyadics)
 			contracttest.Row(&a.x, 0, 0, 1)[68] = math.Float32frombits(0xffc12345)
 			a.opts.Tier = tier

@@ -22,20 +22,20 @@ const (
 // https://arxiv.org/abs/2404.00456.
 //
 // x has a multiple of n elements, and n is a power of two from 16 to 32768, such as the
-// size of a head or a factor of it; else the error is a [*kernel.ArgumentError]. A block
+// size of a head or a factor of it; else the error is a [*kernel.Error]. A block
 // with an element that is no finite number is NaN or infinite all over. exec and the error
 // of a tier are those of [Exp2Slice]. An error leaves x untouched.
 func Hadamard(x []float32, n int, exec kernel.Exec) error {
 	if n < leastHadamard || n > mostHadamard || n&(n-1) != 0 {
-		return &kernel.ArgumentError{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("a power of two from %d to %d", leastHadamard, mostHadamard)}
+		return &kernel.Error{Where: "numeric.Hadamard: n", Got: fmt.Sprint(n), Want: fmt.Sprintf("a power of two from %d to %d", leastHadamard, mostHadamard)}
 	}
 	if len(x)%n != 0 {
-		return &kernel.ArgumentError{Arg: "x", Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("a multiple of %d", n)}
+		return &kernel.Error{Where: "numeric.Hadamard: x", Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("a multiple of %d", n)}
 	}
 	return hadamard.Run(&exec, elementwise.Call{Rows: len(x) / n, Slices: [6][]float32{x}})
 }
 
-var hadamard = elementwise.Function{Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) {
+var hadamard = elementwise.Function{Name: "numeric.Hadamard", Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) {
 	n := len(c.Slices[0]) / c.Rows
 	c.Tier.Elementwise().Hadamard(c.Slices[0], n, float32(1/math.Sqrt(float64(n))))
 }}

@@ -16,7 +16,7 @@ import (
 // i AND j (Sylvester's construction). Each of the log2 n sums of an element errs by half an
 // ulp of at most √n times the largest one.
 func TestHadamard(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for n := 16; n <= 512; n *= 2 {
 			const blocks = 3
 			r := testutil.Rand(n)

@@ -25,13 +25,13 @@ func Argmax(x []float32) int {
 // takes time in proportion to len(x), and to len(dst) for each of x that is among the largest
 // so far: it is meant for a few, up to some hundred.
 //
-// If dst is longer than x the error is a [*kernel.ArgumentError], and dst is untouched.
+// If dst is longer than x the error is a [*kernel.Error], and dst is untouched.
 func TopK(dst []int, x []float32) error {
 	if len(dst) > len(x) {
-		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("length %d", len(dst)), Want: fmt.Sprintf("at most %d, the length of x", len(x))}
+		return &kernel.Error{Where: "numeric.TopK: dst", Got: fmt.Sprintf("length %d", len(dst)), Want: fmt.Sprintf("at most %d, the length of x", len(x))}
 	}
 	if view.MemoryOf(dst).Overlaps(view.MemoryOf(x)) {
-		return &kernel.ArgumentError{Arg: "dst", Got: "memory that overlaps x", Want: "memory of its own"}
+		return &kernel.Error{Where: "numeric.TopK: dst", Got: "memory that overlaps x", Want: "memory of its own"}
 	}
 	k := len(dst)
 	if k == 0 {

@@ -57,10 +57,9 @@ func Tanh(x float32) float32 { return scalar.Tanh(x) }
 // 1.66 ulp, also around 1. It is -Inf for ±0, +Inf for +Inf, and NaN for NaN and below 0.
 func Log2(x float32) float32 { return scalar.Log2(x) }
 
-// Exp2Slice computes dst[i] = Exp2(src[i]). dst may be src. If they overlap in part or their lengths
-// differ, the error is a [*kernel.ArgumentError]. exec says how the call is computed; the zero Exec is
-// the default. If it or ATTN_TIER names a tier that cannot run, the error is a [*kernel.TierError]. An
-// error leaves dst untouched.
+// Exp2Slice computes dst[i] = Exp2(src[i]). dst may be src. If they overlap in part, their lengths
+// differ, or exec or ATTN_TIER names a tier that cannot run, the error is a [*kernel.Error], which
+// leaves dst untouched. exec says how the call is computed; the zero Exec is the default.
 func Exp2Slice(dst, src []float32, exec kernel.Exec) error { return exp2.Slice(dst, src, &exec) }
 
 // TanhSlice computes dst[i] = Tanh(src[i]). The arguments and the errors are those of [Exp2Slice].
@@ -73,7 +72,7 @@ func AddSlice(dst, x, y []float32, exec kernel.Exec) error {
 		elementwise.CheckLength("dst", dst, "x", x), elementwise.CheckPlace(dst, "x", x),
 		elementwise.CheckLength("dst", dst, "y", y), elementwise.CheckPlace(dst, "y", y),
 	); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("numeric.AddSlice"))
 	}
 	return add.Run(&exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, x, y}})
 }
@@ -86,9 +85,9 @@ const (
 )
 
 var (
-	exp2 = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Exp2(c.Slices[0], c.Slices[1]) }}
-	tanh = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Tanh(c.Slices[0], c.Slices[1]) }}
-	add  = elementwise.Function{Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Add(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	exp2 = elementwise.Function{Name: "numeric.Exp2Slice", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Exp2(c.Slices[0], c.Slices[1]) }}
+	tanh = elementwise.Function{Name: "numeric.TanhSlice", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Tanh(c.Slices[0], c.Slices[1]) }}
+	add  = elementwise.Function{Name: "numeric.AddSlice", Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Add(c.Slices[0], c.Slices[1], c.Slices[2]) }}
 )
 
 // ToF16 returns the F16 nearest to x, ties to even. It is infinite for magnitudes from

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
@@ -23,11 +24,11 @@ import (
 // so all that finite numbers become is finite. The bits are the same on every CPU.
 //
 // exec says how the call is computed; the zero Exec is the default. If it or ATTN_TIER names a tier that
-// cannot run, the error is a [*kernel.TierError], and nothing is written.
+// cannot run, the error is a [*kernel.Error], and nothing is written.
 //
 // dst is as long as src, and group divides that length. scales has one element per group
 // and shares no memory with src. All numbers in src are finite. Otherwise the error is a
-// [*kernel.ArgumentError], and nothing is written.
+// [*kernel.Error], and nothing is written.
 func QuantizeInt8(dst []int8, scales, src []float32, group int, exec kernel.Exec) error {
 	return quantize(view.BytesOf(dst), 1, scales, src, group, &exec, &quantizeInt8)
 }
@@ -51,11 +52,11 @@ func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int, exec ke
 
 // The rows are groups.
 var (
-	quantizeInt8 = elementwise.Function{Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
+	quantizeInt8 = elementwise.Function{Name: "numeric.QuantizeInt8", Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
 		group := len(c.Slices[1]) / c.Rows
 		c.Tier.Convert().QuantizeInt8(view.Int8Of(c.Bytes), group, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
 	}}
-	quantizeInt4 = elementwise.Function{Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
+	quantizeInt4 = elementwise.Function{Name: "numeric.QuantizeInt4", Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
 		group := len(c.Slices[1]) / c.Rows
 		c.Tier.Convert().QuantizeInt4(c.Bytes, group/2, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
 	}}
@@ -63,45 +64,45 @@ var (
 
 // quantize quantizes to elements of which per share a byte of dst.
 func quantize(dst []byte, per int, scales, src []float32, group int, exec *kernel.Exec, function *elementwise.Function) error {
-	t, err := elementwise.Tier(exec)
+	t, err := elementwise.Tier(function.Name, exec)
 	if err != nil {
 		return err
 	}
-	if err := checkQuantize(t, dst, per, scales, src, group); err != nil {
-		return err
+	if f := checkQuantize(t, dst, per, scales, src, group); f != nil {
+		return (*kernel.Error)(f.In(function.Name))
 	}
 	function.RunOn(t, exec, elementwise.Call{Rows: len(scales), Slices: [6][]float32{scales, src}, Bytes: dst})
 	return nil
 }
 
-func checkQuantize(t *tier.Tier, dst []byte, per int, scales, src []float32, group int) error {
+func checkQuantize(t *tier.Tier, dst []byte, per int, scales, src []float32, group int) *check.Failure {
 	switch {
 	case group < 1:
-		return &kernel.ArgumentError{Arg: "group", Got: fmt.Sprint(group), Want: "at least 1"}
+		return &check.Failure{Where: "group", Got: fmt.Sprint(group), Want: "at least 1"}
 	case group%per != 0:
-		return &kernel.ArgumentError{Arg: "group", Got: fmt.Sprint(group), Want: fmt.Sprintf("a multiple of %d", per)}
+		return &check.Failure{Where: "group", Got: fmt.Sprint(group), Want: fmt.Sprintf("a multiple of %d", per)}
 	case len(src)%group != 0:
-		return &kernel.ArgumentError{Arg: "src", Got: fmt.Sprintf("%d elements", len(src)), Want: fmt.Sprintf("a multiple of the group, %d", group)}
+		return &check.Failure{Where: "src", Got: fmt.Sprintf("%d elements", len(src)), Want: fmt.Sprintf("a multiple of the group, %d", group)}
 	case per == 1 && len(dst) != len(src):
-		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("%d elements", len(dst)), Want: fmt.Sprintf("as many as src has: %d", len(src))}
+		return &check.Failure{Where: "dst", Got: fmt.Sprintf("%d elements", len(dst)), Want: fmt.Sprintf("as many as src has: %d", len(src))}
 	case len(dst) != len(src)/per:
-		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("%d elements", len(dst)), Want: fmt.Sprintf("%d, one for each %d of src", len(src)/per, per)}
+		return &check.Failure{Where: "dst", Got: fmt.Sprintf("%d elements", len(dst)), Want: fmt.Sprintf("%d, one for each %d of src", len(src)/per, per)}
 	case len(scales) != len(src)/group:
-		return &kernel.ArgumentError{Arg: "scales", Got: fmt.Sprintf("%d elements", len(scales)), Want: fmt.Sprintf("one for each group: %d", len(src)/group)}
+		return &check.Failure{Where: "scales", Got: fmt.Sprintf("%d elements", len(scales)), Want: fmt.Sprintf("one for each group: %d", len(src)/group)}
 	}
 	switch to := view.MemoryOf(scales); {
 	case to.Overlaps(view.MemoryOf(src)):
-		return &kernel.ArgumentError{Arg: "scales", Got: "memory that overlaps src", Want: "memory of their own"}
+		return &check.Failure{Where: "scales", Got: "memory that overlaps src", Want: "memory of their own"}
 	case to.Overlaps(view.MemoryOf(dst)): // the program has converted a slice by unsafe
-		return &kernel.ArgumentError{Arg: "scales", Got: "memory that overlaps dst", Want: "memory of their own"}
+		return &check.Failure{Where: "scales", Got: "memory that overlaps dst", Want: "memory of their own"}
 	case view.MemoryOf(dst).Overlaps(view.MemoryOf(src)):
-		return &kernel.ArgumentError{Arg: "dst", Got: "memory that overlaps src", Want: "memory of its own"}
+		return &check.Failure{Where: "dst", Got: "memory that overlaps src", Want: "memory of its own"}
 	}
 	return checkFinite(t, src)
 }
 
 // checkFinite reports the first number of src that is not finite.
-func checkFinite(t *tier.Tier, src []float32) error {
+func checkFinite(t *tier.Tier, src []float32) *check.Failure {
 	if view.Races {
 		view.Announce(view.Read, src)
 	}
@@ -111,7 +112,7 @@ func checkFinite(t *tier.Tier, src []float32) error {
 			continue
 		}
 		i := slices.IndexFunc(part, func(x float32) bool { return x-x != 0 })
-		return &kernel.ArgumentError{Arg: "src", Got: fmt.Sprintf("%v as element %d", part[i], from+i), Want: "finite numbers"}
+		return &check.Failure{Where: "src", Got: fmt.Sprintf("%v as element %d", part[i], from+i), Want: "finite numbers"}
 	}
 	return nil
 }

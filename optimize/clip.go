@@ -20,13 +20,13 @@ import (
 // spoil the weights.
 //
 // The squares are summed up in float64. most is above 0. exec says how the call is computed; the zero Exec is the
-// default. An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and leaves the gradients untouched. In the
+// default. An error is a [*kernel.Error], and leaves the gradients untouched. In the
 // steady state a call allocates nothing.
 func ClipNorm(most float32, gradients [][]float32, exec kernel.Exec) (norm float32, err error) {
 	if f := checkClip(most, gradients); f != nil {
-		return 0, (*kernel.ArgumentError)(f)
+		return 0, (*kernel.Error)(f.In("optimize.ClipNorm"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("optimize.ClipNorm", &exec)
 	if err != nil {
 		return 0, err
 	}
@@ -78,12 +78,12 @@ func square(x float32) float64 { return float64(x) * float64(x) }
 // checkClip reports the first argument of ClipNorm that does not fit.
 func checkClip(most float32, gradients [][]float32) *check.Failure {
 	if !(most > 0 && most <= math.MaxFloat32) {
-		return &check.Failure{Arg: "most", Got: fmt.Sprint(most), Want: "above 0, finite"}
+		return &check.Failure{Where: "most", Got: fmt.Sprint(most), Want: "above 0, finite"}
 	}
 	for i, g := range gradients {
 		for k, h := range gradients[:i] {
 			if view.MemoryOf(g).Overlaps(view.MemoryOf(h)) {
-				return &check.Failure{Arg: fmt.Sprintf("gradients[%d]", i), Got: fmt.Sprintf("memory that overlaps gradients[%d]", k), Want: "memory of its own"}
+				return &check.Failure{Where: fmt.Sprintf("gradients[%d]", i), Got: fmt.Sprintf("memory that overlaps gradients[%d]", k), Want: "memory of its own"}
 			}
 		}
 	}

@@ -45,14 +45,14 @@ type Options struct {
 //
 // The factors are computed in float64 and rounded to float32. Each other operation is
 // rounded to float32. In the steady state a call allocates nothing. An error is a
-// [*kernel.ArgumentError] or a [*kernel.TierError], and leaves w, m and v untouched.
+// [*kernel.Error], and leaves w, m and v untouched.
 func (a AdamW) Step(w, g, m, v []float32, step int, opts Options) error {
-	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
+	t, f := tier.Handle(opts.Tier).Tier()
+	if f == nil {
+		f = a.check(w, g, m, v, step, opts.Threads)
 	}
-	if f := a.check(w, g, m, v, step, opts.Threads); f != nil {
-		return (*kernel.ArgumentError)(f)
+	if f != nil {
+		return (*kernel.Error)(f.In("optimize.AdamW.Step"))
 	}
 	if view.Races {
 		view.Announce(view.Read, g)
@@ -74,27 +74,27 @@ func (a *AdamW) check(w, g, m, v []float32, step, threads int) *check.Failure {
 		return f
 	}
 	if step < 1 {
-		return &check.Failure{Arg: "step", Got: fmt.Sprint(step), Want: "at least 1, the number of the first step"}
+		return &check.Failure{Where: "step", Got: fmt.Sprint(step), Want: "at least 1, the number of the first step"}
 	}
 	names := [...]string{"w", "g", "m", "v"}
 	slices := [...][]float32{w, g, m, v}
 	for i, x := range slices {
 		if len(x) != len(w) {
-			return &check.Failure{Arg: names[i], Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, that of w", len(w))}
+			return &check.Failure{Where: names[i], Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, that of w", len(w))}
 		}
 		for k, y := range slices[:i] {
 			if view.MemoryOf(x).Overlaps(view.MemoryOf(y)) {
-				return &check.Failure{Arg: names[i], Got: "memory that overlaps " + names[k], Want: "memory of its own"}
+				return &check.Failure{Where: names[i], Got: "memory that overlaps " + names[k], Want: "memory of its own"}
 			}
 		}
 	}
-	return check.Threads(threads)
+	return check.Threads("Options.Threads", threads)
 }
 
 // checkSettings reports a setting that does not fit.
 func (a *AdamW) checkSettings() *check.Failure {
 	bad := func(arg string, got float64, want string) *check.Failure {
-		return &check.Failure{Arg: "AdamW." + arg, Got: fmt.Sprint(got), Want: want}
+		return &check.Failure{Where: "AdamW." + arg, Got: fmt.Sprint(got), Want: want}
 	}
 	const most = math.MaxFloat32
 	switch {

@@ -16,7 +16,7 @@ import (
 
 var usual = optimize.AdamW{Rate: 3e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.01}
 
-func options(tier string, threads int) optimize.Options {
+func options(tier kernel.Tier, threads int) optimize.Options {
 	return optimize.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
 }
 
@@ -72,7 +72,7 @@ func TestStep(t *testing.T) {
 			t.Fatalf("weight %d is %v, want %v", i, x, w[i])
 		}
 	}
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for threads := 1; threads <= 4; threads++ {
 			s := newState(n, steps)
 			s.run(t, options(tier, threads))
@@ -187,7 +187,7 @@ func TestAllocatesNothing(t *testing.T) {
 	all := [][]float32{s.gradients[0]}
 	for threads := 1; threads <= 3; threads++ {
 		testutil.CheckNoMallocs(t, fmt.Sprint("threads=", threads), 20, func() {
-			s.run(t, options("", threads))
+			s.run(t, options(kernel.Tier{}, threads))
 			if _, err := optimize.ClipNorm(1, all, kernel.Exec{Threads: threads}); err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 func BenchmarkStep(b *testing.B) {
 	s := newState(1<<18, 1)
 	for b.Loop() {
-		s.run(b, options("", 1))
+		s.run(b, options(kernel.Tier{}, 1))
 	}
 	b.ReportMetric(28*float64(len(s.w))*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
 }
@@ -257,7 +257,7 @@ func BenchmarkClip(b *testing.B) {
 // TestMeansEnd: the means of a weight that gets no gradient any more, and a weight that
 // decays, end at +0. Rounded, 0.9 times 4 units of the last place are 4 units.
 func TestMeansEnd(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		a := optimize.AdamW{Rate: 1e-3, Beta1: 0.9, Beta2: 0.9, Epsilon: 1e-8, WeightDecay: 1}
 		const n = 21
 		w, g, m, v := make([]float32, n), testutil.Filled(n, 1e-3), make([]float32, n), make([]float32, n)

@@ -59,7 +59,7 @@ const (
 // check reports the first field that is out of range.
 func (c *Config) check() *check.Failure {
 	wrong := func(field, got, want string, args ...any) *check.Failure {
-		return &check.Failure{Arg: "Config." + field, Got: got, Want: fmt.Sprintf(want, args...)}
+		return &check.Failure{Where: "Config." + field, Got: got, Want: fmt.Sprintf(want, args...)}
 	}
 	switch {
 	case c.Dims < 2 || c.Dims > maxDims || c.Dims%2 != 0:
@@ -76,7 +76,7 @@ func (c *Config) check() *check.Failure {
 		return wrong("Frequencies", fmt.Sprintf("%d numbers", len(c.Frequencies)), "%d, one per pair", c.Dims/2)
 	}
 	if !hugepages.Fits(c.Positions*c.Dims, 4) {
-		return wrong("Positions", fmt.Sprint(c.Positions), "a table of %d numbers each that fits memory and the memory limit of the program", c.Dims)
+		return check.TooLarge("Config.Positions", fmt.Sprintf("%d of %d numbers", c.Positions, c.Dims))
 	}
 	for i, f := range c.Frequencies {
 		if m := math.Abs(f); f != 0 && !(m >= 1.0/(1<<64) && m <= 1<<64) {

@@ -106,7 +106,7 @@ func ExampleNew() {
 	// Output:
 	// <nil> <nil>
 	// 128 true true
-	// attn: Config.Dims: got 127, want an even number from 2 to 65536
+	// rope.New: Config.Dims: 127, want an even number from 2 to 65536
 }
 
 // A batch of two texts of one token each, at positions 1 and 2: a quarter of a turn, and a half.

@@ -38,10 +38,10 @@ type Rope struct {
 }
 
 // New makes a Rope. A field of the configuration that is out of range is a
-// [*kernel.ArgumentError].
+// [*kernel.Error].
 func New(c Config) (*Rope, error) {
 	if f := c.check(); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("rope.New"))
 	}
 	r := &Rope{pairing: c.Pairing, frequencies: c.angles()}
 	r.table = make([]float32, c.Positions*c.Dims)
@@ -56,18 +56,18 @@ func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 
 // CosSin writes the cosines and sines of a position's angles, one per pair. Both slices
 // must have Dims()/2 elements and share none; otherwise the error is a
-// [*kernel.ArgumentError].
+// [*kernel.Error].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
 	for _, s := range []struct {
 		name string
 		len  int
 	}{{"cos", len(cos)}, {"sin", len(sin)}} {
 		if s.len != len(r.frequencies) {
-			return &kernel.ArgumentError{Arg: s.name, Got: fmt.Sprintf("%d elements", s.len), Want: fmt.Sprintf("%d, one per pair", len(r.frequencies))}
+			return &kernel.Error{Where: "rope.Rope.CosSin: " + s.name, Got: fmt.Sprintf("%d elements", s.len), Want: fmt.Sprintf("%d, one per pair", len(r.frequencies))}
 		}
 	}
 	if view.MemoryOf(sin).Overlaps(view.MemoryOf(cos)) {
-		return &kernel.ArgumentError{Arg: "sin", Got: "memory that overlaps cos", Want: "memory of its own"}
+		return &kernel.Error{Where: "rope.Rope.CosSin: sin", Got: "memory that overlaps cos", Want: "memory of its own"}
 	}
 	r.cosSin(position, cos, sin)
 	return nil
@@ -92,14 +92,13 @@ func (r *Rope) compute(position int, row []float32) {
 // is computed; the zero Exec is the default.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that
-// share no row may run at once. An error is a [*kernel.ArgumentError] or, if exec or ATTN_TIER names a
-// tier that cannot run, a [*kernel.TierError], and leaves x untouched.
+// share no row may run at once. An error is a [*kernel.Error] and leaves x untouched.
 func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 	v := (*view.Tensor)(&x)
 	if f := r.check(v, positions); f != nil {
-		return (*kernel.ArgumentError)(f)
+		return (*kernel.Error)(f.In("rope.Rope.Apply"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("rope.Rope.Apply", &exec)
 	if err != nil {
 		return err
 	}
@@ -161,16 +160,16 @@ func rotated(x0, x1, cos, sin float32) (y0, y1 float32) {
 // check reports the first argument of Apply that does not fit.
 func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
 	if len(r.frequencies) == 0 {
-		return &check.Failure{Arg: "the Rope", Got: "the zero Rope", Want: "one that New has made"}
+		return &check.Failure{Where: "the Rope", Got: "the zero Rope", Want: "one that New has made"}
 	}
 	if f := x.CheckPlain("x"); f != nil {
 		return f
 	}
 	if x.DType() != view.Float32 {
-		return &check.Failure{Arg: "x", Got: x.Describe(), Want: "float32"}
+		return &check.Failure{Where: "x", Got: x.Describe(), Want: "float32"}
 	}
 	if x.Dim(3) < r.Dims() {
-		return &check.Failure{Arg: "x", Got: x.Describe(), Want: fmt.Sprintf("a head size of at least %d, the Dims of the Rope", r.Dims())}
+		return &check.Failure{Where: "x", Got: x.Describe(), Want: fmt.Sprintf("a head size of at least %d, the Dims of the Rope", r.Dims())}
 	}
 	if f := x.CheckDistinct("x"); f != nil {
 		return f
@@ -178,7 +177,7 @@ func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
 	batch, length := x.Dim(0), x.Dim(2)
 	all := ints.MulSat(batch, length)
 	if n := len(positions); n != length && n != all {
-		return &check.Failure{Arg: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row", length, all)}
+		return &check.Failure{Where: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row", length, all)}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 func Attention[B tensor.Backend](exec kernel.Exec) llama.AttentionFunc[B] {
 	return func(q, k, v, _ *tensor.Tensor[float32, B], scale float32) (out, weights *tensor.Tensor[float32, B]) {
 		past := view("k", k).Shape()[2] - view("q", q).Shape()[2]
-		return attend(q, k, v, kernel.Options{Exec: exec, Scale: scale, Mask: kernel.Causal(past)}), nil
+		return attend(q, k, v, kernel.Options{Exec: exec, Scoring: kernel.Scoring{Scale: scale, Mask: kernel.Causal(past)}}), nil
 	}
 }
 
@@ -36,7 +36,7 @@ func Attention[B tensor.Backend](exec kernel.Exec) llama.AttentionFunc[B] {
 // A query from which the mask hides all keys by -Inf gets zeros, and not NaN.
 func SDPA[B tensor.Backend](exec kernel.Exec) llama.AttentionFunc[B] {
 	return func(q, k, v, mask *tensor.Tensor[float32, B], scale float32) (out, weights *tensor.Tensor[float32, B]) {
-		opts := kernel.Options{Exec: exec, Scale: scale}
+		opts := kernel.Options{Exec: exec, Scoring: kernel.Scoring{Scale: scale}}
 		queries, keys := view("q", q).Shape(), view("k", k).Shape()
 		if mask != nil {
 			opts.Bias = bias(mask, keys[2])
@@ -51,7 +51,7 @@ func attend[B tensor.Backend](q, k, v *tensor.Tensor[float32, B], opts kernel.Op
 	qv, kv, vv := view("q", q), view("k", k), view("v", v)
 	shape := qv.Shape()
 	result, out := empty(tensor.Shape{shape[0], shape[1], shape[2], vv.Shape()[3]}, q.Backend())
-	if err := kernel.Attention(out, qv, kv, vv, opts); err != nil {
+	if err := kernel.Attention(out, qv, kv, vv, &opts); err != nil {
 		panic(err)
 	}
 	return result

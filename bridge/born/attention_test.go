@@ -134,9 +134,9 @@ func wantPanic(t *testing.T, what, arg string, f func()) {
 	defer func() {
 		t.Helper()
 		err, _ := recover().(error)
-		var bad *kernel.ArgumentError
-		if !errors.As(err, &bad) || bad.Arg != arg {
-			t.Errorf("%s: the panic is %v, want an ArgumentError about %s", what, err, arg)
+		var bad *kernel.Error
+		if !errors.As(err, &bad) || bad.Arg() != arg {
+			t.Errorf("%s: the panic is %v, want an Error about %s", what, err, arg)
 		}
 	}()
 	f()

@@ -9,5 +9,5 @@ import (
 
 // shapeError returns the error for a tensor of a wrong shape.
 func shapeError(arg string, got tensor.Shape, want string) error {
-	return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("shape %v", []int(got)), Want: want}
+	return &kernel.Error{Where: arg, Got: fmt.Sprintf("shape %v", []int(got)), Want: want}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Client embeds a corpus by the workers of a cluster.
@@ -56,10 +57,10 @@ type Summary struct {
 	Split   int // jobs whose texts were sent one by one, as all of them failed
 }
 
-// Run embeds the corpus and writes the files. After an error other than an [*OptionError]
+// Run embeds the corpus and writes the files. After an error other than an [*kernel.Error]
 // the journal stays, and the next Run with the same options goes on with it. The errors are
-// an [*OptionError], a [*hub.VersionError], a [*ModelsError], a [*RefusedError], a
-// [*DifferenceError], a [*StalledError], a [*MismatchError], [ErrLocked], that of ctx, and
+// an [*kernel.Error], a [*hub.VersionError], a [*ModelsError], a [*RefusedError], a
+// [*DifferenceError], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
 // those of files.
 func (c *Client) Run(ctx context.Context) (Summary, error) {
 	o, err := c.Options.complete(c.Conn)
@@ -91,8 +92,8 @@ func (c *Client) Run(ctx context.Context) (Summary, error) {
 // ErrLocked is the error of [Client.Run] if another process has the journal.
 var ErrLocked = journal.ErrLocked
 
-// A MismatchError reports a journal of another run: another input, model or setting.
-type MismatchError = journal.MismatchError
+// ErrMismatch is the kind of a [kernel.Error] about a journal of another run: another input, model or setting.
+var ErrMismatch = journal.ErrMismatch
 
 // A run is one call of Run.
 type run struct {
@@ -130,7 +131,7 @@ func (r *run) begin(ctx context.Context) error {
 	r.summary.Model = hex.EncodeToString(r.model[:])
 	r.in.texts = min(r.in.texts, mostTexts(r.client.Conn, r.summary.Width))
 	if r.in.texts == 0 {
-		return &OptionError{"MaxPayload of the server", fmt.Sprint(r.client.Conn.MaxPayload()), fmt.Sprintf("room for a vector of %d numbers", r.summary.Width)}
+		return &kernel.Error{Where: "embed: MaxPayload of the server", Got: fmt.Sprint(r.client.Conn.MaxPayload()), Want: fmt.Sprintf("room for a vector of %d numbers", r.summary.Width)}
 	}
 	r.journal, err = journal.Open(r.options.Journal, journal.Header{
 		Run: nuid.Next(), Version: hub.Own.String(), Model: r.summary.Model, Width: r.summary.Width, MaxText: r.options.MaxText, Files: r.options.files(),
@@ -156,13 +157,13 @@ func lost(bytes int64, behind int, after int64) string {
 func (r *run) replay(e journal.Entry) error {
 	x, err := r.in.peek()
 	if errors.Is(err, io.EOF) {
-		return &MismatchError{Path: r.options.Journal, Field: fmt.Sprintf("record %d", r.in.position), Got: e.Source, Want: "none, as the input ends before"}
+		return journal.Mismatch(r.options.Journal, fmt.Sprintf("record %d", r.in.position), e.Source, "none, as the input ends before")
 	}
 	if err != nil {
 		return err
 	}
 	if x.entry.Key != e.Key {
-		return &MismatchError{Path: r.options.Journal, Field: fmt.Sprintf("record %d", r.in.position), Got: e.Source + " with other contents", Want: x.Source}
+		return journal.Mismatch(r.options.Journal, fmt.Sprintf("record %d", r.in.position), e.Source+" with other contents", x.Source)
 	}
 	r.in.take()
 	r.bytes += x.Bytes

@@ -176,7 +176,11 @@ func (b *bench) connect(t testing.TB) *hub.Conn {
 // work runs a worker in this process until the test ends or stop is called.
 func (b *bench) work(t *testing.T, tier string, change func(w *Worker)) (stop func()) {
 	t.Helper()
-	m, err := LoadModel(tinyModel(), encoder.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+	x, err := kernel.TierNamed(tier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := LoadModel(tinyModel(), encoder.Options{Exec: kernel.Exec{Tier: x, Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

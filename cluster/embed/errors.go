@@ -5,18 +5,6 @@ import (
 	"time"
 )
 
-// An OptionError reports a setting that cannot be used.
-type OptionError struct {
-	Field string // of Options
-	Got   string
-	Want  string
-}
-
-// Error returns "embed: FIELD: got GOT, want WANT".
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("embed: %s: got %s, want %s", e.Field, e.Got, e.Want)
-}
-
 // A RefusedError reports a worker that does not do the client's jobs.
 type RefusedError struct {
 	Position int64  // of the job's first text

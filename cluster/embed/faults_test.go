@@ -16,6 +16,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 )
 
 // runs is how often TestFaults repeats each fault.
@@ -272,7 +273,7 @@ func TestNoRoom(t *testing.T) {
 	t.Cleanup(s.Close)
 	b := newCorpus(t, s.URL(), 10)
 	c := Client{Conn: b.connect(t), Options: b.options()}
-	if _, err := c.Run(t.Context()); err == nil || errors.As(err, new(*OptionError)) {
+	if _, err := c.Run(t.Context()); err == nil || errors.As(err, new(*kernel.Error)) {
 		t.Errorf("got %v, want the server's error", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 )
 
 // The defaults of [Options].
@@ -60,14 +61,14 @@ type Options struct {
 // headerBytes bounds the headers of a message.
 const headerBytes = 256
 
-// complete returns o with the defaults, or an OptionError.
+// complete returns o with the defaults, or a [*kernel.Error].
 func (o Options) complete(conn *hub.Conn) (Options, error) {
 	if len(o.Inputs) == 0 || len(o.Outputs) == 0 {
-		return o, &OptionError{"Inputs and Outputs", fmt.Sprintf("%d and %d", len(o.Inputs), len(o.Outputs)), "one or more of each"}
+		return o, &kernel.Error{Where: "embed: Inputs and Outputs", Got: fmt.Sprintf("%d and %d", len(o.Inputs), len(o.Outputs)), Want: "one or more of each"}
 	}
 	for _, name := range o.Outputs {
 		if !vectors.Known(name) {
-			return o, &OptionError{"Outputs", fmt.Sprintf("%q", name), "names that end in " + strings.Join(vectors.Endings(), ", ")}
+			return o, &kernel.Error{Where: "embed: Outputs", Got: fmt.Sprintf("%q", name), Want: "names that end in " + strings.Join(vectors.Endings(), ", ")}
 		}
 	}
 	if o.Rejected == "" {
@@ -94,7 +95,7 @@ func (o Options) complete(conn *hub.Conn) (Options, error) {
 			*x.value = x.def
 		}
 		if *x.value < 1 || *x.value > x.max {
-			return o, &OptionError{x.field, fmt.Sprint(*x.value), fmt.Sprintf("1 to %d", x.max)}
+			return o, &kernel.Error{Where: "embed: " + x.field, Got: fmt.Sprint(*x.value), Want: fmt.Sprintf("1 to %d", x.max)}
 		}
 	}
 	return o, o.times()
@@ -111,7 +112,7 @@ func (o *Options) times() error {
 			*x.value = x.def
 		}
 		if *x.value < 0 {
-			return &OptionError{x.field, x.value.String(), "more than 0"}
+			return &kernel.Error{Where: "embed: " + x.field, Got: x.value.String(), Want: "more than 0"}
 		}
 	}
 	for _, f := range corpus.Formats {
@@ -119,5 +120,5 @@ func (o *Options) times() error {
 			return nil
 		}
 	}
-	return &OptionError{"Format", fmt.Sprintf("%q", o.Format), fmt.Sprint(corpus.Formats)}
+	return &kernel.Error{Where: "embed: Format", Got: fmt.Sprintf("%q", o.Format), Want: fmt.Sprint(corpus.Formats)}
 }

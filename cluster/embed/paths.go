@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A path is a file of a run, and the option that names it.
@@ -30,16 +31,16 @@ func (o *Options) checkPaths() error {
 	written := o.paths()
 	for i, p := range written {
 		if info, err := os.Stat(filepath.Dir(p.name)); err != nil || !info.IsDir() {
-			return &OptionError{p.option, fmt.Sprintf("%q", p.name), "a file in a folder that exists"}
+			return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q", p.name), Want: "a file in a folder that exists"}
 		}
 		for _, q := range written[:i] {
 			if sameFile(p.name, q.name) {
-				return &OptionError{p.option, fmt.Sprintf("%q", p.name), fmt.Sprintf("another file than %s, which the run writes too", q.name)}
+				return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q", p.name), Want: fmt.Sprintf("another file than %s, which the run writes too", q.name)}
 			}
 		}
 		for _, input := range o.Inputs {
 			if input != "-" && isIn(p.name, input) {
-				return &OptionError{p.option, fmt.Sprintf("%q", p.name), fmt.Sprintf("a file that is not %s and not in it, as that is read", input)}
+				return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q", p.name), Want: fmt.Sprintf("a file that is not %s and not in it, as that is read", input)}
 			}
 		}
 	}
@@ -53,14 +54,14 @@ func (o *Options) checkStrangers() error {
 	}
 	made, err := journal.Files(o.Journal)
 	if err != nil {
-		return &OptionError{"Journal", err.Error(), "another file, or one that an earlier run has left"}
+		return &kernel.Error{Where: "embed: Journal", Got: err.Error(), Want: "another file, or one that an earlier run has left"}
 	}
 	for _, p := range o.paths() {
 		if p.option == "Journal" || slices.Contains(made, real(p.name)) {
 			continue
 		}
 		if _, err := os.Lstat(p.name); !errors.Is(err, fs.ErrNotExist) {
-			return &OptionError{p.option, fmt.Sprintf("%q, which is there and which the run of the journal does not make", p.name), "another file, or Overwrite"}
+			return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q, which is there and which the run of the journal does not make", p.name), Want: "another file, or Overwrite"}
 		}
 	}
 	return nil

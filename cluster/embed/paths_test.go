@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
+	"github.com/attn-go/attn/kernel"
 )
 
 // No file is destroyed that a run has not made.
@@ -68,9 +69,9 @@ func TestPaths(t *testing.T) {
 		if o.Journal == "" {
 			o.Journal = o.Outputs[0] + ".journal"
 		}
-		var e *OptionError
+		var e *kernel.Error
 		err := o.checkPaths()
-		if x.field == "" && err != nil || x.field != "" && (!errors.As(err, &e) || e.Field != x.field) {
+		if x.field == "" && err != nil || x.field != "" && (!errors.As(err, &e) || e.Arg() != x.field) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

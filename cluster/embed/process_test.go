@@ -31,7 +31,6 @@ type role struct {
 	Port    int
 	Store   string
 	Model   string // folder
-	Tier    string
 	AckWait time.Duration
 	Delay   time.Duration // that a job takes longer
 	Poison  string        // a text on which a worker dies
@@ -88,7 +87,7 @@ func (r *role) run(ctx context.Context) error {
 
 // worker returns the worker of a role.
 func (r *role) worker(conn *hub.Conn) (*Worker, error) {
-	m, err := LoadModel(r.Model, encoder.Options{Exec: kernel.Exec{Tier: r.Tier, Threads: 1}})
+	m, err := LoadModel(r.Model, encoder.Options{Exec: kernel.Exec{Threads: 1}})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // DefaultPrefix begins the subjects of a cluster whose [Config] names no other prefix.
@@ -95,11 +97,11 @@ func (c *Config) check() error {
 	}
 	switch {
 	case kinds > 1:
-		return &ConfigError{"credentials", "more than one kind", "a user, an NKey or a creds file"}
+		return &kernel.Error{Where: "hub: credentials", Got: "more than one kind", Want: "a user, an NKey or a creds file"}
 	case (c.Password != "" || c.PasswordFile != "") && c.User == "":
-		return &ConfigError{"User", `"" with a password`, "a name"}
+		return &kernel.Error{Where: "hub: User", Got: `"" with a password`, Want: "a name"}
 	case (c.CertFile == "") != (c.KeyFile == ""):
-		return &ConfigError{"CertFile and KeyFile", fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), "both or none"}
+		return &kernel.Error{Where: "hub: CertFile and KeyFile", Got: fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), Want: "both or none"}
 	}
 	return checkPrefix(c.Prefix)
 }
@@ -110,7 +112,7 @@ func checkPrefix(prefix string) error {
 	}
 	for i, token := range strings.Split(prefix, ".") {
 		if !IsToken(token) || i > 0 && slices.Contains(subjects, token) {
-			return &ConfigError{"Prefix", fmt.Sprintf("%q", prefix), fmt.Sprintf("tokens of letters, digits, - and _, separated by dots, after the first one none of %v", subjects)}
+			return &kernel.Error{Where: "hub: Prefix", Got: fmt.Sprintf("%q", prefix), Want: fmt.Sprintf("tokens of letters, digits, - and _, separated by dots, after the first one none of %v", subjects)}
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ const (
 
 // Connect connects to the server that c names. It tries again for c.Wait while no server
 // answers; wrong credentials are an error at once. After that the connection comes back by
-// itself whenever it is lost. An error is a [*ConfigError], or it wraps that of NATS or ctx.
+// itself whenever it is lost. An error is a [*kernel.Error], or it wraps that of NATS or ctx.
 func Connect(ctx context.Context, c Config) (*Conn, error) {
 	if err := c.check(); err != nil {
 		return nil, err

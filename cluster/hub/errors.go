@@ -1,28 +1,19 @@
 package hub
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
 
-// A ConfigError reports a setting that cannot be used.
-type ConfigError struct {
-	Field string // the field of Config or ServerConfig
-	Got   string
-	Want  string
-}
+	"github.com/attn-go/attn/kernel"
+)
 
-// Error returns "hub: FIELD: got GOT, want WANT".
-func (e *ConfigError) Error() string {
-	return fmt.Sprintf("hub: %s: got %s, want %s", e.Field, e.Got, e.Want)
-}
+// ErrAnonymous is the kind of a [kernel.Error] about a server that anyone in the network could use: one that
+// listens beyond this machine and asks for no credentials. Got is where.
+var ErrAnonymous = errors.New("hub: a server without credentials")
 
-// An AnonymousError reports a server that anyone in the network could use: one that listens
-// beyond this machine and asks for no credentials.
-type AnonymousError struct {
-	Host string // where it was to listen
-}
-
-// Error says what to set.
-func (e *AnonymousError) Error() string {
-	return fmt.Sprintf("hub: the server would listen on %q without credentials: want a user with a password, NKeys or client certificates, or 127.0.0.1", e.Host)
+func anonymous(host string) error {
+	return &kernel.Error{Where: "hub: the server", Got: fmt.Sprintf("listens on %q without credentials", host),
+		Want: "a user with a password, NKeys or client certificates, or 127.0.0.1", Kind: ErrAnonymous}
 }
 
 // A VersionError reports a program whose results cannot be mixed with those of this one: its

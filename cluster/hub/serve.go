@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Server is a NATS server with JetStream in this process. While its disk is full, streams
@@ -31,7 +33,7 @@ type Server struct {
 }
 
 // Serve starts a server. It ends when ctx ends or [Server.Close] is called. The error is a
-// [*ConfigError], an [*AnonymousError], or that of NATS, such as a port that is in
+// [*kernel.Error], one of the kind [ErrAnonymous] too, or that of NATS, such as a port that is in
 // use, or [ErrLocked].
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
@@ -132,7 +134,7 @@ func (c *ServerConfig) credentials(o *server.Options) error {
 		return err
 	}
 	if c.User != "" && password == "" {
-		return &ConfigError{"Password", `""`, "a password for the user " + c.User}
+		return &kernel.Error{Where: "hub: Password", Got: `""`, Want: "a password for the user " + c.User}
 	}
 	if c.User != "" {
 		o.Users = []*server.User{{Username: c.User, Password: password}}
@@ -143,13 +145,13 @@ func (c *ServerConfig) credentials(o *server.Options) error {
 			return fmt.Errorf("hub: %w", err)
 		}
 		if len(x.Nkeys)+len(x.Users) == 0 {
-			return &ConfigError{"UsersFile", fmt.Sprintf("%q without users", c.UsersFile), "an authorization with users"}
+			return &kernel.Error{Where: "hub: UsersFile", Got: fmt.Sprintf("%q without users", c.UsersFile), Want: "an authorization with users"}
 		}
 		o.Nkeys, o.Users = x.Nkeys, x.Users
 	}
 	for _, key := range c.NKeys {
 		if !nkeys.IsValidPublicUserKey(key) {
-			return &ConfigError{"NKeys", fmt.Sprintf("%q", key), "a user's public key, U..."}
+			return &kernel.Error{Where: "hub: NKeys", Got: fmt.Sprintf("%q", key), Want: "a user's public key, U..."}
 		}
 		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key})
 	}

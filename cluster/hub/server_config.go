@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // The limits of a server whose [ServerConfig] does not name others.
@@ -114,22 +116,22 @@ func (c *ServerConfig) check() error {
 		{"MaxStore", c.MaxStore, 1 << 62},
 	} {
 		if limit.got < 0 || limit.got > limit.max {
-			return &ConfigError{limit.field, fmt.Sprint(limit.got), fmt.Sprintf("0 to %d", limit.max)}
+			return &kernel.Error{Where: "hub: " + limit.field, Got: fmt.Sprint(limit.got), Want: fmt.Sprintf("0 to %d", limit.max)}
 		}
 	}
 	switch {
 	case c.Port < -1 || c.Port > 65535:
-		return &ConfigError{"Port", fmt.Sprint(c.Port), "-1 to 65535"}
+		return &kernel.Error{Where: "hub: Port", Got: fmt.Sprint(c.Port), Want: "-1 to 65535"}
 	case c.User == "" && (c.Password != "" || c.PasswordFile != ""):
-		return &ConfigError{"User", `"" with a password`, "a name"}
+		return &kernel.Error{Where: "hub: User", Got: `"" with a password`, Want: "a name"}
 	case (c.CertFile == "") != (c.KeyFile == ""):
-		return &ConfigError{"CertFile and KeyFile", fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), "both or none"}
+		return &kernel.Error{Where: "hub: CertFile and KeyFile", Got: fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), Want: "both or none"}
 	case c.CAFile != "" && c.CertFile == "":
-		return &ConfigError{"CAFile", fmt.Sprintf("%q without CertFile", c.CAFile), "a certificate for the server too"}
+		return &kernel.Error{Where: "hub: CAFile", Got: fmt.Sprintf("%q without CertFile", c.CAFile), Want: "a certificate for the server too"}
 	case c.UsersFile != "" && (c.User != "" || len(c.NKeys) > 0):
-		return &ConfigError{"UsersFile", fmt.Sprintf("%q with User or NKeys", c.UsersFile), "either of them"}
+		return &kernel.Error{Where: "hub: UsersFile", Got: fmt.Sprintf("%q with User or NKeys", c.UsersFile), Want: "either of them"}
 	case !isLoopback(c.host()) && c.User == "" && len(c.NKeys) == 0 && c.UsersFile == "" && c.CAFile == "":
-		return &AnonymousError{c.host()}
+		return anonymous(c.host())
 	}
 	return c.checkCluster()
 }
@@ -138,17 +140,17 @@ func (c *ServerConfig) check() error {
 func (c *ServerConfig) checkCluster() error {
 	switch {
 	case c.Cluster == "" && (len(c.Routes) > 0 || c.ClusterPort != 0 || c.RoutePasswordFile != ""):
-		return &ConfigError{"Cluster", `"" with Routes, ClusterPort or RoutePasswordFile`, "a name"}
+		return &kernel.Error{Where: "hub: Cluster", Got: `"" with Routes, ClusterPort or RoutePasswordFile`, Want: "a name"}
 	case c.Cluster == "":
 		return nil
 	case !IsToken(c.Cluster) || !IsToken(c.Name):
-		return &ConfigError{"Cluster and Name", fmt.Sprintf("%q and %q", c.Cluster, c.Name), "letters, digits, - and _"}
+		return &kernel.Error{Where: "hub: Cluster and Name", Got: fmt.Sprintf("%q and %q", c.Cluster, c.Name), Want: "letters, digits, - and _"}
 	case c.StoreDir == "":
-		return &ConfigError{"StoreDir", `"" with a Cluster`, "a folder, as a server that has lost its files counts as one that is there"}
+		return &kernel.Error{Where: "hub: StoreDir", Got: `"" with a Cluster`, Want: "a folder, as a server that has lost its files counts as one that is there"}
 	case c.ClusterPort < 0 || c.ClusterPort > 65535:
-		return &ConfigError{"ClusterPort", fmt.Sprint(c.ClusterPort), "0 to 65535"}
+		return &kernel.Error{Where: "hub: ClusterPort", Got: fmt.Sprint(c.ClusterPort), Want: "0 to 65535"}
 	case !isLoopback(c.host()) && c.RoutePasswordFile == "" && c.CAFile == "":
-		return &AnonymousError{c.host() + " for servers"}
+		return anonymous(c.host() + " for servers")
 	}
 	_, err := c.routes()
 	return err
@@ -160,7 +162,7 @@ func (c *ServerConfig) routes() ([]*url.URL, error) {
 	for _, route := range c.Routes {
 		u, err := url.Parse(route)
 		if err != nil || u.Host == "" || u.User != nil {
-			return nil, &ConfigError{"Routes", fmt.Sprintf("%q", route), "nats://HOST:PORT"}
+			return nil, &kernel.Error{Where: "hub: Routes", Got: fmt.Sprintf("%q", route), Want: "nats://HOST:PORT"}
 		}
 		routes = append(routes, u)
 	}

@@ -1,21 +1,10 @@
 package relay
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
-// A FingerprintError reports a worker whose answers are not those of others in the cluster.
-type FingerprintError struct {
-	Peer string // a gateway or worker that is there
-	Got  string // fingerprint of this worker
-	Want string // that of the peer
-}
-
-// Error names both fingerprints.
-func (e *FingerprintError) Error() string {
-	return fmt.Sprintf("relay: the fingerprint of this worker is %s, want %s, that of %s: with the same models, files and settings that change answers", e.Got, e.Want, e.Peer)
-}
+// ErrFingerprint is the kind of a kernel.Error about a worker whose answers are not those of another in the
+// cluster. Where names that one, Got and Want have the fingerprints.
+var ErrFingerprint = errors.New("relay: the worker has another fingerprint")
 
 // ErrDiffers reports that two workers of a fingerprint have answered a request with other bytes.
 var ErrDiffers = errors.New("relay: two workers have answered with other bytes")

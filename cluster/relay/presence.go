@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 )
 
 // service is the name by which gateways and workers are found.
@@ -51,7 +52,7 @@ func peerName(i micro.Info) string {
 	return fmt.Sprintf("the %s %s", i.Metadata[roleKey], i.Metadata[nameKey])
 }
 
-// fits returns a [*hub.VersionError] or a [*FingerprintError] if a worker of a fingerprint cannot be
+// fits returns a [*hub.VersionError] or an error of the kind [ErrFingerprint] if a worker of a fingerprint cannot be
 // beside those that are there.
 func fits(there []micro.Info, fingerprint string) error {
 	for _, i := range there {
@@ -59,7 +60,7 @@ func fits(there []micro.Info, fingerprint string) error {
 			return err
 		}
 		if want := i.Metadata[fingerprintKey]; want != fingerprint {
-			return &FingerprintError{Peer: peerName(i), Got: fingerprint, Want: want}
+			return &kernel.Error{Where: "relay: the fingerprint", Got: fingerprint, Want: want + ", that of " + peerName(i) + ": with the same models, files and settings that change answers", Kind: ErrFingerprint}
 		}
 	}
 	return nil

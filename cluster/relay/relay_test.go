@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
@@ -474,8 +475,8 @@ func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, GatewayConfig{Fingerprint: "fp_other"})
 	w := &Worker{Conn: b.connect(), Name: "a", Server: newServer(t, false)}
-	var e *FingerprintError
-	if err := w.Run(t.Context()); !errors.As(err, &e) || e.Want != "fp_other" || e.Got != w.Server.SystemFingerprint() || e.Peer != "the gateway gateway" {
+	var e *kernel.Error
+	if err := w.Run(t.Context()); !errors.As(err, &e) || e.Kind != ErrFingerprint || e.Got != w.Server.SystemFingerprint() || !strings.HasPrefix(e.Want, "fp_other, that of the gateway gateway: ") {
 		t.Error(err)
 	}
 }

@@ -45,7 +45,7 @@ type Worker struct {
 	open  sync.WaitGroup
 }
 
-// Run answers requests until ctx ends. It does not close Server. The error is a [*FingerprintError], a
+// Run answers requests until ctx ends. It does not close Server. The error is one of the kind [ErrFingerprint], a
 // [*hub.VersionError], or that of NATS or ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.Patience == 0 {

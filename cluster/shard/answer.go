@@ -19,7 +19,7 @@ import (
 func code(err error) string {
 	var version *hub.VersionError
 	var other *WorkerError
-	var argument *kernel.ArgumentError
+	var argument *kernel.Error
 	switch {
 	case errors.As(err, &version):
 		return CodeVersion
@@ -223,18 +223,9 @@ func (w *Worker) partial(a *wire.Attend, t *task) error {
 		return fmt.Errorf("shard: %w", err)
 	}
 	t.result = result
-	options := kernel.PartialOptions{
-		Exec:       kernel.Exec{Tier: w.config.Tier, Threads: 1},
-		Scale:      c.Scale,
-		Softcap:    c.Softcap,
-		ALiBi:      c.Slopes,
-		QueryStart: []int{t.queries.Start},
-		KeyStart:   []int{t.block * wire.BlockKeys},
-	}
-	if c.Window {
-		options.Mask = kernel.Window(c.Left, c.Right)
-	}
-	if err := kernel.AttentionPartials(t.result, t.q, t.k, t.v, options); err != nil {
+	options := kernel.PartialOptions{Exec: kernel.Exec{Tier: w.config.Tier, Threads: 1}, Scoring: c.Scoring}
+	options.QueryStart, options.KeyStart = []int{t.queries.Start}, []int{t.block * wire.BlockKeys}
+	if err := kernel.AttentionPartials(t.result, t.q, t.k, t.v, &options); err != nil {
 		return fmt.Errorf("shard: %w", err)
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 // error. For sequences of the directory it may be a [*ConflictError] or a [*DirectoryError].
 // Then no sequence has grown for this client, whose next append replaces what workers have got
 // meanwhile; others may have seen keys that the directory was told of before it failed. Other
-// errors are a [*kernel.ArgumentError].
+// errors are a [*kernel.Error].
 func (c *Client) Append(ctx context.Context, sequences []*Sequence, k, v kernel.Tensor) error {
 	if err := c.checkAppend(sequences, k, v); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *Client) checkAppend(sequences []*Sequence, k, v kernel.Tensor) error {
 	}
 	for i, s := range sequences {
 		if slices.Index(sequences, s) != i {
-			return &kernel.ArgumentError{Arg: "sequences", Got: fmt.Sprintf("sequence %d twice", i), Want: "different ones"}
+			return &kernel.Error{Where: "sequences", Got: fmt.Sprintf("sequence %d twice", i), Want: "different ones"}
 		}
 	}
 	g := &c.geometry
@@ -155,10 +155,10 @@ func (c *Client) checkAppend(sequences []*Sequence, k, v kernel.Tensor) error {
 			return err
 		}
 		if want := [4]int{len(sequences), g.Heads, k.Shape()[2], x.d}; x.t.Shape() != want || x.t.DType() != g.Type {
-			return &kernel.ArgumentError{Arg: x.arg, Got: x.t.String(), Want: fmt.Sprintf("%v of shape %v", g.Type, want)}
+			return &kernel.Error{Where: x.arg, Got: x.t.String(), Want: fmt.Sprintf("%v of shape %v", g.Type, want)}
 		}
 		if s := x.t.Scales(); !s.IsZero() && s.Shape()[3] != x.scales {
-			return &kernel.ArgumentError{Arg: x.arg, Got: fmt.Sprintf("%d scales a row", s.Shape()[3]), Want: fmt.Sprint(x.scales)}
+			return &kernel.Error{Where: x.arg, Got: fmt.Sprintf("%d scales a row", s.Shape()[3]), Want: fmt.Sprint(x.scales)}
 		}
 	}
 	return checkLengths("v", v, "k", k)
@@ -169,7 +169,7 @@ func (c *Client) checkAppend(sequences []*Sequence, k, v kernel.Tensor) error {
 func checkLengths(arg string, t kernel.Tensor, otherArg string, other kernel.Tensor) error {
 	for b := range t.Shape()[0] {
 		if got, want := t.Length(b), other.Length(b); got != want {
-			return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("length %d of batch row %d", got, b), Want: fmt.Sprintf("%d as %s has it", want, otherArg)}
+			return &kernel.Error{Where: arg, Got: fmt.Sprintf("length %d of batch row %d", got, b), Want: fmt.Sprintf("%d as %s has it", want, otherArg)}
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func checkLengths(arg string, t kernel.Tensor, otherArg string, other kernel.Ten
 func (c *Client) checkSequences(sequences []*Sequence) error {
 	for i, s := range sequences {
 		if s == nil || s.client != c {
-			return &kernel.ArgumentError{Arg: "sequences", Got: fmt.Sprintf("sequence %d nil or of another client", i), Want: "sequences of this client"}
+			return &kernel.Error{Where: "sequences", Got: fmt.Sprintf("sequence %d nil or of another client", i), Want: "sequences of this client"}
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func (a *spread) plan(i int, s *Sequence, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n > maxKeys-s.length {
-		return &kernel.ArgumentError{Arg: "k", Got: fmt.Sprintf("%d keys for a sequence of %d", n, s.length), Want: fmt.Sprintf("%d at most together", maxKeys)}
+		return &kernel.Error{Where: "k", Got: fmt.Sprintf("%d keys for a sequence of %d", n, s.length), Want: fmt.Sprintf("%d at most together", maxKeys)}
 	}
 	s.epoch++
 	for row := 0; row < n; {

@@ -16,12 +16,15 @@ import (
 // the sequence. q may be ragged, and out and LSE then are, too: steps of many sequences,
 // of any length each, are one call.
 //
-// The error is a [*kernel.ArgumentError] or [*kernel.TierError]; a [*BlocksError] if blocks
+// The error is a [*kernel.Error]; a [*BlocksError] if blocks
 // cannot be had from any worker that holds them, with a [*ConflictError] if another client has
 // cut the sequence off meanwhile; or that of ctx. Then out and LSE are untouched.
-func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences []*Sequence, options Options) (Stats, error) {
+func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences []*Sequence, options *Options) (Stats, error) {
 	started := time.Now()
-	a := &call{client: c, out: out, q: q, sequences: sequences, options: &options}
+	if options == nil {
+		options = new(Options)
+	}
+	a := &call{client: c, out: out, q: q, sequences: sequences, options: options}
 	if err := a.check(); err != nil {
 		return Stats{}, err
 	}
@@ -88,10 +91,10 @@ func (a *call) check() error {
 	}
 	s, g := a.q.Shape(), &a.client.geometry
 	if a.q.IsPaged() || !slices.Contains([]kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16}, a.q.DType()) {
-		return &kernel.ArgumentError{Arg: "q", Got: a.q.String(), Want: "float32, float16 or bfloat16, not paged"}
+		return &kernel.Error{Where: "q", Got: a.q.String(), Want: "float32, float16 or bfloat16, not paged"}
 	}
 	if s[0] != len(a.sequences) || s[1] < 1 || s[1]%g.Heads != 0 || s[1] > wire.MaxHeads || s[3] != g.KeySize {
-		return &kernel.ArgumentError{Arg: "q", Got: a.q.String(),
+		return &kernel.Error{Where: "q", Got: a.q.String(),
 			Want: fmt.Sprintf("batch %d as there are sequences, a multiple of %d heads up to %d, head size %d", len(a.sequences), g.Heads, wire.MaxHeads, g.KeySize)}
 	}
 	if err := a.checkOutput("out", a.out, g.ValueSize); err != nil {
@@ -102,9 +105,9 @@ func (a *call) check() error {
 	case lse.IsZero():
 		return nil
 	case lse.DType() != kernel.Float32:
-		return &kernel.ArgumentError{Arg: "Options.LSE", Got: lse.String(), Want: "float32"}
+		return &kernel.Error{Where: "Options.LSE", Got: lse.String(), Want: "float32"}
 	case lse.Overlaps(a.out):
-		return &kernel.ArgumentError{Arg: "Options.LSE", Got: "memory that overlaps out", Want: "memory of its own"}
+		return &kernel.Error{Where: "Options.LSE", Got: "memory that overlaps out", Want: "memory of its own"}
 	}
 	return a.checkOutput("Options.LSE", lse, 1)
 }
@@ -118,9 +121,9 @@ func (a *call) checkOutput(arg string, t kernel.Tensor, d int) error {
 	want[3] = d
 	switch {
 	case t.Shape() != want:
-		return &kernel.ArgumentError{Arg: arg, Got: t.String(), Want: fmt.Sprintf("shape %v", want)}
+		return &kernel.Error{Where: arg, Got: t.String(), Want: fmt.Sprintf("shape %v", want)}
 	case t.Overlaps(a.q):
-		return &kernel.ArgumentError{Arg: arg, Got: "memory that overlaps q", Want: "memory of its own"}
+		return &kernel.Error{Where: arg, Got: "memory that overlaps q", Want: "memory of its own"}
 	}
 	return checkLengths(arg, t, "q", a.q)
 }
@@ -128,18 +131,16 @@ func (a *call) checkOutput(arg string, t kernel.Tensor, d int) error {
 // checkOptions has the kernel check the options, by a call without queries and keys.
 func (a *call) checkOptions() error {
 	o, g := a.options, &a.client.geometry
-	if n := len(o.QueryStart); n > 1 && n != len(a.sequences) {
-		return &kernel.ArgumentError{Arg: "Options.QueryStart", Got: fmt.Sprintf("%d positions", n), Want: fmt.Sprintf("none, one, or one for each of %d batch rows", len(a.sequences))}
-	}
 	for _, start := range o.QueryStart {
 		if start < -maxKeys || start > maxKeys-a.q.Shape()[2] {
-			return &kernel.ArgumentError{Arg: "Options.QueryStart", Got: fmt.Sprint(start), Want: "positions of queries from -2^30+1 to 2^30-1"}
+			return &kernel.Error{Where: "Options.QueryStart", Got: fmt.Sprint(start), Want: "positions of queries from -2^30+1 to 2^30-1"}
 		}
 	}
+	if err := wire.CheckScoring(&o.Scoring); err != nil {
+		return err
+	}
 	none := []float32{}
-	empty := func(heads, d int) kernel.Tensor { return kernel.BHLD(none, 1, heads, 0, d) }
+	empty := func(heads, d int) kernel.Tensor { return kernel.BHLD(none, len(a.sequences), heads, 0, d) }
 	h := a.heads()
-	return kernel.Attention(empty(h, g.ValueSize), empty(h, g.KeySize), empty(g.Heads, g.KeySize), empty(g.Heads, g.ValueSize), kernel.Options{
-		Exec: o.Exec, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.kernel(), ALiBi: o.ALiBi, Sinks: o.Sinks,
-	})
+	return kernel.Attention(empty(h, g.ValueSize), empty(h, g.KeySize), empty(g.Heads, g.KeySize), empty(g.Heads, g.ValueSize), &kernel.Options{Exec: o.Exec, Scoring: o.Scoring})
 }

@@ -33,13 +33,13 @@ func TestBits(t *testing.T) {
 		r.Fill(sinks)
 		for _, o := range []Options{
 			{},
-			{Mask: Causal()},
-			{Mask: Window(300, 0)},
-			{Mask: Window(70, 70), QueryStart: []int{150}},
-			{Mask: Causal(), QueryStart: []int{0, 280, 500, -2}},
-			{Mask: Window(math.MaxInt, math.MaxInt), QueryStart: []int{-maxKeys, 1, maxKeys - 9, 0}},
-			{Mask: Window(1000, 2000), QueryStart: []int{-maxKeys, -500, maxKeys - 9, 1500}},
-			{Scale: 0.3, Softcap: 2, ALiBi: slopes, Sinks: sinks, Mask: Causal()},
+			{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}},
+			{Scoring: kernel.Scoring{Mask: kernel.Window(300, 0)}},
+			{Scoring: kernel.Scoring{Mask: kernel.Window(70, 70), QueryStart: []int{150}}},
+			{Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{0, 280, 500, -2}}},
+			{Scoring: kernel.Scoring{Mask: kernel.Window(math.MaxInt, math.MaxInt), QueryStart: []int{-maxKeys, 1, maxKeys - 9, 0}}},
+			{Scoring: kernel.Scoring{Mask: kernel.Window(1000, 2000), QueryStart: []int{-maxKeys, -500, maxKeys - 9, 1500}}},
+			{Scoring: kernel.Scoring{Scale: 0.3, Softcap: 2, ALiBi: slopes, Sinks: sinks, Mask: kernel.Causal(0)}},
 		} {
 			checkBits(t, c, &r, heads, 1, o, texts...)
 			checkBits(t, c, &r, heads, 5, o, texts...)
@@ -61,8 +61,8 @@ func TestRagged(t *testing.T) {
 	const heads, d = 4, 16
 	starts := []int{0, 3, 3, 10}
 	q, out, lse := tensor(t, &r, kernel.Float16, 0, 1, heads, 10, d), make([]kernel.BF16, heads*10*d), make([]float32, heads*10)
-	options := Options{Mask: Causal(), LSE: kernel.BHLD(lse, 1, heads, 10, 1).Ragged(starts)}
-	if _, err := c.Attention(t.Context(), kernel.BHLD(out, 1, heads, 10, d).Ragged(starts), q.Ragged(starts), sequences, options); err != nil {
+	options := Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}, LSE: kernel.BHLD(lse, 1, heads, 10, 1).Ragged(starts)}
+	if _, err := c.Attention(t.Context(), kernel.BHLD(out, 1, heads, 10, d).Ragged(starts), q.Ragged(starts), sequences, &options); err != nil {
 		t.Fatal(err)
 	}
 	for i, s := range texts {
@@ -70,7 +70,7 @@ func TestRagged(t *testing.T) {
 		want, wantLSE := make([]kernel.BF16, heads*10*d), make([]float32, heads*10)
 		one := []int{lo, hi}
 		err := kernel.Attention(kernel.BHLD(want, 1, heads, 10, d).Ragged(one), q.Ragged(one), rowsOf(s.k, 0, s.Len()), rowsOf(s.v, 0, s.Len()),
-			kernel.Options{Mask: kernel.Causal(0), QueryStart: []int{s.Len() - (hi - lo)}, Outputs: kernel.Outputs{LSE: kernel.BHLD(wantLSE, 1, heads, 10, 1).Ragged(one)}})
+			&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{s.Len() - (hi - lo)}}, Outputs: kernel.Outputs{LSE: kernel.BHLD(wantLSE, 1, heads, 10, 1).Ragged(one)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestParts(t *testing.T) {
 	for memory, requests := range map[int64]int{1: 140, 100_000: 5} {
 		c := x.client(Config{Heads: 1, HeadSize: 16, Memory: memory})
 		a, b := newText(t, c, &r, 1000), newText(t, c, &r, 300)
-		stats := checkBits(t, c, &r, 3, 70, Options{Mask: Causal()}, a, b)
+		stats := checkBits(t, c, &r, 3, 70, Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, a, b)
 		if stats.Requests < requests {
 			t.Errorf("%+v, want %d requests or more", stats, requests)
 		}
@@ -114,10 +114,10 @@ func TestPaged(t *testing.T) {
 	}
 	q := tensor(t, &r, kernel.Float32, 0, 2, 2, 3, 16)
 	got, want := make([]float32, 2*2*3*16), make([]float32, 2*2*3*16)
-	if _, err := c.Attention(t.Context(), kernel.BHLD(got, 2, 2, 3, 16), q, sequences, Options{}); err != nil {
+	if _, err := c.Attention(t.Context(), kernel.BHLD(got, 2, 2, 3, 16), q, sequences, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := kernel.Attention(kernel.BHLD(want, 2, 2, 3, 16), q, k, v, kernel.Options{}); err != nil {
+	if err := kernel.Attention(kernel.BHLD(want, 2, 2, 3, 16), q, k, v, nil); err != nil {
 		t.Fatal(err)
 	}
 	testutil.CheckBits(t, "out", got, want)

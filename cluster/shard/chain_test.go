@@ -45,9 +45,9 @@ func TestChainBits(t *testing.T) {
 		r.Fill(sinks)
 		for i, o := range []Options{
 			{},
-			{Mask: Causal(), QueryStart: []int{long - 3, 299, 9000}},
-			{Mask: Window(6000, math.MaxInt), QueryStart: []int{8000}},
-			{Scale: 0.3, Softcap: 2, ALiBi: slopes, Sinks: sinks, Mask: Causal()},
+			{Scoring: kernel.Scoring{Mask: kernel.Causal(0), QueryStart: []int{long - 3, 299, 9000}}},
+			{Scoring: kernel.Scoring{Mask: kernel.Window(6000, math.MaxInt), QueryStart: []int{8000}}},
+			{Scoring: kernel.Scoring{Scale: 0.3, Softcap: 2, ALiBi: slopes, Sinks: sinks, Mask: kernel.Causal(0)}},
 		} {
 			stats := checkBits(t, c, &r, heads, 1+i%2*4, o, texts...)
 			if stats.Chained < stats.Blocks/2 || stats.Chained == stats.Blocks && i != 2 || stats.Retries > 0 {
@@ -231,7 +231,7 @@ func TestHostileLinks(t *testing.T) {
 		{"no such worker", "link", link(func(l *wire.Link) { l.Next = "z" }), CodeSilent},
 		{"no name", "link", link(func(l *wire.Link) { l.Next = "a.put" }), CodeFormat},
 		{"a block that it does not hold", "link", link(func(l *wire.Link) { l.Items[0].Keys, l.Items[0].Ranges[0].Count = 1000, 4 }), CodeMissing},
-		{"arguments", "link", link(func(l *wire.Link) { l.Call.Softcap = -1 }), CodeArgument},
+		{"arguments", "link", link(func(l *wire.Link) { l.Call.Scoring.Softcap = -1 }), CodeArgument},
 		{"many blocks", "link", link(func(l *wire.Link) { l.Items[0].Keys, l.Items[0].Ranges[0].Count = 1<<30, 1<<22 }), CodeLimit},
 		{"blocks of few bytes", "link", link(func(l *wire.Link) { l.Items[0].Keys, l.Items[0].Ranges[0].Count = 1<<27, 1<<19 }), CodeLimit},
 		{"no state", "link", link(func(l *wire.Link) { l.Number = 3 }), CodeState},
@@ -288,7 +288,7 @@ func TestChainLarge(t *testing.T) {
 		q := wire.NewBuffer(kernel.Float32, 4*queries*16)
 		a := &call{client: c, q: q.Tensor(4, queries, queries, 16), options: &Options{}}
 		u := &unit{name: s.name, epoch: s.readEpoch(), hi: queries, keys: long}
-		u.see(Mask{}, s.blocks)
+		u.see(new(kernel.Mask), s.blocks)
 		links := 0
 		if l := a.linked(u, []string{"a"}, map[string]int{}); l != nil {
 			links = len(l.links)
@@ -319,7 +319,7 @@ func TestChainCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	out := testutil.Filled(4*16, 7)
-	_, err := c.Attention(ctx, kernel.BHLD(out, 1, 4, 1, 16), kernel.BHLD(make([]float32, 4*16), 1, 4, 1, 16), []*Sequence{s.Sequence}, Options{})
+	_, err := c.Attention(ctx, kernel.BHLD(out, 1, 4, 1, 16), kernel.BHLD(make([]float32, 4*16), 1, 4, 1, 16), []*Sequence{s.Sequence}, nil)
 	if !errors.Is(err, context.Canceled) || !slices.Equal(out, testutil.Filled(4*16, 7)) {
 		t.Error(err)
 	}

@@ -76,7 +76,7 @@ type Client struct {
 const underWay = 32 << 20
 
 // New returns a client that knows the workers that run now, see [Client.Refresh]. The
-// connection stays the caller's. The error is a [*kernel.ArgumentError], [ErrNoWorkers], which
+// connection stays the caller's. The error is a [*kernel.Error], [ErrNoWorkers], which
 // may come with a [*hub.VersionError], or that of NATS or ctx.
 func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
 	c, err := newClient(conn, config)
@@ -124,7 +124,7 @@ func (c *Client) complete() error {
 	c.geometry = wire.Geometry{Type: x.Type, Heads: x.Heads, KeySize: x.HeadSize, ValueSize: x.ValueSize, Group: x.Group}
 	switch problem := c.geometry.Check(); {
 	case problem != "":
-		return &kernel.ArgumentError{Arg: "Config", Got: problem, Want: "a form of keys and values that workers can hold"}
+		return &kernel.Error{Where: "Config", Got: problem, Want: "a form of keys and values that workers can hold"}
 	case x.Replicas < 0 || x.Replicas > wire.MaxReplicas:
 		return argument("Replicas", x.Replicas, fmt.Sprintf("0 to %d", wire.MaxReplicas))
 	case x.Run < 0 || x.Run > wire.MaxRun:
@@ -139,13 +139,13 @@ func (c *Client) complete() error {
 		return argument("Memory", x.Memory, "0 or more")
 	}
 	if one, limit := wire.KeysOverhead+c.geometry.RowBytes()+wire.PutOverhead, answerLimit(c.conn); one > limit {
-		return &kernel.ArgumentError{Arg: "Config", Got: fmt.Sprintf("a key with its value in %d bytes", one), Want: fmt.Sprintf("%d or fewer, so that a message of the server holds it", limit)}
+		return &kernel.Error{Where: "Config", Got: fmt.Sprintf("a key with its value in %d bytes", one), Want: fmt.Sprintf("%d or fewer, so that a message of the server holds it", limit)}
 	}
 	return nil
 }
 
 func argument(field string, got any, want string) error {
-	return &kernel.ArgumentError{Arg: "Config." + field, Got: fmt.Sprint(got), Want: want}
+	return &kernel.Error{Where: "Config." + field, Got: fmt.Sprint(got), Want: want}
 }
 
 func setDefault[T comparable](x *T, def T) {

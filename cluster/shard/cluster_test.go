@@ -30,7 +30,11 @@ func start(t *testing.T, c hub.ServerConfig, tiers ...string) *cluster {
 	t.Cleanup(server.Close)
 	x := &cluster{t, server, map[string]*Worker{}, map[string]*hub.Conn{}}
 	for i, tier := range tiers {
-		x.work(WorkerConfig{Name: string(rune('a' + i)), Exec: kernel.Exec{Tier: tier, Threads: 2}})
+		chosen, err := kernel.TierNamed(tier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.work(WorkerConfig{Name: string(rune('a' + i)), Exec: kernel.Exec{Tier: chosen, Threads: 2}})
 	}
 	return x
 }
@@ -156,9 +160,9 @@ func (x *text) alone(t testing.TB, q kernel.Tensor, o Options) (out, lse []float
 	if len(o.QueryStart) > 0 {
 		start = o.QueryStart[0]
 	}
-	err := kernel.Attention(kernel.BHLD(out, 1, s[1], s[2], d), q, rowsOf(x.k, 0, x.Len()), rowsOf(x.v, 0, x.Len()), kernel.Options{
-		Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.kernel(), ALiBi: o.ALiBi, Sinks: o.Sinks,
-		QueryStart: []int{start}, Outputs: kernel.Outputs{LSE: kernel.BHLD(lse, 1, s[1], s[2], 1)},
+	err := kernel.Attention(kernel.BHLD(out, 1, s[1], s[2], d), q, rowsOf(x.k, 0, x.Len()), rowsOf(x.v, 0, x.Len()), &kernel.Options{
+		Scoring: kernel.Scoring{Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask, ALiBi: o.ALiBi, Sinks: o.Sinks,
+			QueryStart: []int{start}}, Outputs: kernel.Outputs{LSE: kernel.BHLD(lse, 1, s[1], s[2], 1)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +182,7 @@ func checkBits(t testing.TB, c *Client, r *testutil.Rand, heads, count int, o Op
 	r.Fill(q)
 	out, lse := make([]float32, len(texts)*heads*count*g.ValueSize), make([]float32, len(texts)*heads*count)
 	o.LSE = kernel.BHLD(lse, len(texts), heads, count, 1)
-	stats, err := c.Attention(t.Context(), kernel.BHLD(out, len(texts), heads, count, g.ValueSize), kernel.BHLD(q, len(texts), heads, count, g.HeadSize), sequences, o)
+	stats, err := c.Attention(t.Context(), kernel.BHLD(out, len(texts), heads, count, g.ValueSize), kernel.BHLD(q, len(texts), heads, count, g.HeadSize), sequences, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (c *Client) directory(ctx context.Context, name string) (jetstream.KeyValue
 // Config.CommitKeys. If a writer ends in the middle, the sequence has the keys that the
 // directory says, and any client can go on.
 //
-// Errors are a [*kernel.ArgumentError] or a [*DirectoryError], such as of [ErrExists].
+// Errors are a [*kernel.Error] or a [*DirectoryError], such as of [ErrExists].
 func (c *Client) Create(ctx context.Context, name string) (*Sequence, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -132,14 +132,14 @@ func (c *Client) Create(ctx context.Context, name string) (*Sequence, error) {
 // checkName returns an error if a sequence cannot have a name in the directory.
 func checkName(name string) error {
 	if !hub.IsToken(name) || len(name) > 40 {
-		return &kernel.ArgumentError{Arg: "name", Got: fmt.Sprintf("%q", name), Want: "1 to 40 letters, digits, - and _"}
+		return &kernel.Error{Where: "name", Got: fmt.Sprintf("%q", name), Want: "1 to 40 letters, digits, - and _"}
 	}
 	return nil
 }
 
 // Open returns a sequence of the directory as it is now: another client has created it, or
-// this one. Errors are a [*kernel.ArgumentError] or a [*DirectoryError], such as of
-// [ErrNotFound], or of a *kernel.ArgumentError if its keys and values are not of the client's
+// this one. Errors are a [*kernel.Error] or a [*DirectoryError], such as of
+// [ErrNotFound], or of a *kernel.Error if its keys and values are not of the client's
 // configuration.
 func (c *Client) Open(ctx context.Context, name string) (*Sequence, error) {
 	if err := checkName(name); err != nil {
@@ -166,7 +166,7 @@ func (c *Client) read(ctx context.Context, name string) (*wire.Entry, uint64, er
 		return nil, 0, err
 	}
 	if e.Geometry != c.geometry {
-		err := &kernel.ArgumentError{Arg: "Config", Got: fmt.Sprintf("%+v", c.geometry), Want: fmt.Sprintf("%+v, which the sequence has", e.Geometry)}
+		err := &kernel.Error{Where: "Config", Got: fmt.Sprintf("%+v", c.geometry), Want: fmt.Sprintf("%+v, which the sequence has", e.Geometry)}
 		return nil, 0, &DirectoryError{name, err}
 	}
 	return e, revision, nil

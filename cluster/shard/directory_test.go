@@ -52,7 +52,7 @@ func TestDirectory(t *testing.T) {
 	if u.Len() != 700 || u.Name() != s.Name() {
 		t.Fatalf("%s of %d keys, want %s of 700", u.Name(), u.Len(), s.Name())
 	}
-	checkBits(t, b, &r, 4, 1, Options{Mask: Causal()}, u)
+	checkBits(t, b, &r, 4, 1, Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, u)
 	grow(t, u, &r, 300)
 	checkBits(t, a, &r, 4, 1, Options{}, s) // what a knows is still right
 	var conflict *ConflictError
@@ -162,7 +162,7 @@ func TestRace(t *testing.T) {
 	for at := 0; at < s.Len(); at += 30 {
 		s.k, s.v = joined(first.config, s.k, ones(first, 30, written[at]), at, 30, 16), joined(first.config, s.v, ones(first, 30, written[at]), at, 30, 16)
 	}
-	checkBits(t, first, &r, 2, 3, Options{Mask: Causal()}, s)
+	checkBits(t, first, &r, 2, 3, Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, s)
 }
 
 // A client that ends between sending rows and telling the directory leaves the keys of before.
@@ -243,7 +243,7 @@ func TestDirectoryErrors(t *testing.T) {
 	c := x.client(small)
 	x.create(c, "s")
 	var d *DirectoryError
-	var argument *kernel.ArgumentError
+	var argument *kernel.Error
 	if _, err := c.Create(t.Context(), "s"); !errors.Is(err, ErrExists) || !errors.As(err, &d) || d.Sequence != "s" {
 		t.Error(err)
 	}
@@ -251,12 +251,12 @@ func TestDirectoryErrors(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"", "a.b", "a*", string(make([]byte, 41))} {
-		if _, err := c.Create(t.Context(), name); !errors.As(err, &argument) || argument.Arg != "name" {
+		if _, err := c.Create(t.Context(), name); !errors.As(err, &argument) || argument.Arg() != "name" {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	other := x.client(quick(Config{Heads: 1, HeadSize: 16}))
-	if _, err := other.Open(t.Context(), "s"); !errors.As(err, &d) || !errors.As(err, &argument) || argument.Arg != "Config" {
+	if _, err := other.Open(t.Context(), "s"); !errors.As(err, &d) || !errors.As(err, &argument) || argument.Arg() != "Config" {
 		t.Error(err)
 	}
 	kv, err := c.bucket.open(t.Context(), c.conn)
@@ -315,7 +315,7 @@ func TestFullDirectory(t *testing.T) {
 	if len(made) < 2 {
 		t.Fatalf("the directory has room for %d entries, too few for a test", len(made)+1)
 	}
-	checkBits(t, c, &r, 4, 1, Options{Mask: Causal()}, x.open(c, "first", s))
+	checkBits(t, c, &r, 4, 1, Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, x.open(c, "first", s))
 	for _, one := range made {
 		if err := one.Free(t.Context()); err != nil {
 			t.Fatal(err)

@@ -99,7 +99,7 @@ func (e *ConflictError) Error() string {
 
 // A DirectoryError reports that the directory could not be read or written, or that it has
 // other things than were expected: [ErrExists], [ErrNotFound], a [*hub.VersionError], a
-// [*kernel.ArgumentError], or what NATS says, as of a full disk.
+// [*kernel.Error], or what NATS says, as of a full disk.
 type DirectoryError struct {
 	Sequence string // name in the directory, or "" for all
 	Err      error
@@ -154,10 +154,5 @@ func (e *WorkerError) Unwrap() error { return e.err }
 // ErrNoWorkers reports a cluster without workers of this version.
 var ErrNoWorkers = errors.New("shard: there are no workers of this version")
 
-// A NameError reports a worker whose name another one has.
-type NameError struct{ Name string }
-
-// Error names the worker.
-func (e *NameError) Error() string {
-	return fmt.Sprintf("shard: there is a worker %s: want a name that no other one has", e.Name)
-}
+// ErrName is the kind of a [kernel.Error] about a worker whose name another one has.
+var ErrName = errors.New("shard: the name of a worker is taken")

@@ -53,7 +53,7 @@ func decode(ctx context.Context, conn *hub.Conn) error {
 		}
 	}
 	q, out := make([]float32, 2), make([]float32, 2)
-	stats, err := client.Attention(ctx, kernel.BHLD(out, 1, 1, 1, 2), kernel.BHLD(q, 1, 1, 1, 2), texts, shard.Options{Mask: shard.Causal()})
+	stats, err := client.Attention(ctx, kernel.BHLD(out, 1, 1, 1, 2), kernel.BHLD(q, 1, 1, 1, 2), texts, &shard.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 	if err != nil {
 		return err // a *shard.BlocksError if blocks cannot be had from any worker
 	}

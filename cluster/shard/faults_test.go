@@ -63,7 +63,7 @@ func copyRows(dst []float32, x kernel.Tensor, h, n, d int) {
 	heads := x.Shape()[1]
 	q, out := make([]float32, heads*n), make([]float32, heads*n*d)
 	err := kernel.Attention(kernel.BHLD(out, 1, heads, n, d), kernel.BHLD(q, 1, heads, n, 1), kernel.BHLD(q, 1, heads, n, 1), rowsOf(x, 0, n),
-		kernel.Options{Mask: kernel.Window(0, 0)})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Window(0, 0)}})
 	if err != nil {
 		panic(err)
 	}
@@ -89,7 +89,7 @@ func TestNoneLeft(t *testing.T) {
 		t.Fatalf("a has blocks %v", lost)
 	}
 	out := testutil.Filled(4*16, 7)
-	_, err := c.Attention(t.Context(), kernel.BHLD(out, 1, 4, 1, 16), kernel.BHLD(testutil.Floats(4*16), 1, 4, 1, 16), []*Sequence{s.Sequence}, Options{})
+	_, err := c.Attention(t.Context(), kernel.BHLD(out, 1, 4, 1, 16), kernel.BHLD(testutil.Floats(4*16), 1, 4, 1, 16), []*Sequence{s.Sequence}, nil)
 	var e *BlocksError
 	if !errors.As(err, &e) || len(e.Blocks) != 1 || e.Blocks[0].Sequence != s.Name() || !slices.Equal(e.Blocks[0].Numbers, lost) {
 		t.Fatalf("%v, want blocks %v", err, lost)
@@ -120,11 +120,11 @@ func TestRestart(t *testing.T) {
 	s := newText(t, c, &r, 1500)
 	x.kill("a")
 	x.work(WorkerConfig{Name: "a"})
-	checkBits(t, c, &r, 2, 3, Options{Mask: Causal()}, s)
+	checkBits(t, c, &r, 2, 3, Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, s)
 	grow(t, s, &r, 700) // a refuses the rows of the block that it lost
-	checkBits(t, c, &r, 2, 3, Options{Mask: Causal()}, s)
+	checkBits(t, c, &r, 2, 3, Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}, s)
 	x.kill("b")
-	_, err := c.Attention(t.Context(), kernel.BHLD(make([]float32, 2*16), 1, 2, 1, 16), kernel.BHLD(make([]float32, 2*16), 1, 2, 1, 16), []*Sequence{s.Sequence}, Options{})
+	_, err := c.Attention(t.Context(), kernel.BHLD(make([]float32, 2*16), 1, 2, 1, 16), kernel.BHLD(make([]float32, 2*16), 1, 2, 1, 16), []*Sequence{s.Sequence}, nil)
 	if e := (*BlocksError)(nil); !errors.As(err, &e) || !slices.Equal(e.Blocks[0].Numbers, []int{0, 1, 2, 3, 4, 5}) {
 		t.Errorf("%v", err)
 	}
@@ -156,7 +156,7 @@ func TestLateWorker(t *testing.T) {
 	checkBits(t, c, &r, 4, 2, Options{}, s)
 	x.kill("b")
 	out := testutil.Filled(4*16, 7)
-	_, err := c.Attention(t.Context(), kernel.BHLD(out, 1, 4, 1, 16), kernel.BHLD(make([]float32, 4*16), 1, 4, 1, 16), []*Sequence{s.Sequence}, Options{})
+	_, err := c.Attention(t.Context(), kernel.BHLD(out, 1, 4, 1, 16), kernel.BHLD(make([]float32, 4*16), 1, 4, 1, 16), []*Sequence{s.Sequence}, nil)
 	if e := (*BlocksError)(nil); !errors.As(err, &e) || !slices.Equal(e.Blocks[0].Numbers, []int{7}) {
 		t.Errorf("the block that a may lack: %v", err)
 	}
@@ -205,7 +205,7 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	one := kernel.BHLD(make([]float32, 2*16), 1, 2, 1, 16)
-	if _, err := c.Attention(ctx, kernel.BHLD(make([]float32, 2*16), 1, 2, 1, 16), one, []*Sequence{s.Sequence}, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := c.Attention(ctx, kernel.BHLD(make([]float32, 2*16), 1, 2, 1, 16), one, []*Sequence{s.Sequence}, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if err := c.Append(ctx, []*Sequence{s.Sequence}, one, one); !errors.Is(err, context.Canceled) || s.Len() != 300 {

@@ -57,7 +57,7 @@ func Measure(ctx context.Context, c Config, heads int, x kernel.Exec) (Costs, er
 	}
 	g := &client.geometry
 	if heads < 1 || heads%g.Heads != 0 || heads > wire.MaxHeads {
-		return costs, &kernel.ArgumentError{Arg: "heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a multiple of %d up to %d", g.Heads, wire.MaxHeads)}
+		return costs, &kernel.Error{Where: "heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a multiple of %d up to %d", g.Heads, wire.MaxHeads)}
 	}
 	costs.QueryBytes, costs.PartialBytes = heads*g.KeySize*4, wire.PartialBytes(g, heads, 1)
 	if costs.Message, err = client.measureMessage(ctx); err != nil {
@@ -165,7 +165,7 @@ func partialsOf(parts *kernel.Partials, q kernel.Tensor, keys, values []kernel.T
 				}
 				one := &kernel.Partials{Blocks: 1, Batch: 1, Heads: parts.Heads, Queries: parts.Queries, HeadSize: parts.HeadSize,
 					Max: parts.Max[i*rows : (i+1)*rows], Sum: parts.Sum[i*rows : (i+1)*rows], Out: parts.Out[i*rows*parts.HeadSize : (i+1)*rows*parts.HeadSize]}
-				err := kernel.AttentionPartials(one, q, keys[i], values[i], kernel.PartialOptions{Exec: kernel.Exec{Tier: x.Tier, Threads: 1}, KeyStart: []int{i * wire.BlockKeys}})
+				err := kernel.AttentionPartials(one, q, keys[i], values[i], &kernel.PartialOptions{Exec: kernel.Exec{Tier: x.Tier, Threads: 1}, Scoring: kernel.Scoring{KeyStart: []int{i * wire.BlockKeys}}})
 				if err != nil {
 					return err
 				}

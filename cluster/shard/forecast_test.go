@@ -58,7 +58,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	var e *kernel.ArgumentError
+	var e *kernel.Error
 	if _, err := Measure(t.Context(), Config{Heads: 2, HeadSize: 16}, 3, kernel.Exec{}); !errors.As(err, &e) {
 		t.Error(err)
 	}

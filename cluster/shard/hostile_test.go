@@ -46,8 +46,8 @@ func TestHostileMessages(t *testing.T) {
 		"no version":    {"put", put.Append(nil), "", CodeVersion},
 		"old contract":  {"put", put.Append(nil), old.String(), CodeVersion},
 		"old names":     {"free", wire.AppendNames(nil, []string{s.Name()}), old.String(), CodeVersion},
-		"scale":         {"attend", attend(func(a *wire.Attend) { a.Call.Scale = float32(math.Inf(1)) }), hub.Own.String(), CodeArgument},
-		"cap":           {"attend", attend(func(a *wire.Attend) { a.Call.Softcap = -1 }), hub.Own.String(), CodeArgument},
+		"scale":         {"attend", attend(func(a *wire.Attend) { a.Call.Scoring.Scale = float32(math.Inf(1)) }), hub.Own.String(), CodeArgument},
+		"cap":           {"attend", attend(func(a *wire.Attend) { a.Call.Scoring.Softcap = -1 }), hub.Own.String(), CodeArgument},
 		"large answers": {"attend", attend(func(a *wire.Attend) { a.Items[0].Keys, a.Items[0].Ranges[0].Count = 1<<30, 1<<22 }), hub.Own.String(), CodeLimit},
 	} {
 		msg := nats.NewMsg(conn.Subject("shard", "a", m.endpoint))
@@ -124,17 +124,25 @@ func TestArguments(t *testing.T) {
 		"sequences":   func() error { return attendErr(other, out, q(2, 1, 16), one, Options{}) },
 		"sequences.":  func() error { return attendErr(c, out, q(2, 1, 16), []*Sequence{nil}, Options{}) },
 		"Options.Scale": func() error {
-			return attendErr(c, out, q(2, 1, 16), one, Options{Scale: float32(math.NaN())})
+			return attendErr(c, out, q(2, 1, 16), one, Options{Scoring: kernel.Scoring{Scale: float32(math.NaN())}})
 		},
-		"Options.Mask":       func() error { return attendErr(c, out, q(2, 1, 16), one, Options{Mask: Window(-2, 0)}) },
-		"Options.ALiBi":      func() error { return attendErr(c, out, q(2, 1, 16), one, Options{ALiBi: []float32{1}}) },
-		"Options.Sinks":      func() error { return attendErr(c, out, q(2, 1, 16), one, Options{Sinks: []float32{1}}) },
-		"Options.LSE":        func() error { return attendErr(c, out, q(2, 1, 16), one, Options{LSE: q(2, 1, 2)}) },
-		"Options.QueryStart": func() error { return attendErr(c, out, q(2, 1, 16), one, Options{QueryStart: []int{math.MaxInt32}}) },
-		"Options.Threads":    func() error { return attendErr(c, out, q(2, 1, 16), one, Options{Exec: kernel.Exec{Threads: -1}}) },
-		"k":                  func() error { return c.Append(t.Context(), one, q(1, 1, 16), q(2, 1, 16)) },
-		"k type":             func() error { return c.Append(t.Context(), one, i8, q(2, 1, 16)) },
-		"v":                  func() error { return c.Append(t.Context(), one, q(2, 1, 16), q(2, 2, 16)) },
+		"Options.Mask": func() error {
+			return attendErr(c, out, q(2, 1, 16), one, Options{Scoring: kernel.Scoring{Mask: kernel.Window(-2, 0)}})
+		},
+		"Options.ALiBi": func() error {
+			return attendErr(c, out, q(2, 1, 16), one, Options{Scoring: kernel.Scoring{ALiBi: []float32{1}}})
+		},
+		"Options.Sinks": func() error {
+			return attendErr(c, out, q(2, 1, 16), one, Options{Scoring: kernel.Scoring{Sinks: []float32{1}}})
+		},
+		"Options.LSE": func() error { return attendErr(c, out, q(2, 1, 16), one, Options{LSE: q(2, 1, 2)}) },
+		"Options.QueryStart": func() error {
+			return attendErr(c, out, q(2, 1, 16), one, Options{Scoring: kernel.Scoring{QueryStart: []int{math.MaxInt32}}})
+		},
+		"Options.Threads": func() error { return attendErr(c, out, q(2, 1, 16), one, Options{Exec: kernel.Exec{Threads: -1}}) },
+		"k":               func() error { return c.Append(t.Context(), one, q(1, 1, 16), q(2, 1, 16)) },
+		"k type":          func() error { return c.Append(t.Context(), one, i8, q(2, 1, 16)) },
+		"v":               func() error { return c.Append(t.Context(), one, q(2, 1, 16), q(2, 2, 16)) },
 		"sequences twice": func() error {
 			return c.Append(t.Context(), []*Sequence{s.Sequence, s.Sequence}, q(2, 1, 16), q(2, 1, 16))
 		},
@@ -151,13 +159,10 @@ func TestArguments(t *testing.T) {
 		"WorkerConfig.Name":   func() error { _, err := NewWorker(x.connect(), WorkerConfig{Name: "a.b"}); return err },
 		"WorkerConfig.Memory": func() error { _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Memory: -1}); return err },
 	} {
-		var e *kernel.ArgumentError
-		if err := call(); !errors.As(err, &e) || !strings.HasPrefix(arg, e.Arg) {
+		var e *kernel.Error
+		if err := call(); !errors.As(err, &e) || !strings.HasPrefix(arg, e.Arg()) {
 			t.Errorf("%s: %v", arg, err)
 		}
-	}
-	if _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Exec: kernel.Exec{Tier: "none"}}); !errors.As(err, new(*kernel.TierError)) {
-		t.Error(err)
 	}
 	testutil.CheckBits(t, "out", memory, testutil.Filled(64, 7))
 	if s.Len() != 10 {
@@ -167,6 +172,6 @@ func TestArguments(t *testing.T) {
 }
 
 func attendErr(c *Client, out, q kernel.Tensor, s []*Sequence, o Options) error {
-	_, err := c.Attention(context.Background(), out, q, s, o)
+	_, err := c.Attention(context.Background(), out, q, s, &o)
 	return err
 }

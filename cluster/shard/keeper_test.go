@@ -3,6 +3,7 @@ package shard
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,8 +96,7 @@ func TestLeave(t *testing.T) {
 func TestNameTaken(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "")
 	conn := x.connect()
-	var e *NameError
-	if _, err := NewWorker(conn, WorkerConfig{Name: "a"}); !errors.As(err, &e) || e.Name != "a" {
+	if _, err := NewWorker(conn, WorkerConfig{Name: "a"}); !errors.Is(err, ErrName) || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("got %v", err)
 	}
 	x.workers["a"].Close()

@@ -26,12 +26,12 @@ var errSilent = errors.New("shard: the message came twice")
 // taskBytes is the most bytes that a worker needs for a block of a link beside its partials: a task, and the partials' headers.
 const taskBytes = 1 << 10
 
-// linkMemory returns the most bytes that a link takes of its worker until it ends: its queries and slopes in the message and as numbers,
+// linkMemory returns the most bytes that a link takes of its worker until it ends: its queries and scoring in the message and as numbers,
 // its blocks, and its state, which goes into a message, too.
 func linkMemory(l *wire.Link) int64 {
 	item := &l.Items[0]
 	one := l.BlockBytes(item)
-	return 2*int64(len(item.Rows)+4*len(l.Call.Slopes)) + int64(item.Blocks())*(one+taskBytes) + 3*one
+	return 2*int64(len(item.Rows)+wire.ScoringBytes(&l.Call.Scoring)) + int64(item.Blocks())*(one+taskBytes) + 3*one
 }
 
 // link does one link of a chain: it computes what its blocks contribute, waits for the state of the link before,

@@ -13,52 +13,27 @@ type Options struct {
 	// Exec says how this program merges. The workers have their own.
 	kernel.Exec
 
-	Scale   float32 // 0 means 1/√D, and -0 is 0
-	Softcap float32 // 0 means none
-	Mask    Mask
-	ALiBi   []float32 // none, or one for each query head
-	Sinks   []float32 // none, or one for each query head
-
+	// Scoring has Scale, Softcap, ALiBi, Sinks, QueryStart and a Mask that is a window, as [kernel.Mask.Window] tells:
+	// [kernel.Causal] or [kernel.Window]. The other fields must not be set.
+	//
 	// QueryStart holds the position of the first query: one for all batch rows or one for
 	// each. None means that the queries are those of the last keys: the position is the
 	// sequence's length minus the number of queries.
-	QueryStart []int
+	kernel.Scoring
 
 	// LSE, if not the zero Tensor, receives the log-sum-exp of each row, [B, H, Lq, 1].
 	LSE kernel.Tensor
 }
 
-// Mask tells which keys a query may see, by their positions. The zero Mask hides none.
-type Mask struct {
-	set         bool
-	left, right int
-}
-
-// Causal lets a query see the keys up to its own position.
-func Causal() Mask { return Window(-1, 0) }
-
-// Window lets a query at position p see the keys p-left to p+right; -1 means no limit.
-func Window(left, right int) Mask {
-	const all = math.MaxInt32 // reaches from any position to any other
-	return Mask{true, min(left, all), min(right, all)}
-}
-
-// kernel returns the mask of a call in one process.
-func (m Mask) kernel() kernel.Mask {
-	if !m.set {
-		return kernel.Mask{}
-	}
-	return kernel.Window(m.left, m.right)
-}
-
-// span returns the keys lo to hi-1, of n, that queries from first to last may see.
-func (m Mask) span(first, last, n int) (lo, hi int) {
+// visible returns the keys lo to hi-1, of n, that queries from first to last may see under a window.
+func visible(m *kernel.Mask, first, last, n int) (lo, hi int) {
+	left, right, _ := m.Window()
 	low, high := int64(0), int64(n)
-	if m.set && m.left >= 0 {
-		low = max(low, int64(first)-int64(m.left))
+	if left >= 0 {
+		low = max(low, int64(first)-int64(min(left, math.MaxInt32)))
 	}
-	if m.set && m.right >= 0 {
-		high = min(high, int64(last)+int64(m.right)+1)
+	if right >= 0 {
+		high = min(high, int64(last)+int64(min(right, math.MaxInt32))+1)
 	}
 	return int(min(low, int64(n))), int(max(high, 0))
 }

@@ -54,16 +54,12 @@ func (p *packer) add(x *piece) {
 // begin begins a message.
 func (p *packer) begin() {
 	p.attempts = append(p.attempts, &attempt{worker: p.worker, message: p.attend()})
-	p.last, p.size, p.answer = nil, wire.AttendOverhead+4*len(p.options.ALiBi), wire.AnswerOverhead
+	p.last, p.size, p.answer = nil, wire.AttendOverhead+wire.ScoringBytes(&p.options.Scoring), wire.AnswerOverhead
 }
 
 // attend returns a message of the call, without items.
 func (a *call) attend() *wire.Attend {
-	o := a.options
-	return &wire.Attend{Geometry: a.client.geometry, Call: wire.Call{
-		Type: a.q.DType(), Heads: a.heads(), Scale: o.Scale, Softcap: o.Softcap,
-		Window: o.Mask.set, Left: o.Mask.left, Right: o.Mask.right, Slopes: o.ALiBi,
-	}}
+	return &wire.Attend{Geometry: a.client.geometry, Call: wire.Call{Type: a.q.DType(), Heads: a.heads(), Scoring: a.options.Scoring}}
 }
 
 // queries returns the item of a unit, without ranges.

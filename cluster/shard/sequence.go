@@ -63,12 +63,12 @@ func (s *Sequence) Owners(n int) []string {
 
 // Truncate drops the keys from position n on, such as the rejected tokens of a draft. The
 // directory is told by the next Append or [Sequence.Commit]. The error is a
-// [*kernel.ArgumentError].
+// [*kernel.Error].
 func (s *Sequence) Truncate(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n < 0 || n > s.length {
-		return &kernel.ArgumentError{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("0 to %d", s.length)}
+		return &kernel.Error{Where: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("0 to %d", s.length)}
 	}
 	s.shorten(n)
 	s.epoch++ // other clients see that there was a change

@@ -32,7 +32,7 @@ func (a *call) units() ([]*unit, error) {
 	one := wire.PartialBytes(g, heads, 1)
 	most := min((limit-wire.AnswerOverhead-1)/max(one-1, 1), (limit-a.messageBytes())/a.queryBytes())
 	if most < 1 {
-		return nil, &kernel.ArgumentError{Arg: "q", Got: fmt.Sprintf("%d heads, for which one query takes %d bytes and the answer for a block %d", heads, a.queryBytes(), one),
+		return nil, &kernel.Error{Where: "q", Got: fmt.Sprintf("%d heads, for which one query takes %d bytes and the answer for a block %d", heads, a.queryBytes(), one),
 			Want: fmt.Sprintf("%d bytes or fewer each, so that a message of the server holds them", limit)}
 	}
 	var units []*unit
@@ -60,7 +60,7 @@ func (a *call) unitsOf(b int, s *Sequence, most, one int) []*unit {
 	for lo := 0; lo < n; {
 		u := &unit{row: b, name: s.name, epoch: s.readEpoch(), lo: lo, start: start + lo, keys: s.length}
 		u.hi = min(n, lo+a.atOnce(most, one, len(s.blocks)))
-		u.see(a.options.Mask, s.blocks)
+		u.see(&a.options.Mask, s.blocks)
 		units = append(units, u)
 		lo = u.hi
 	}
@@ -74,8 +74,8 @@ func (a *call) atOnce(most, one, blocks int) int {
 }
 
 // see sets the blocks that the queries of a unit may see.
-func (u *unit) see(m Mask, blocks []placed) {
-	lo, hi := m.span(u.start, u.start+u.hi-u.lo-1, u.keys)
+func (u *unit) see(m *kernel.Mask, blocks []placed) {
+	lo, hi := visible(m, u.start, u.start+u.hi-u.lo-1, u.keys)
 	if lo >= hi {
 		return
 	}
@@ -93,7 +93,7 @@ func (a *call) queryBytes() int {
 // messageBytes returns the most bytes of a message with one item of one range, its queries
 // aside.
 func (a *call) messageBytes() int {
-	return wire.AttendOverhead + 4*len(a.options.ALiBi) + wire.QueriesOverhead + wire.RangeBytes
+	return wire.AttendOverhead + wire.ScoringBytes(&a.options.Scoring) + wire.QueriesOverhead + wire.RangeBytes
 }
 
 // bytes returns the memory of the unit's partials.

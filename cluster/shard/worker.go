@@ -90,13 +90,13 @@ const (
 )
 
 // NewWorker starts a worker on a connection that stays the caller's. The error is a
-// [*kernel.ArgumentError], a [*kernel.TierError], a [*NameError] or that of NATS.
+// [*kernel.Error], of the kind [ErrName] if another worker has the name, or that of NATS.
 func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
 	if isTaken(conn, c.Name) {
-		return nil, &NameError{c.Name}
+		return nil, &kernel.Error{Where: "shard.NewWorker: WorkerConfig.Name", Got: fmt.Sprintf("%q, which another worker has", c.Name), Want: "a name of its own", Kind: ErrName}
 	}
 	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce),
 		chains: chain.New(linkBytes, linkKeep), links: make(chan struct{}, maxLinks), states: make(chan struct{}, atOnce)}
@@ -185,11 +185,11 @@ func (c *WorkerConfig) complete() error {
 	}
 	switch {
 	case !hub.IsToken(c.Name):
-		return &kernel.ArgumentError{Arg: "WorkerConfig.Name", Got: fmt.Sprintf("%q", c.Name), Want: "1 to 64 letters, digits, - and _"}
+		return &kernel.Error{Where: "WorkerConfig.Name", Got: fmt.Sprintf("%q", c.Name), Want: "1 to 64 letters, digits, - and _"}
 	case c.Memory < 0:
-		return &kernel.ArgumentError{Arg: "WorkerConfig.Memory", Got: fmt.Sprint(c.Memory), Want: "0 or more"}
+		return &kernel.Error{Where: "WorkerConfig.Memory", Got: fmt.Sprint(c.Memory), Want: "0 or more"}
 	case c.Concurrent < 0:
-		return &kernel.ArgumentError{Arg: "WorkerConfig.Concurrent", Got: fmt.Sprint(c.Concurrent), Want: "0 or more"}
+		return &kernel.Error{Where: "WorkerConfig.Concurrent", Got: fmt.Sprint(c.Concurrent), Want: "0 or more"}
 	}
 	return checkExec(c.Exec)
 }
@@ -197,7 +197,7 @@ func (c *WorkerConfig) complete() error {
 // checkExec reports a tier or a number of threads that a call could not use.
 func checkExec(x kernel.Exec) error {
 	empty := kernel.BHLD([]float32{}, 0, 1, 0, 1)
-	return kernel.Attention(empty, empty, empty, empty, kernel.Options{Exec: x})
+	return kernel.Attention(empty, empty, empty, empty, &kernel.Options{Exec: x})
 }
 
 func (w *Worker) subject(name string) string {

@@ -91,6 +91,9 @@ def read(name, b):
         return [Block(fifths(b[8:24], b[4:8]), half(b, 0), half(b, 2), t=(-1, -1))]
     if name == "IQ4_NL":
         return [Block(IQ4_VALUES[nibbles(b[2:18])], half(b, 0))]
+    if name == "NVFP4":
+        pairs = [(nibbles(b[4 + 8 * i : 12 + 8 * i]), WIDEN["f8e4m3"](np.array(b[i]))[()]) for i in range(4)]
+        return [Block(np.concatenate([MX4_VALUES[q] for q, _ in pairs[i : i + 2]]), None, s=[d for _, d in pairs[i : i + 2]]) for i in (0, 2)]
     if name == "MXFP4":
         v, d = MX4_VALUES[nibbles(b[1:17])], 2.0 ** (int(b[0]) - 128)
         v = np.where(np.abs(v) * d < 2.0**-126, 0, v)
@@ -131,7 +134,7 @@ def read_q6(b, part):
 
 
 K_BLOCKS = {"Q2_K": read_q2, "Q3_K": read_q3, "Q4_K": read_q4, "Q5_K": read_q5, "Q6_K": read_q6}
-BYTES = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210, "IQ4_NL": 18, "MXFP4": 17}
+BYTES = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210, "IQ4_NL": 18, "MXFP4": 17, "NVFP4": 36}
 IQ4_VALUES = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
 MX4_VALUES = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12])  # doubled
 
@@ -139,12 +142,20 @@ MX4_VALUES = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12])
 def rows_of_blocks(a):
     """The blocks of 32 weights of each output."""
     size = BYTES[a["format"]]
-    return [[x for at in range(0, len(row), size) for x in read(a["format"], row[at : at + size])] for row in a["blocks"]]
+    rows = [[x for at in range(0, len(row), size) for x in read(a["format"], row[at : at + size])] for row in a["blocks"]]
+    if a["format"] == "NVFP4":
+        scales = a.get("scales", [f32(1)])
+        for i, row in enumerate(rows):
+            for x in row:  # half of D, as q is 2v
+                x.s = [f32(d * scales[i % len(scales)]) / f32(2) for d in x.s]
+    return rows
 
 
 def weights(name, x):
     """The 32 weights of a block as float32."""
     q = x.q.astype(f32)
+    if name == "NVFP4":
+        return np.repeat(np.array(x.s, f32), 16) * q + ZERO  # a zero is +0
     if name in ("Q8_0", "IQ4_NL"):
         return fma(x.d, q + 128, -128 * x.d)
     if name == "Q4_0":
@@ -154,6 +165,8 @@ def weights(name, x):
     ds = np.repeat(np.array([f32(x.d * f32(s)) for s in x.s], f32), 16)
     if name == "Q6_K":
         return fma(ds, q, f32(-32) * ds)
+    if name == "MXFP4":
+        return (q - 16) * ds  # rounded once, also where 16·d is beyond float32
     ct = np.repeat(np.array([f32(x.c * f32(t)) for t in x.t], f32), 16)
     return fma(ds, q, -ct)
 
@@ -179,6 +192,13 @@ def integer_output(name, blocks, d1, q1):
     """An output of quantized rows."""
     acc = ZERO
     for x, d, q in zip(blocks, d1, q1):
+        if name == "NVFP4":
+            t = ZERO
+            for half in (1, 0):
+                at = slice(16 * half, 16 * half + 16)
+                t = fma(f32(q[at] @ x.q[at]), x.s[half], t)[()]
+            acc = fma(t, d, acc)[()]
+            continue
         if name in ("Q8_0", "IQ4_NL", "Q4_0", "Q4_1"):
             acc = fma(f32(q @ (x.q - {"Q4_0": 8}.get(name, 0))), d * x.d, acc)[()]
             if name == "Q4_1":

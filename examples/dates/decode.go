@@ -131,8 +131,8 @@ func (m *model) attend(e *encoding, contexts, alignments, queries []float32, s s
 		kernel.BHLD(e.keys, texts, 1, e.longest, hiddenSize),
 		kernel.BHLD(e.states, texts, 1, e.longest, stateSize),
 		m.scoring,
-		kernel.Options{
-			Mask:    kernel.KeyLengths(e.lengths),
+		&kernel.Options{
+			Scoring: kernel.Scoring{Mask: kernel.KeyLengths(e.lengths)},
 			Outputs: kernel.Outputs{Weights: kernel.BHLD(alignments, texts, 1, n, e.longest)},
 			Exec:    kernel.Exec{Tier: s.tier, Threads: s.threads},
 		})

@@ -54,8 +54,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 	}
 	c.inputs.Flag(fs, "a `date`; may be repeated")
 	c.pictures.Flags(fs, "dates")
-	fs.StringVar(&c.settings.tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
-	fs.IntVar(&c.settings.threads, "threads", 1, "most threads to use; 0 means all")
+	exec := kernel.Exec{Threads: 1}
+	command.ExecFlags(fs, &exec)
 	fs.StringVar(&c.weights, "model", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultWeights()+")")
 	fs.BoolVar(&c.trains, "train", false, "train a model from random weights")
 	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags,\nto the weights that it would have had")
@@ -73,12 +73,13 @@ func parse(args []string, help io.Writer) (*config, error) {
 	case c.resumes && !c.trains:
 		return nil, command.Usage(errors.New("-resume without -train"))
 	}
-	if err := command.CheckExec(kernel.Exec{Tier: c.settings.tier, Threads: c.settings.threads}); err != nil {
+	if err := command.CheckExec(exec); err != nil {
 		return nil, err
 	}
 	if c.trains && c.weights == "" {
 		c.weights = defaultWeights()
 	}
+	c.settings = settings{exec.Tier, exec.Threads}
 	c.inputs.Take(fs)
 	return c, nil
 }

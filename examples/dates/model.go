@@ -115,8 +115,8 @@ func (m *model) load(l *weights.Loader) {
 
 // settings say how to compute. They do not change a bit of the results.
 type settings struct {
-	tier    string // as in kernel.Options
-	threads int    // as in kernel.Options
+	tier    kernel.Tier // as in kernel.Options
+	threads int         // as in kernel.Options
 }
 
 // apply runs a linear layer on the rows of x.

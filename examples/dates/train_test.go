@@ -10,6 +10,7 @@ import (
 
 	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/examples/internal/train/traintest"
+	"github.com/attn-go/attn/kernel"
 )
 
 // shortRun is a run of a few steps of small batches, in groups of shortGroup texts and what is left.
@@ -37,12 +38,11 @@ func TestTrainedWeights(t *testing.T) { traintest.EachTier(t, checkTrainedWeight
 // TestTrainedWeightsOfDefaults: so it does where another tier is the default one, which functions
 // use that are not told any.
 func TestTrainedWeightsOfDefaults(t *testing.T) {
-	traintest.EachDefault(t, func(t *testing.T) { checkTrainedWeights(t, "") })
+	traintest.EachDefault(t, func(t *testing.T) { checkTrainedWeights(t, kernel.Tier{}) })
 }
 
-func checkTrainedWeights(t *testing.T, tier string) {
+func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
 	const want = "6b1efd7c8de00009d9e2cf3e799a39dd2b40656756f59402ec96d4aed29cf21d"
-	traintest.ForceThreads(t)
 	for _, threads := range []int{1, 3} {
 		if got := trained(t, shortRun, settings{tier: tier, threads: threads}, shortRun.Steps).weights.hash(); got != want {
 			t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)

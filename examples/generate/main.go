@@ -23,6 +23,7 @@ import (
 
 	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/internal/train"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 )
 
@@ -63,8 +64,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.Float64Var(&c.temperature, "temp", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\n"+
 		"probable ones below; 0 always takes the most probable byte, which often repeats itself")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text, or with -train the same weights,\non every CPU")
-	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
-	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
+	exec := kernel.Exec{Threads: 1}
+	command.ExecFlags(fs, &exec)
 	fs.StringVar(&c.text, "train", "", "`file` of a text, on which a model is trained from random weights")
 	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags and text,\nto the weights that it would have had")
 	fs.IntVar(&c.schedule.Steps, "steps", 1000, "with -train: number of steps")
@@ -82,9 +83,11 @@ func parse(args []string, help io.Writer) (*config, error) {
 		return nil, command.Usage(fmt.Errorf("-temp is %v, want 0 or more", c.temperature))
 	case c.n < 0:
 		return nil, command.Usage(fmt.Errorf("-max is %d, want 0 or more", c.n))
-	case c.settings.Threads < 0:
-		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}
+	if err := command.CheckExec(exec); err != nil {
+		return nil, err
+	}
+	c.settings.Tier, c.settings.Threads = exec.Tier, exec.Threads
 	return c, c.checkTraining()
 }
 

@@ -33,11 +33,8 @@ func TestSeed(t *testing.T) {
 		t.Errorf("text: %q", want)
 	}
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
-		if got := text(t, append(args, "-tier", tier.Name, "-threads", "2")...); got != want {
-			t.Errorf("%s: %q, want %q", tier.Name, got, want)
+		if got := text(t, append(args, "-tier", tier.String(), "-threads", "2")...); got != want {
+			t.Errorf("%s: %q, want %q", tier, got, want)
 		}
 	}
 	if text(t, append(args, "-seed", "8")...) == want {
@@ -66,12 +63,12 @@ func TestContext(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"-max", "x"}, {"-text", ""}, {"more"}, {"-max", "-1"}, {"-threads", "-1"}, {"-temp", "-1"}, {"-unknown"}} {
+	for _, args := range [][]string{{"-max", "x"}, {"-text", ""}, {"more"}, {"-max", "-1"}, {"-threads", "-1"}, {"-temp", "-1"}, {"-unknown"}, {"-tier", "none"}} {
 		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	for _, args := range [][]string{{"-tier", "none"}, {"-model", "/none"}, {"-text", strings.Repeat("x", 513)}} {
+	for _, args := range [][]string{{"-model", "/none"}, {"-text", strings.Repeat("x", 513)}} {
 		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}

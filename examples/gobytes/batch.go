@@ -13,7 +13,7 @@ import (
 // Settings say how a [Batch] computes. They do not change a bit of the results.
 type Settings struct {
 	// Tier and Threads are as in kernel.Options.
-	Tier    string
+	Tier    kernel.Tier
 	Threads int
 }
 
@@ -218,14 +218,14 @@ func (b *Batch) attend(layer int) error {
 		return err
 	}
 	k, v = b.cache.View(layer)
-	o := b.cache.Options()
+	o := kernel.Options{Scoring: b.cache.Scoring()}
 	o.Tier, o.Threads = b.Tier, b.Threads
 	shape := [4]int{len(b.texts), b.Heads, b.steps, k.Shape()[2]}
 	if b.Observe != nil {
 		b.fitWeights(shape)
 		o.Weights = kernel.BHLD(b.weights, shape[0], shape[1], shape[2], shape[3])
 	}
-	if err := kernel.Attention(out, q, k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, &o); err != nil {
 		return err
 	}
 	if b.Observe != nil {

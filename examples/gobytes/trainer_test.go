@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/examples/internal/train/traintest"
+	"github.com/attn-go/attn/kernel"
 )
 
 // tiny is a model that trains in no time.
@@ -42,12 +43,11 @@ func TestTrainedWeights(t *testing.T) { traintest.EachTier(t, checkTrainedWeight
 // TestTrainedWeightsOfDefaults: so it does where another tier is the default one, which functions
 // use that are not told any.
 func TestTrainedWeightsOfDefaults(t *testing.T) {
-	traintest.EachDefault(t, func(t *testing.T) { checkTrainedWeights(t, "") })
+	traintest.EachDefault(t, func(t *testing.T) { checkTrainedWeights(t, kernel.Tier{}) })
 }
 
-func checkTrainedWeights(t *testing.T, tier string) {
+func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
 	const want = "76df7afb2a1278638746751e078538daa7837e875fc1c502b1b86733a9892832"
-	traintest.ForceThreads(t)
 	for _, threads := range []int{1, 3} {
 		if got := trained(t, shortRun, Settings{Tier: tier, Threads: threads}, shortRun.Steps).Hash(); got != want {
 			t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)

@@ -98,9 +98,8 @@ func (a *layerPass) forward(p *pass, l *layer, x []float32) ([]float32, error) {
 		return nil, err
 	}
 	a.lse = kernel.BHLD(floats(p.Heads), p.texts(), p.Heads, len(p.positions), 1)
-	o := p.attention().Forward()
-	o.LSE = a.lse
-	if err := kernel.Attention(p.heads(a.attended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), o); err != nil {
+	o := kernel.Options{Exec: p.exec(), Scoring: p.scoring(), Outputs: kernel.Outputs{LSE: a.lse}}
+	if err := kernel.Attention(p.heads(a.attended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), &o); err != nil {
 		return nil, err
 	}
 	a.middle, a.ffnInput = floats(p.Width), floats(p.Width)
@@ -134,10 +133,8 @@ func (a *layerPass) feedForward(p *pass, l *layer) ([]float32, error) {
 	return out, nil
 }
 
-// attention returns the options of the attention of all layers.
-func (p *pass) attention() kernel.BackwardOptions {
-	return kernel.BackwardOptions{Exec: p.exec(), Mask: kernel.Causal(0)}
-}
+// scoring returns that of the attention of all layers.
+func (p *pass) scoring() kernel.Scoring { return kernel.Scoring{Mask: kernel.Causal(0)} }
 
 func (p *pass) texts() int { return p.rows / len(p.positions) }
 

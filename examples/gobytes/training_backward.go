@@ -39,7 +39,7 @@ func (a *layerPass) backward(p *pass, w, g *layerParameters, dx []float32) error
 	}
 	dq, dk, dv := p.memory.Floats(len(a.q)), p.memory.Floats(len(a.k)), p.memory.Floats(len(a.v))
 	gradients := kernel.Gradients{Q: p.heads(dq, p.Heads), K: p.heads(dk, p.KVHeads), V: p.heads(dv, p.KVHeads)}
-	if err := kernel.AttentionBackward(gradients, p.heads(dAttended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), a.lse, p.attention()); err != nil {
+	if err := kernel.AttentionBackward(gradients, p.heads(dAttended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), a.lse, &kernel.BackwardOptions{Exec: p.exec(), Scoring: p.scoring()}); err != nil {
 		return err
 	}
 	// The gradient of a rotation is the rotation back.

@@ -22,7 +22,7 @@ func Example() {
 	weights, shape := make([]float32, n*n), [4]int{1, 1, n, n}
 	err := kernel.Attention(
 		kernel.BHLD(out, 1, 1, n, d), kernel.BHLD(q, 1, 1, n, d), kernel.BHLD(k, 1, 1, n, d), kernel.BHLD(v, 1, 1, n, d),
-		kernel.Options{Mask: kernel.Causal(0), Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, n, n)}})
+		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}, Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, n, n)}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,7 +10,7 @@ var _ = draw
 
 func draw(out, q, k, v kernel.Tensor, batch, heads, queries, keys int, words []string) error {
 	weights := make([]float32, batch*heads*queries*keys)
-	err := kernel.Attention(out, q, k, v, kernel.Options{
+	err := kernel.Attention(out, q, k, v, &kernel.Options{
 		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, batch, heads, queries, keys)},
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/pictures"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 )
 
@@ -52,8 +53,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.IntVar(&c.layer, "layer", 1, "`number` of the layer, from 0")
 	fs.Func("heads", "`numbers` of the heads, from 0, such as 0,3 (default all heads)", c.parseHeads)
 	c.pictures.Flags(fs, "heatmap")
-	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
-	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
+	exec := kernel.Exec{Threads: 1}
+	command.ExecFlags(fs, &exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -62,9 +63,11 @@ func parse(args []string, help io.Writer) (*config, error) {
 		return nil, command.Usage(fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0)))
 	case c.text == "" || len(c.text) > maxText:
 		return nil, command.Usage(fmt.Errorf("-text has %d bytes, want 1 to %d", len(c.text), maxText))
-	case c.settings.Threads < 0:
-		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}
+	if err := command.CheckExec(exec); err != nil {
+		return nil, err
+	}
+	c.settings.Tier, c.settings.Threads = exec.Tier, exec.Threads
 	return c, nil
 }
 

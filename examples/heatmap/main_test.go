@@ -50,11 +50,8 @@ func TestFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want [][]float32
-	for _, tier := range append([]kernel.TierInfo{{Name: "generic", Runs: true}}, kernel.Tiers()...) {
-		if !tier.Runs {
-			continue
-		}
-		c := &config{text: strings.Repeat("if err != nil {\n", 3), layer: 3, settings: gobytes.Settings{Tier: tier.Name}}
+	for _, tier := range slices.Backward(kernel.Tiers()) {
+		c := &config{text: strings.Repeat("if err != nil {\n", 3), layer: 3, settings: gobytes.Settings{Tier: tier}}
 		if err := c.choose(m); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +70,7 @@ func TestFigure(t *testing.T) {
 				want = append(want, h.Weights)
 			}
 			if !slices.Equal(h.Weights, want[i]) {
-				t.Errorf("%s: head %d differs from generic", tier.Name, i)
+				t.Errorf("%s: head %d differs from generic", tier, i)
 			}
 		}
 	}
@@ -106,13 +103,13 @@ func TestUsage(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"more"}, {"-text", ""}, {"-text", strings.Repeat("x", maxText+1)}, {"-layer", "4"}, {"-layer", "-1"}, {"-threads", "-1"},
-		{"-heads", "6"}, {"-heads", "1,1"}, {"-heads", "x"}, {"-heads", ""}, {"-unknown"},
+		{"-heads", "6"}, {"-heads", "1,1"}, {"-heads", "x"}, {"-heads", ""}, {"-unknown"}, {"-tier", "none"},
 	} {
 		if err := none(args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	for _, args := range [][]string{{"-tier", "none"}, {"-png", "x.jpg"}} {
+	for _, args := range [][]string{{"-png", "x.jpg"}} {
 		if err := none(args...); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}

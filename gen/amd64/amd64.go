@@ -13,7 +13,11 @@ import (
 func Generator(i emit.ISA) func(spec.Contracts) (spec.Output, error) {
 	return func(c spec.Contracts) (spec.Output, error) {
 		g := emit.New(i, c)
-		spec.EmitAll(kernels{&gen{g}, skinny.New(g)}, i.Tiles(), i.WeightTile())
+		k := &gen{g}
+		spec.EmitAll(kernels{k, skinny.New(g)}, i.Tiles(), i.WeightTile())
+		if err := k.laneKernels(); err != nil {
+			return spec.Output{}, err
+		}
 		return g.Output()
 	}
 }

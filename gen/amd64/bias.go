@@ -116,3 +116,10 @@ func (b *biaser) add(x reg.VecVirtual) {
 	b.g.storeScores(y, b.row, 0, b.top)
 	b.g.ADDQ(b.ld, b.row)
 }
+
+// storeScores stores vector v of a row at p, and raises its maxima. VMAXPS returns its
+// second source if one is NaN or both are zero, which here is the running maximum.
+func (g *gen) storeScores(x reg.VecVirtual, p reg.GPVirtual, v int, max reg.VecVirtual) {
+	g.StoreVec(x, p, v)
+	g.VMAXPS(max, x, max)
+}

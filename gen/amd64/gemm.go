@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -35,9 +36,9 @@ import (
 // 8 are p + rs·{0, 1, 2, 4, 8}. The others need odd multiples of rs, which are kept in
 // registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
 //
-// Register tiles of every height have an inner loop of their own, and all else once: a tile of h
-// rows has its sums in the last h rows of the accumulators. So what follows the inner loop goes
-// over all rows, and lower tiles jump into the middle of it, see gemm_store.go.
+// Register tiles of full height and of one row have an inner loop of their own; those between share one or two,
+// see emit.Heights. All else is there once: a tile of h rows has its sums in the last h rows of the accumulators. So
+// what follows the inner loop goes over all rows, and lower tiles jump into the middle of it, see gemm_store.go.
 //
 // General registers in the inner loop: p, cs, rs and its odd multiples (5), b, ldb, iterations
 // left of the segment. Around it: a, c and rows left. That is 14 of 15. All else is in memory,
@@ -113,6 +114,9 @@ type gemmer struct {
 	p, b, k     reg.GPVirtual      // of the step, and steps or iterations left of the segment
 	acc         [][]reg.VecVirtual // a tile has its rows in the last ones
 
+	spans   []emit.Span // of heights, that have an inner loop together
+	heights *emit.Heights
+
 	prefetched int             // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
 	ahead      reg.Register    // distance of the columns to prefetch, in bytes, if there are any
 	nextRows   []reg.GPVirtual // distances of the next register tile's rows, for packed panels
@@ -132,6 +136,7 @@ type gemmer struct {
 	begins operand.Mem // not 0 if the first segment is added to C
 	adds   operand.Mem // not 0 if the current segment is added to C
 	height operand.Mem // rows of the tile
+	code   operand.Mem // of heights: their byte
 	start  operand.Mem // its first row of C
 
 	maxima, alphas, betas operand.Mem // pointers
@@ -146,7 +151,26 @@ func (t *gemmer) memory() {
 	t.adds, t.height, t.start = t.g.Memory(a.Cap()), t.g.Memory(b.Len()), t.g.Memory(b.Cap())
 	t.rest, t.begins = t.g.Memory(a.Base()), t.g.Argument("m") // which are in registers
 	t.maxima, t.alphas, t.betas = t.g.Memory(c.Cap()), t.g.Memory(c.Cap()), t.g.Memory(a.Cap())
-	t.panels = t.g.Memory(c.Cap())
+	t.panels, t.code = t.g.Memory(c.Cap()), t.g.Argument("rs")
+}
+
+// spansOf parts the heights up to a number of rows. Low tiles, see gemm_weights.go, share none with others.
+func (t *gemmer) spansOf(rows int) []emit.Span {
+	spans := []emit.Span{{Least: rows, Most: rows}}
+	for most := rows - 1; most > 1; {
+		least := max(2, most-emit.MostHeights+1)
+		for t.isLow(least) != t.isLow(most) {
+			least++
+		}
+		spans = append(spans, emit.Span{Least: least, Most: most})
+		most = least - 1
+	}
+	return append(spans, emit.Span{Least: 1, Most: 1})
+}
+
+// spanOf finds the one of a height.
+func (t *gemmer) spanOf(rows int) emit.Span {
+	return t.spans[slices.IndexFunc(t.spans, func(s emit.Span) bool { return s.Least <= rows && rows <= s.Most })]
 }
 
 // The modes. Those of several segments follow those of one.
@@ -188,9 +212,10 @@ func (t *gemmer) emit(rows int) {
 	t.g.Label("last")
 	t.g.TESTQ(height, height)
 	t.g.JZ(operand.LabelRef("done"))
-	for h := 1; h <= rows; h++ { // one row first: some calls have no more
-		t.g.CMPQ(height, operand.U32(h))
-		t.g.JE(operand.LabelRef(tileLabel(h)))
+	t.spans = t.spansOf(rows)
+	for _, s := range slices.Backward(t.spans) { // one row first: some calls have no more
+		t.g.CMPQ(height, operand.U32(s.Most))
+		t.g.JLE(operand.LabelRef(tileLabel(s.Most)))
 	}
 	t.g.Label("done")
 	t.g.Return()
@@ -200,22 +225,28 @@ func (t *gemmer) emit(rows int) {
 	for i := range t.acc {
 		t.acc[i] = t.g.Vecs(t.vectors)
 	}
-	for h := rows; h > 0; h-- {
-		t.one(h)
+	for _, s := range t.spans {
+		t.tile(s, height)
 	}
 	t.store()
 }
 
-// one emits a register tile of a number of rows, up to where its sums are stored.
-func (t *gemmer) one(rows int) {
-	name := tileLabel(rows)
-	t.g.Commentf("Tile of %d × %d vectors.", rows, t.vectors)
+// tile emits register tiles of a span, up to where their sums are stored. height is their number of rows, if the
+// span has several.
+func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
+	name, rows := tileLabel(s.Most), s.Most
+	t.g.Commentf("Tile of %v × %d vectors.", s, t.vectors)
 	t.g.Label(name)
 	acc := t.acc[len(t.acc)-rows:]
-	t.g.MOVQ(t.a, t.p)
+	t.heights = t.g.NewHeights(name, s, t.code)
+	if s.Single() {
+		t.g.MOVQ(t.a, t.p)
+		t.g.SUBQ(operand.U32(rows), t.m)
+		t.skip(t.a, rows)
+	} else {
+		t.skipHeight(s, height)
+	}
 	t.g.MOVQ(t.g.Memory(t.g.Param("b").Base()), t.b)
-	t.g.SUBQ(operand.U32(rows), t.m)
-	t.skip(t.a, rows)
 	t.lookAhead(rows, t.p)
 	t.fetchSums(acc, name)
 	t.g.MOVQ(t.first, t.k)
@@ -223,7 +254,20 @@ func (t *gemmer) one(rows int) {
 	t.zeros(acc)
 	t.prefetchRows(rows, name)
 	t.steps(acc, name)
-	t.toStore(rows)
+	t.toStore(s)
+}
+
+// skipHeight moves a over the rows of a tile. p becomes where the first of most rows would lie that end there.
+func (t *gemmer) skipHeight(s emit.Span, height reg.GPVirtual) {
+	bytes := t.copyOf(height)
+	t.g.MOVQ(height, t.height)
+	t.g.SUBQ(height, t.m)
+	t.g.IMULQ(t.rs, bytes)
+	t.g.ADDQ(bytes, t.a)
+	t.g.IMUL3Q(operand.U32(s.Most), t.rs, bytes)
+	t.g.MOVQ(t.a, t.p)
+	t.g.SUBQ(bytes, t.p)
+	t.heights.Set(height)
 }
 
 func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }

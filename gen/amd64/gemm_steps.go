@@ -36,10 +36,18 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	t.g.Label(name + "done")
 }
 
-// loop emits the inner loop. On Zen 4 iterations of 1 to 8 steps are equally fast. Two steps halve
-// the overhead of the loop on CPUs with two FMAs of full width per cycle. An odd number of steps
-// enters the loop in its middle.
+// loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and with packed panels,
+// whose prefetches are those of an iteration. An odd number of steps enters the loop in its middle.
 func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
+	if t.g.EVEX() && !t.weights && !t.isLow(len(acc)) {
+		t.g.JumpIfZero(t.k, name+"end")
+		t.g.AlignLoop()
+		t.g.Label(name + "steps")
+		t.step(acc, 0)
+		t.g.CountDown(t.k, 1, name+"steps")
+		t.g.Label(name + "end")
+		return
+	}
 	t.g.INCQ(t.k)
 	t.g.SHRQ(operand.Imm(1), t.k)
 	t.g.JCC(operand.LabelRef(name + "odd"))
@@ -96,8 +104,9 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, name string) {
 // vectors of B, the fewer stay in registers, and the others are loaded one by one. which is its place in the
 // iteration.
 func (t *gemmer) step(acc [][]reg.VecVirtual, which int) {
+	t.heights.Compare()
 	switch {
-	case len(acc) < t.vectors:
+	case len(acc) < t.vectors && t.heights.Single():
 		as := t.g.Vecs(len(acc))
 		for i := range as {
 			t.g.VBROADCASTSS(t.address(t.p, i), as[i])
@@ -115,26 +124,29 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, which int) {
 		}
 	case t.vectors == 1:
 		x := t.loadB(emit.At(t.b, 0))
-		for i := range acc {
-			t.g.FMABroadcast(t.g.Context, t.address(t.p, i), x, acc[i][0])
-		}
+		t.eachRowOf(acc, func(i int) { t.g.FMABroadcast(t.g.Context, t.address(t.p, i), x, acc[i][0]) })
 	default:
 		bs := make([]reg.VecVirtual, t.vectors)
 		for v := range bs {
 			bs[v] = t.loadB(emit.At(t.b, v*t.bytesOfB()))
 		}
-		for i := range acc {
+		t.eachRowOf(acc, func(i int) {
 			a := t.g.Vec()
 			t.g.VBROADCASTSS(t.address(t.p, i), a)
 			for v := range bs {
 				t.g.VFMADD231PS(bs[v], a, acc[i][v])
 			}
-		}
+		})
 	}
 	t.prefetchPanel(len(acc))
 	t.prefetchNextRows(len(acc), which)
 	t.g.ADDQ(t.ldb, t.b)
 	t.g.ADDQ(t.cs, t.p)
+}
+
+// eachRowOf emits a part of a step for each row of a tile, the last one first, since a lower tile has the last ones.
+func (t *gemmer) eachRowOf(acc [][]reg.VecVirtual, row func(i int)) {
+	t.heights.Rows(func(i int) { row(len(acc) - 1 - i) })
 }
 
 // bytesOfB is the size of a vector of B in memory.

@@ -19,11 +19,15 @@ import (
 // What a tile jumps to depends on the mode. A single segment that is stored takes the shortest way.
 
 // toStore emits the way of a register tile to there.
-func (t *gemmer) toStore(rows int) {
+func (t *gemmer) toStore(s emit.Span) {
 	t.loadStride()
 	t.g.CMPQ(t.mode, operand.Imm(storeOne))
-	t.g.JE(operand.LabelRef(rowLabel("store", rows)))
-	t.g.MOVQ(operand.U32(rows), t.height)
+	if s.Single() {
+		t.g.JE(operand.LabelRef(rowLabel("store", s.Most)))
+		t.g.MOVQ(operand.U32(s.Most), t.height)
+	} else {
+		t.g.JE(operand.LabelRef("stores"))
+	}
 	t.g.JMP(operand.LabelRef("modes"))
 }
 
@@ -89,6 +93,7 @@ func (t *gemmer) store() {
 		t.g.CMPQ(t.mode, operand.Imm(maxMore))
 		t.g.JE(operand.LabelRef("max"))
 	}
+	t.g.Label("stores")
 	t.toRowOf("store")
 	if !t.weights {
 		t.storeMax()
@@ -159,5 +164,5 @@ func (t *gemmer) nextSegment() {
 	t.g.MOVQ(t.left, t.k)
 	t.limit(t.k)
 	t.g.SUBQ(t.k, t.left)
-	t.toRow(func(rows int) string { return tileLabel(rows) + "segment" })
+	t.toRow(func(rows int) string { return tileLabel(t.spanOf(rows).Most) + "segment" })
 }

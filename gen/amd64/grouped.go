@@ -6,13 +6,14 @@ import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats, which package quantized describes. With AVX-512 it
 // is the kernel of AVX2, and so are those below.
-func (g *gen) WeightWidenGrouped(q spec.BlockFormat) {
+func (g *gen) WeightWidenGrouped(q ukernel.PackedFormat) {
 	if g.EVEX() {
 		return
 	}
@@ -23,7 +24,7 @@ func (g *gen) WeightWidenGrouped(q spec.BlockFormat) {
 }
 
 // WeightUnpack has the scales and the bytes of WeightWidenGrouped.
-func (g *gen) WeightUnpack(q spec.BlockFormat) {
+func (g *gen) WeightUnpack(q ukernel.PackedFormat) {
 	if g.EVEX() {
 		return
 	}
@@ -87,63 +88,14 @@ func (t *blockGemmer) bytesOfWords(name string) {
 type groupWidener struct {
 	rowCursor
 	g      *gen
-	format spec.BlockFormat
+	format ukernel.PackedFormat
 	d, m   [2]reg.VecVirtual // by halves of the steps
-}
-
-// header makes the scales and minima of some lanes, and sets numbers to theirs.
-func (w *groupWidener) header(block, lane reg.GPVirtual) {
-	g, p := w.g, w.g.GP64()
-	g.LEAQ(emit.Indexed(block, lane, 2), p)
-	scale, least := g.Vec(), g.Vec()
-	g.widenScales(w.format, emit.At(p, 0), scale)
-	g.LEAQ(emit.Indexed(p, w.lanes, 2), p)
-	if w.format.Offset() == 0 {
-		g.widenScales(w.format, emit.At(p, 0), least)
-		g.LEAQ(emit.Indexed(p, w.lanes, 2), p)
-	}
-	w.d = w.products(p, scale)
-	g.LEAQ(emit.Indexed(p, w.lanes, 2), p)
-	if w.format.Offset() == 0 {
-		w.m = w.products(p, least)
-		g.LEAQ(emit.Indexed(p, w.lanes, 2), p)
-	} else {
-		offset := g.Constant(math.Float32bits(float32(w.format.Offset())))
-		for i, d := range w.d {
-			w.m[i] = g.Vec()
-			g.VMULPS(offset, d, w.m[i])
-		}
-	}
-	g.LEAQ(emit.Indexed(p, lane, 2), w.numbers)
-}
-
-// widenScales loads scales or minima of a format.
-func (g *gen) widenScales(q spec.BlockFormat, from operand.Mem, v reg.VecVirtual) {
-	if q.Brain() {
-		g.VPMOVZXWD(from, v)
-		g.VPSLLD(operand.Imm(16), v, v)
-		return
-	}
-	g.VCVTPH2PS(from, v)
-}
-
-// products are those of x and the pairs of int8 at p.
-func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.VecVirtual) {
-	g := w.g
-	y[0], y[1] = g.Vec(), g.Vec()
-	g.VPMOVSXBW(emit.At(p, 0), y[1])
-	g.VPSLLD(operand.Imm(16), y[1], y[0])
-	for _, v := range y {
-		g.VPSRAD(operand.Imm(16), v, v)
-		g.VCVTDQ2PS(v, v)
-		g.VMULPS(x, v, v)
-	}
-	return y
 }
 
 // steps makes words of bytes, and converts byte after byte of them. The bytes are taken
 // where they are in their words: q is 256 times as large from byte to byte, and d is
-// smaller by as much, which is exact. In brain formats the words are shifted.
+// smaller by as much, which is exact. In brain formats the words are shifted, as the least d, a subnormal
+// number, times a power of two below 1 would be 0.
 func (w *groupWidener) steps() {
 	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
 	words := w.bytes()
@@ -157,7 +109,7 @@ func (w *groupWidener) steps() {
 			x := g.Vec()
 			g.VPAND(mask, word, x)
 			g.VCVTDQ2PS(x, x)
-			g.VFMSUB213PS(w.m[0], w.d[0], x)
+			w.weight(x)
 			w.store(x)
 			if w.format.Brain() {
 				g.VPSRLD(operand.Imm(8), word, word)
@@ -170,7 +122,9 @@ func (w *groupWidener) steps() {
 		g.CMPQ(count, operand.Imm(3))
 		g.JNE(operand.LabelRef("half"))
 		g.VMOVUPS(w.d[1], w.d[0])
-		g.VMOVUPS(w.m[1], w.m[0])
+		if !w.format.Brain() {
+			g.VMOVUPS(w.m[1], w.m[0])
+		}
 		g.Label("half")
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -31,8 +32,9 @@ import (
 // An int8Gemmer emits one product.
 type int8Gemmer struct {
 	g      *gen
-	format spec.BlockFormat // whose code is emitted
-	rows   int              // of a tile
+	format ukernel.PackedFormat // whose code is emitted
+	scaled bool                 // accumulators are float32, times the scales of the weights
+	rows   int                  // of a tile
 	acc    [][]reg.VecVirtual
 
 	x, ldx, c, ldc, block    reg.GPVirtual // of the tile; distances in bytes
@@ -49,20 +51,20 @@ type int8Gemmer struct {
 }
 
 // int8Formats lists the formats that share a function with q, in their order.
-func (g *gen) int8Formats(q spec.BlockFormat) []spec.BlockFormat {
+func (g *gen) int8Formats(q ukernel.PackedFormat) []ukernel.PackedFormat {
 	if q.Bits() == 8 && !g.EVEX() { // see int8Words
-		return []spec.BlockFormat{q}
+		return []ukernel.PackedFormat{q}
 	}
-	return slices.DeleteFunc(slices.Clone(spec.BlockFormats), func(x spec.BlockFormat) bool { return x.Bits() == 8 && !g.EVEX() })
+	return slices.DeleteFunc(slices.Clone(spec.SingleFormats), func(x ukernel.PackedFormat) bool { return x.Bits() == 8 && !g.EVEX() })
 }
 
 // An int8Dot is what an ISA does with the numbers of a block.
 type int8Dot interface {
 	// tiles returns groups of tiles with one number of vectors each. The last group goes through all lanes, and
 	// its last tile has 1 row; a group with more vectors is for whole panels alone.
-	tiles(spec.BlockFormat) [][]spec.TileShape
+	tiles(ukernel.PackedFormat) [][]spec.TileShape
 
-	frameBytes(q spec.BlockFormat) int // on the stack
+	frameBytes(q ukernel.PackedFormat) int // on the stack
 
 	// manyRows emits products of many rows that go another way, before all else, and returns after them.
 	manyRows(t *int8Gemmer)
@@ -77,7 +79,7 @@ type int8Dot interface {
 // someLanes is the number of lanes of a group of vectors that is no whole panel, of several formats.
 const someLanes = 16
 
-func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
+func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	const name = "weightGemmInt8Blocks"
 	var dot int8Dot = avx2Dot{}
 	if g.EVEX() {
@@ -112,21 +114,18 @@ func (t *int8Gemmer) memory() {
 }
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
-func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
+func (g *gen) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	g.Kernel(spec.WeightGemmInt8(q))
 	t := g.beginInt8(q)
-	switch {
-	case g.EVEX():
+	if g.EVEX() {
 		g.gemmInt8Grouped(t)
-	case q.Bits() == 4:
-		g.gemmInt8(t, avx2Grouped{})
-	default:
-		g.gemmInt8(t, avx2GroupedBytes{})
+	} else {
+		g.gemmInt8(t, groupedDot(q))
 	}
 }
 
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
-func (g *gen) beginInt8(formats ...spec.BlockFormat) *int8Gemmer {
+func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
 	t := &int8Gemmer{g: g, format: formats[len(formats)-1], several: len(formats) > 1}
 	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
@@ -298,6 +297,10 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	first := g.GP64()
 	g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
 	c := g.rowsFrom(first, t.ldc, t.rows)
+	if t.scaled {
+		t.addScaled(x, c)
+		return
+	}
 	scales := g.Vecs(vectors)
 	for v, d := range scales {
 		g.widenScales(t.format, t.header(0).Offset(v*g.VecBytes()/2), d)
@@ -317,7 +320,7 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	}
 	switch {
 	case t.several:
-		g.CMPQ(t.which, operand.Imm(uint64(spec.Q4_1)))
+		g.CMPQ(t.which, operand.Imm(uint64(ukernel.U4)))
 		g.JNE(operand.LabelRef(name))
 		t.prefetchMinima()
 		t.addMinima(x, vectors)
@@ -398,7 +401,7 @@ func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 
 // broadcastOffset sets v to what makes up for the offset of a format's numbers in row i: minus the sum of its
 // codes, times the offset, which is a power of two.
-func (t *int8Gemmer) broadcastOffset(q spec.BlockFormat, x rowPointers, i int, v reg.VecVirtual) {
+func (t *int8Gemmer) broadcastOffset(q ukernel.PackedFormat, x rowPointers, i int, v reg.VecVirtual) {
 	t.g.VPBROADCASTD(x.at(i, spec.RowMinusSum), v)
 	t.g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(q.Offset())))), v, v)
 }

@@ -3,6 +3,7 @@ package amd64
 import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -20,7 +21,7 @@ import (
 // all lanes of a block, on the stack; and VPMADDWD sums up in 32 bits.
 type avx2Dot struct{}
 
-func (avx2Dot) tiles(q spec.BlockFormat) [][]spec.TileShape {
+func (avx2Dot) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
 	if q.Bits() == 4 {
 		return tilesOf(6, 4, 3, 2)
 	}
@@ -37,7 +38,7 @@ func tilesOf(rows ...int) [][]spec.TileShape {
 	return [][]spec.TileShape{more, {{Vectors: wordVectors, Rows: 1}}, {{Vectors: 2, Rows: 1}}}
 }
 
-func (d avx2Dot) frameBytes(q spec.BlockFormat) int {
+func (d avx2Dot) frameBytes(q ukernel.PackedFormat) int {
 	if q.Bits() == 4 {
 		return 0
 	}
@@ -79,7 +80,7 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	}
 	q := t.format
 	if t.several {
-		q = spec.Q4_0
+		q = ukernel.S4
 		g.CMPQ(t.which, operand.Imm(uint64(q)))
 		g.JNE(operand.LabelRef(name + "done"))
 		defer g.Label(name + "done")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -27,9 +28,9 @@ type avx2Grouped struct{ avx2Dot }
 // the integers of the groups of some lanes, 16 bits each.
 const groupIntegers = 32
 
-func (avx2Grouped) frameBytes(spec.BlockFormat) int { return groupIntegers + 2*32 }
+func (avx2Grouped) frameBytes(ukernel.PackedFormat) int { return groupIntegers + 2*32 }
 
-func (avx2Grouped) tiles(spec.BlockFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
+func (avx2Grouped) tiles(ukernel.PackedFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
 
 // prepare stores the sums of the codes.
 func (avx2Grouped) prepare(t *int8Gemmer) {
@@ -74,10 +75,10 @@ func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
 // avx2GroupedBytes is for grouped formats with more than 4 bits. The further bits are put above the others, and
 // the products of 2 words go through VPMADDWD at once. That takes registers for 4 vectors of weights, so a tile has
 // 4 rows. One row takes 2 vectors at a time, too: with all of a panel it takes 10 to 17% less time from L1 on Zen 3, but from memory it
-// reads 70 (K5) and 73% (K6) as fast as a loop that only reads, and this way 81 and 79%.
+// reads 70 (U5x16) and 73% (S6x16) as fast as a loop that only reads, and this way 81 and 79%.
 type avx2GroupedBytes struct{ avx2Grouped }
 
-func (avx2GroupedBytes) tiles(spec.BlockFormat) [][]spec.TileShape {
+func (avx2GroupedBytes) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 
@@ -95,13 +96,23 @@ func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 			g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), row[v], row[v])
 		}
 	})
+	d.words(t, name, func(i, v int, p reg.VecVirtual) {
+		g.VPMADDWD(t.groupIntegers(v), p, p)
+		g.VPADDD(p, t.acc[i][v], t.acc[i][v])
+	})
+}
+
+// words emits the loop over pairs of words. add adds the sums of their products, of 16 bits for each group, to those
+// of a row and a vector.
+func (d avx2GroupedBytes) words(t *int8Gemmer, name string, add func(i, v int, p reg.VecVirtual)) {
+	g := t.g
 	x, first, far := g.rowsFrom(t.x, t.ldx, t.rows), g.GP64(), g.GP64()
 	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 8), far)
 	g.XORQ(first, first)
 	g.AlignLoop()
 	g.Label(name)
-	d.pair(t, x, first, far, 0)
-	d.pair(t, x, first, far, 4)
+	d.pair(t, x, first, far, 0, add)
+	d.pair(t, x, first, far, 4, add)
 	t.prefetch(2)
 	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 4), t.numbers)
 	if t.format.Bits() == 6 {
@@ -117,9 +128,9 @@ func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 // groupIntegers is where those of a vector are.
 func (t *int8Gemmer) groupIntegers(v int) operand.Mem { return t.frame.Offset(groupIntegers + 32*v) }
 
-// pair adds the products of the lower halves of words first and first+1, bit 0, or of the upper halves, bit 4,
+// pair makes the products of the lower halves of words first and first+1, bit 0, or of the upper halves, bit 4,
 // which are the numbers of words 4 further on. Their further bits are at far: with 1 bit, from bit first on.
-func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirtual, bit int) {
+func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirtual, bit int, add func(i, v int, p reg.VecVirtual)) {
 	g := t.g
 	var ws [2][]reg.VecVirtual
 	for i := range ws {
@@ -146,13 +157,12 @@ func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirt
 		a, b := g.Vec(), g.Vec()
 		g.VPBROADCASTD(x.at(i, 4*bit), a)
 		g.VPBROADCASTD(x.at(i, 4*bit+4), b)
-		for v, acc := range row {
+		for v := range row {
 			p, q := g.Vec(), g.Vec()
 			g.VPMADDUBSW(a, ws[0][v], p)
 			g.VPMADDUBSW(b, ws[1][v], q)
 			g.VPADDW(q, p, p)
-			g.VPMADDWD(t.groupIntegers(v), p, p)
-			g.VPADDD(p, acc, acc)
+			add(i, v, p)
 		}
 	}
 }

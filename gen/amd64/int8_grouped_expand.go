@@ -17,31 +17,7 @@ func (w *vnniGrouped) expand() {
 	g.MOVQ(block, lanes)
 	g.Label("header")
 	g.MOVQ(lanes, from)
-	w.widenHalves(from, emit.At(to, laneScale))
-	g.ADDQ(w.lanes2, from)
-	if w.format.Offset() == 0 {
-		w.widenHalves(from, emit.At(to, laneMinima))
-		g.ADDQ(w.lanes2, from)
-	}
-	s := g.Vecs(2)
-	g.VPMOVSXBW(emit.At(from, 0), s[1])
-	g.VPSLLD(operand.Imm(16), s[1], s[0])
-	for group, v := range s {
-		if w.wide() {
-			g.VPSRAD(operand.Imm(16), v, v)
-			g.VCVTDQ2PS(v, v)
-		} else {
-			g.VPSRLD(operand.Imm(16), v, v)
-		}
-		g.VMOVUPS(v, emit.At(to, laneScales+group*laneRow))
-	}
-	if w.format.Offset() == 0 {
-		t := g.Vec()
-		g.ADDQ(w.lanes2, from)
-		g.VPMOVSXBW(emit.At(from, 0), t)
-		g.VMOVDQU32(t, emit.At(to, laneTotals))
-	}
-	g.ADDQ(operand.Imm(uint64(g.VecBytes()/2)), lanes)
+	g.ADDQ(operand.Imm(uint64(w.expandHeader(from, to))), lanes)
 	g.ADDQ(operand.Imm(uint64(g.VecBytes())), to)
 	g.SUBQ(operand.Imm(uint64(g.VecBytes()/2)), left)
 	g.JNZ(operand.LabelRef("header"))
@@ -49,13 +25,6 @@ func (w *vnniGrouped) expand() {
 		g.ADDQ(w.lanes2, block)
 	}
 	w.expandNumbers(block)
-}
-
-// widenHalves converts 16 numbers of 16 bits.
-func (w *vnniGrouped) widenHalves(from reg.GPVirtual, to operand.Mem) {
-	d := w.g.Vec()
-	w.g.widenScales(w.format, emit.At(from, 0), d)
-	w.g.VMOVUPS(d, to)
 }
 
 // expandNumbers writes the numbers from low on as words of the groups, see package quantized for where their bits are.

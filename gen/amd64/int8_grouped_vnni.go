@@ -26,7 +26,8 @@ import (
 // With 4 bits the sum of a group fits into the lower half of its lane, and VPMADDWD and VPDPWSSD multiply it by the integer
 // of the group, whose upper half is 0. With more it is converted to float32, in which all whole numbers up to 2^24,
 // 16,777,216, are exact: so is the sum of both products then, and it is the sum of integers, converted. The first product is
-// added to +0: that of 0 and a negative integer would be -0, and the sum -0 as well.
+// added to +0: that of 0 and a negative integer would be -0, and the sum -0 as well. Scales of float32 take the place of the
+// integers of the groups.
 //
 // Multiplying bytes keeps other units of a CPU busy than scaling sums and adding them to C. So the loop over
 // words of a tile does that for a row of the tile before it in each iteration. Sums wait on the stack.
@@ -295,8 +296,7 @@ func (w *vnniGrouped) addRow(vectors int) {
 		} else {
 			g.VCVTDQ2PS(w.sum(w.added, 0, v), sum)
 		}
-		g.VMULPS(w.lane(laneScale, v), d, p)
-		g.VFMADD213PS(c, p, sum)
+		g.VFMADD213PS(c, w.scaleOf(d, p, v), sum)
 		if w.format.Offset() == 0 {
 			total := g.Vec()
 			g.VPMADDWD(w.lane(laneTotals, v), codes, total)

@@ -3,15 +3,16 @@ package amd64
 import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // ahead is the distance of prefetches in bytes. Zen 3 has buffers for 24 lines and drops prefetches while all are in use. So a
-// product that takes less time than its weights should not be far ahead: from memory, one row of Q8_0, Q4_0, Q4_1 and K4
-// reads 85 to 93% as fast with 3072 as a loop that only reads, with 2048 80 to 91% and with 8192 78 to 82%. With K5
-// and K6 the product itself takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of Q4_0 and
-// K4 take longer with 2048. With AVX-512 no other distance was measured.
+// product that takes less time than its weights should not be far ahead: from memory, one row of S8, S4, U4 and U4x16
+// reads 85 to 93% as fast with 3072 as a loop that only reads, with 2048 80 to 91% and with 8192 78 to 82%. With U5x16
+// and S6x16 the product itself takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of S4 and
+// U4x16 take longer with 2048. With AVX-512 no other distance was measured.
 func (t *int8Gemmer) ahead() int {
 	if t.rows > 1 || t.g.EVEX() || t.format.Bits() == 5 || t.format.Bits() == 6 {
 		return int8Ahead
@@ -40,7 +41,7 @@ func (t *int8Gemmer) prefetchRest(iterations int) {
 	case lanes != spec.PanelLanes:
 		panic("nobody knows the size of the headers")
 	}
-	far := t.prefetchLines(lanes * spec.Q4_0.HeaderBytes())
+	far := t.prefetchLines(lanes * ukernel.S4.HeaderBytes())
 	t.g.ADDQ(bytes, far)
 	t.g.MOVQ(far, t.far)
 }
@@ -48,7 +49,7 @@ func (t *int8Gemmer) prefetchRest(iterations int) {
 // prefetchMinima prefetches what prefetchRest leaves with minima.
 func (t *int8Gemmer) prefetchMinima() {
 	lanes := len(t.acc[0]) * t.g.Lanes()
-	from, to := lanes*spec.Q4_0.HeaderBytes(), lanes*spec.Q4_1.HeaderBytes()
+	from, to := lanes*ukernel.S4.HeaderBytes(), lanes*ukernel.U4.HeaderBytes()
 	from = (from + spec.LineBytes - 1) / spec.LineBytes * spec.LineBytes
 	if from >= to {
 		return

@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -17,14 +18,14 @@ import (
 // have the instruction.
 type vnniDot struct{}
 
-func (vnniDot) tiles(spec.BlockFormat) [][]spec.TileShape {
+func (vnniDot) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{
 		{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}},
 		{{Vectors: 1, Rows: 8}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}},
 	}
 }
 
-func (vnniDot) frameBytes(spec.BlockFormat) int { return 0 }
+func (vnniDot) frameBytes(ukernel.PackedFormat) int { return 0 }
 
 func (vnniDot) manyRows(*int8Gemmer) {}
 
@@ -33,10 +34,10 @@ func (vnniDot) prepare(*int8Gemmer) {}
 func (d vnniDot) sums(t *int8Gemmer, name string) {
 	g := t.g
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
-	g.CMPQ(t.which, operand.Imm(uint64(spec.Q4_0)))
+	g.CMPQ(t.which, operand.Imm(uint64(ukernel.S4)))
 	g.JL(operand.LabelRef(name + "eight"))
 	g.JG(operand.LabelRef(name + "minima"))
-	d.begin(t, spec.Q4_0, x)
+	d.begin(t, ukernel.S4, x)
 	g.Goto(name + "four")
 	g.Label(name + "minima")
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
@@ -45,9 +46,9 @@ func (d vnniDot) sums(t *int8Gemmer, name string) {
 	g.Goto(name + "done")
 
 	g.Label(name + "eight")
-	d.begin(t, spec.Q8_0, x)
+	d.begin(t, ukernel.S8, x)
 	last := t.format
-	t.format = spec.Q8_0
+	t.format = ukernel.S8
 	t.eachWord(name+"bytes", 8, func() {
 		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) { g.VMOVDQU32(from, w) })
 		x.advance(g, 4)
@@ -57,7 +58,7 @@ func (d vnniDot) sums(t *int8Gemmer, name string) {
 }
 
 // begin sets accumulators to what makes up for the offset of a format.
-func (vnniDot) begin(t *int8Gemmer, q spec.BlockFormat, x rowPointers) {
+func (vnniDot) begin(t *int8Gemmer, q ukernel.PackedFormat, x rowPointers) {
 	for i, row := range t.acc {
 		t.broadcastOffset(q, x, i, row[0])
 		for _, v := range row[1:] {

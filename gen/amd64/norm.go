@@ -143,20 +143,3 @@ func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg
 	n.g.ReplaceNaN(n.g.Context, x, nan)
 	return x
 }
-
-// Add adds a vector after the other, what is left under a mask.
-func (g *gen) Add() {
-	g.Kernel(spec.Add)
-	dst, x, y, left := g.Slice("dst"), g.Slice("x"), g.Slice("y"), g.SliceLen("dst")
-	nan := g.Vec()
-	g.VMOVUPS(g.Constant(spec.NaN), nan)
-	g.EachVector(dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
-		a, b := g.Vec(), g.Vec()
-		load(emit.Indexed(x, i, 4), a)
-		load(emit.Indexed(y, i, 4), b)
-		g.VADDPS(b, a, a)
-		g.ReplaceNaN(g.Context, a, nan)
-		return a
-	})
-	g.Return()
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -55,7 +56,10 @@ type blockGemmer struct {
 	ldc    operand.Mem // in bytes
 	minima operand.Mem // on the stack, if there are not enough registers
 
+	height, code operand.Mem // rows of the tile, and their byte
+
 	acc   [][]reg.VecVirtual // by row and vector
+	rows  *emit.Heights      // of the tile
 	first int                // of the vectors that are taken at a time
 	d     []reg.VecVirtual   // their scales
 	min   []operand.Op       // and minima
@@ -63,7 +67,7 @@ type blockGemmer struct {
 
 // A blockShape is how a product finds its way in blocks.
 type blockShape struct {
-	format    spec.BlockFormat
+	format    ukernel.PackedFormat
 	unpacked  bool // see ukernel.BlockKernels.Unpack; the format is none
 	bits      int  // of a number
 	scale     int  // bytes of a scale or minimum of a lane
@@ -77,8 +81,8 @@ type blockShape struct {
 	headers, size, position operand.Op
 }
 
-func (g *gen) WeightGemmQ(q spec.BlockFormat) {
-	const first, name = spec.Q4_0, "weightGemm4"
+func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
+	const first, name = ukernel.S4, "weightGemm4"
 	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
 	f := spec.WeightGemmQ(q)
 	if q.Bits() != first.Bits() {
@@ -101,7 +105,7 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
 	t := &blockGemmer{g: g, blockShape: s, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap()), words: g.Memory(c.Len())}
-	t.minima = g.Frame(4 * spec.PanelLanes)
+	t.minima, t.height, t.code = g.Frame(4*spec.PanelLanes), g.Frame(8), g.Frame(8)
 	g.SHLQ(operand.Imm(2), t.ldc)
 	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
 	g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
@@ -112,8 +116,12 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	if s.unpacked {
 		t.far = g.Slice("next")
 	}
-	for _, s := range tiles {
-		t.tile(s)
+	for i, s := range tiles {
+		least := s.Rows // a tile does for fewer rows, down to those of the next one with as many vectors
+		for i+1 < len(tiles) && tiles[i+1].Vectors == s.Vectors && least > tiles[i+1].Rows+1 {
+			least--
+		}
+		t.tile(s, emit.Span{Least: least, Most: s.Rows})
 	}
 	g.Return()
 }
@@ -130,14 +138,16 @@ func (t *blockGemmer) sizes() {
 }
 
 // tile emits the loop over tiles of a shape.
-func (t *blockGemmer) tile(s spec.TileShape) {
+func (t *blockGemmer) tile(s spec.TileShape, rows emit.Span) {
 	name := func(part string) string { return fmt.Sprintf("rows%d%s", s.Rows, part) }
 	label := func(part string) operand.LabelRef { return operand.LabelRef(name(part)) }
 	t.vectors = s.Vectors
-	t.g.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
+	t.g.Commentf("Tiles of %v × %d vectors.", rows, s.Vectors)
 	t.g.Label(name(""))
-	t.g.CMPQ(t.m, operand.I32(s.Rows))
+	t.g.CMPQ(t.m, operand.I32(rows.Least))
 	t.g.JL(label("done"))
+	t.rows = t.g.NewHeights(name(""), rows, t.code)
+	t.setRows()
 	t.block, t.start = t.g.Slice("b"), t.g.GP64()
 	t.g.MOVQ(t.a, t.start)
 	t.g.Move(t.g.Argument("k"), t.rest)
@@ -188,13 +198,43 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	t.g.MOVQ(operand.U32(1), t.adds)
 	t.g.CMPQ(t.rest, operand.Imm(0))
 	t.g.JNE(label("segment"))
-	for range s.Rows {
-		t.g.ADDQ(t.rs, t.a)
-		t.g.ADDQ(t.ldc, t.c)
-	}
-	t.g.SUBQ(operand.U32(s.Rows), t.m)
+	t.nextRows()
 	t.g.JMP(label(""))
 	t.g.Label(name("done"))
+}
+
+// setRows sets how many rows the tile has.
+func (t *blockGemmer) setRows() {
+	if t.rows.Single() {
+		return
+	}
+	rows, most := t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(operand.U32(t.rows.Most), most)
+	t.g.MOVQ(t.m, rows)
+	t.g.CMPQ(rows, most)
+	t.g.CMOVQGT(most, rows)
+	t.g.MOVQ(rows, t.height)
+	t.rows.Set(rows)
+}
+
+// nextRows goes on to the rows after the tile.
+func (t *blockGemmer) nextRows() {
+	if t.rows.Single() {
+		for range t.rows.Most {
+			t.g.ADDQ(t.rs, t.a)
+			t.g.ADDQ(t.ldc, t.c)
+		}
+		t.g.SUBQ(operand.U32(t.rows.Most), t.m)
+		return
+	}
+	rows, bytes := t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(t.height, rows)
+	t.g.SUBQ(rows, t.m)
+	t.g.MOVQ(t.rs, bytes)
+	t.g.IMULQ(rows, bytes)
+	t.g.ADDQ(bytes, t.a)
+	t.g.IMULQ(t.ldc, rows)
+	t.g.ADDQ(rows, t.c)
 }
 
 // nextSegment takes the steps of a segment from the rest.
@@ -229,17 +269,17 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 
 // eachOfC calls f for every accumulator and its place in C.
 func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
-	c := t.g.GP64()
+	c, ldc := t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(t.lane, c)
 	t.g.LEAQ(emit.Indexed(t.c, c, 4), c)
-	for i, row := range t.acc {
-		if i > 0 {
-			t.g.ADDQ(t.ldc, c)
-		}
-		for v, x := range row {
+	t.g.MOVQ(t.ldc, ldc)
+	t.rows.Compare()
+	t.rows.Rows(func(i int) {
+		for v, x := range t.acc[i] {
 			f(x, emit.At(c, v*t.g.VecBytes()))
 		}
-	}
+		t.g.LEAQ(emit.Indexed(c, ldc, 1), c)
+	})
 }
 
 // loadScales loads the scales and minima of n vectors, for a tile of some rows. Minima for which
@@ -257,7 +297,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 		t.g.VCVTPH2PS(emit.At(t.scales, at(v)), d)
 	}
 	ms := t.g.Vecs(n)
-	minima := func(q spec.BlockFormat) {
+	minima := func(q ukernel.PackedFormat) {
 		for v, d := range t.d {
 			t.g.loadMinima(q, emit.At(t.scales, t.scale*spec.PanelLanes+at(v)), d, ms[v])
 		}
@@ -265,7 +305,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 	if t.several {
 		t.g.CMPQ(t.headers, operand.U32(t.header*spec.PanelLanes))
 		t.g.JE(operand.LabelRef(name + "offset"))
-		minima(spec.Q4_1)
+		minima(ukernel.U4)
 		t.g.Goto(name + "minima")
 		t.g.Label(name + "offset")
 	}
@@ -283,7 +323,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 }
 
 // loadMinima sets m to the minima: those in memory, or those of the offset of the numbers.
-func (g *gen) loadMinima(q spec.BlockFormat, from operand.Mem, d, m reg.VecVirtual) {
+func (g *gen) loadMinima(q ukernel.PackedFormat, from operand.Mem, d, m reg.VecVirtual) {
 	if q.Offset() == 0 {
 		g.VCVTPH2PS(from, m)
 	} else {
@@ -305,12 +345,13 @@ func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 		for v := range ws {
 			ws[v] = weight(v)
 		}
-		for i, acc := range t.acc {
+		t.rows.Compare()
+		t.rows.Rows(func(i int) {
 			x := number(i)
 			for v, w := range ws {
-				t.g.VFMADD231PS(x, w, acc[t.first+v])
+				t.g.VFMADD231PS(x, w, t.acc[i][t.first+v])
 			}
-		}
+		})
 		t.g.ADDQ(t.cs, t.x)
 		return
 	}
@@ -479,7 +520,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 }
 
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.
-func (g *gen) WeightWidenQ(q spec.BlockFormat) {
+func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
 	g.Kernel(spec.WeightWidenQ(q))
 	g.widenBlocks(q, spec.BlockSteps, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
 }
@@ -497,7 +538,7 @@ type rowCursor struct {
 }
 
 // widenBlocks emits the body of a kernel for blocks of a format, each of which becomes some rows.
-func (g *gen) widenBlocks(q spec.BlockFormat, perBlock int, newWidener func(rowCursor) widener) {
+func (g *gen) widenBlocks(q ukernel.PackedFormat, perBlock int, newWidener func(rowCursor) widener) {
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
 	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, those of a block, a block
@@ -529,7 +570,7 @@ func (g *gen) widenBlocks(q spec.BlockFormat, perBlock int, newWidener func(rowC
 type blockWidener struct {
 	rowCursor
 	g      *gen
-	format spec.BlockFormat
+	format ukernel.PackedFormat
 	d, m   reg.VecVirtual
 }
 

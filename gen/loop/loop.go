@@ -94,29 +94,3 @@ func Chunks[G, V any](m Machine[G, V], widths []int, left G, chunk func(vectors 
 		m.Goto("columns")
 	}
 }
-
-// Scores emits the rest of a function that changes left lanes of scores at s and raises
-// their maxima, in chunks of vectors from the first row to the last. perLane points to the
-// arrays that have one element per lane, the maxima last: they are in vectors while rows
-// emits the loop over the rows, and the maxima are stored after it.
-func Scores[G, V any](m Machine[G, V], widths []int, left, s G, perLane []G, rows func(name string, perLane [][]V)) {
-	Chunks(m, widths, left, func(vectors int, name string) {
-		m.Commentf("%d vectors of lanes, one row per iteration.", vectors)
-		m.Label(name)
-		x := make([][]V, len(perLane))
-		for a := range x {
-			x[a] = m.Vecs(vectors)
-		}
-		for v := range vectors {
-			for a, p := range perLane {
-				m.LoadVec(p, v, x[a][v])
-			}
-		}
-		rows(name, x)
-		last := len(perLane) - 1
-		for v := range vectors {
-			m.StoreVec(x[last][v], perLane[last], v)
-		}
-		m.Advance(4*m.Lanes()*vectors, append([]G{s}, perLane...)...)
-	})
-}

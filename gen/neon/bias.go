@@ -90,3 +90,9 @@ func (b *biaser) add(x, scratch a64.Vec) {
 		b.Op("ADD", b.ld, b.row, b.row)
 	})
 }
+
+// storeScores stores vector v of a row at p, and raises its maxima.
+func (g *neon) storeScores(x a64.Vec, p a64.GP, v int, max, scratch a64.Vec) {
+	g.StoreVec(x, p, v)
+	g.Raise(max, x, scratch)
+}

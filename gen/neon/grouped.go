@@ -1,13 +1,10 @@
 package neon
 
 import (
-	"math"
-	"slices"
-
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
-	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Grouped formats, see package quantized. A word of 4 bits and the one with the bits beyond become words of bytes.
@@ -18,7 +15,7 @@ const groupVectors = 2
 // A groupWords makes words of bytes, for some vectors of lanes.
 type groupWords struct {
 	*neon
-	format   spec.BlockFormat
+	format   ukernel.PackedFormat
 	lower    a64.Vec // masks of the lower halves of bytes, and of what is put above them
 	upper    a64.Vec
 	low, far []a64.Vec // a word, and that with further bits
@@ -77,7 +74,7 @@ func (w *groupWords) each(p, word, count, words a64.GP, body func()) {
 }
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats.
-func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
+func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
 	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) func() {
 		w := &groupWidener{blockCursor: b, masks: []a64.Vec{b.Broadcast(0xff), b.Broadcast(0xff << 8), b.Broadcast(0xff << 16)}}
 		w.words = groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f)}
@@ -133,68 +130,4 @@ func (w *groupWidener) convert() {
 		}
 		w.Op("ADD", w.row, w.to, w.to)
 	})
-}
-
-// header makes the scales and minima, and sets numbers to those of the lanes.
-func (w *groupWidener) header() {
-	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
-	minima := w.format.Offset() == 0
-	d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
-	next()
-	var m []a64.Vec
-	if minima {
-		m = w.scalesOf(w.format.Brain(), w.scales, groupVectors)
-		next()
-	}
-	w.d[0], w.d[3] = w.products(d, 1)
-	next()
-	w.Scope(func() {
-		if minima {
-			first, second := w.products(m, -1)
-			w.setMinima(append(first, second...))
-			next()
-		} else {
-			w.addOffset(slices.Concat(w.d[0], w.d[3]))
-		}
-	})
-	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
-	if w.format.Brain() {
-		w.d[1], w.d[2] = w.d[0], w.d[3]
-		return
-	}
-	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
-}
-
-// times are the products of xs and a number.
-func (g *neon) times(xs []a64.Vec, by float32) []a64.Vec {
-	ys, factor := g.Vecs(len(xs)), g.Broadcast(math.Float32bits(by))
-	for i, y := range ys {
-		g.FMUL(y, xs[i], factor)
-	}
-	g.Free(factor)
-	return ys
-}
-
-// products are those of the numbers in xs, times a sign, and the pairs of int8 at the scales. Every int8 is
-// taken as the upper byte of an int16, and the numbers as smaller by as much, which is exact.
-func (w *groupWidener) products(xs []a64.Vec, sign float32) (first, second []a64.Vec) {
-	first, second = w.Vecs(groupVectors), w.Vecs(groupVectors)
-	w.Scope(func() {
-		pairs, xs := w.Vec(), w.times(xs, sign*0x1p-8)
-		w.LoadFrom(a64.At(w.scales, 0), pairs)
-		for _, ys := range [][]a64.Vec{first, second} {
-			if &ys[0] == &second[0] {
-				w.Op("VUSHR", 8, pairs.H8(), pairs.H8())
-			}
-			upper := w.Vec()
-			w.Op("VSHL", 8, pairs.H8(), upper.H8())
-			w.SXTL(ys[0], upper)
-			w.SXTL2(ys[1], upper)
-			for v, y := range ys {
-				w.SCVTF(y, y)
-				w.FMUL(y, y, xs[v])
-			}
-		}
-	})
-	return first, second
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Products of quantized rows with quantized weights, see amd64/int8.go: block by block of the panel, and in
@@ -79,8 +80,8 @@ type int8Dot interface {
 }
 
 // WeightGemmInt8 emits two kernels: for CPUs with SDOT and without.
-func (g *neon) WeightGemmInt8(q spec.BlockFormat) {
-	first := q == spec.BlockFormats[0]
+func (g *neon) WeightGemmInt8(q ukernel.PackedFormat) {
+	first := q == spec.SingleFormats[0]
 	g.gemmInt8("weightInt8Long", first, spec.WeightGemmInt8(q), q, singleBlocks{longDot{}})
 	g.gemmInt8("weightInt8Dot", first, spec.WeightGemmInt8Dot(q), q, singleBlocks{sdot{}})
 }
@@ -91,7 +92,7 @@ func (g *neon) format() (mask, more, offset, minima a64.Param) {
 }
 
 // gemmInt8 emits the kernel of a format, and before the first one that which all of them jump to.
-func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q spec.BlockFormat, blocks int8Blocks) {
+func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.PackedFormat, blocks int8Blocks) {
 	if first {
 		g.Shared(shared, f, "is GemmInt8 of several formats, which jump to it.")
 		(&int8Gemmer{neon: g}).emit(blocks)

@@ -14,7 +14,7 @@ import (
 //
 // The vector units limit the speed. For a vector of lanes and a row, a block takes 8 SDOTs, 3 operations
 // to scale the sum, and 1 for the weights if there are 8 rows. tools/mca.sh has no line for that, but its model
-// llvm-mca predicts for a group of Q8_0 or Q4_0, in products per cycle,
+// llvm-mca predicts for a group of S8 or S4, in products per cycle,
 //
 //	rows   Neoverse N1   V1   V2
 //	8               17   40   39
@@ -161,4 +161,8 @@ func (*groupedSDOT) scale(t *int8Gemmer, s []a64.Vec) {
 			}
 		}
 	})
+}
+
+func (*groupedSDOT) groups(_ *int8Gemmer, row []a64.Vec, v int) (first, second a64.Vec) {
+	return row[v], row[int8Vectors+v]
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
-	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word belong to
@@ -27,7 +27,7 @@ import (
 // sums of its codes: both as pairs of words, for both groups, twice.
 type groupedBlocks struct {
 	groupedDot
-	brain bool
+	kind ukernel.PackedFormat // its scales are of the kind of all formats that share the kernel
 }
 
 // A groupedDot is how the bytes of a block are multiplied.
@@ -54,6 +54,9 @@ type groupedDot interface {
 	// scale sets the first vectors of the sums to sums over both groups, times their integers in s, which are
 	// pairs of int32 in two vectors for each vector of lanes.
 	scale(t *int8Gemmer, s []a64.Vec)
+
+	// groups returns the sums of both groups of a vector of lanes.
+	groups(t *int8Gemmer, row []a64.Vec, v int) (first, second a64.Vec)
 }
 
 // Where the vectors of a row are, after those of the dot.
@@ -65,24 +68,12 @@ const (
 
 func (b groupedBlocks) rowVectors() int { return b.groupedDot.rowVectors() + rowPairs }
 
-func (groupedBlocks) header() int { return 4 }
-
 // constants is the mask of lower halves.
 func (groupedBlocks) constants(t *int8Gemmer) { t.constant = t.Broadcast(0x0f0f0f0f) }
 
 // place is the memory of a vector of a row.
 func (b groupedBlocks) place(t *int8Gemmer, row, vector int) a64.Local {
 	return t.frame[row*b.rowVectors()+b.groupedDot.rowVectors()+vector]
-}
-
-// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
-func (g *neon) WeightGemmInt8Grouped(q spec.BlockFormat) {
-	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
-	if q.Brain() {
-		first, name = true, "weightInt8Brain" // the only one of them
-	}
-	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q.Brain()})
-	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q.Brain()})
 }
 
 // begin goes through the rows.
@@ -119,10 +110,7 @@ func (b groupedBlocks) begin(t *int8Gemmer, name string) {
 func (b groupedBlocks) group(t *int8Gemmer, name func(part string) string) {
 	b.clear(t, func(row int) a64.Local { return b.place(t, row, rowStart) })
 	t.Scope(func() { b.words(t, name) })
-	t.Scope(func() { b.addToC(t) })
-	t.Jump("CBZ", name("next"), t.minima)
-	b.takeMinima(t, name("minima"))
-	t.Label(name("next"))
+	b.add(t, name)
 }
 
 // words emits the loop over the words.
@@ -204,65 +192,4 @@ func (t *int8Gemmer) pairs(p a64.GP) []a64.Vec {
 		}
 	})
 	return xs
-}
-
-// addToC scales the sums and adds them to C.
-func (b groupedBlocks) addToC(t *int8Gemmer) {
-	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
-	t.Scope(func() {
-		// The integers lie where the header of formats without minima ends.
-		t.Op("LSR", 1, t.minima, t.q)
-		t.Op("ADD", 2, t.q, t.q)
-		t.Op("MADD", t.q, t.p, t.lanes, t.q)
-		b.scale(t, t.pairs(t.q))
-	})
-	scales, x, cs := t.scalesOf(b.brain, t.p, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
-	product := t.Vec()
-	t.Op("MOVD", t.xb, t.p)
-	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
-	for _, row := range t.acc {
-		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
-		t.Op("ADD", t.ldx, t.p, t.p)
-		t.LoadVecs(t.q, cs)
-		for v, c := range cs {
-			t.SCVTF(row[v], row[v])
-			t.FMULLane(product, scales[v], x.S(0))
-			t.Op("VFMLA", product.S4(), row[v].S4(), c.S4())
-		}
-		t.StoreVecs(cs, t.q)
-		t.Op("ADD", t.ldc, t.q, t.q)
-	}
-}
-
-// takeMinima takes the minima off C, row by row.
-func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
-	from, count := t.GP(), t.t
-	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
-	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
-	minima := t.scalesOf(b.brain, t.p, int8Vectors)
-	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
-	integers := t.pairs(t.p)
-	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)
-	t.Op("MOVD", t.xb, t.p)
-	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
-	t.Op("MOVD", b.place(t, 0, rowMinus).Addr(), from)
-	t.Op("MOVD", t.rows, count)
-	loop.Times(t.neon, count, name, func() {
-		t.LoadFrom(a64.At(from, 0), minus)
-		t.Op("ADD", b.rowVectors()*emit.VecBytes, from, from)
-		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
-		t.Op("ADD", t.ldx, t.p, t.p)
-		t.LoadVecs(t.q, cs)
-		for v, c := range cs {
-			for i, sum := range sums {
-				t.MUL(sum, integers[2*v+i], minus)
-			}
-			t.Op("VADDP", sums[1].S4(), sums[0].S4(), sums[0].S4())
-			t.SCVTF(sums[0], sums[0])
-			t.FMULLane(sums[1], minima[v], x.S(0))
-			t.Op("VFMLA", sums[1].S4(), sums[0].S4(), c.S4())
-		}
-		t.StoreVecs(cs, t.q)
-		t.Op("ADD", t.ldc, t.q, t.q)
-	})
 }

@@ -17,7 +17,7 @@ import (
 // of three. SADALP adds pairs of it to sums of 32 bits.
 //
 // The CPUs that this is for execute one of these instructions per cycle, which limits the speed. llvm-mca
-// predicts for Cortex-A57 and A72, in products per cycle, 5 for 2 rows of Q8_0 and 6 of Q4_0, 4 and 4.6 for 1 row.
+// predicts for Cortex-A57 and A72, in products per cycle, 5 for 2 rows of S8 and 6 of S4, 4 and 4.6 for 1 row.
 // FMAs are 4 per cycle there, and that without making weights.
 type longDot struct{}
 
@@ -199,4 +199,15 @@ func (*groupedLong) scale(t *int8Gemmer, s []a64.Vec) {
 			t.Op("VADDP", row[2*v+1].S4(), row[2*v].S4(), row[v].S4())
 		}
 	}
+}
+
+func (*groupedLong) groups(t *int8Gemmer, row []a64.Vec, v int) (first, second a64.Vec) {
+	first, second = row[2*v], row[2*v+1]
+	t.Scope(func() {
+		x := t.Vec()
+		t.Op("VUZP1", second.S4(), first.S4(), x.S4())
+		t.Op("VUZP2", second.S4(), first.S4(), second.S4())
+		t.Op("VMOV", x.B16(), first.B16())
+	})
+	return first, second
 }

@@ -23,7 +23,7 @@ var weightTile = spec.TileShape{Vectors: 12, Rows: 2}
 // neon emits the kernels of tiles and of rows.
 type neon struct {
 	*emit.Gen
-	tanhConsts, geluConsts a64.Global
+	tanhConsts a64.Global
 }
 
 // kernels emits all kernels.
@@ -35,7 +35,10 @@ type kernels struct {
 // NEON generates the functions of NEON.
 func NEON(c spec.Contracts) (spec.Output, error) {
 	g := emit.New(c)
-	n := &neon{g, g.Data("tanhNEON", tanhData()...), g.Data("geluNEON", geluData()...)}
+	n := &neon{g, g.Data("tanhNEON", tanhData()...)}
 	spec.EmitAll(kernels{n, skinny.New(g)}, tiles, weightTile)
+	if err := n.laneKernels(); err != nil {
+		return spec.Output{}, err
+	}
 	return g.Output()
 }

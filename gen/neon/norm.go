@@ -186,19 +186,3 @@ func (n *normer) apply(inv a64.Vec) {
 		n.Op(op, x, a64.At(dst, bytes))
 	})
 }
-
-// Add adds a vector after the other, and what is left one by one.
-func (g *neon) Add() {
-	g.Kernel(spec.Add)
-	dst, x, y, left := g.Slice("dst"), g.Slice("x"), g.Slice("y"), g.LoadParam(g.Len("dst"))
-	nan, a, b, scratch := g.Broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
-	g.EachColumn(left, func(move string, bytes int) {
-		op := move + ".P"
-		g.Op(op, a64.At(x, bytes), a)
-		g.Op(op, a64.At(y, bytes), b)
-		g.FADD(a, a, b)
-		g.replaceNaN(a, nan, scratch)
-		g.Op(op, a, a64.At(dst, bytes))
-	})
-	g.Ret()
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Products with quantized weights, one row of A after the other, see amd64/quantized.go. The
@@ -27,7 +28,7 @@ type blockGemmer struct {
 	mask                    a64.Vec
 }
 
-func (g *neon) WeightGemmQ(q spec.BlockFormat) {
+func (g *neon) WeightGemmQ(q ukernel.PackedFormat) {
 	g.Kernel(spec.WeightGemmQ(q))
 	t := &blockGemmer{weightMaker: g.newWeightMaker(q, halfVectors),
 		p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), words: g.GP(), left: g.GP(), mask: g.Vec()}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
-	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // A weightMaker makes weights d·q + minimum of numbers q. The Neoverse cores convert integers on half of their vector units,
@@ -14,20 +14,20 @@ import (
 //	in its lowest bits     z = 2^23 + q;    d·(z - 2^23) + minimum
 //	in its highest bits    z = 2^bits + q;  d·z - (2^bits + offset)·d
 //
-// The difference z - 2^23 is exact. The highest bits are for formats with an offset and one scale, where all of the second
+// The difference z - 2^23 is exact, and in brain formats that with the number of 0 is taken, which is multiplied by d. The highest bits are for formats with an offset and one scale, where all of the second
 // line is exact, as d is a binary16: that saves the subtraction.
 //
 // VBIT puts q into a register with the power of 2, and FMLA adds to one with the minimum. Both overwrite it, so the
 // pair of a vector of lanes is loaded from the stack each time: there are loads to spare.
 type weightMaker struct {
 	*neon
-	format spec.BlockFormat
+	format ukernel.PackedFormat
 	pairs  a64.GP
-	power  a64.Vec // of 2
+	power  a64.Vec // of 2; in brain formats plus the number of 0
 }
 
 // newWeightMaker makes pairs for n vectors.
-func (g *neon) newWeightMaker(q spec.BlockFormat, n int) weightMaker {
+func (g *neon) newWeightMaker(q ukernel.PackedFormat, n int) weightMaker {
 	w := weightMaker{neon: g, format: q}
 	power := float32(0x1p23)
 	if w.inHighest() {
@@ -37,6 +37,10 @@ func (g *neon) newWeightMaker(q spec.BlockFormat, n int) weightMaker {
 	g.Op("MOVD", g.Frame(2 * n)[0].Addr(), w.pairs)
 	for v := range n {
 		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
+	}
+	if q.Brain() {
+		g.Free(w.power)
+		w.power = g.Broadcast(math.Float32bits(power + ukernel.BrainZero))
 	}
 	return w
 }
@@ -81,6 +85,10 @@ func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a
 		}
 	}
 	for i, x := range xs {
-		w.Op("VFMLA", d[i].S4(), zs[i].S4(), x.S4())
+		if w.format.Brain() {
+			w.FMUL(x, zs[i], d[i])
+		} else {
+			w.Op("VFMLA", d[i].S4(), zs[i].S4(), x.S4())
+		}
 	}
 }

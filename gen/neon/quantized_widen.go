@@ -6,10 +6,11 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
-func (g *neon) WeightWidenQ(q spec.BlockFormat) {
+func (g *neon) WeightWidenQ(q ukernel.PackedFormat) {
 	g.widenBlocks(q, 16, 4, func(b *blockCursor) func() { return (&blockWidener{b}).lanes16 })
 }
 
@@ -23,7 +24,7 @@ type blockCursor struct {
 
 // widenBlocks emits the kernel of a format: what newConvert returns is for so many lanes of a block, and has pairs for some
 // vectors.
-func (g *neon) widenBlocks(q spec.BlockFormat, width, pairs int, newConvert func(b *blockCursor) (convert func())) {
+func (g *neon) widenBlocks(q ukernel.PackedFormat, width, pairs int, newConvert func(b *blockCursor) (convert func())) {
 	g.Kernel(spec.WeightWidenQ(q))
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	b := &blockCursor{weightMaker: g.newWeightMaker(q, pairs), block: block, lane: g.GP(), lanes: lanes, row: g.GP(),

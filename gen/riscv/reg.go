@@ -100,6 +100,16 @@ func (f *Func) Vecs(n, size int) []Vec {
 	return vs
 }
 
+// Free frees a group. It panics if that is not in use.
+func (f *Func) Free(v Vec) {
+	for n := v.n; n < v.n+v.size; n++ {
+		if !f.vecs[n] {
+			panic(fmt.Sprintf("riscv: %s: %v is freed but not in use", f.name, v))
+		}
+		f.vecs[n] = false
+	}
+}
+
 // Last is the last half or quarter of a group. Elements of 16 or 8 bits lie there while the group receives them
 // as 32 bits: that is where the manual lets both share registers.
 func (v Vec) Last(part int) Vec { return Vec{v.n + v.size - v.size/part, v.size / part} }

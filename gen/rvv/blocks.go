@@ -5,30 +5,30 @@ import (
 	"math/bits"
 
 	"github.com/attn-go/attn/gen/riscv"
-	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // A blockReader has the registers to widen some lanes of a block of quantized weights, see package
 // quantized. A weight is d·q + m.
 type blockReader struct {
 	halver
-	format            spec.BlockFormat
+	format            ukernel.PackedFormat
 	block, lanes, off riscv.GP // the block; bytes of float32 of all its lanes, and of those before
 	row, n, pos, mask riscv.GP // a row, those from it on; positions of numbers in words, and their bits
 	v, d, m           riscv.Vec
-	step, minus       riscv.FP // step from position to position; -offset, or -1 for minima that are subtracted
+	step, minus       riscv.FP // step from position to position; -offset, that of brain formats too, or -1 for minima that are subtracted
 	shift             riscv.GP // of brain formats: bits of a word below the position
 	groups            *groups  // of grouped formats
 	to                riscv.GP // where WeightWidenQ writes the block
 }
 
-func (g *gen) newBlockReader(q spec.BlockFormat, x riscv.GP) blockReader {
+func (g *gen) newBlockReader(q ukernel.PackedFormat, x riscv.GP) blockReader {
 	b := blockReader{halver: g.newHalver(x), format: q, d: g.Vec(wide), m: g.Vec(wide)}
 	b.step = g.Float(math.Float32bits(1 / float32(int(1)<<b.bits())))
 	if q.Brain() {
 		b.shift = g.GP()
-	}
-	if q.Offset() != 0 {
+		b.minus = g.Float(math.Float32bits(-ukernel.BrainZero))
+	} else if q.Offset() != 0 {
 		b.minus = g.Float(math.Float32bits(-float32(q.Offset())))
 	} else if q.Grouped() {
 		b.minus = g.Float(math.Float32bits(-1))
@@ -69,7 +69,12 @@ func (b *blockReader) each(name string, consume func()) {
 	}
 	b.Op("VANDVX", b.mask, b.v, b.v)
 	b.Op("VFCVTFXUV", b.v, b.v)
-	b.Op("VFMADDVV", b.m, b.d, b.v)
+	if b.format.Brain() {
+		b.Op("VFADDVF", b.minus, b.v, b.v)
+		b.Op("VFMULVV", b.d, b.v, b.v)
+	} else {
+		b.Op("VFMADDVV", b.m, b.d, b.v)
+	}
 	consume()
 	b.Op("ADD", -1, b.n, b.n)
 	b.Jump("BNEZ", "word"+name, b.n)
@@ -90,38 +95,6 @@ func (b *blockReader) each(name string, consume func()) {
 		b.Label("group" + name)
 	}
 	b.Jump("BNEZ", "position"+name, b.pos)
-}
-
-// header makes d and m, and sets row to the numbers.
-func (b *blockReader) header() {
-	q := b.format
-	b.t = b.v
-	b.Op("SRLI", 1, b.off, b.row)
-	b.add(b.block, b.row)
-	element := spec.F16
-	if q.Brain() {
-		element = spec.BF16
-	}
-	b.half(b.d)
-	b.widen(element, b.d)
-	if q.Offset() == 0 {
-		b.half(b.m)
-		b.widen(element, b.m)
-	}
-	if q.Grouped() {
-		b.multiply()
-	} else if q.Offset() != 0 {
-		b.Op("VFMULVF", b.minus, b.d, b.m)
-	}
-	b.Op("SRLI", 1, b.off, b.x)
-	b.add(b.x, b.row)
-}
-
-// half loads 16 bits of each lane into the last half of v, and goes on to the next ones.
-func (b *blockReader) half(v riscv.Vec) {
-	b.Op("VLE16V", riscv.At(b.row, 0), v.Last(2))
-	b.Op("SRLI", 1, b.lanes, b.x)
-	b.add(b.x, b.row)
 }
 
 // advance goes on to the next block.

@@ -28,35 +28,6 @@ func (b *blockReader) useGroups() {
 	b.groups = g
 }
 
-// multiply makes d and m those of both groups. Minima are subtracted: their products with 0 have the sign of that.
-func (b *blockReader) multiply() {
-	g, minima := b.groups, b.format.Offset() == 0
-	b.products(b.d, g.d)
-	if minima {
-		b.Op("VFMULVF", b.minus, b.m, b.m)
-		b.products(b.m, g.m)
-	} else {
-		b.Op("VFMULVF", b.minus, b.d, b.m)
-		b.Op("VFMULVF", b.minus, g.d, g.m)
-	}
-	if !b.format.Brain() {
-		b.Op("VFMULVF", g.half, g.d, g.d)
-	}
-}
-
-// products makes first and second those of first and a pair of int8, exactly.
-func (b *blockReader) products(first, second riscv.Vec) {
-	b.half(b.v)
-	b.Op("VSEXTVF2", b.v.Last(2), b.v)
-	b.Op("VSRAVI", 8, b.v, second)
-	b.Op("VFCVTFXV", second, second)
-	b.Op("VFMULVV", first, second, second)
-	b.Op("VSLLVI", 24, b.v, b.v)
-	b.Op("VSRAVI", 24, b.v, b.v)
-	b.Op("VFCVTFXV", b.v, b.v)
-	b.Op("VFMULVV", b.v, first, first)
-}
-
 // bytes makes words of bytes of the numbers at row, which then is at them. They lie in the last 8 rows of what the
 // block becomes, each of which is read a last time before it gets its weights.
 func (b *blockReader) bytes(name string) {

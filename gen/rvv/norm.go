@@ -157,31 +157,3 @@ func (n *normer) apply() {
 	n.ForgetLanes()
 	n.Jump("BNEZ", "elements", n.left)
 }
-
-// Add is the sum of two slices.
-func (g *gen) Add() {
-	g.kernel(spec.Add)
-	dst, x, y, v, w := g.Load(g.Base("dst")), g.Load(g.Base("x")), g.Load(g.Base("y")), g.Vec(normGroup), g.Vec(normGroup)
-	g.each(g.Load(g.Len("dst")), normGroup, []riscv.GP{dst, x, y}, nil, func() {
-		g.Op("VLE32V", riscv.At(x, 0), v)
-		g.Op("VLE32V", riscv.At(y, 0), w)
-		g.Op("VFADDVV", w, v, v)
-		g.Op("VSE32V", v, riscv.At(dst, 0))
-	})
-}
-
-// AddRows keeps the sums of some columns.
-func (g *gen) AddRows() {
-	g.kernel(spec.AddRows)
-	dst, src, lds, p, rows := g.Load(g.Base("dst")), g.Load(g.Base("src")), g.stride("lds"), g.GP(), g.GP()
-	sum, x := g.Vec(normGroup), g.Vec(normGroup)
-	g.each(g.Load(g.Len("dst")), normGroup, []riscv.GP{dst, src}, nil, func() {
-		g.Op("VLE32V", riscv.At(dst, 0), sum)
-		g.Op("MOV", src, p)
-		g.eachRow(rows, func() {
-			g.Op("VLE32V", riscv.At(p, 0), x)
-			g.Op("VFADDVV", x, sum, sum)
-		}, [2]riscv.GP{p, lds})
-		g.Op("VSE32V", sum, riscv.At(dst, 0))
-	})
-}

@@ -18,14 +18,13 @@ type gen struct {
 	file      *riscv.File
 	contracts spec.Contracts
 	functions []spec.Function
+	tables    map[string]bool // of the file
 	*riscv.Func
 }
 
 // RVV generates the functions of RVV. All others run in Go.
 func RVV(c spec.Contracts) (spec.Output, error) {
-	g := &gen{file: riscv.NewFile("asm", "riscv64 && !purego"), contracts: c}
-	g.file.Table(tanhTables, tanhWords()...)
-	g.file.Table(geluTables, geluWords()...)
+	g := &gen{file: riscv.NewFile("asm", "riscv64 && !purego"), contracts: c, tables: map[string]bool{}}
 	for _, s := range shapes {
 		g.product(s)
 	}
@@ -34,45 +33,28 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 			g.Gemm(lanes, e)
 		}
 	}
-	g.Softmax()
-	g.MergeStats()
 	g.SkinnyQK()
 	g.SkinnyPV()
 	g.SkinnySoftmax()
 	g.WeightGemm()
 	g.WeightGemmHalves(spec.F16)
 	g.WeightGemmHalves(spec.BF16)
-	for _, q := range spec.BlockFormats {
+	for _, q := range spec.SingleFormats {
 		g.WeightGemmQ(q)
 		g.WeightWidenQ(q)
 	}
 	for _, q := range spec.GroupedFormats {
 		g.WeightWidenQ(q)
 	}
-	g.AddBias()
 	g.Widen(spec.F16)
 	g.Widen(spec.BF16)
 	g.WidenInt8()
 	g.Flush()
-	g.MaskSpan()
-	g.Softcap()
-	g.BackwardWeights()
-	g.BackwardScores()
-	g.BackwardSoftcap()
 	g.RMSNorm()
 	g.LayerNorm()
-	g.Add()
-	g.AddRows()
-	g.Exp2()
-	g.Tanh()
-	g.SiLU()
-	g.GELU()
-	g.GELUTanh()
-	g.GRU()
-	g.GRUBackward()
-	g.AdamW()
-	g.AddWeighted()
-	g.AdditiveBackward()
+	if err := g.laneKernels(); err != nil {
+		return spec.Output{}, err
+	}
 	g.VectorLanes()
 	g.Peak()
 	g.Read()
@@ -113,4 +95,29 @@ func (g *gen) add(x, to riscv.GP) { g.Op("ADD", x, to, to) }
 func (g *gen) raise(max, x riscv.Vec) {
 	g.Op("VMFLTVV", x, max, riscv.V0)
 	g.Op("VMERGEVVM", x, max, riscv.V0, max)
+}
+
+// clear emits 0 in the lanes of the mask.
+func (g *gen) clear(x riscv.Vec) { g.Op("VMERGEVXM", riscv.Zero, x, riscv.V0, x) }
+
+// loadFloat loads a parameter.
+func (g *gen) loadFloat(name string) riscv.FP {
+	x := g.FP()
+	g.Op("MOVF", g.Param(name), x)
+	return x
+}
+
+// eachRow emits a loop over the rows that the parameter n counts, in the register count. After each the pointers go
+// on by their strides.
+func (g *gen) eachRow(count riscv.GP, body func(), move ...[2]riscv.GP) {
+	g.Op("MOV", g.Param("n"), count)
+	g.Jump("BEQZ", "rows", count)
+	g.Label("row")
+	body()
+	for _, m := range move {
+		g.add(m[1], m[0])
+	}
+	g.Op("ADD", -1, count, count)
+	g.Jump("BNEZ", "row", count)
+	g.Label("rows")
 }

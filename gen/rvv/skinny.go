@@ -276,3 +276,9 @@ func (f *pvEmitter) group(size, lanes int) {
 	f.Op("ADD", -size, f.n, f.n)
 	f.Jump("JMP", "group")
 }
+
+// SkinnySoftmax is Softmax for 4 lanes.
+func (g *gen) SkinnySoftmax() {
+	g.kernel(spec.SkinnySoftmax)
+	g.TailJump(spec.Softmax.Symbol(isa))
+}

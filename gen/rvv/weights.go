@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Weights that are no float32 are widened in registers, for a few rows of A at a time: products of many rows
@@ -177,7 +178,7 @@ func (h *halvesWidener) steps(t *panel, tile string, product func()) {
 }
 
 // WeightGemmQ emits the product with a packed panel of quantized weights.
-func (g *gen) WeightGemmQ(q spec.BlockFormat) {
+func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	g.widened(spec.WeightGemmQ(q), func(t *panel) widener {
 		b := &blocksWidener{blockReader: g.newBlockReader(q, t.x)}
 		b.off, b.row, b.n, b.v = t.off, t.row, t.n, t.v
@@ -212,7 +213,7 @@ func (b *blocksWidener) next(t *panel) {
 }
 
 // WeightWidenQ emits the conversion of a packed panel.
-func (g *gen) WeightWidenQ(q spec.BlockFormat) {
+func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
 	g.kernel(spec.WeightWidenQ(q))
 	dst, left, lanes, to, got := g.Load(g.Base("dst")), g.Load(g.Param("k")), g.GP(), g.GP(), g.GP()
 	x := g.GP()
@@ -243,37 +244,6 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	g.add(x, dst)
 	g.Op("ADD", -spec.BlockSteps, left, left)
 	g.Jump("BNEZ", "block", left)
-	g.Label("done")
-	g.Ret()
-}
-
-// AddBias holds the biases of some lanes and takes one row after the other. An operation whose result is a NaN has
-// the one that the contract wants.
-func (g *gen) AddBias() {
-	g.kernel(spec.AddBias)
-	const size = 8
-	c, ldc, left, bias := g.Load(g.Base("c")), g.stride("ldc"), g.Load(g.Len("bias")), g.Load(g.Base("bias"))
-	got, p, rows, y, x := g.GP(), g.GP(), g.GP(), g.Vec(size), g.Vec(size)
-	g.Jump("BEQZ", "done", left)
-	g.Label("lanes")
-	g.Op("MOV", g.Param("m"), rows)
-	g.Jump("BEQZ", "done", rows)
-	g.SetLanes(left, size, got)
-	g.Op("VLE32V", riscv.At(bias, 0), y)
-	g.Op("MOV", c, p)
-	g.Label("row")
-	g.Op("VLE32V", riscv.At(p, 0), x)
-	g.Op("VFADDVV", y, x, x)
-	g.Op("VSE32V", x, riscv.At(p, 0))
-	g.add(ldc, p)
-	g.Op("ADD", -1, rows, rows)
-	g.Jump("BNEZ", "row", rows)
-	g.Op("SUB", got, left, left)
-	g.Op("SLLI", 2, got, got)
-	g.add(got, c)
-	g.add(got, bias)
-	g.ForgetLanes()
-	g.Jump("BNEZ", "lanes", left)
 	g.Label("done")
 	g.Ret()
 }

@@ -131,17 +131,17 @@ func (c Contracts) Signature(f *Function) string {
 	return s
 }
 
-const ukernel = "ukernel"
+const ukernelPackage = "ukernel"
 
 // NameStructs replaces the structs in the signatures of a generated file by their names, for which a Go
 // file needs an import.
 func (c Contracts) NameStructs(file []byte) []byte {
 	text := string(file)
 	for written, name := range c.expanded {
-		text = strings.ReplaceAll(text, written, ukernel+"."+name)
+		text = strings.ReplaceAll(text, written, ukernelPackage+"."+name)
 	}
 	if text != string(file) {
-		text = strings.Replace(text, "\npackage asm\n", "\npackage asm\n\nimport \"github.com/attn-go/attn/internal/"+ukernel+"\"\n", 1)
+		text = strings.Replace(text, "\npackage asm\n", "\npackage asm\n\nimport \"github.com/attn-go/attn/internal/"+ukernelPackage+"\"\n", 1)
 	}
 	return []byte(text)
 }

@@ -1,16 +1,22 @@
 package spec
 
+import (
+	"math/bits"
+
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
 // An Element is a type of the numbers of an operand: B of WeightGemm, K of SkinnyQK, V of
 // SkinnyPV.
-type Element int
+type Element ukernel.Element
 
 const (
-	Float32 Element = iota
-	F16             // binary16
-	BF16            // bfloat16
-	Int8            // integers with scales
-	E4M3            // 8 bits, of which 3 are fraction
-	E5M2            // the upper half of a binary16
+	Float32 = Element(ukernel.Float32)
+	F16     = Element(ukernel.Float16)
+	BF16    = Element(ukernel.BFloat16)
+	Int8    = Element(ukernel.Int8)
+	E4M3    = Element(ukernel.Float8E4M3)
+	E5M2    = Element(ukernel.Float8E5M2)
 )
 
 // String is the name of the type's constant in package ukernel.
@@ -19,7 +25,7 @@ func (b Element) String() string {
 }
 
 // Shift is log2 of the bytes of a number.
-func (b Element) Shift() int { return [...]int{2, 1, 1, 0, 0, 0}[b] }
+func (b Element) Shift() int { return bits.Len(uint(ukernel.Element(b).Size())) - 1 }
 
 // A Float8 has the numbers that narrowing to a type of 8 bits takes, as float32 bits unless they are
 // counts.

@@ -4,22 +4,13 @@ package spec
 type Emitter interface {
 	Gemm(s TileShape, e Epilogue)
 	WeightGemm(s TileShape, b Element)
-	AddBias()
 	WeightPack()
 	WeightPackHalves()
 	BlockEmitter
 	Additive()
-	AdditiveBackward()
-	AddWeighted()
-	AdamW()
-	Softcap()
-	MaskSpan()
-	ALiBi()
 	Bias()
 	MaskBool()
-	Softmax()
 	Dropout()
-	MergeStats()
 	Pack()
 	Unpack()
 	HeadScores()
@@ -27,10 +18,6 @@ type Emitter interface {
 	SkinnyEmitter
 	Converter
 	Normer
-	BackwardEmitter
-	Exp2()
-	Tanh()
-	Activator
 	Peak()
 	Read()
 }
@@ -59,22 +46,13 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	for _, b := range []Element{Float32, F16, BF16} {
 		e.WeightGemm(weights, b)
 	}
-	e.AddBias()
 	e.WeightPack()
 	e.WeightPackHalves()
 	emitBlocks(e)
 	e.Additive()
-	e.AdditiveBackward()
-	e.AddWeighted()
-	e.AdamW()
-	e.Softcap()
-	e.MaskSpan()
-	e.ALiBi()
 	e.Bias()
 	e.MaskBool()
-	e.Softmax()
 	e.Dropout()
-	e.MergeStats()
 	e.Pack()
 	e.Unpack()
 	e.HeadScores()
@@ -91,10 +69,6 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	}
 	emitConversions(e)
 	emitNorms(e)
-	e.Exp2()
-	e.Tanh()
-	emitActivations(e)
-	emitBackward(e)
 	e.Peak()
 	e.Read()
 }

@@ -4,15 +4,11 @@ package spec
 type Normer interface {
 	RMSNorm()
 	LayerNorm()
-	Add()
-	AddRows()
 	Hadamard()
 }
 
 func emitNorms(n Normer) {
 	n.RMSNorm()
 	n.LayerNorm()
-	n.Add()
-	n.AddRows()
 	n.Hadamard()
 }

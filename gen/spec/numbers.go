@@ -1,6 +1,9 @@
 package spec
 
-import "github.com/attn-go/attn/contract"
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/ukernel"
+)
 
 // Numbers of the numeric contract, from package contract, as float32 bits unless they are counts.
 const (
@@ -105,7 +108,7 @@ const (
 )
 
 // SkinnyKeys is the number of keys in a tile of SkinnyQK and in an iteration of SkinnyPV.
-const SkinnyKeys = 16
+const SkinnyKeys = ukernel.SkinnyKeys
 
 // LineBytes is the size of a cache line.
 const LineBytes = 64

@@ -1,6 +1,9 @@
 package backward
 
-import "github.com/attn-go/attn/internal/view"
+import (
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/view"
+)
 
 // clearBias sets the sums of the biases to zero. If the call accumulates and no two pairs share a bias, they
 // grow in the output: +0 is added first, as if a sum had begun with it.
@@ -52,7 +55,7 @@ func (j *Job) finishBias() {
 	}
 	eachRow(out, func(row []float32) {
 		for x := range row {
-			row[x] = canonical(row[x])
+			row[x] = scalar.Canonical(row[x])
 		}
 	})
 }
@@ -72,8 +75,8 @@ func eachRow(bias *view.Tensor, f func(row []float32)) {
 // addBias adds the gradients of n keys, from number key on, to those of the biases, row by
 // row: several rows may share a bias.
 func (s *segment) addBias(j *Job, key, n int, ds []float32) {
-	batch, _ := s.KVHead()
-	lanes, rows, bias := s.Kernels().Lanes, s.Rows(), &j.sums.dBias
+	batch := s.Head.Batch
+	lanes, rows, bias := s.Lanes, s.N, &j.sums.dBias
 	n = min(n, bias.Dim(3)-key)
 	s.EachLane(func(lane, head, query int) {
 		if lane >= rows || n <= 0 {

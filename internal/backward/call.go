@@ -68,8 +68,8 @@ func newJob() *Job {
 	j := new(Job)
 	j.phases = [...]func(s *scratch, i int){j.doTask, func(s *scratch, i int) { j.finishKeys(&s.segments[0], i) }}
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.phase(s, i) })
-	j.turns.init()
-	j.goroutines.OnStop = j.turns.stop
+	j.turns.gate.Init()
+	j.goroutines.OnStop = j.turns.gate.Stop
 	j.goroutines.OnDrop = func() {
 		j.scores.Drop()
 		j.memory.Forget()

@@ -1,10 +1,6 @@
 package backward
 
-import (
-	"math"
-
-	"github.com/attn-go/attn/internal/scalar"
-)
+import "github.com/attn-go/attn/internal/scalar"
 
 // Rows of gradients that hold a NaN are computed again, from visible pairs alone: the weight
 // of a hidden pair is 0, but 0 times a NaN or Inf would be NaN. Nothing is guarded in the
@@ -14,7 +10,7 @@ import (
 func (j *Job) exactQuery(s *segment, kv, r int) {
 	s.Begin(kv, r, 1)
 	s.loadAgain(j, kv)
-	lanes := s.Kernels().Lanes
+	lanes := s.Lanes
 	row := s.part[:j.d()] // which no score needs
 	clear(row)
 	all := s.blocks()
@@ -66,7 +62,7 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 		s.loadAgain(j, kv)
 		s.computeWeights(j, keys, 0)
 		var seen uint64
-		for lane, p := range s.weights[:s.Rows()] {
+		for lane, p := range s.weights[:s.N] {
 			if p != 0 {
 				seen |= 1 << lane
 			}
@@ -79,7 +75,7 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 		if !isV {
 			data, off = s.Floats(&j.Call.Forward.Q)
 		}
-		for lane := range s.Rows() {
+		for lane := range s.N {
 			if seen>>lane&1 == 1 {
 				chain(segment, weights[lane], data[off[lane]:])
 			}
@@ -92,8 +88,8 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 // loadAgain is load, with the norms that the first pass has found.
 func (s *segment) loadAgain(j *Job, kv int) {
 	s.load(j)
-	for lane := range s.Kernels().Lanes {
-		x := &j.norms[kv*j.plan.maxRows+s.Row()+min(lane, s.Rows()-1)]
+	for lane := range s.Lanes {
+		x := &j.norms[kv*j.plan.maxRows+s.First+min(lane, s.N-1)]
 		s.inv[lane], s.mean[lane] = x.inv, x.mean
 	}
 }
@@ -114,15 +110,8 @@ func add(row, x []float32) {
 // scale multiplies a row, adds +0 and replaces each NaN by the canonical one.
 func scale(row []float32, factor float32) {
 	for e, x := range row {
-		row[e] = canonical(float32(x*factor) + 0)
+		row[e] = scalar.Canonical(float32(x*factor) + 0)
 	}
-}
-
-func canonical(x float32) float32 {
-	if x != x {
-		return math.Float32frombits(0x7FC00000)
-	}
-	return x
 }
 
 func allNaN(row []float32) bool {

@@ -65,7 +65,7 @@ func (j *Job) exactKeys(s *segment, kv, lo int, nan uint64, isV bool) {
 // finishQueries writes dQ of the current segment, head by head, as the rows of a head lie at
 // equal distances.
 func (j *Job) finishQueries(s *segment, kv int) {
-	dq, group, row, rows, d := &j.Call.DQ, j.scores.Group(), s.Row(), s.Rows(), j.d()
+	dq, group, row, rows, d := &j.Call.DQ, j.scores.Group(), s.First, s.N, j.d()
 	ld := rowLength(d)
 	var nan uint64
 	for first := range min(group, rows) {

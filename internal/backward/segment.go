@@ -76,7 +76,7 @@ func (s *segment) finish(j *Job) bool {
 	s.q = matrix{} // the caller's memory
 	if s.hasRows && j.Call.DQ.IsSet() {
 		if !s.hasDQ {
-			clear(s.dq[:s.Rows()*rowLength(j.d())])
+			clear(s.dq[:s.N*rowLength(j.d())])
 		}
 		j.finishQueries(s, s.kv)
 	}
@@ -142,7 +142,7 @@ var leastGradient = math.Float32frombits(contract.LeastGradient)
 
 // loadDOut copies the rows of dO, as they count, and transposes them.
 func (s *segment) loadDOut(j *Job) {
-	d, ld, n := j.dv(), rowLength(j.dv()), s.Rows()
+	d, ld, n := j.dv(), rowLength(j.dv()), s.N
 	data, off := s.Floats(&j.Call.DOut)
 	if lds := off[n-1] - off[0]; n == 1 || isEven(off[:n], lds/(n-1)) {
 		rows.FlushBelow(j.tier, s.dOutRows, ld, data[off[0]:], lds/max(n-1, 1), n, d, leastGradient)
@@ -151,10 +151,10 @@ func (s *segment) loadDOut(j *Job) {
 			rows.FlushBelow(j.tier, s.dOutRows[lane*ld:], ld, data[at:], d, 1, d, leastGradient)
 		}
 	}
-	for lane := range s.Kernels().Lanes {
+	for lane := range s.Lanes {
 		s.off[lane] = min(lane, n-1) * ld
 	}
-	s.Pack(s.dOutT, s.dOutRows, s.off[:s.Kernels().Lanes], d)
+	s.PackRows(s.dOutT, s.dOutRows, s.off[:s.Lanes], d, 1)
 }
 
 // loadRows finds the rows of Q.
@@ -173,7 +173,7 @@ type matrix struct {
 // rowsOf returns the segment's rows of x: where they lie, if a product can read them there, or
 // copied to room.
 func (s *segment) rowsOf(x *view.Tensor, room []float32) matrix {
-	d, n := x.Dim(3), s.Rows()
+	d, n := x.Dim(3), s.N
 	data, off := s.Floats(x)
 	if ld := x.Stride(2); x.DType() == view.Float32 && d%piece == 0 && isSpread(ld) && isEven(off[:n], ld) {
 		return matrix{data[off[0]:], ld}
@@ -204,7 +204,7 @@ func (s *segment) sumUp(j *Job, lo int) {
 	if keys := s.seenOf(lo); keys.Len() > 0 {
 		s.computeWeights(j, keys, s.at)
 		if s.isKept {
-			s.at += keys.Len() * s.Kernels().Lanes
+			s.at += keys.Len() * s.Lanes
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (s *segment) sumUp(j *Job, lo int) {
 // computeWeights computes the weights of keys, not yet normalised, and their gradients, from index
 // at on. It adds to sum and dot.
 func (s *segment) computeWeights(j *Job, keys mask.Span, at int) {
-	lanes, n := s.Kernels().Lanes, keys.Len()
+	lanes, n := s.Lanes, keys.Len()
 	p, dp := s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
 	var capped []float32
 	if j.plan.shape.isCap {
@@ -246,8 +246,8 @@ func (s *segment) normalise(j *Job) {
 	if sinks := j.Call.Forward.Sinks; sinks != nil {
 		s.EachLane(func(lane, head, _ int) { s.sum[lane] += sinkWeight(sinks[head], s.lse[lane]) })
 	}
-	norms := j.norms[s.kv*j.plan.maxRows+s.Row():][:s.Rows()]
-	for lane, sum := range s.sum[:s.Kernels().Lanes] {
+	norms := j.norms[s.kv*j.plan.maxRows+s.First:][:s.N]
+	for lane, sum := range s.sum[:s.Lanes] {
 		inv := float32(0)
 		if sum != 0 {
 			inv = 1 / sum
@@ -274,7 +274,7 @@ func (s *segment) addBlock(j *Job, lo int) bool {
 			return false
 		}
 		if s.isKept {
-			s.at += keys.Len() * s.Kernels().Lanes
+			s.at += keys.Len() * s.Lanes
 		}
 	}
 	if s.number == 0 { // those after it may add to all keys of the block
@@ -286,7 +286,7 @@ func (s *segment) addBlock(j *Job, lo int) bool {
 // addKeys adds what keys of a block give to all gradients. Their weights, and the gradients of these,
 // begin at index at.
 func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
-	key, n, d, lanes := s.Key(keys.Lo), keys.Len(), j.d(), s.Kernels().Lanes
+	key, n, d, lanes := s.Key(keys.Lo), keys.Len(), j.d(), s.Lanes
 	p, ds := s.normalised(j, at, n)
 	if j.Call.DBias.IsSet() {
 		if !j.turns.await(s.kv, s.number, block) {
@@ -297,7 +297,7 @@ func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
 	s.differentiate(j, keys, at)
 	if j.Call.DQ.IsSet() {
 		k, ldk := s.keyRows(j, key, n)
-		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, s.hasDQ)
+		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.N, pieces(d), n, KeyBlock, s.hasDQ)
 		s.hasDQ = true
 	}
 	if !j.turns.await(s.kv, s.number, block) {
@@ -320,7 +320,7 @@ func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
 // normalised normalises the weights of n keys from index at on, and turns their gradients into
 // those of the scores.
 func (s *segment) normalised(j *Job, at, n int) (p, ds []float32) {
-	lanes := s.Kernels().Lanes
+	lanes := s.Lanes
 	p, ds = s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
 	j.tier.Gradients(lanes).BackwardScores(p, ds, lanes, n, s.inv[:lanes], s.mean[:lanes])
 	return p, ds
@@ -329,7 +329,7 @@ func (s *segment) normalised(j *Job, at, n int) (p, ds []float32) {
 // differentiate goes on to the gradients of the products of queries and keys, and to the
 // weights that multiply values.
 func (s *segment) differentiate(j *Job, keys mask.Span, at int) {
-	n, lanes := keys.Len(), s.Kernels().Lanes
+	n, lanes := keys.Len(), s.Lanes
 	end := at + n*lanes
 	if j.plan.shape.isCap {
 		j.tier.Gradients(lanes).BackwardSoftcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
@@ -356,11 +356,11 @@ func (s *segment) keyRows(j *Job, lo, n int) (data []float32, ld int) {
 // or dV, from row key on. Without add it sets them to the product, which differs from adding it to
 // zeros in the sign of a zero alone, and that does not reach the result.
 func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []float32, rows matrix, add bool) {
-	batch, head := s.KVHead()
-	d, lanes := out.Dim(3), s.Kernels().Lanes
+	batch, head := s.Head.Batch, s.Head.Head
+	d, lanes := out.Dim(3), s.Lanes
 	ld, dst, stride := rowLength(d), out.F32()[out.Index(batch, head, key):], out.Stride(2)
 	if d%piece == 0 {
-		j.tier.Product(dst, stride, weights, lanes, 1, rows.data, rows.ld, n, d, s.Rows(), RowSegment, add)
+		j.tier.Product(dst, stride, weights, lanes, 1, rows.data, rows.ld, n, d, s.N, RowSegment, add)
 		return
 	}
 	if !add {
@@ -368,7 +368,7 @@ func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []flo
 			clear(dst[r*stride:][:d])
 		}
 	}
-	j.tier.Product(s.part, ld, weights, lanes, 1, rows.data, rows.ld, n, pieces(d), s.Rows(), RowSegment, false)
+	j.tier.Product(s.part, ld, weights, lanes, 1, rows.data, rows.ld, n, pieces(d), s.N, RowSegment, false)
 	for r, m := 0, 0; r < n; r += m {
 		m = min(n-r, len(ones))
 		for e, c := 0, 0; e < d; e += c {

@@ -1,15 +1,11 @@
 package backward
 
-import (
-	"math"
-
-	"github.com/attn-go/attn/internal/scalar"
-)
+import "github.com/attn-go/attn/internal/scalar"
 
 // sinkWeight returns the weight of a sink in a row, not yet normalised. lse is in the unit of
 // exp2.
 func sinkWeight(sink, lse float32) float32 {
-	return scalar.BackwardWeight(float32(float64(sink)*math.Log2E), lse)
+	return scalar.BackwardWeight(scalar.Log2Units(sink), lse)
 }
 
 // sinks computes the gradients of the sinks. A sink is like a key without a value: its gradient
@@ -32,6 +28,6 @@ func (j *Job) sinks() {
 		if j.Call.Accumulate {
 			g += j.Call.DSinks[h]
 		}
-		j.Call.DSinks[h] = canonical(g)
+		j.Call.DSinks[h] = scalar.Canonical(g)
 	}
 }

@@ -2,16 +2,14 @@ package backward
 
 import (
 	"math"
-	"runtime"
-	"sync"
 	"sync/atomic"
 
+	"github.com/attn-go/attn/internal/gate"
 	"github.com/attn-go/attn/internal/parallel"
 )
 
 // turns has the order in which segments add to a block of keys: each waits until those before it,
-// of the same KV head, have added. A waiting goroutine yields for a while and then parks, as the one
-// that it waits for may need its processor.
+// of the same KV head, have added.
 type turns struct {
 	segments int  // of a KV head
 	isAlone  bool // one goroutine does all tasks, in their order
@@ -22,10 +20,7 @@ type turns struct {
 	done  []atomic.Int64
 	usage parallel.Usage
 
-	mu      sync.Mutex
-	moved   sync.Cond // a segment has added to a block
-	waiters atomic.Int64
-	stopped atomic.Bool // a task has failed: nobody waits any more
+	gate gate.Gate
 }
 
 // allBlocks is a number of blocks that no call has.
@@ -35,8 +30,6 @@ const allBlocks = math.MaxInt64
 // to one or two blocks.
 const yields = 200
 
-func (t *turns) init() { t.moved.L = &t.mu }
-
 // begin prepares a call. Goroutines park unless some may be in a bubble of testing/synctest and
 // others not, because sync.Cond cannot wake across bubbles.
 func (t *turns) begin(m *parallel.Memory, kvHeads, segments int, isAlone, parks bool) {
@@ -45,15 +38,6 @@ func (t *turns) begin(m *parallel.Memory, kvHeads, segments int, isAlone, parks 
 	for i := range t.done[:kvHeads*segments] {
 		t.done[i].Store(0)
 	}
-	t.stopped.Store(false)
-}
-
-// stop wakes all that wait, for a call of which a task has failed.
-func (t *turns) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stopped.Store(true)
-	t.moved.Broadcast()
 }
 
 // await waits until all segments of KV head kv before x have added to a block. It reports false if
@@ -63,30 +47,7 @@ func (t *turns) await(kv, x int, block int64) bool {
 		return true
 	}
 	before := &t.done[kv*t.segments+x-1]
-	for n := 0; before.Load() <= block; n++ {
-		if t.stopped.Load() {
-			return false
-		}
-		if n >= yields && t.parks {
-			return t.park(before, block)
-		}
-		runtime.Gosched()
-	}
-	return true
-}
-
-func (t *turns) park(before *atomic.Int64, block int64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.waiters.Add(1)
-	defer t.waiters.Add(-1)
-	for before.Load() <= block {
-		if t.stopped.Load() {
-			return false
-		}
-		t.moved.Wait()
-	}
-	return true
+	return t.gate.Await(func() bool { return before.Load() > block }, yields, t.parks)
 }
 
 // pass reports that segment x, and with it all before, have added to so many blocks. It reports
@@ -98,11 +59,7 @@ func (t *turns) pass(kv, x int, blocks int64) bool {
 	if !t.await(kv, x, blocks-1) {
 		return false
 	}
-	t.done[kv*t.segments+x].Swap(blocks) // not Store, see parallel.job.park
-	if t.waiters.Load() > 0 {
-		t.mu.Lock()
-		t.moved.Broadcast()
-		t.mu.Unlock()
-	}
+	t.done[kv*t.segments+x].Swap(blocks) // not Store, see gate.Wake
+	t.gate.Wake()
 	return true
 }

@@ -1,24 +1,44 @@
 // Package check holds the finding of an argument check.
 package check
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
-// A Failure describes an argument that a call cannot work with. A nil *Failure
-// means that the check passed.
+// A Failure says why a call cannot work. A nil *Failure means that the check passed.
 //
-// It is no error on purpose: the public packages convert it to their documented
-// *kernel.ArgumentError, which has the same fields, and the compiler finds a place
-// that forgets to.
+// It is no error on purpose: a public function converts it to its documented *kernel.Error,
+// which has the same fields, and the compiler finds a place that forgets to. There it gets
+// the function's name, by In.
 type Failure struct {
-	Arg  string // the argument: "out", "q", "Options.Scale", ...
-	Got  string // what was given: shape and strides, length or value
-	Want string // what was expected
+	Where string // the argument: "out", "q", "Options.Scale", ...
+	Got   string // what was given: shape and strides, length or value
+	Want  string // what was expected
+	Kind  error  // one of the following, nil for Argument
+}
+
+// The kinds of failures, which package kernel exports.
+var (
+	Argument = errors.New("attn: an argument does not fit")
+	Memory   = errors.New("attn: the memory does not suffice")
+	Tier     = errors.New("attn: the tier cannot run")
+)
+
+// In returns f as the failure of a function, which the caller knows by this name.
+func (f *Failure) In(function string) *Failure {
+	return &Failure{Where: function + ": " + f.Where, Got: f.Got, Want: f.Want, Kind: f.Kind}
+}
+
+// TooLarge reports a size for which the memory does not suffice.
+func TooLarge(arg, got string) *Failure {
+	return &Failure{Where: arg, Got: got, Want: "a size that fits memory and the memory limit of the program", Kind: Memory}
 }
 
 // Threads reports a negative number of threads.
-func Threads(n int) *Failure {
+func Threads(arg string, n int) *Failure {
 	if n < 0 {
-		return &Failure{Arg: "Options.Threads", Got: fmt.Sprint(n), Want: "at least 1, or 0 for all"}
+		return &Failure{Where: arg, Got: fmt.Sprint(n), Want: "at least 1, or 0 for all"}
 	}
 	return nil
 }

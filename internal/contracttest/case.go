@@ -124,8 +124,8 @@ func (c Case) Options(opts kernel.Options) kernel.Options {
 // test fails if a gap of out was touched.
 func (c Case) Run(t testing.TB, q, k, v kernel.Tensor, opts kernel.Options) kernel.Tensor {
 	t.Helper()
-	out := c.Out()
-	if err := kernel.Attention(out, q, k, v, c.Options(opts)); err != nil {
+	out, opts := c.Out(), c.Options(opts)
+	if err := kernel.Attention(out, q, k, v, &opts); err != nil {
 		t.Fatalf("%v: %v", c, err)
 	}
 	CheckGaps(t, &out)
@@ -140,7 +140,7 @@ func (c Case) Model(q, k, v kernel.Tensor, opts *kernel.Options) *Model {
 // Contract returns what the contract says that Run returns, without further options.
 func (c Case) Contract(q, k, v kernel.Tensor) kernel.Tensor {
 	out := c.Output(c.Dv)
-	m := c.Model(q, k, v, &kernel.Options{Scale: c.Scale})
+	m := c.Model(q, k, v, &kernel.Options{Scoring: kernel.Scoring{Scale: c.Scale}})
 	EachRow(&out, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
 	return As(out, c.Types.Out)
 }

@@ -2,20 +2,16 @@ package contracttest
 
 import "github.com/attn-go/attn/kernel"
 
-// BackwardOptions returns the options of the gradients of a call with these.
-func BackwardOptions(o kernel.Options) kernel.BackwardOptions {
-	return kernel.BackwardOptions{
-		Exec: o.Exec, Scale: o.Scale, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart, Softcap: o.Softcap,
-		ALiBi: o.ALiBi, Bias: o.Bias, Sinks: o.Sinks, Dropout: o.Dropout,
-	}
+// BackwardOptions returns the options of the gradients of a call with these, without what has none.
+func BackwardOptions(o kernel.Options) *kernel.BackwardOptions {
+	o.Score, o.Quantized = nil, false
+	return &kernel.BackwardOptions{Exec: o.Exec, Scoring: o.Scoring}
 }
 
 // PartialOptions returns the options of a call of a part of the keys, without sinks and outputs.
-func PartialOptions(o kernel.Options) kernel.PartialOptions {
-	return kernel.PartialOptions{
-		Exec: o.Exec, Scale: o.Scale, Quantized: o.Quantized, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart,
-		Softcap: o.Softcap, ALiBi: o.ALiBi, Bias: o.Bias, Dropout: o.Dropout, Score: o.Score,
-	}
+func PartialOptions(o kernel.Options) *kernel.PartialOptions {
+	o.Sinks = nil
+	return &kernel.PartialOptions{Exec: o.Exec, Scoring: o.Scoring}
 }
 
 // NewPartials is kernel.NewPartials, for dimensions that fit.

@@ -4,18 +4,22 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
 // EachTier runs a test on every tier that this CPU can run.
-func EachTier(t *testing.T, test func(t *testing.T, tier string)) {
+func EachTier(t *testing.T, test func(t *testing.T, tier kernel.Tier)) {
 	for _, tier := range kernel.Tiers() {
-		if tier.Runs {
-			t.Run("tier="+tier.Name, func(t *testing.T) { test(t, tier.Name) })
-		}
+		t.Run("tier="+tier.String(), func(t *testing.T) { test(t, tier) })
 	}
+}
+
+// Generic returns the tier in plain Go.
+func Generic() kernel.Tier {
+	return Handle(&tier.Tiers[len(tier.Tiers)-1])
 }
 
 // ForceThreads makes calls of any size use all threads that they ask for, as far as
@@ -38,12 +42,7 @@ func AllowThreads(t testing.TB) {
 // QuickGo reports whether tests are to be quick and this CPU runs the generic tier alone.
 // Then all that runs is Go code, which also runs on CPUs that have other tiers.
 func QuickGo() bool {
-	for _, tier := range kernel.Tiers() {
-		if tier.Runs && tier.Name != "generic" {
-			return false
-		}
-	}
-	return testutil.Quick()
+	return len(kernel.Tiers()) == 1 && testutil.Quick()
 }
 
 // Repeats returns how often a test repeats what goes wrong rarely, if ever: n times, and
@@ -55,33 +54,29 @@ func Repeats(n int) int {
 	return n
 }
 
-// AddTier adds a tier to the list of all tiers, under its name, until the test ends.
-func AddTier(t testing.TB, added tier.Tier) {
-	before := tier.Tiers
-	tier.Tiers = append(before[:len(before):len(before)], added)
-	t.Cleanup(func() { tier.Tiers = before })
-}
+// Handle returns a tier as calls take it.
+func Handle(x *tier.Tier) kernel.Tier { return kernel.Tier(x.Handle()) }
 
-// Tier returns a copy of a tier that this CPU can run, to be changed and renamed.
-func Tier(t testing.TB, name string) tier.Tier {
-	x, bad := tier.Select(name, "contracttest.Tier")
-	if bad != nil {
-		t.Fatal(bad)
+// Tier returns a copy of a tier, to be changed.
+func Tier(t testing.TB, x kernel.Tier) *tier.Tier {
+	original, unavailable := tier.Handle(x).Tier()
+	if unavailable != nil {
+		t.Fatal(unavailable)
 	}
-	return x.Copy()
+	return original.Copy()
 }
 
 // SetDefault makes a tier the default one, or none, until the test ends.
-func SetDefault(t testing.TB, x *tier.Tier, unavailable *tier.Unavailable) {
+func SetDefault(t testing.TB, x *tier.Tier, unavailable *check.Failure) {
 	before := tier.Default
-	tier.Default = func() (*tier.Tier, *tier.Unavailable) { return x, unavailable }
+	tier.Default = func() (*tier.Tier, *check.Failure) { return x, unavailable }
 	t.Cleanup(func() { tier.Default = before })
 }
 
 // EachDefault makes each tier that runs here the default one for a test.
 func EachDefault(t *testing.T, test func(t *testing.T)) {
-	EachTier(t, func(t *testing.T, name string) {
-		tier, unavailable := tier.Select(name, "")
+	EachTier(t, func(t *testing.T, x kernel.Tier) {
+		tier, unavailable := tier.Handle(x).Tier()
 		SetDefault(t, tier, unavailable)
 		test(t)
 	})

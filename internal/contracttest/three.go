@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -26,8 +27,8 @@ func UseThree() {
 		}
 		fmt.Printf("attn: tier three has Gemm, GemmMax and Softmax of %s, for tiles of %d lanes\n", t.Name, t.Widths[1])
 		t.Name, t.Widths, t.MainLanes, t.Amend = "three", t.Widths[1:2], t.Widths[1], keepThree
-		tier.Tiers = []tier.Tier{t, *tier.Reference()}
-		tier.Default = func() (*tier.Tier, *tier.Unavailable) { return &tier.Tiers[0], nil }
+		tier.Tiers = []tier.Tier{*t, *tier.Reference()}
+		tier.Default = func() (*tier.Tier, *check.Failure) { return &tier.Tiers[0], nil }
 		return
 	}
 	fmt.Println("NOT RUN: a tier of three kernels, because there is no assembly for this CPU")

@@ -14,7 +14,7 @@ func CheckLength(name string, x []float32, other string, y []float32) *check.Fai
 	if len(x) == len(y) {
 		return nil
 	}
-	return &check.Failure{Arg: name, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, that of %s", len(y), other)}
+	return &check.Failure{Where: name, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, that of %s", len(y), other)}
 }
 
 // CheckPlace reports a dst that overlaps x, unless it is x.
@@ -27,7 +27,7 @@ func CheckOutput(arg string, dst []float32, name string, x []float32) *check.Fai
 	if d, m := view.MemoryOf(dst), view.MemoryOf(x); d == m || !d.Overlaps(m) {
 		return nil
 	}
-	return &check.Failure{Arg: arg, Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
+	return &check.Failure{Where: arg, Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
 }
 
 // CheckApart reports an output x that overlaps another one.
@@ -35,5 +35,5 @@ func CheckApart(arg string, x []float32, other string, y []float32) *check.Failu
 	if !view.MemoryOf(x).Overlaps(view.MemoryOf(y)) {
 		return nil
 	}
-	return &check.Failure{Arg: arg, Got: "memory that overlaps " + other, Want: "memory of its own"}
+	return &check.Failure{Where: arg, Got: "memory that overlaps " + other, Want: "memory of its own"}
 }

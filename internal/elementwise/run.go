@@ -13,6 +13,9 @@ import (
 // A Function computes outputs from inputs, row by row: a row of each depends on one row of the inputs
 // alone. A row may be a single element.
 type Function struct {
+	// Name is what a caller knows it as: "activation.SiLU".
+	Name string
+
 	// Outputs is how many of the slices are written. They come first. Bytes are an output, too.
 	Outputs int
 
@@ -39,23 +42,21 @@ func (c *Call) Row(i, r int) []float32 {
 	return cut(c.Slices[i], c.Rows, r, 1)
 }
 
-// Tier returns the tier of a call. The error is a [*kernel.ArgumentError] or a [*kernel.TierError] about
-// exec.
-func Tier(exec *kernel.Exec) (*tier.Tier, error) {
-	if f := check.Threads(exec.Threads); f != nil {
-		f.Arg = "exec.Threads"
-		return nil, (*kernel.ArgumentError)(f)
+// Tier returns the tier of a call of a function. The error is a [*kernel.Error] about exec.
+func Tier(function string, exec *kernel.Exec) (*tier.Tier, error) {
+	f := check.Threads("exec.Threads", exec.Threads)
+	if f == nil {
+		var t *tier.Tier
+		if t, f = tier.Handle(exec.Tier).Tier(); f == nil {
+			return t, nil
+		}
 	}
-	t, unavailable := tier.Select(exec.Tier, "exec.Tier")
-	if unavailable != nil {
-		return nil, (*kernel.TierError)(unavailable)
-	}
-	return t, nil
+	return nil, (*kernel.Error)(f.In(function))
 }
 
 // Run computes a call whose slices have passed all checks. The errors are those of Tier.
 func (f *Function) Run(exec *kernel.Exec, c Call) error {
-	t, err := Tier(exec)
+	t, err := Tier(f.Name, exec)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c Call) {
 // Slice computes dst from src, a slice of the same length that dst may be.
 func (f *Function) Slice(dst, src []float32, exec *kernel.Exec) error {
 	if failure := cmp.Or(CheckLength("dst", dst, "src", src), CheckPlace(dst, "src", src)); failure != nil {
-		return (*kernel.ArgumentError)(failure)
+		return (*kernel.Error)(failure.In(f.Name))
 	}
 	return f.Run(exec, Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
 }

@@ -6,8 +6,10 @@ import (
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
 )
+
+// The steps of additive scores. Queries lie in rows, as keys do, and the hidden units are
+// in the lanes, so that few queries leave no lane idle.
 
 const (
 	// additiveTanhs is the most tanh of one call into assembly: some 40 to 80 µs.
@@ -39,14 +41,21 @@ func padded(d int) int {
 	return (d + contract.AdditiveChains - 1) &^ (contract.AdditiveChains - 1)
 }
 
-// additiveScores computes additive scores. Queries lie in rows, as keys do, and the
-// hidden units are in the lanes, so that few queries leave no lane idle. The lanes
-// of the tile after its rows get zeros.
-func (t *tile) additiveScores(part mask.Span, top []float32) {
+// pack copies the query rows to the tile's panel as padded rows.
+func packRows(t *tile) {
+	rows, off := t.Floats(&t.job.Call.Q)
+	size := len(t.job.derived.additive)
+	for r := range t.N {
+		pad(t.q[r*size:], rows[off[r]:], 0, 1, t.job.d())
+	}
+}
+
+// scores sets the lanes of the tile after its rows to zeros.
+func additiveScores(t *tile, part mask.Span, top []float32) {
 	j := t.job
-	lanes, d, size := t.kern.Lanes, j.d(), len(j.derived.additive)
-	most := max(1, additiveTanhs/(size*t.n))
-	if t.n > 1 {
+	lanes, d, size := t.Lanes, j.d(), len(j.derived.additive)
+	most := max(1, additiveTanhs/(size*t.N))
+	if t.N > 1 {
 		most = min(most, max(1, additiveFloats/size))
 	}
 	if size != d {
@@ -54,28 +63,19 @@ func (t *tile) additiveScores(part mask.Span, top []float32) {
 	}
 	for part.Lo < part.Hi {
 		s := t.scoresFrom(part)
-		k, stride, n, next, _ := t.scratch.keys.getSkinny(j.tier, &j.Call.K, t.head, part.Lo-t.phase, min(part.Len(), most))
+		k, stride, n, next, _ := t.keys().Hinted(t.Head, t.Key(part.Lo), min(part.Len(), most))
 		if size != d {
 			pad(t.scratch.paddedKeys, k, stride, n, d)
 			k, next, stride = t.scratch.paddedKeys, t.scratch.paddedKeys, size
 		}
-		if t.n < lanes {
+		if t.N < lanes {
 			clear(s[:n*lanes])
 		}
-		j.tier.Skinny().Additive(s, lanes, t.q, size, k, stride, t.n, n, j.derived.additive, next)
+		j.tier.Skinny().Additive(s, lanes, t.q, size, k, stride, t.N, n, j.derived.additive, next)
 		if top != nil {
-			t.kern.MaskSpan(s, lanes, 0, n, allKeys.lo[:lanes], allKeys.hi[:lanes], top)
+			t.raise(s, n, top)
 		}
 		part.Lo += n
-	}
-}
-
-// packRows copies the query rows, which start at off, to the tile's panel as padded
-// rows.
-func (t *tile) packRows(rows []float32, off []int) {
-	size := len(t.job.derived.additive)
-	for r := range t.n {
-		pad(t.q[r*size:], rows[off[r]:], 0, 1, t.job.d())
 	}
 }
 
@@ -88,11 +88,3 @@ func pad(dst, src []float32, stride, n, d int) {
 		clear(row[copy(row, src[r*stride:r*stride+d]):])
 	}
 }
-
-// allKeys are lane spans that hide nothing.
-var allKeys = func() (s struct{ lo, hi [ukernel.MaxLanes]int32 }) {
-	for lane := range s.hi {
-		s.hi[lane] = BlockKeys
-	}
-	return s
-}()

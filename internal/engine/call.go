@@ -4,8 +4,10 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -14,22 +16,10 @@ import (
 type Call struct {
 	Out, Q, K, V view.Tensor
 
-	Mask                 mask.Visibility
-	Scale                float32 // 0 means float32(1/√D), -0 is 0
-	Quantized            bool    // queries and weights are rounded for products with integers, see quantized.go
-	QueryStart, KeyStart []int   // nil for 0, one for all batch rows, or one for each
+	scoring.Scoring // resolved: see its fields in kernel.Scoring
 
 	Additive      []float32 // weights of additive scores, D numbers, instead of products
 	AdditiveScale float64   // multiplies them
-
-	// Score modifications, in the order in which they are applied.
-	ScoreMod ScoreMod
-	Softcap  float32
-	ALiBi    []float32
-	Bias     view.Tensor // with strides of 0 where it broadcasts
-
-	Sinks   []float32
-	Dropout Dropout
 
 	// Further outputs.
 	LSE, Weights, Scores view.Tensor
@@ -38,26 +28,14 @@ type Call struct {
 	Partial Partial
 }
 
-// Dropout is kernel.Dropout.
-type Dropout struct {
-	Rate      float32
-	Seed      uint64
-	Sequences []uint32
-}
-
 // ScoreStage is kernel.ScoreStage.
 type ScoreStage uint8
 
 const (
 	ScoresScaled ScoreStage = iota // products, scaled
-	ScoresCapped                   // after ScoreMod and Softcap
+	ScoresCapped                   // after Score and Softcap
 	ScoresMasked                   // as they enter the softmax
 )
-
-// A kvHead is a key head of a batch row together with all query rows that use it:
-// group query heads × Lq queries. Row r is query r/group of head r%group of the
-// group, so that neighbouring rows see nearly the same keys under a causal mask.
-type kvHead struct{ batch, head int }
 
 // derived is what the engine derives from a Call before it plans.
 type derived struct {
@@ -77,7 +55,7 @@ type derived struct {
 // derive fills in j.derived.
 func (j *Job) derive() {
 	j.derived.group = j.Call.Q.Dim(1) / j.Call.K.Dim(1)
-	j.derived.scale = contractScale(j.Call.Scale, j.d())
+	j.derived.scale = scalar.Log2Units(NaturalScale(j.Call.Scale, j.d()))
 	j.derived.keyRange = mask.Everything
 	if j.Call.Partial.isSet() && !j.Call.Partial.Resume {
 		first := j.Call.Partial.Block * BlockKeys
@@ -92,7 +70,7 @@ func (j *Job) derive() {
 	}
 	j.derived.otherOutputs = j.Call.LSE.IsSet() || j.Call.Weights.IsSet() || j.Call.Scores.IsSet()
 	j.setScoreMods()
-	j.derived.sameKeys = !j.Call.Mask.IsSet && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
+	j.derived.sameKeys = !j.Call.Mask.IsSet() && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
 	if j.derived.sameKeys {
 		j.derived.frame = j.keyFrameOf(0)
 	}
@@ -100,27 +78,21 @@ func (j *Job) derive() {
 
 // NaturalScale returns what a Call's Scale stands for.
 func NaturalScale(scale float32, d int) float32 {
-	if math.Float32bits(scale) == 0 {
-		return float32(1 / math.Sqrt(float64(d)))
-	}
-	return scale
-}
-
-// contractScale returns the contract's c: the scale in the unit of exp2.
-func contractScale(scale float32, d int) float32 {
-	return log2Units(NaturalScale(scale, d))
+	return scoring.ScaleOr(scale, float32(1/math.Sqrt(float64(d))))
 }
 
 // kvHeads returns the number of KV heads of all batch rows.
 func (j *Job) kvHeads() int { return j.Call.K.Dim(0) * j.Call.K.Dim(1) }
 
 // kvHead returns KV head number i. Those of a batch row are neighbours.
-func (j *Job) kvHead(i int) kvHead { return kvHead{i / j.Call.K.Dim(1), i % j.Call.K.Dim(1)} }
+func (j *Job) kvHead(i int) lanes.Head {
+	return lanes.Head{Batch: i / j.Call.K.Dim(1), Head: i % j.Call.K.Dim(1)}
+}
 
 // next returns the KV head after h.
-func (j *Job) next(h kvHead) kvHead {
-	if h.head++; h.head == j.Call.K.Dim(1) {
-		return kvHead{h.batch + 1, 0}
+func (j *Job) next(h lanes.Head) lanes.Head {
+	if h.Head++; h.Head == j.Call.K.Dim(1) {
+		return lanes.Head{Batch: h.Batch + 1}
 	}
 	return h
 }

@@ -1,17 +1,17 @@
 // Package engine computes one call of attention, from a plan to the result.
 //
-// A [Job] holds the call. It is cut into tasks (plan.go), which goroutines take one by
-// one. A task is some query tiles of a KV head, all tiles of several small KV heads, or
-// one key block of a tile (split-KV, split.go). For each block of 256 keys a tile goes
-// through
+// A [Job] holds the call. Its plan cuts it into tasks, which goroutines take one by one,
+// and chooses a strategy for each bucket of them (plan.go, strategy.go). A task is some
+// query tiles of a KV head, all tiles of several small KV heads, or one key block of a
+// tile (split-KV, split.go). For each block of 256 keys a tile goes through
 //
-//	scores     S = K·Q̂ᵀ and its score modifications   scores.go, scoremod.go, sparse.go, additive.go
+//	scores     S = K·Q̂ᵀ and its score modifications   scores.go, scoremod.go
 //	softmax    p = exp2(s-m), sums, dropout             softmax.go
-//	PV         O = p·V, merged with earlier blocks      loop.go
+//	values     O = p·V, merged with earlier blocks      the strategy
 //
-// and ends with the epilogue (epilogue.go, outputs.go). Tiles of few rows use the
-// skinny kernels (skinny.go). Rows that end as NaN are computed again without their
-// hidden keys (nanpath.go).
+// and ends with what finish.go and outputs.go write. The steps that depend on the
+// strategy are in panel.go, skinny.go, integers.go, skinny_integers.go, additive.go and
+// exact.go, where rows that end as NaN are computed again without their hidden keys.
 //
 // The engine trusts its caller: package kernel has checked every argument.
 package engine
@@ -58,9 +58,9 @@ var (
 
 func newJob() *Job {
 	j := new(Job)
-	j.ring.init()
+	j.ring.gate.Init()
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
-	j.goroutines.OnStop = j.ring.stop
+	j.goroutines.OnStop = j.ring.gate.Stop
 	j.goroutines.OnDrop = func() {
 		j.memory.Forget()
 		j.free()
@@ -79,17 +79,18 @@ func (j *Job) free() {
 func New() *Job { return jobs.Get() }
 
 // Run computes the call on at most threads goroutines, 0 for all, or by the caller's
-// parallel-for. If the caller's ScoreMod or parallel-for panics or ends its goroutine, so
+// parallel-for. If the caller's Score or parallel-for panics or ends its goroutine, so
 // does Run, after all goroutines have left the call. The job must be dropped then.
 func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
-	j.plan.make(j, parallel.LimitFor(threads, j.usefulThreads()))
+	j.plan.begin(j)
+	j.plan.make(j, parallel.LimitFor(threads, j.plan.work.UsefulThreads(j.kvHeads(), j.rows(), j.keys())))
 	j.ring.prepare(j)
 	// The largest buckets come first, and nobody should take small ones before them.
-	j.goroutines.Independent = j.plan.split.tasks == 0 && len(j.plan.buckets) == 1
-	j.goroutines.Run(j.plan.tasks, j.plan.threads, parallel.Reserve[shape]{Threads: j.plan.mostThreads, Shape: j.plan.shape}, parallelFor)
+	j.goroutines.Independent = j.plan.Split.Tasks == 0 && len(j.plan.Buckets) == 1
+	j.goroutines.Run(j.plan.Tasks, j.plan.Threads, parallel.Reserve[shape]{Threads: j.plan.MostThreads, Shape: j.plan.shape}, parallelFor)
 }
 
 // Drop is called instead of Release for a job whose call has failed.

@@ -3,43 +3,44 @@ package engine
 import (
 	"math/bits"
 
+	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Plain calls of so few rows that a tile of one KV head would leave at least half of its lanes
-// idle, as for a few tokens or one: the lanes of a tile are rows of several KV heads, one head
-// after the other. Each lane then has keys and values of its own. A call of a kernel serves some 8
-// heads.
+// Plain calls of so few rows that a tile of one KV head would leave at least half of its
+// lanes idle, as for a few tokens or one: the lanes of a tile are rows of several KV
+// heads, one head after the other. Each lane then has keys and values of its own. A call
+// of a kernel serves some 8 heads.
 
-// A mixedTile says which rows are in the lanes of such a tile, by their offsets in the tensors, and
-// holds their statistics. The lanes after the last row repeat it.
+// A mixedTile says which rows are in the lanes of such a tile, by their offsets in the
+// tensors, and holds their statistics. The lanes after the last row repeat it.
 type mixedTile struct {
 	q, k, v, out [ukernel.MaxLanes]int
 	max, sum     [ukernel.MaxLanes]float32
 }
 
 const (
-	// mixedPairs is the largest product of rows and keys of a KV head for which such a tile is
-	// faster. On Zen 3, 12 heads of D = 64 take 0.41 of the time with 1 × 1, 0.75 with 4 × 4 and 0.98
-	// with 4 × 8; with 4 × 10 they take 3% more.
+	// mixedPairs is the largest product of rows and keys of a KV head for which such a
+	// tile is faster. On Zen 3, 12 heads of D = 64 take 0.41 of the time with 1 × 1, 0.75
+	// with 4 × 4 and 0.98 with 4 × 8; with 4 × 10 they take 3% more.
 	mixedPairs = 32
 
 	// mixedWidth bounds Dv, so that a call for all lanes stays short.
 	mixedWidth = 4 * ukernel.ColumnSegment
 )
 
-// isMixed tells whether the tiles of a plain call have rows of several KV heads. The lanes are some
-// of the narrowest tile's, whose kernels take any number of its widths.
+// isMixed tells whether the tiles of a plain call have rows of several KV heads. The
+// lanes are some of the narrowest tile's, whose kernels take any number of its widths.
 func (j *Job) isMixed() bool {
 	d := j.d()
 	return 2*j.rows() <= j.tier.Narrowest() && j.rows()*j.keys() <= mixedPairs && j.kvHeads() > 1 &&
 		d%ukernel.HeadColumns == 0 && d <= ukernel.ColumnSegment && j.dv() <= mixedWidth
 }
 
-// mixedTask is plainTask for the rows of count KV heads from number first on. Q̂ᵀ and S lie one
-// behind the other.
-func (j *Job) mixedTask(s *scratch, first, count int) {
+// mixedTiles is plainTiles for the rows of count KV heads from number first on. Q̂ᵀ and S
+// lie one behind the other.
+func (j *Job) mixedTiles(s *scratch, _ *tasks.Bucket, first, _, count int) {
 	kern, m, rows, keys, d := &j.tier.Tiles()[0], &s.mixed, j.rows(), j.keys(), j.d()
 	most := min(ukernel.MaxLanes, len(s.scores)/(d+keys)) / kern.Lanes * kern.Lanes
 	for row, end := first*rows, (first+count)*rows; row < end; row += most {
@@ -62,13 +63,13 @@ func (m *mixedTile) place(j *Job, from, n, lanes int) {
 	rows := j.rows()
 	h, r := j.kvHead(from/rows), from%rows
 	for lane := 0; lane < n; h, r = j.next(h), 0 {
-		k, v := j.Call.K.At(h.batch, h.head, 0), j.Call.V.At(h.batch, h.head, 0)
+		k, v := j.Call.K.At(h.Batch, h.Head, 0), j.Call.V.At(h.Batch, h.Head, 0)
 		for ; r < rows && lane < n; r++ {
-			head, query := h.head*j.derived.group, r
+			head, query := h.Head*j.derived.group, r
 			if j.derived.group > 1 {
 				head, query = head+r%j.derived.group, r/j.derived.group
 			}
-			m.q[lane], m.k[lane], m.v[lane], m.out[lane] = j.Call.Q.At(h.batch, head, query), k, v, j.Call.Out.At(h.batch, head, query)
+			m.q[lane], m.k[lane], m.v[lane], m.out[lane] = j.Call.Q.At(h.Batch, head, query), k, v, j.Call.Out.At(h.Batch, head, query)
 			lane++
 		}
 	}
@@ -77,7 +78,8 @@ func (m *mixedTile) place(j *Job, from, n, lanes int) {
 	}
 }
 
-// finishMixed finishes the rows of a set, which hold a NaN, each as the row of a tile of its KV head.
+// finishMixed finishes the rows of a set, which hold a NaN, each as the row of a tile of
+// its KV head.
 func (j *Job) finishMixed(s *scratch, from int, nan uint64) {
 	t, rows := &s.tiles[0], j.rows()
 	for ; nan != 0; nan &= nan - 1 {

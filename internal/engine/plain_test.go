@@ -6,16 +6,14 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
-type noScoreMod struct{}
-
-func (noScoreMod) Modify(*ScoreTile) {}
-
-// TestPlainCallHasNoOptions: a call in which any field but the tensors is set is not plain, unless
-// the field has no effect alone, or none but on the numbers that plain calls compute with.
+// TestPlainCallHasNoOptions: a call in which any field but the tensors is set is not
+// plain, unless the field has no effect alone, or none but on the numbers that plain
+// calls compute with.
 func TestPlainCallHasNoOptions(t *testing.T) {
 	const heads, queries, keys, d = 2, 3, 5, 16
 	isFree := []string{"Scale", "QueryStart", "KeyStart", "AdditiveScale", "Stage"}
@@ -23,21 +21,20 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 		newCall := func() Call {
 			return Call{Out: floats(1, heads, queries, d), Q: floats(1, heads, queries, d), K: floats(1, heads, keys, d), V: floats(1, heads, keys, d)}
 		}
-		if !newPlanned(tier, newCall(), 1).plan.plain {
+		if !newPlanned(tier, newCall(), 1).isPlain() {
 			t.Fatal("a call without options is not plain")
 		}
-		fields := reflect.TypeFor[Call]()
-		for i := range fields.NumField() {
-			name := fields.Field(i).Name
-			if slices.Contains([]string{"Out", "Q", "K", "V"}, name) {
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[Call]()) {
+			name := field.Name
+			if slices.Contains([]string{"Out", "Q", "K", "V", "Scoring"}, name) {
 				continue
 			}
 			c := newCall()
-			switch x := reflect.ValueOf(&c).Elem().Field(i).Addr().Interface().(type) {
+			switch x := reflect.ValueOf(&c).Elem().FieldByIndex(field.Index).Addr().Interface().(type) {
 			case *view.Tensor:
 				*x = floats(1, heads, queries, keys)
-			case *mask.Visibility:
-				x.IsSet = true
+			case *mask.Mask:
+				*x = mask.OfRule(mask.Rule{Kind: &mask.Kind{}}, nil)
 			case *bool:
 				*x = true
 			case *float32:
@@ -48,9 +45,9 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 				*x = make([]float32, d)
 			case *[]int:
 				*x = []int{BlockKeys}
-			case *ScoreMod:
-				*x = noScoreMod{}
-			case *Dropout:
+			case *func(*scoring.Tile):
+				*x = func(*scoring.Tile) {}
+			case *scoring.Dropout:
 				x.Rate = 0.5
 			case *ScoreStage:
 				*x = ScoresMasked
@@ -59,7 +56,7 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 			default:
 				t.Fatalf("%s: the test knows no value of type %T", name, x)
 			}
-			if got, want := newPlanned(tier, c, 1).plan.plain, slices.Contains(isFree, name); got != want {
+			if got, want := newPlanned(tier, c, 1).isPlain(), slices.Contains(isFree, name); got != want {
 				t.Errorf("%s: the call is plain: %v, want %v", name, got, want)
 			}
 		}

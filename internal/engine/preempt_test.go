@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -27,7 +28,7 @@ func (m *meter) of(t *tier.Tier) *tier.Tier {
 			m.skinny(k)
 		}
 	}
-	return &measured
+	return measured
 }
 
 func (m *meter) skinny(to *ukernel.SkinnyKernels) {
@@ -82,9 +83,10 @@ func (m *meter) products(to *ukernel.Products, w int) {
 func (m *meter) product(fmas int) { m.fmas = max(m.fmas, fmas) }
 func (m *meter) move(floats int)  { m.floats = max(m.floats, floats) }
 
-// TestCallsAreShort: with rows of 16384 elements, no call of a kernel takes longer than about
-// 100 µs, by the work that it does, and its cuts leave no trace: the columns of V may as well be
-// computed in other parts. A hidden key with a NaN makes rows be computed again.
+// TestCallsAreShort: with rows of 16384 elements, no call of a kernel takes longer than
+// about 100 µs, by the work that it does, and its cuts leave no trace: the columns of V
+// may as well be computed in other parts. A hidden key with a NaN makes rows be computed
+// again.
 func TestCallsAreShort(t *testing.T) {
 	const d, part, keys = 16384, 6000, 20
 	eachTier(t, func(t *testing.T, tier *tier.Tier) {
@@ -101,7 +103,7 @@ func TestCallsAreShort(t *testing.T) {
 			run := func(v view.Tensor) view.Tensor {
 				out := floats(1, 1, rows, v.Dim(3))
 				j := newJob()
-				j.Call = Call{Out: out, Q: q, K: k, V: v, Sinks: []float32{0.5}, Bias: view.Floats(bias, [4]int{1, 1, rows, keys}, [3]int{})}
+				j.Call = Call{Out: out, Q: q, K: k, V: v, Scoring: scoring.Scoring{Sinks: []float32{0.5}, Bias: view.Floats(bias, [4]int{1, 1, rows, keys}, [3]int{})}}
 				j.Run(measured, 1, nil)
 				return out
 			}

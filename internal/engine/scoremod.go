@@ -8,13 +8,14 @@ import (
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
 // A scoreMod changes scores of the current block in place, between the product and
 // the softmax, and raises top to their maximum.
 //
-// To add a score modification: a field of Call, a scoreMod here, its place in
+// To add a score modification: a field of scoring.Scoring, a scoreMod here, its place in
 // setScoreMods.
 type scoreMod func(t *tile, part mask.Span, top []float32)
 
@@ -25,7 +26,7 @@ type scoreMods struct {
 	capped int // the first so many lead to ScoresCapped
 }
 
-// ScoreMod, Softcap, keepCapped, ALiBi, Bias and the bool masks.
+// Score, Softcap, keepCapped, ALiBi, Bias and the bool masks.
 const maxMods = 5 + mask.MaxBools
 
 // modKeys is the number of keys whose scores are computed and modified before the
@@ -41,8 +42,8 @@ func (m *scoreMods) add(f scoreMod) {
 // setScoreMods lists the modifications that the options ask for.
 func (j *Job) setScoreMods() {
 	m := &j.derived.mods
-	if j.Call.ScoreMod != nil {
-		m.add((*tile).callScoreMod)
+	if j.Call.Score != nil {
+		m.add((*tile).callScore)
 	}
 	if j.Call.Softcap != 0 {
 		m.add((*tile).softcap)
@@ -57,7 +58,7 @@ func (j *Job) setScoreMods() {
 	if j.derived.biased {
 		m.add((*tile).addBias)
 	}
-	for x := range j.Call.Mask.NBools {
+	for x := range j.Call.Mask.Bools() {
 		m.add(boolMods[x])
 	}
 }
@@ -76,7 +77,7 @@ func (t *tile) modify(part mask.Span, top []float32) {
 
 func (t *tile) softcap(part mask.Span, top []float32) {
 	limit, inv := t.job.capFactors()
-	t.kern.Softcap(t.scoresFrom(part), t.kern.Lanes, part.Len(), limit, inv, top)
+	t.kern.Softcap(t.scoresFrom(part), t.Lanes, part.Len(), limit, inv, top)
 }
 
 // capFactors returns the contract's C and I of the softcap.
@@ -91,11 +92,11 @@ var mostSlope = math.Float32frombits(contract.MostSlope)
 // alibi adds slope times distance. Positions of queries and keys are counted from the
 // tile's first block on: only their distance matters.
 func (t *tile) alibi(part mask.Span, top []float32) {
-	lanes := t.kern.Lanes
+	lanes := t.Lanes
 	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]
-	start := position.Of(t.job.Call.QueryStart, t.head.batch) - t.start
-	t.eachLane(func(lane, head, query int) {
-		slopes[lane] = scalar.Limited(log2Units(t.job.Call.ALiBi[head]), mostSlope)
+	start := position.Of(t.job.Call.QueryStart, t.Head.Batch) - t.start
+	t.EachLane(func(lane, head, query int) {
+		slopes[lane] = scalar.Limited(scalar.Log2Units(t.job.Call.ALiBi[head]), mostSlope)
 		positions[lane] = int32(start + query)
 	})
 	t.kern.ALiBi(t.scoresFrom(part), lanes, part.Lo, part.Len(), slopes, positions, top)
@@ -103,16 +104,16 @@ func (t *tile) alibi(part mask.Span, top []float32) {
 
 // addBias adds a row of the bias to every lane.
 func (t *tile) addBias(part mask.Span, top []float32) {
-	bias, key := &t.job.Call.Bias, part.Lo-t.phase
-	off := t.scratch.off[:t.kern.Lanes]
-	t.eachLane(func(lane, head, query int) {
-		off[lane] = bias.At(t.head.batch, head, query) + key
+	bias, key := &t.job.Call.Bias, t.Key(part.Lo)
+	off := t.scratch.off[:t.Lanes]
+	t.EachLane(func(lane, head, query int) {
+		off[lane] = bias.At(t.Head.Batch, head, query) + key
 	})
 	rows := bias.F32()
 	if bias.DType() != view.Float32 {
 		rows = t.widenBias(off, part.Len())
 	}
-	t.kern.Bias(t.scoresFrom(part), t.kern.Lanes, part.Len(), rows, off, top)
+	t.kern.Bias(t.scoresFrom(part), t.Lanes, part.Len(), rows, off, top)
 }
 
 // widenBias widens n elements of the bias for every lane, from off on, and sets off
@@ -133,57 +134,34 @@ func (t *tile) widenBias(off []int, n int) []float32 {
 
 // boolMods are the modifications of the mask's bool views.
 var boolMods = [mask.MaxBools]scoreMod{
-	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools[0], part, top) },
-	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools[1], part, top) },
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools()[0], part, top) },
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools()[1], part, top) },
 }
 
 func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
-	key := part.Lo - t.phase
-	off := t.scratch.off[:t.kern.Lanes]
-	t.eachLane(func(lane, head, query int) {
-		off[lane] = v.Grid.At(t.head.batch, head, query) + key
+	key := t.Key(part.Lo)
+	off := t.scratch.off[:t.Lanes]
+	t.EachLane(func(lane, head, query int) {
+		off[lane] = v.Grid.At(t.Head.Batch, head, query) + key
 	})
-	t.kern.MaskBool(t.scoresFrom(part), t.kern.Lanes, part.Len(), v.Data, off, v.Hidden, top)
+	t.kern.MaskBool(t.scoresFrom(part), t.Lanes, part.Len(), v.Data, off, v.Hidden, top)
 }
 
-// A ScoreMod is the caller's own score modification.
-type ScoreMod interface{ Modify(t *ScoreTile) }
-
-// ScoreTile has the fields of kernel.ScoreTile.
-type ScoreTile = TileOf[ScoreRow]
-
-// TileOf is a ScoreTile with rows of any type, such as kernel.ScoreRow.
-type TileOf[Row any] struct {
-	Scores                 []float32
-	Stride                 int
-	Batch                  int
-	Keys, Key, KeyPosition int
-	Rows                   []Row
-}
-
-// ScoreRow has the fields of kernel.ScoreRow.
-type ScoreRow struct {
-	Head     int // query head
-	Query    int // number of the query in the call
-	Position int // its position
-}
-
-// callScoreMod applies Call.ScoreMod.
-func (t *tile) callScoreMod(part mask.Span, top []float32) {
-	lanes, scores, rows := t.kern.Lanes, t.scoresFrom(part), t.scratch.scoreRows[:0]
-	start := position.Of(t.job.Call.QueryStart, t.head.batch)
-	t.eachLane(func(lane, head, query int) {
-		if lane < t.n {
-			rows = append(rows, ScoreRow{Head: head, Query: query, Position: start + query})
+// callScore applies Call.Score.
+func (t *tile) callScore(part mask.Span, top []float32) {
+	lanes, scores, rows := t.Lanes, t.scoresFrom(part), t.scratch.scoreRows[:0]
+	start := position.Of(t.job.Call.QueryStart, t.Head.Batch)
+	t.EachLane(func(lane, head, query int) {
+		if lane < t.N {
+			rows = append(rows, scoring.Row{Head: head, Query: query, Position: start + query})
 		}
 	})
 	s := &t.scratch.scoreTile // a variable of the function would escape
-	*s = ScoreTile{
-		Scores: scores[: part.Len()*lanes : part.Len()*lanes], Stride: lanes, Batch: t.head.batch,
-		Keys: part.Len(), Key: part.Lo - t.phase, KeyPosition: part.Lo + t.start, Rows: rows,
+	*s = scoring.Tile{
+		Scores: scores[: part.Len()*lanes : part.Len()*lanes], Stride: lanes, Batch: t.Head.Batch,
+		Keys: part.Len(), Key: t.Key(part.Lo), KeyPosition: part.Lo + t.start, Rows: rows,
 	}
-	t.job.Call.ScoreMod.Modify(s)
-	*s = ScoreTile{} // a function may have put its own slices there
-	// A span of all keys hides none, and raises top.
-	t.kern.MaskSpan(scores, lanes, 0, part.Len(), allKeys.lo[:lanes], allKeys.hi[:lanes], top)
+	t.job.Call.Score(s)
+	*s = scoring.Tile{} // a function may have put its own slices there
+	t.raise(scores, part.Len(), top)
 }

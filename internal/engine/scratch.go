@@ -2,34 +2,35 @@ package engine
 
 import (
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A scratch is the memory of one goroutine of a call. It grows to what the largest call of
-// late needed and is recycled. keys and values hold rows of the current KV head from block to
-// block, tiles are valid for a task, scores for the stages of one block. shape, epoch and the
-// usages stay from call to call. The rest is valid until the function that has set it returns.
+// A scratch is the memory of one goroutine of a call. It grows to what the largest call
+// of late needed and is recycled. keys and values hold rows of the current KV head from
+// block to block, tiles are valid for a task, scores for the stages of one block. shape,
+// epoch and the usages stay from call to call. The rest is valid until the function that
+// has set it returns.
 type scratch struct {
 	tiles []tile
-	exact tile // for a row that is computed again, see nanpath.go
+	exact tile // for a row that is computed again, see exact.go
 
 	scores []float32 // S of a block of one tile, [BlockKeys][width], or of several small ones
 
-	keys, values floatRows // of the current block, unless they are used in place
-	rows         []float32 // query or output rows of a tile, if they are not float32
-	paddedKeys   []float32 // for additive scores
-	capped       []float32 // of a Scorer
-
-	keyPairs, valuePairs pairRows // of the current block, for integers, see quantized_rows.go
+	keys, values kvrows.Reader // of the current block
+	rows         []float32     // query or output rows of a tile, if they are not float32
+	paddedKeys   []float32     // for additive scores
+	capped       []float32     // of a Scorer
 
 	partial []float32   // output of one block, before it is merged
-	rounded []float32   // weights of a block, rounded, see quantized.go
+	rounded []float32   // weights of a block, rounded, see integers.go
 	pairs   []int32     // the same as integers, of a segment
-	runs    []mask.Span // memory of tile.visibleRuns
+	runs    []mask.Span // of keys that an exact tile sees
 
 	shape                                             shape  // of the last call
 	epoch                                             uint32 // of the memory, then
@@ -38,7 +39,7 @@ type scratch struct {
 	roundedUsage, pairsUsage                          parallel.Usage
 
 	// One element per lane: arguments of kernels.
-	lo, hi          [ukernel.MaxLanes]int32
+	spans           laneSpans
 	off             [ukernel.MaxLanes]int
 	ignored, slopes [ukernel.MaxLanes]float32
 	units           [ukernel.MaxLanes]float32
@@ -50,8 +51,8 @@ type scratch struct {
 	queryRows, outRows tileOffsets // of the tiles of a plain task
 	mixed              mixedTile
 
-	scoreTile ScoreTile                           // argument of Call.ScoreMod
-	scoreRows []ScoreRow                          // memory of its rows
+	scoreTile scoring.Tile                        // argument of Call.Score
+	scoreRows []scoring.Row                       // memory of its rows
 	biases    [ukernel.MaxLanes * modKeys]float32 // rows of a bias, widened
 }
 
@@ -61,27 +62,26 @@ func (s *scratch) fit(j *Job) {
 		s.fitAll(j)
 		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
-	s.keys.forget()
-	s.values.forget()
-	s.keyPairs.forget()
-	s.valuePairs.forget()
-	s.keys.asCodes, s.values.asCodes = j.Call.Quantized, j.Call.Quantized
-	for i := range s.tiles[:j.plan.maxTiles] {
+	s.keys.Begin(j.tier, &j.Call.K)
+	s.values.Begin(j.tier, &j.Call.V)
+	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].job = j
 	}
 }
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	s.keys.fit(m, &j.Call.K, false)
-	s.values.fit(m, &j.Call.V, !j.plan.shape.skinny)
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.Quantized}
+	s.keys.Fit(m, &j.Call.K, need)
+	need.Gather = !j.plan.shape.skinny
+	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.Quantized {
-		s.fitQuantized(j)
+		s.fitIntegers(j)
 	}
-	for len(s.tiles) < j.plan.maxTiles {
+	for len(s.tiles) < j.plan.MaxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
-	for i := range s.tiles[:j.plan.maxTiles] {
+	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].fit(j, m, j.plan.lanes)
 	}
 	if j.plan.shape.rows {
@@ -91,14 +91,15 @@ func (s *scratch) fitAll(j *Job) {
 	if j.derived.additive != nil {
 		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.derived.additive), rows.Aligned)
 	}
-	if j.Call.ScoreMod != nil && s.scoreRows == nil {
-		s.scoreRows = make([]ScoreRow, 0, ukernel.MaxLanes)
+	if j.Call.Score != nil && s.scoreRows == nil {
+		s.scoreRows = make([]scoring.Row, 0, ukernel.MaxLanes)
 	}
 	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.plan.lanes, batchFloats), rows.Aligned)
 }
 
-// A shape is all that the size of a call's scratch memory depends on. Most calls have the shape
-// of the call before, and then no memory is fitted: that would take 2% of a small call.
+// A shape is all that the size of a call's scratch memory depends on. Most calls have the
+// shape of the call before, and then no memory is fitted: that would take 2% of a small
+// call.
 type shape struct {
 	lanes, d, dv   int
 	tiles          int // of a task, at most
@@ -109,7 +110,7 @@ type shape struct {
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
 	quantized      bool
-	codes          bool // tiles may take kernels for integers, see quantized.go
+	codes          bool // tiles may take kernels for integers, see integers.go
 }
 
 // shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.
@@ -117,8 +118,8 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 	return shape{
 		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
-		skinny:   j.isSkinny(j.rows()),
+		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.ScoreMod != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
 	}
 }

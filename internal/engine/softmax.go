@@ -1,66 +1,43 @@
 package engine
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
-	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // softmax turns the scores of the current block into weights and merges its
 // statistics.
 func (t *tile) softmax() {
-	n := t.block.keys.Len()
+	b, n := &t.block, t.block.keys.Len()
 	if n == 0 {
 		return
 	}
-	max, sum := t.max, t.sum
-	if t.started {
-		max, sum = t.blockMax, t.blockSum
-	}
-	t.exponentiate(n, max, sum)
-	if t.job.Call.Dropout.Rate != 0 {
-		t.drop(t.block.keys, t.block.scores)
-	}
-	if t.started {
-		t.kern.MergeStats(t.max, t.sum, t.blockMax, t.blockSum, t.alpha, t.beta)
-	}
-}
-
-// exponentiate turns n rows of scores into weights. Of a skinny tile with at most 4 rows,
-// only the first 4 lanes are computed; the rest of the weights and sums is garbage.
-func (t *tile) exponentiate(n int, max, sum []float32) {
-	if t.skinny && t.n <= ukernel.SkinnyLanes {
-		t.job.tier.Skinny().Softmax(t.block.scores, t.kern.Lanes, n, max[:ukernel.SkinnyLanes], sum[:ukernel.SkinnyLanes])
+	if !t.started {
+		t.exponentiate(t.max, t.sum)
 		return
 	}
-	t.kern.Softmax(t.block.scores, t.kern.Lanes, n, max, sum)
+	t.exponentiate(b.max, b.sum)
+	t.kern.MergeStats(t.max, t.sum, b.max, b.sum, b.alpha, b.beta)
 }
 
-// drop drops weights of keys, or their gradients.
-func (t *tile) drop(keys mask.Span, weights []float32) {
-	j, lanes := t.job, t.kern.Lanes
+// exponentiate turns the scores of the current block into weights, given their maxima,
+// drops some and sets sum.
+func (t *tile) exponentiate(max, sum []float32) {
+	t.strategy.softmax(t, t.block.keys.Len(), max, sum)
+	if t.job.Call.Dropout.Rate != 0 {
+		t.Drop(t.block.keys, t.block.scores)
+	}
+}
+
+// Drop drops weights of keys, or their gradients.
+func (t *tile) Drop(keys mask.Span, weights []float32) {
+	j, lanes := t.job, t.Lanes
 	heads, positions := t.scratch.dropHeads[:lanes], t.scratch.dropPositions[:lanes]
-	start := position.Of(j.Call.QueryStart, t.head.batch)
-	t.eachLane(func(lane, head, query int) {
+	start := position.Of(j.Call.QueryStart, t.Head.Batch)
+	t.EachLane(func(lane, head, query int) {
 		heads[lane] = uint32(head)
 		positions[lane] = uint32(start + query)
 	})
 	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.derived.philox[:],
-		j.Call.Dropout.sequence(t.head.batch), heads, positions, j.Call.Dropout.threshold(), j.Call.Dropout.scale())
+		j.Call.Dropout.Sequence(t.Head.Batch), heads, positions, j.Call.Dropout.Threshold(), j.Call.Dropout.Factor())
 }
-
-// sequence returns the number that stands for batch row b in the generator.
-func (d *Dropout) sequence(b int) uint32 {
-	if len(d.Sequences) > 0 {
-		return d.Sequences[b]
-	}
-	return uint32(b)
-}
-
-// threshold returns the least random word with which a weight is kept.
-func (d *Dropout) threshold() uint32 { return uint32(math.RoundToEven(float64(d.Rate) * (1 << 32))) }
-
-// scale returns the factor of the weights that are kept.
-func (d *Dropout) scale() float32 { return float32(1 / (1 - float64(d.Rate))) }

@@ -1,113 +1,33 @@
 package engine
 
 import (
-	"math"
-	"sort"
+	"sync"
+	"sync/atomic"
 
+	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/engine/tasks"
+	"github.com/attn-go/attn/internal/gate"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/mask"
 )
 
-// Split-KV. If a KV head should have more tasks than it has tiles, see wantsSplit, each key
-// block of a tile is a task: as where a few queries meet a long cache. The result of a
-// block does not depend on the blocks before it; only the merging must happen in order. So
-// threads leave the results of blocks in a ring buffer, and whoever finds the next one of a
-// tile there merges it: the bits are those of one thread, and the memory does not grow with
-// the number of blocks.
-//
-// The tasks of split tiles are the first ones of the plan: block 0 of every tile, then block
-// 1 of every tile, and so on, so that several tiles are merged at the same time. Tasks are
-// taken in order. A block waits for blocks of earlier tasks alone, so the first task that is
-// not done never waits: there is no deadlock, even if one thread does all tasks.
+// Split-KV: each key block of a tile is a task, see tasks.Split. The result of a block
+// does not depend on the blocks before it; only the merging must happen in order. So
+// threads leave the results of blocks in a ring buffer, and whoever finds the next one of
+// a tile there merges it: the bits are those of one thread, and the memory does not grow
+// with the number of blocks.
 
-// A splitPlan counts what is split.
-type splitPlan struct {
-	tiles   int // split tiles
-	tasks   int // their blocks
-	buckets int // that have them: the first ones, in ascending order of blocksPerTile
-}
-
-// canSplit tells whether split-KV is possible: threads may wait for each other, the call covers
-// all blocks, and a tile of the bucket has several.
-func (j *Job) canSplit(b *bucket) bool {
-	return j.splittable && b.keys > BlockKeys && j.derived.keyRange == mask.Everything
-}
-
-// splitTiles makes every key block of a bucket's tiles a task, if a tile has several.
-func (j *Job) splitTiles(b *bucket, width int) {
-	if !j.canSplit(b) {
-		return
-	}
-	// The most blocks, wherever the first one begins. A sliding window moves with the
-	// queries of a tile.
-	queries := min(b.rows, width)/j.derived.group + 1
-	blocks := ints.CeilDiv(ints.AddSat(b.keys, queries+BlockKeys-1), BlockKeys)
-	if n := ints.MulSat(b.heads*b.tiles, blocks); n <= math.MaxInt32 {
-		b.blocksPerTile, b.tasks = blocks, n
-	}
-}
-
-// numberSplitTasks numbers the split tiles, and the tasks by rounds: round n has block n of
-// every tile that has so many. From bucket to bucket there are more rounds and fewer tiles.
-func (p *plan) numberSplitTasks() {
-	s := &p.split
-	for x := range p.buckets {
-		b := &p.buckets[x]
-		if b.blocksPerTile == 0 {
-			break
-		}
-		b.firstTile = s.tiles
-		s.tiles += b.heads * b.tiles
-		s.buckets++
-	}
-	round := 0
-	for x := range p.buckets[:s.buckets] {
-		b := &p.buckets[x]
-		b.round, b.task = round, s.tasks
-		b.tasks = (b.blocksPerTile - round) * (s.tiles - b.firstTile)
-		round = b.blocksPerTile
-		s.tasks += b.tasks
-	}
-}
-
-// splitPart returns the tile and the block of task i.
-func (p *plan) splitPart(i int) (tile, block int) {
-	b := p.bucketOf(i)
-	i -= b.task
-	tiles := p.split.tiles - b.firstTile
-	return b.firstTile + i%tiles, b.round + i/tiles
-}
-
-// splitTask returns the task of a block of a tile.
-func (p *plan) splitTask(tile, block int) int {
-	b := &p.buckets[0]
-	if n := p.split.buckets; n > 1 {
-		b = &p.buckets[sort.Search(n, func(x int) bool { return p.buckets[x].blocksPerTile > block })]
-	}
-	return b.task + (block-b.round)*(p.split.tiles-b.firstTile) + tile - b.firstTile
-}
-
-// splitBucket returns the bucket of a split tile.
-func (p *plan) splitBucket(tile int) *bucket {
-	n := p.split.buckets
-	if n == 1 {
-		return &p.buckets[0]
-	}
-	return &p.buckets[sort.Search(n, func(x int) bool { return p.buckets[x].firstTile > tile })-1]
-}
-
-// doSplitTask computes task i, one block of a split tile. Then it merges the blocks of that tile
-// that are ready, unless another thread does. The last merge finishes the tile.
-func (j *Job) doSplitTask(s *scratch, i int) {
+// splitTask computes task i, one block of a split tile. Then it merges the blocks of that
+// tile that are ready, unless another thread does. The last merge finishes the tile.
+func (j *Job) splitTask(s *scratch, i int) {
 	r := &j.ring
 	if !r.waitFree(i) {
 		return
 	}
-	tile, block := j.plan.splitPart(i)
+	tile, block := j.plan.PartOf(i)
 	slot := r.slot(i)
 	t := &slot.tile[0]
-	if h, row := j.splitRows(tile); t.n == 0 || t.head != h || t.row != row {
-		t.reset(s, h, row, j.plan.width, j.isSkinny(j.plan.splitBucket(tile).rows))
+	if b, h, row := j.splitRows(tile); t.N == 0 || t.Head != h || t.First != row {
+		t.reset(s, h, row, j.plan.work.Width, j.plan.how.of(b))
 	}
 	t.scratch = s
 	t.started = false
@@ -118,38 +38,39 @@ func (j *Job) doSplitTask(s *scratch, i int) {
 	}
 }
 
-// splitRows returns the KV head and the first row of a split tile.
-func (j *Job) splitRows(tile int) (h kvHead, row int) {
-	b := j.plan.splitBucket(tile)
-	tile -= b.firstTile
-	return j.kvHead(b.first + tile/b.tiles), tile % b.tiles * j.plan.width
+// splitRows returns the bucket, the KV head and the first row of a split tile.
+func (j *Job) splitRows(tile int) (b *tasks.Bucket, h lanes.Head, row int) {
+	b, n := j.plan.SplitBucket(tile)
+	return b, j.kvHead(b.First + n/b.Tiles), n % b.Tiles * j.plan.work.Width
 }
 
-// nextIsReady tells whether the block of a split tile that is to be merged next is computed.
+// nextIsReady tells whether the block of a split tile that is to be merged next is
+// computed.
 func (j *Job) nextIsReady(tile int) bool {
 	block := int(j.ring.tiles[tile].next.Load())
-	if block == j.plan.splitBucket(tile).blocksPerTile {
+	if b, _ := j.plan.SplitBucket(tile); block == b.BlocksPerTile {
 		return false
 	}
-	i := j.plan.splitTask(tile, block)
+	i := j.plan.TaskOf(tile, block)
 	return j.ring.slot(i).isReady(i)
 }
 
-// mergeReady merges the blocks of a split tile that are there, up to the first one that is not.
+// mergeReady merges the blocks of a split tile that are there, up to the first one that
+// is not.
 func (j *Job) mergeReady(s *scratch, tile int) {
-	c, b := &j.ring.tiles[tile], j.plan.splitBucket(tile)
+	c := &j.ring.tiles[tile]
+	b, h, row := j.splitRows(tile)
 	c.merged.scratch = s
 	for j.nextIsReady(tile) {
 		block := int(c.next.Load())
-		i := j.plan.splitTask(tile, block)
+		i := j.plan.TaskOf(tile, block)
 		if block == 0 {
-			h, row := j.splitRows(tile)
-			c.merged.begin(s, h, row, j.plan.width, j.isSkinny(b.rows))
+			c.merged.begin(s, h, row, j.plan.work.Width, j.plan.how.of(b))
 		}
 		if part := &j.ring.slot(i).tile[0]; part.started {
 			c.merged.merge(part)
 		}
-		if block == b.blocksPerTile-1 {
+		if block == b.BlocksPerTile-1 {
 			c.merged.finish()
 		}
 		c.next.Add(1)
@@ -157,23 +78,157 @@ func (j *Job) mergeReady(s *scratch, tile int) {
 	}
 }
 
-// merge merges tile b, the result of one block of the same rows, into t. It may swap their
+// merge merges tile x, the result of one block of the same rows, into t. It may swap their
 // memory.
-func (t *tile) merge(b *tile) {
+func (t *tile) merge(x *tile) {
 	if !t.started {
-		copy(t.max, b.max)
-		copy(t.sum, b.sum)
-		t.o, b.o, t.oUsage, b.oUsage = b.o, t.o, b.oUsage, t.oUsage
+		copy(t.max, x.max)
+		copy(t.sum, x.sum)
+		t.o, x.o, t.oUsage, x.oUsage = x.o, t.o, x.oUsage, t.oUsage
 		t.started = true
 		return
 	}
-	t.kern.MergeStats(t.max, t.sum, b.max, b.sum, t.alpha, t.beta)
-	lanes, dv := t.kern.Lanes, t.job.dv()
-	if t.skinny {
-		t.mergeRows(b.o, dv)
+	t.kern.MergeStats(t.max, t.sum, x.max, x.sum, t.block.alpha, t.block.beta)
+	t.strategy.merge(t, x.o)
+}
+
+// A ring is the ring buffer in which the blocks of split tiles wait to be merged. Task i
+// has slot i modulo their number.
+type ring struct {
+	memory []ringSlot
+	slots  []ringSlot // those that the call uses
+
+	tilesMemory []splitTile
+	tiles       []splitTile // those of the call
+
+	// What fit has made room for: a call that needs the same skips the loop over all slots.
+	fitted struct{ slots, tiles int }
+	shape  shape
+	epoch  uint32
+
+	gate gate.Gate // where threads wait for a slot
+}
+
+// A ringSlot holds the result of one task at a time.
+type ringSlot struct {
+	tile  [1]tile
+	state atomic.Int64 // 2i: free for task i; 2i+1: task i is computed and not yet merged
+	_     [64]byte     // other threads write to the neighbours
+}
+
+// A splitTile merges the blocks of one split tile, in their order. Those of different
+// tiles are merged at the same time.
+type splitTile struct {
+	next    atomic.Int64 // block to be merged next
+	merging sync.Mutex   // held by the thread that merges
+	merged  tile         // all blocks so far
+	_       [64]byte     // other threads write to the neighbours
+}
+
+const (
+	// slotsPerThread is how many tasks a thread may be ahead.
+	slotsPerThread = 4
+
+	// yields is how often a thread yields before it parks.
+	yields = 20
+)
+
+// ringSlots returns the number of slots for so many threads and split tiles. While all
+// tiles have blocks left, a slot has blocks of one tile alone, whose queries it packs
+// once.
+func ringSlots(threads, tiles int) int {
+	n := slotsPerThread * threads
+	return (n + tiles - 1) / tiles * tiles
+}
+
+// prepare makes room for the split tiles of a call and of those to come, and begins the
+// call.
+func (r *ring) prepare(j *Job) {
+	p := &j.plan
+	if p.Ring.Tiles > 0 {
+		r.fit(j, p.Ring.Threads, p.Ring.Tiles)
+	}
+	if p.Split.Tiles > 0 {
+		r.begin(p.Threads, p.Split.Tiles)
+	}
+}
+
+// fit makes room for the split tiles of a call on so many threads.
+func (r *ring) fit(j *Job, threads, tiles int) {
+	fitted := struct{ slots, tiles int }{ringSlots(threads, tiles), tiles}
+	if r.fitted == fitted && r.shape == j.plan.shape && r.epoch == j.memory.Epoch() {
 		return
 	}
-	for e := range dv {
-		t.kern.GemmMerge(t.o[e*lanes:], lanes, ones[:1], 1, 1, b.o[e*lanes:], lanes, 1, 1, t.alpha, t.beta)
+	r.fitted, r.shape, r.epoch = fitted, j.plan.shape, j.memory.Epoch()
+	r.memory = grown(r.memory, fitted.slots)
+	for i := range r.memory[:fitted.slots] {
+		r.memory[i].tile[0].fit(j, &j.memory, j.plan.lanes)
 	}
+	r.tilesMemory = grown(r.tilesMemory, fitted.tiles)
+	for i := range r.tilesMemory[:fitted.tiles] {
+		r.tilesMemory[i].merged.fit(j, &j.memory, j.plan.lanes)
+	}
+}
+
+// grown returns s, or a copy of it with n elements if it has fewer.
+func grown[E any](s []E, n int) []E {
+	if more := n - len(s); more > 0 {
+		return append(s, make([]E, more)...)
+	}
+	return s
+}
+
+// begin prepares the ring for a call. fit has made room for it.
+func (r *ring) begin(threads, tiles int) {
+	r.slots = r.memory[:ringSlots(threads, tiles)]
+	for i := range r.slots {
+		r.slots[i].tile[0].N = 0 // not a tile of this call
+		r.slots[i].state.Store(2 * int64(i))
+	}
+	r.tiles = r.tilesMemory[:tiles]
+	for i := range r.tiles {
+		r.tiles[i].next.Store(0)
+	}
+}
+
+// end ends a call. The tiles forget the scratch memory of its threads.
+func (r *ring) end() {
+	for i := range r.slots {
+		r.slots[i].tile[0].scratch = nil
+	}
+	for i := range r.tiles {
+		r.tiles[i].merged.scratch = nil
+	}
+	r.slots, r.tiles = nil, nil
+}
+
+// free makes the ring hold no memory.
+func (r *ring) free() {
+	r.memory, r.slots, r.tilesMemory, r.tiles = nil, nil, nil, nil
+}
+
+// slot returns the slot of task i.
+func (r *ring) slot(i int) *ringSlot { return &r.slots[i%len(r.slots)] }
+
+// isReady tells whether the slot holds the result of task i.
+func (s *ringSlot) isReady(i int) bool { return s.state.Load() == 2*int64(i)+1 }
+
+// isFree tells whether task i may use the slot: the task before it has been merged.
+func (s *ringSlot) isFree(i int) bool { return s.state.Load() == 2*int64(i) }
+
+// setReady says that the slot holds the result of task i. The caller then looks whether
+// it is to merge it. So the state is swapped and not stored: see parallel.job.park.
+func (s *ringSlot) setReady(i int) { s.state.Swap(2*int64(i) + 1) }
+
+// release gives the slot of task i to the task that has it next.
+func (r *ring) release(i int) {
+	r.slot(i).state.Swap(2 * int64(i+len(r.slots))) // not Store, see parallel.job.park
+	r.gate.Wake()
+}
+
+// waitFree returns when task i may use its slot: true, or false if the call has been
+// stopped.
+func (r *ring) waitFree(i int) bool {
+	slot := r.slot(i)
+	return slot.isFree(i) || r.gate.Await(func() bool { return slot.isFree(i) }, yields, true)
 }

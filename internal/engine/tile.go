@@ -1,50 +1,50 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/internal/engine/kvrows"
+	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
 )
 
 // A tile is a query tile: rows of one KV head, one per lane, with everything that is
 // kept of them from block to block.
 type tile struct {
-	job     *Job
-	scratch *scratch // of the worker that works on the tile
-	kern    *ukernel.TileKernels
+	lanes.Rows
+	sight   // the keys that they see
+	queries // as the strategy has packed them
+	result  // of all blocks so far
 
-	head      kvHead
-	row, n    int // first row within the KV head, number of rows ≤ lanes
-	query     int // query of the first row
-	groupHead int // query head of the first row, within its group
+	job      *Job
+	scratch  *scratch // of the worker that works on the tile
+	strategy *strategy
+	kern     *ukernel.TileKernels
 
-	q []float32 // packed panel Q̂ᵀ [D][lanes]
-	o []float32 // Oᵀ [Dv][lanes], or O [n][Dv] if the tile is skinny
+	block   block
+	weights weightsState
+}
 
-	// Statistics of all blocks so far and of the current block, and the factors that
-	// merge them; one element per lane.
-	max, sum, blockMax, blockSum, alpha, beta []float32
-	unit                                      []float32 // of quantized queries
-	stats                                     []float32 // their memory
-	codes                                     []int16   // those queries in units, for skinny tiles, see ukernel.QKCodesArgs
+// queries are the queries of a tile.
+type queries struct {
+	packed bool
+	q      []float32 // panel Q̂ᵀ [D][lanes], or padded rows for additive scores
+	unit   []float32 // of rounded queries, one element per lane, and these in units:
+	codes  []int16   // for skinny tiles, see ukernel.QKCodesArgs
+	pairs  []int32   // for others, see ukernel.CodeScoresArgs
 
-	pairs []int32 // the same in pairs, for other tiles, see ukernel.CodeScoresArgs
+	qUsage, codesUsage, pairsUsage parallel.Usage
+}
 
-	qUsage, oUsage, spansUsage, statsUsage, codesUsage, pairsUsage parallel.Usage
+// A result is what some blocks of keys give.
+type result struct {
+	started  bool      // there has been a block
+	max, sum []float32 // one element per lane
+	o        []float32 // Oᵀ [Dv][lanes], or O [n][Dv]: the strategy's layout
 
-	keyFrame
-	rowSpans []mask.Span // keys that each row sees; unused if all see the same
-
-	skinny         bool // see skinny.go
-	packed         bool // q is filled in
-	started        bool // a block has been merged
-	weightsWritten bool // Weights has its rows
-	exact          bool // hidden values may not even be multiplied by 0, see nanpath.go
-	whole          bool // computes all of its blocks itself, from the first to the last
-
-	block block
+	oUsage parallel.Usage
 }
 
 // A block is the current key block of a tile.
@@ -52,7 +52,11 @@ type block struct {
 	lo     int       // tile coordinate of its first key
 	keys   mask.Span // its keys that any row sees
 	scores []float32 // S of keys, later their weights
-	plain  []float32 // memory of keys until S is computed, if that is one product; see prepare
+	few    []float32 // memory of keys until S is computed, if they are few, see prepare
+
+	max, sum, alpha, beta []float32 // its statistics, and the factors that merge it; one element per lane
+	stats                 []float32 // their memory, and that of unit and of the result's statistics
+	usage                 parallel.Usage
 }
 
 // fit makes room for a tile of j with at most so many lanes.
@@ -66,149 +70,117 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
 	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.derived.additive)), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
-	if parallel.Fit(m, &t.statsUsage, &t.stats, 7*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.stats[0] {
+	if parallel.Fit(m, &t.block.usage, &t.block.stats, 7*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.block.stats[0] {
 		t.max = nil // they lie in the old memory
 	}
-	if j.Call.Quantized {
-		parallel.Fit(m, &t.codesUsage, &t.codes, j.codesOfQueries(lanes), parallel.Make[int16])
-		parallel.Fit(m, &t.pairsUsage, &t.pairs, j.codesOfQueries(lanes)/2, parallel.Make[int32])
+	if n := j.codesOfQueries(lanes); n > 0 {
+		parallel.Fit(m, &t.codesUsage, &t.codes, n, parallel.Make[int16])
+		parallel.Fit(m, &t.pairsUsage, &t.pairs, n/2, parallel.Make[int32])
 	}
 }
 
 // begin makes t the tile of up to width rows of h, from row on. If the call resumes
 // partial results, it loads those of the rows.
-func (t *tile) begin(s *scratch, h kvHead, row, width int, skinny bool) {
-	t.reset(s, h, row, width, skinny)
+func (t *tile) begin(s *scratch, h lanes.Head, row, width int, how *strategy) {
+	t.reset(s, h, row, width, how)
 	if t.job.Call.Partial.Resume {
 		t.resume()
 	}
 }
 
 // reset makes t the tile of up to width rows of h, from row on, before any key.
-func (t *tile) reset(s *scratch, h kvHead, row, width int, skinny bool) {
-	n := min(width, t.job.rowsOf(h.batch)-row)
-	t.place(s, h, row, n, t.job.tier.Tile(n), skinny)
-	t.findVisible()
+func (t *tile) reset(s *scratch, h lanes.Head, row, width int, how *strategy) {
+	n := min(width, t.job.rowsOf(h.Batch)-row)
+	t.place(s, h, row, n, t.job.tier.Tile(n), how)
+	t.sight.find(t.job, &t.Rows)
 }
 
 // place makes t the tile of n rows of h, from row on. Its kernels set its width.
-func (t *tile) place(s *scratch, h kvHead, row, n int, kern *ukernel.TileKernels, skinny bool) {
-	t.scratch, t.kern, t.skinny = s, kern, skinny
-	t.head, t.row, t.n = h, row, n
-	t.query, t.groupHead = row, 0
-	if group := t.job.derived.group; group > 1 {
-		t.query, t.groupHead = row/group, row%group
-	}
-	t.packed, t.started, t.weightsWritten, t.exact, t.whole = false, false, false, false, false
-	if n := kern.Lanes; len(t.max) != n {
-		s := t.stats
-		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
-		t.blockSum, t.alpha, t.beta, t.unit = s[3*n:4*n], s[4*n:5*n], s[5*n:6*n], s[6*n:7*n]
+func (t *tile) place(s *scratch, h lanes.Head, row, n int, kern *ukernel.TileKernels, how *strategy) {
+	t.scratch, t.kern, t.strategy = s, kern, how
+	t.Place(h, row, n, t.job.derived.group, kern.Lanes)
+	t.packed, t.started, t.weights = false, false, weightsLater
+	if w := kern.Lanes; len(t.max) != w {
+		t.setWidth(w)
 	}
 }
 
-// findVisible sets which keys the rows see, and where their coordinates begin.
-func (t *tile) findVisible() {
-	j, b := t.job, t.head.batch
-	if j.derived.sameKeys {
-		t.keyFrame = j.derived.frame
-		return
-	}
-	if t.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow {
-		return
-	}
-	t.visible, t.visibleToAll = mask.Nothing, mask.Everything
-	i, g := t.query, t.groupHead
-	s := j.visibleTo(b, i, t.phase)
-	for lane := range t.n {
-		t.rowSpans[lane] = s
-		t.visibleToAll = t.visibleToAll.And(s)
-		t.visible = t.visible.Union(s)
-		if g++; g == j.derived.group && lane+1 < t.n {
-			i, g = i+1, 0
-			s = j.visibleTo(b, i, t.phase)
-		}
+func (t *tile) setWidth(w int) {
+	s, b := t.block.stats, &t.block
+	t.max, t.sum, b.max, b.sum = s[:w], s[w:2*w], s[2*w:3*w], s[3*w:4*w]
+	b.alpha, b.beta, t.unit = s[4*w:5*w], s[5*w:6*w], s[6*w:7*w]
+}
+
+// pack makes the queries what the strategy takes, once.
+func (t *tile) pack() {
+	if !t.packed {
+		t.packed = true
+		t.strategy.pack(t)
 	}
 }
 
-// A keyFrame says where the keys of a tile lie and which are visible.
-type keyFrame struct {
-	// Key j of the call has the tile coordinate phase + j, so that the blocks of the
-	// contract begin at multiples of BlockKeys. start is the position of coordinate 0.
-	phase, start int
+// keys and values return the readers of the worker.
+func (t *tile) keys() *kvrows.Reader   { return &t.scratch.keys }
+func (t *tile) values() *kvrows.Reader { return &t.scratch.values }
 
-	visible      mask.Span // keys that any row sees
-	visibleToAll mask.Span // keys that all rows see
-}
+// Key returns the number in the tensor of keys of the key with tile coordinate x.
+func (t *tile) Key(x int) int { return x - t.phase }
 
-// keyFrameOf returns the frame of batch row b, for rows that see what query 0 sees.
-func (j *Job) keyFrameOf(b int) (f keyFrame) {
-	start := position.Of(j.Call.KeyStart, b)
-	f.phase = start % BlockKeys
-	f.start = start - f.phase
-	f.visible = j.visibleTo(b, 0, f.phase)
-	f.visibleToAll = f.visible
-	return f
-}
-
-// visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
-func (j *Job) visibleTo(b, i, phase int) mask.Span {
-	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
-	if j.Call.Mask.IsSet {
-		start := position.Of(j.Call.KeyStart, b)
-		s = j.Call.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start})
-	}
-	if j.derived.biased {
-		s = s.And(mask.Span{Lo: 0, Hi: j.Call.Bias.Dim(3)})
-	}
-	if s.Lo < s.Hi {
-		s.Lo, s.Hi = s.Lo+phase, s.Hi+phase
-	}
-	return s.And(j.derived.keyRange)
-}
-
-// laneSpans returns, for every lane, which keys its row sees of the current block,
-// counted from its first key.
-func (t *tile) laneSpans() (lo, hi []int32) {
-	lanes := t.kern.Lanes
-	lo, hi = t.scratch.lo[:lanes], t.scratch.hi[:lanes]
-	for lane := range lanes {
-		s := t.rowSpans[min(lane, t.n-1)]
-		lo[lane] = int32(clampBlock(s.Lo - t.block.lo))
-		hi[lane] = int32(clampBlock(s.Hi - t.block.lo))
-	}
-	return lo, hi
-}
-
-func clampBlock(x int) int { return min(max(x, 0), BlockKeys) }
-
-// eachLane calls f with the query head and the query of every lane. The lanes after
-// the last row repeat it.
-func (t *tile) eachLane(f func(lane, head, query int)) {
-	group := t.job.derived.group
-	i, g, first := t.query, t.groupHead, t.head.head*group
-	for lane := range t.kern.Lanes {
-		f(lane, first+g, i)
-		if lane+1 >= t.n {
-			continue
-		}
-		if g++; g == group {
-			i, g = i+1, 0
-		}
-	}
-}
-
-// blockTop returns the memory of the maximum of the current block. The maximum of
+// top returns the memory of the maximum of the current block. The maximum of
 // the first block is that of all.
-func (t *tile) blockTop() []float32 {
+func (t *tile) top() []float32 {
 	if t.started {
-		return t.blockMax
+		return t.block.max
 	}
 	return t.max
 }
 
 // ignored returns memory for a maximum that is not needed.
-func (t *tile) ignored() []float32 { return t.scratch.ignored[:t.kern.Lanes] }
+func (t *tile) ignored() []float32 { return t.scratch.ignored[:t.Lanes] }
+
+// scoresFrom returns S of the current block from the first key of part on.
+func (t *tile) scoresFrom(part mask.Span) []float32 {
+	return t.block.scores[(part.Lo-t.block.keys.Lo)*t.Lanes:]
+}
+
+// offsets returns where the rows start in x, or their parts from element e on: one entry
+// per lane. The next call overwrites it.
+func (t *tile) offsets(x *view.Tensor, e int) []int {
+	off := t.scratch.off[:t.Lanes]
+	t.Offsets(off, x, e)
+	return off
+}
+
+// packedOffsets returns the offsets of rows of size elements that lie one after the other.
+func (t *tile) packedOffsets(size int) []int {
+	off := t.scratch.off[:t.Lanes]
+	t.Packed(off, size)
+	return off
+}
+
+// Floats returns the tile's rows of x, a tensor with the heads and queries of Q, as
+// float32, and where they start, for every lane. The next call overwrites both.
+func (t *tile) Floats(x *view.Tensor) (data []float32, off []int) {
+	off = t.offsets(x, 0)
+	if x.DType() == view.Float32 {
+		return x.F32(), off
+	}
+	d := x.Dim(3)
+	data = t.scratch.rows
+	for lane, at := range off[:t.N] {
+		rows.WidenRow(t.job.tier, data[lane*d:], x, at, d)
+	}
+	return data, t.packedOffsets(d)
+}
+
+// PackRows transposes d columns of the rows of src, off[lane] being where that of a lane
+// starts, into a panel [d][Lanes], and scales them.
+func (t *tile) PackRows(dst, src []float32, off []int, d int, scale float32) {
+	for e, n := 0, 0; e < d; e += n {
+		n = ukernel.ColumnsPerCall(d-e, t.Lanes)
+		t.kern.Pack(dst[e*t.Lanes:], t.Lanes, src[e:], off, t.N, n, scale)
+	}
+}
 
 // negInfs are the maxima before the first key. ones are sums that divide by 1, the sums of
 // sinks, and the 1×1 matrix A of a merge without a product.

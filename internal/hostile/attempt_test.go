@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,18 +107,16 @@ func (c *caller) try(t *testing.T, name func() string, f func() error) error {
 
 // undocumented tells what is wrong about an error, "" if nothing is.
 func undocumented(err error) string {
-	var argument *kernel.ArgumentError
-	var tier *kernel.TierError
+	var bad *kernel.Error
 	var capacity *kvcache.CapacityError
 	switch {
 	case err == nil:
-	case errors.As(err, &argument):
-		if argument.Arg == "" || argument.Got == "" || argument.Want == "" {
+	case errors.As(err, &bad):
+		if bad.Got == "" || bad.Want == "" {
 			return "an error that does not say what is wrong"
 		}
-	case errors.As(err, &tier):
-		if tier.Tier == "" || tier.Reason == "" {
-			return "an error that does not name the tier"
+		if function, arg, _ := strings.Cut(bad.Where, ": "); (arg == "" || !isListed(function)) && !strings.HasSuffix(bad.Where, ownArgument) {
+			return "an error that does not name a function and an argument"
 		}
 	case errors.As(err, &capacity):
 		if capacity.Need <= capacity.Free || capacity.Free < 0 {
@@ -130,11 +129,25 @@ func undocumented(err error) string {
 	return ""
 }
 
+// ownArgument is what Tensor.Check is told of a tensor, without a function.
+const ownArgument = "an argument of the program"
+
+// isListed tells whether a function is in the table.
+func isListed(name string) bool { _, ok := listed()[name]; return ok }
+
+var listed = sync.OnceValue(func() map[string]struct{} {
+	names := map[string]struct{}{}
+	for _, e := range table {
+		names[e.name] = struct{}{}
+	}
+	return names
+})
+
 // refused fails the test unless err is about the argument and mentions what is wanted.
 func refused(t *testing.T, name string, err error, arg, want string) {
 	t.Helper()
-	var bad *kernel.ArgumentError
-	if !errors.As(err, &bad) || bad.Arg != arg || !strings.Contains(bad.Error(), want) {
+	var bad *kernel.Error
+	if !errors.As(err, &bad) || bad.Arg() != arg || !strings.Contains(bad.Error(), want) {
 		t.Errorf("%s: error %v, want one about %s with %q", name, err, arg, want)
 	}
 }

@@ -1,7 +1,9 @@
 package hostile
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -21,7 +23,7 @@ func TestFindings(t *testing.T) {
 		arg, want string // of the error; "" if there is none
 		call      func() error
 	}{
-		{"a cache of 2^46 elements", "Config", "memory", func() error {
+		{"a cache of 2^46 elements", "Config", "fits memory and", func() error {
 			_, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1 << 20, PageSize: 1 << 16, Pages: 1 << 10})
 			return err
 		}},
@@ -62,11 +64,11 @@ func TestFindings(t *testing.T) {
 			_, err := linear.New(linear.DenseMatrix(one, big(40), 0), nil, kernel.Exec{})
 			return err
 		}},
-		{"partials of MaxInt blocks", "blocks", "fit memory", func() error {
+		{"partials of MaxInt blocks", "blocks", "fits memory and", func() error {
 			_, err := kernel.NewPartials(math.MaxInt, 1, 1, 1, 1)
 			return err
 		}},
-		{"partials of 2^40 numbers", "blocks", "fit memory", func() error {
+		{"partials of 2^40 numbers", "blocks", "fits memory and", func() error {
 			_, err := kernel.NewPartials(1, 1, 1, 1, big(40))
 			return err
 		}},
@@ -108,25 +110,28 @@ func TestFindings(t *testing.T) {
 		}},
 		{"cosines for 2^62 batch rows without queries", "", "", func() error {
 			return layer.Cosine{}.Attend(kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1),
-				kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1), kernel.Options{})
+				kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1), nil)
 		}},
 		{"scores for 2^28 keys in no memory", "dst", "a slice of at least", func() error {
 			return layer.Scores(kernel.BHLD(one, 1, 1, 1, 1<<28), kernel.BHLD(floats(2), 1, 1, 1, 2),
-				kernel.Strided(floats(2), [4]int{1, 1, 1 << 28, 2}, [3]int{}), layer.Dot{}, layer.ScoreOptions{})
+				kernel.Strided(floats(2), [4]int{1, 1, 1 << 28, 2}, [3]int{}), layer.Dot{}, nil)
 		}},
-		{"scores for keys of 2^28 that there are none of", "q", "memory", func() error {
+		{"scores for keys of 2^28 that there are none of", "q", "memory for B·H·Lq", func() error {
 			q := kernel.Strided(one, [4]int{1, 1, 1 << 20, 1}, [3]int{})
-			return layer.Scores(kernel.BHLD(one, 1, 1, 1<<20, 0), q, kernel.BHLD(one, 1, 1, 0, 1<<28), layer.Dot{}, layer.ScoreOptions{})
+			return layer.Scores(kernel.BHLD(one, 1, 1, 1<<20, 0), q, kernel.BHLD(one, 1, 1, 0, 1<<28), layer.Dot{}, nil)
 		}},
 		{"segments of 2^62 batch rows without keys", "", "", func() error {
 			none := kernel.BHLD(one, huge, 1, 0, 1)
-			return kernel.Attention(none, none, none, none, kernel.Options{Mask: kernel.Segments(nil, nil)})
+			return kernel.Attention(none, none, none, none, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Segments(nil, nil)}})
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := newCaller().try(t, func() string { return "the call" }, test.call)
 			if test.arg != "" {
 				refused(t, "the call", err, test.arg, test.want)
+				if isMemory := strings.Contains(test.want, "memory "); errors.Is(err, kernel.ErrMemory) != isMemory || errors.Is(err, kernel.ErrArgument) == isMemory {
+					t.Errorf("the call: the error is of the kind %q", errors.Unwrap(err))
+				}
 			} else if err != nil {
 				t.Error(err)
 			}
@@ -148,7 +153,7 @@ func TestScoreTileRows(t *testing.T) {
 		q := kernel.BHLD(floats(2*n*4), 1, 2, n, 4)
 		out := kernel.BHLD(make([]float32, 2*n*4), 1, 2, n, 4)
 		for range 3 {
-			if err := kernel.Attention(out, q, x, x, kernel.Options{Score: hook, Exec: kernel.Exec{Threads: 1}}); err != nil {
+			if err := kernel.Attention(out, q, x, x, &kernel.Options{Scoring: kernel.Scoring{Score: hook}, Exec: kernel.Exec{Threads: 1}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,7 +24,7 @@ import (
 )
 
 // The public packages.
-var packages = []string{"kernel", "kvcache", "linear", "norm", "rope", "numeric", "activation", "layer", "loss", "optimize", "tuning"}
+var packages = []string{"kernel", "kvcache", "linear", "norm", "rope", "numeric", "activation", "layer", "loss", "optimize"}
 
 // TestTable: the table has every exported function and method of the public packages, and
 // nothing else.
@@ -185,8 +185,13 @@ func callArguments(w *world, e *entry) []reflect.Value {
 	w.reset()
 	var args []reflect.Value
 	for i, a := range e.args(w) {
-		v := reflect.New(reflect.TypeOf(e.f).In(i)).Elem()
-		v.Set(reflect.ValueOf(a))
+		v, x := reflect.New(reflect.TypeOf(e.f).In(i)).Elem(), reflect.ValueOf(a)
+		if v.Kind() == reflect.Pointer && x.Type() == v.Type().Elem() { // options
+			v.Set(reflect.New(x.Type()))
+			v.Elem().Set(x)
+		} else {
+			v.Set(x)
+		}
 		args = append(args, v)
 	}
 	copy(w.pristine, w.memory) // making the arguments may have written, as to a cache
@@ -235,39 +240,39 @@ func use(result any) error {
 	case kernel.Tensor:
 		_ = x.String()
 		useRows(x)
-		try(x.Check("x"))
-		try(x.CheckOutput("x"))
-		try(kernel.Attention(out, x, k, v, kernel.Options{}))
-		try(kernel.Attention(out, q, x, x, kernel.Options{}))
-		try(kernel.Attention(x, q, k, v, kernel.Options{}))
-		try(kernel.Attention(out, q, k, v, kernel.Options{Bias: x, Outputs: kernel.Outputs{LSE: x, Weights: x, Scores: x}}))
-		try(kernel.Attention(x, x, x, x, kernel.Options{}))
+		try(x.Check(ownArgument))
+		try(x.CheckOutput(ownArgument))
+		try(kernel.Attention(out, x, k, v, nil))
+		try(kernel.Attention(out, q, x, x, nil))
+		try(kernel.Attention(x, q, k, v, nil))
+		try(kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Bias: x}, Outputs: kernel.Outputs{LSE: x, Weights: x, Scores: x}}))
+		try(kernel.Attention(x, x, x, x, nil))
 		try(layer.WeightedSum(x, x, x, kernel.Exec{}))
-		try(layer.Cosine{}.Attend(out, x, x, x, kernel.Options{}))
+		try(layer.Cosine{}.Attend(out, x, x, x, nil))
 		try(w.rope().Apply(x, []int{1, 2, 3}, kernel.Exec{}))
 		try(w.linear(7, 7).Project(x, x, linear.Options{}))
 	case kernel.Mask:
-		try(kernel.Attention(out, q, k, v, kernel.Options{Mask: x}))
-		try(kernel.Attention(out, q, k, v, kernel.Options{Mask: x.And(x)}))
+		try(kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: x}}))
+		try(kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: x.And(x)}}))
 		none := kernel.BHLD([]float32{}, big(62), 4, 0, 6)
-		try(kernel.Attention(none, none, none, none, kernel.Options{Mask: x}))
+		try(kernel.Attention(none, none, none, none, &kernel.Options{Scoring: kernel.Scoring{Mask: x}}))
 	case *kernel.Partials:
 		x.Reset()
 		try(kernel.MergePartials(out, []kernel.Partials{*x, *x}, kernel.MergeOptions{}))
 		try(kernel.MergeInto(x, []kernel.Partials{*x}, kernel.Exec{}))
-		try(kernel.AttentionPartials(x, q, k, v, kernel.PartialOptions{}))
-		try(kernel.AccumulatePartials(x, q, k, v, kernel.PartialOptions{}))
+		try(kernel.AttentionPartials(x, q, k, v, nil))
+		try(kernel.AccumulatePartials(x, q, k, v, nil))
 	case kernel.Options:
-		try(kernel.Attention(out, q, k, v, x))
+		try(kernel.Attention(out, q, k, v, &x))
 	case *kvcache.Cache:
 		b := must(x.NewBatch(x.NewSequence()))
 		try(b.Extend(2))
 		keys, values := b.View(0)
 		try(b.Store(0, keys, values))
-		try(kernel.Attention(out, q, keys, values, b.Options()))
+		try(kernel.Attention(out, q, keys, values, &kernel.Options{Scoring: b.Scoring()}))
 	case *kvcache.Batch:
 		try(x.Extend(1))
-		try(kernel.Attention(out, q, k, v, x.Options()))
+		try(kernel.Attention(out, q, k, v, &kernel.Options{Scoring: x.Scoring()}))
 	case *kvcache.Sequence:
 		try(x.Truncate(0))
 		x.Free()
@@ -292,9 +297,9 @@ func use(result any) error {
 		try(x.CosSin(1, w.floats(2), w.floats(2)))
 	case *layer.MultiHead:
 		y := w.tensor(2, 1, 3, 4)
-		try(x.Attend(w.tensor(2, 1, 3, 4), y, y, y, kernel.Options{}))
+		try(x.Attend(w.tensor(2, 1, 3, 4), y, y, y, nil))
 	case layer.General:
-		try(x.Attend(out, q, k, v, kernel.Options{}))
+		try(x.Attend(out, q, k, v, nil))
 	}
 	for _, err := range errs {
 		if undocumented(err) != "" {

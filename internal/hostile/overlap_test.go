@@ -58,18 +58,18 @@ func (p *place) quantized(b, h, l, d int) kernel.Tensor {
 }
 
 // options have all outputs and inputs for 2 batch rows, some heads, 3 queries and 7 keys.
-func (p *place) options(heads int) kernel.Options {
+func (p *place) options(heads int) *kernel.Options {
 	o := p.inputs(heads)
 	o.Sinks, o.LSE, o.Weights, o.Scores = p.in(heads), p.output(2, heads, 3, 1), p.output(2, heads, 3, 7), p.output(2, heads, 3, 7)
-	return o
+	return &o
 }
 
 func (p *place) inputs(heads int) kernel.Options {
-	return kernel.Options{Bias: p.tensor(1, heads, 3, 7), ALiBi: p.in(heads)}
+	return kernel.Options{Scoring: kernel.Scoring{Bias: p.tensor(1, heads, 3, 7), ALiBi: p.in(heads)}}
 }
 
 // backwardOptions have all inputs of gradients.
-func (p *place) backwardOptions(heads int) kernel.BackwardOptions {
+func (p *place) backwardOptions(heads int) *kernel.BackwardOptions {
 	o := contracttest.BackwardOptions(p.inputs(heads))
 	o.Sinks = p.in(heads)
 	return o
@@ -188,10 +188,10 @@ var writers = []struct {
 		return m.Attend(p.output(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 8), p.tensor(2, 1, 7, 8), p.options(2))
 	}},
 	{"layer.Scores", func(p *place) error {
-		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Dot{}, layer.ScoreOptions{Bias: p.tensor(1, 4, 3, 7), ALiBi: p.in(4)})
+		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Dot{}, &layer.ScoreOptions{Scoring: kernel.Scoring{Bias: p.tensor(1, 4, 3, 7), ALiBi: p.in(4)}})
 	}},
 	{"layer.Scores of Cosine", func(p *place) error {
-		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Cosine{}, layer.ScoreOptions{Bias: p.tensor(1, 4, 3, 7), ALiBi: p.in(4)})
+		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Cosine{}, &layer.ScoreOptions{Scoring: kernel.Scoring{Bias: p.tensor(1, 4, 3, 7), ALiBi: p.in(4)}})
 	}},
 	{"layer.WeightedSum", func(p *place) error {
 		return layer.WeightedSum(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5), kernel.Exec{})
@@ -311,7 +311,7 @@ func TestOverlap(t *testing.T) {
 				}
 				checked++
 				what := fmt.Sprintf("%s: argument %d over the end of %d of %v floats", writer.name, from, to, apart.lengths)
-				var bad *kernel.ArgumentError
+				var bad *kernel.Error
 				if !errors.As(err, &bad) {
 					t.Errorf("%s: error %v, want one about the memory", what, err)
 				} else if !slices.Equal(p.memory, pristine) {

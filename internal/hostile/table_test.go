@@ -18,7 +18,6 @@ import (
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/rope"
-	"github.com/attn-go/attn/tuning"
 )
 
 // An entry is a function, and a valid call of it. The receiver of a method is its first
@@ -117,7 +116,7 @@ func similarBackward(s any) func(w *world) []any {
 }
 
 func twoHeads(w *world) kernel.Options {
-	return kernel.Options{Outputs: kernel.Outputs{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7)}, Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
+	return kernel.Options{Outputs: kernel.Outputs{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7)}, Scoring: kernel.Scoring{Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}}
 }
 
 func shape4() [4]int { return [4]int{2, 4, 3, 7} }
@@ -151,9 +150,8 @@ var table = []entry{
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any { // one bias for all heads, added to
 		dout, q, k, v := w.attention()
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(1, 1, 3, 7)}
-		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 1), kernel.BackwardOptions{Bias: w.tensor(1, 1, 3, 7), Accumulate: true}}
+		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 1), kernel.BackwardOptions{Scoring: kernel.Scoring{Bias: w.tensor(1, 1, 3, 7)}, Accumulate: true}}
 	}},
-	{name: "kernel.BackwardOptions.Forward", f: kernel.BackwardOptions.Forward, args: func(w *world) []any { return []any{w.backwardOptions()} }},
 	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
 		out, q, k, v := w.attention()
 		return []any{out, q, k, v, w.floats(6), w.options()}
@@ -193,6 +191,7 @@ var table = []entry{
 	{name: "kernel.PrefixLM", f: kernel.PrefixLM, args: list([]int{3, 1})},
 	{name: "kernel.Segments", f: kernel.Segments, args: list([]int32{1, 2, 3, 1, 2, 3}, []int32{1, 1, 1, 2, 2, 2, 3, 1, 1, 1, 2, 2, 2, 3})},
 	{name: "kernel.Window", f: kernel.Window, args: list(3, 1)},
+	{name: "kernel.Mask.Window", f: kernel.Mask.Window, args: list(kernel.Causal(3))},
 	{name: "kernel.Mask.And", f: kernel.Mask.And, args: list(kernel.Causal(3), kernel.Window(3, 1))},
 	{name: "kernel.BHLD", f: kernel.BHLD[float32], args: views[float32]()},
 	{name: "kernel.BHLD", f: kernel.BHLD[int8], args: views[int8]()},
@@ -221,19 +220,24 @@ var table = []entry{
 	{name: "kernel.Tensor.IsZero", f: kernel.Tensor.IsZero, args: aTensor},
 	{name: "kernel.Tensor.IsPaged", f: kernel.Tensor.IsPaged, args: aTensor},
 	{name: "kernel.Tensor.Overlaps", f: kernel.Tensor.Overlaps, args: func(w *world) []any { return []any{w.tensor(2, 4, 3, 7), aPagedTensor(w)} }},
-	{name: "kernel.Tensor.Check", f: func(x kernel.Tensor) error { return x.Check("x") }, args: func(w *world) []any { return []any{aPagedTensor(w)} }},
-	{name: "kernel.Tensor.CheckOutput", f: func(x kernel.Tensor) error { return x.CheckOutput("x") }, args: aTensor},
+	{name: "kernel.Tensor.Check", f: func(x kernel.Tensor) error { return x.Check(ownArgument) }, args: func(w *world) []any { return []any{aPagedTensor(w)} }},
+	{name: "kernel.Tensor.CheckOutput", f: func(x kernel.Tensor) error { return x.CheckOutput(ownArgument) }, args: aTensor},
 	{name: "kernel.DType.String", f: kernel.DType.String, args: list(kernel.Int8)},
 	{name: "kernel.F16.Float32", f: kernel.F16.Float32, args: list(kernel.F16(1))},
 	{name: "kernel.BF16.Float32", f: kernel.BF16.Float32, args: list(kernel.BF16(1))},
 	{name: "kernel.F8E4M3.Float32", f: kernel.F8E4M3.Float32, args: list(kernel.F8E4M3(1))},
 	{name: "kernel.Int4x2.Numbers", f: kernel.Int4x2.Numbers, args: list(kernel.Int4x2(0x8f))},
 	{name: "kernel.F8E5M2.Float32", f: kernel.F8E5M2.Float32, args: list(kernel.F8E5M2(1))},
-	{name: "kernel.ArgumentError.Error", f: (*kernel.ArgumentError).Error, args: list(&kernel.ArgumentError{Arg: "q"})},
-	{name: "kernel.TierError.Error", f: (*kernel.TierError).Error, args: list(&kernel.TierError{Tier: "x"})},
+	{name: "kernel.Error.Error", f: (*kernel.Error).Error, args: list(&kernel.Error{Where: "q"})},
+	{name: "kernel.Error.Arg", f: (*kernel.Error).Arg, args: list(&kernel.Error{Where: "q"})},
+	{name: "kernel.Error.Unwrap", f: func(e *kernel.Error) { _ = e.Unwrap() }, args: list(&kernel.Error{Kind: kernel.ErrTier})},
 	{name: "kernel.TaskPanic.Error", f: (*kernel.TaskPanic).Error, args: list(&kernel.TaskPanic{Value: 1})},
 	{name: "kernel.TaskPanic.Unwrap", f: func(p *kernel.TaskPanic) { _ = p.Unwrap() }, args: list(&kernel.TaskPanic{Value: errors.New("x")})},
 	{name: "kernel.Tiers", f: kernel.Tiers, args: list()},
+	{name: "kernel.TierNamed", f: kernel.TierNamed, args: list("generic")},
+	{name: "kernel.Tier.String", f: kernel.Tier.String, args: list(kernel.Tier{})},
+	{name: "kernel.Tier.Tuning", f: kernel.Tier.Tuning, args: list(kernel.Tier{})},
+	{name: "kernel.Tier.Tuned", f: kernel.Tier.Tuned, args: list(kernel.Tier{}, "SkinnyRows=16")},
 
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.NHD})},
@@ -265,7 +269,7 @@ var table = []entry{
 		return []any{w.batch(1, false), w.tensor(2, 2, 2, 4), w.tensor(2, 2, 2, 2)}
 	}},
 	{name: "kvcache.Batch.View", f: (*kvcache.Batch).View, args: aBatch(1)},
-	{name: "kvcache.Batch.Options", f: (*kvcache.Batch).Options, args: aBatch()},
+	{name: "kvcache.Batch.Scoring", f: (*kvcache.Batch).Scoring, args: aBatch()},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
 	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
 	{name: "kvcache.Sequence.Fork", f: (*kvcache.Sequence).Fork, args: aSequence(5)},
@@ -299,6 +303,10 @@ var table = []entry{
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
 	}},
+	{name: "linear.NewNVFP4", f: linear.NewNVFP4, args: func(w *world) []any {
+		return []any{make([]byte, 5*36), w.floats(5), 5, 64, w.floats(5), someExec}
+	}},
+	{name: "linear.NVFP4Blocks", f: linear.NVFP4Blocks, args: list(make([]byte, 64), make([]byte, 8))},
 	{name: "linear.FromPacked", f: linear.FromPacked, args: func(w *world) []any {
 		var b bytes.Buffer
 		must(w.linear(5, 3).WriteTo(&b))
@@ -308,6 +316,8 @@ var table = []entry{
 	{name: "linear.Linear.PackedSize", f: (*linear.Linear).PackedSize, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Activation.String", f: linear.Activation.String, args: list(linear.GELU)},
 	{name: "linear.Format.String", f: linear.Format.String, args: list(linear.Q8_0)},
+	{name: "linear.Format.Block", f: linear.Format.Block, args: list(linear.Q8_0)},
+	{name: "linear.Format.Widen", f: linear.Format.Widen, args: list(linear.Q4_1, make([]float32, 64), make([]byte, 40))},
 	{name: "linear.Linear.Format", f: (*linear.Linear).Format, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Linear.Rows", f: (*linear.Linear).Rows, args: func(w *world) []any {
 		return []any{w.linear(5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}, someExec}
@@ -450,12 +460,6 @@ var table = []entry{
 		dout, q, k, v := w.attention()
 		return []any{a, g, dout, q, k, v, w.tensor(2, 4, 3, 7), layer.AdditiveWeights{Query: w.floats(48), Key: w.floats(48)}, kernel.AdditiveBackwardOptions{Accumulate: true}}
 	}},
-	{name: "tuning.CPU", f: tuning.CPU, args: list()},
-	{name: "tuning.Numbers", f: tuning.Numbers, args: list("generic")},
-	{name: "tuning.Kernels", f: tuning.Kernels, args: list("generic")},
-	{name: "tuning.Set", f: tuning.Set, args: list("generic", "SkinnyRows=16")},
-	{name: "tuning.Choices", f: tuning.Choices, args: list("generic", "MainLanes")},
-	{name: "tuning.Ignored", f: tuning.Ignored, args: list("generic")},
 
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
 		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}, someExec}

@@ -5,11 +5,12 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestNoTier: if the default tier cannot run, a call returns a TierError before it writes, or
+// TestNoTier: if the default tier cannot run, a call returns an error of the kind ErrTier before it writes, or
 // needs no tier.
 func TestNoTier(t *testing.T) {
 	old := tier.Default
@@ -19,17 +20,16 @@ func TestNoTier(t *testing.T) {
 	for _, e := range table {
 		tier.Default = old // making the arguments may take a tier
 		args := callArguments(w, &e)
-		tier.Default = func() (*tier.Tier, *tier.Unavailable) {
-			return nil, &tier.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
+		tier.Default = func() (*tier.Tier, *check.Failure) {
+			return nil, &check.Failure{Where: "ATTN_TIER", Got: `"sse9"`, Want: "another tier", Kind: check.Tier}
 		}
 		err := call(reflect.ValueOf(e.f), args)
-		var tier *kernel.TierError
 		if err == nil {
 			continue
 		}
 		failed[e.name] = true
-		if !errors.As(err, &tier) {
-			t.Errorf("%s: error %v, want a TierError", e.name, err)
+		if !errors.Is(err, kernel.ErrTier) {
+			t.Errorf("%s: error %v, want one of the kind ErrTier", e.name, err)
 		}
 		if w.isTouched() {
 			t.Errorf("%s: has written before the error %v", e.name, err)

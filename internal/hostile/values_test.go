@@ -129,6 +129,7 @@ func init() {
 		constant("of NaN", layer.Func(func(_, _ []float32) float32 { return float32(math.NaN()) })),
 	}
 	known[reflect.TypeFor[string]()] = []change{constant("empty", ""), constant("unknown", "avx1024"), constant("generic", "generic"), constant("avx2", "avx2"), constant("neon", "neon")}
+	known[reflect.TypeFor[error]()] = []change{typed("nil", func(*world, error) error { return nil })}
 	known[reflect.TypeFor[any]()] = []change{typed("nil", func(*world, any) any { return nil })}
 }
 

@@ -68,9 +68,13 @@ func (w *world) attention() (out, q, k, v kernel.Tensor) {
 // options returns valid options for these tensors: all that there are.
 func (w *world) options() kernel.Options {
 	return kernel.Options{
-		Scale: 0.5, Softcap: 5, Mask: kernel.Causal(4), QueryStart: []int{4, 5}, KeyStart: []int{0},
-		ALiBi: w.floats(4), Sinks: w.floats(4), Bias: w.tensor(2, 1, 3, 7), Dropout: kernel.Dropout{Rate: 0.25, Seed: 1, Sequences: []uint32{1, 2}},
-		Score: func(t *kernel.ScoreTile) { t.Scores[0]++ }, Outputs: kernel.Outputs{LSE: w.tensor(2, 4, 3, 1), Weights: w.tensor(2, 4, 3, 7), Scores: w.tensor(2, 4, 3, 7), ScoreStage: kernel.ScoresMasked}, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder},
+		Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder},
+		Scoring: kernel.Scoring{
+			Scale: 0.5, Softcap: 5, Mask: kernel.Causal(4), QueryStart: []int{4, 5}, KeyStart: []int{0},
+			ALiBi: w.floats(4), Sinks: w.floats(4), Bias: w.tensor(2, 1, 3, 7), Dropout: kernel.Dropout{Rate: 0.25, Seed: 1, Sequences: []uint32{1, 2}},
+			Score: func(t *kernel.ScoreTile) { t.Scores[0]++ },
+		},
+		Outputs: kernel.Outputs{LSE: w.tensor(2, 4, 3, 1), Weights: w.tensor(2, 4, 3, 7), Scores: w.tensor(2, 4, 3, 7), ScoreStage: kernel.ScoresMasked},
 	}
 }
 
@@ -81,22 +85,20 @@ func inOrder(n int, task func(i int)) {
 	}
 }
 
-// scoreOptions returns the valid options that change scores.
+// scoreOptions returns valid options of scores.
 func (w *world) scoreOptions() layer.ScoreOptions {
 	o := w.options()
-	return layer.ScoreOptions{
-		Exec: o.Exec, Scale: o.Scale, Score: o.Score, Softcap: o.Softcap, ALiBi: o.ALiBi, Bias: o.Bias, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart,
-	}
+	return layer.ScoreOptions{Exec: o.Exec, Scoring: o.Scoring}
 }
 
 // backwardOptions returns valid options of gradients.
 func (w *world) backwardOptions() kernel.BackwardOptions {
-	return contracttest.BackwardOptions(w.options())
+	return *contracttest.BackwardOptions(w.options())
 }
 
 // partialOptions returns valid options for partial results.
 func (w *world) partialOptions() kernel.PartialOptions {
-	o := contracttest.PartialOptions(w.options())
+	o := *contracttest.PartialOptions(w.options())
 	o.KeyStart = []int{256}
 	o.QueryStart = []int{260}
 	o.Dropout = kernel.Dropout{Rate: 0.25}
@@ -118,7 +120,7 @@ func must[T any](x T, err error) T {
 
 // linear returns a layer of some inputs and outputs.
 func (w *world) linear(outputs, inputs int) *linear.Linear {
-	return must(linear.New(linear.DenseMatrix(w.floats(outputs*inputs), outputs, inputs), w.floats(outputs), kernel.Exec{Tier: "generic"}))
+	return must(linear.New(linear.DenseMatrix(w.floats(outputs*inputs), outputs, inputs), w.floats(outputs), kernel.Exec{Tier: contracttest.Generic()}))
 }
 
 func (w *world) rope() *rope.Rope { return must(rope.New(rope.Config{Dims: 4, Positions: 5})) }

@@ -9,10 +9,15 @@ import (
 	"testing"
 )
 
+// untagged are the folders of modules that have no versions: nobody requires them. What they are built
+// with lies beside them, so that they may import what is internal to the root.
+var untagged = []string{"bench", "gen", "tools"}
+
 // TestModules: a module of the tree imports of another one public packages only, in its code and
 // in its tests, and requires the module in its go.mod. Modules have versions of their own: what
 // is internal may have changed, and what is not required is there in this tree alone. Nor has a go.mod a
-// replace, as it holds in this tree alone.
+// replace, as it holds in this tree alone. Those without versions import what is internal to the root, too,
+// and no other module requires them.
 func TestModules(t *testing.T) {
 	modules, sources, err := readTree(root)
 	if err != nil {
@@ -32,13 +37,18 @@ func faults(modules []*module, sources []*source) (list []string) {
 		if m.replaces {
 			list = append(list, fmt.Sprintf("%s/go.mod has a replace, which is for go.work", m.dir))
 		}
+		for _, other := range modules {
+			if slices.Contains(untagged, other.dir) && slices.Contains(m.requires, other.path) {
+				list = append(list, fmt.Sprintf("%s/go.mod requires %s, which has no versions", m.dir, other.path))
+			}
+		}
 	}
 	for _, s := range sources {
 		for _, pkg := range s.imports {
 			m := owner(modules, pkg)
 			switch {
 			case m == nil || m == s.module:
-			case isInternal(pkg):
+			case isInternal(pkg) && !(m.dir == "." && slices.Contains(untagged, s.module.dir)):
 				list = append(list, fmt.Sprintf("%s imports %s, which is internal to another module", s.name, pkg))
 			case !slices.Contains(s.module.requires, m.path):
 				list = append(list, fmt.Sprintf("%s imports %s, and %s/go.mod does not require its module", s.name, pkg, s.module.dir))
@@ -63,6 +73,9 @@ func TestFaults(t *testing.T) {
 		"b/c/go.mod":            "module example.org/a/b/c\n\nrequire (\n\texample.org/a v0.0.0 // indirect\n\texample.org/z v1.2.3\n)\n",
 		"b/c/c.go":              "package c\n\nimport (\n\t_ \"example.org/a\"\n\t_ \"example.org/a/b\"\n)\n",
 		"b/c/inner/inner.go":    "package inner\n\nimport _ \"example.org/a/b/internal/y\"\n",
+		"gen/go.mod":            "module example.org/a/gen\n\nrequire example.org/a v0.0.0\n",
+		"gen/g.go":              "package gen\n\nimport (\n\t_ \"example.org/a/internal/x\"\n\t_ \"example.org/a/b/internal/y\"\n)\n",
+		"b/d/go.mod":            "module example.org/a/b/d\n\nrequire example.org/a/gen v0.0.0\n",
 		"b/_old/x.go":           "package old\n\nimport _ \"example.org/a/internal/x\"\n",
 		"internal/other/go.mod": "module example.org/a/internal/other\n",
 		"internal/other/o.go":   "package other\n\nimport _ \"example.org/a/internal/x\"\n",
@@ -88,7 +101,9 @@ func TestFaults(t *testing.T) {
 		"b/b_test.go imports a/internal/x",
 		"b/c/c.go imports a/b",
 		"b/c/inner/inner.go imports a/b/internal/y",
+		"b/d/go.mod requires a/gen",
 		"b/go.mod has a replace",
+		"gen/g.go imports a/b/internal/y",
 		"internal/other/o.go imports a/internal/x",
 	}
 	if !slices.Equal(got, want) {

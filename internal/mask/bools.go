@@ -41,10 +41,10 @@ func (v *BoolView) checkExact(c *view.Scores) *check.Failure {
 	}
 	switch want := ints.MulSat(rows, c.Keys); {
 	case len(v.Data) != want:
-		return &check.Failure{Arg: Arg, Got: fmt.Sprintf("%d elements for the shape [%d %d %d Lk]", len(v.Data), shape[0], shape[1], shape[2]),
+		return &check.Failure{Where: Arg, Got: fmt.Sprintf("%d elements for the shape [%d %d %d Lk]", len(v.Data), shape[0], shape[1], shape[2]),
 			Want: fmt.Sprintf("%d: the call has Lk = %d keys", want, c.Keys)}
 	case rows > 0 && shape[3] != c.Keys:
-		return &check.Failure{Arg: Arg, Got: fmt.Sprintf("the shape %v", shape), Want: fmt.Sprintf("Lk = %d, the number of keys", c.Keys)}
+		return &check.Failure{Where: Arg, Got: fmt.Sprintf("the shape %v", shape), Want: fmt.Sprintf("Lk = %d, the number of keys", c.Keys)}
 	}
 	return nil
 }

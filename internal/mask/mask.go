@@ -2,7 +2,7 @@
 //
 // A [Mask] is what the caller asks for: an intersection of span rules, bool views
 // and at most one block-sparse bitmap. Check compares it with the shape of a call.
-// Resolve turns it into a [Visibility], which the engine asks.
+// Resolve makes a copy of it ready for this shape, and the engine asks that.
 //
 // The public type kernel.Mask is defined as a [Mask], which therefore has no
 // exported field.
@@ -23,12 +23,15 @@ const (
 
 // Mask is an intersection of masks. The zero Mask hides nothing.
 type Mask struct {
-	rules   [MaxRules]Rule
-	n       int
-	bools   [MaxBools]BoolView
-	nBools  int
-	sparse  BlockSparse
-	failure *check.Failure // of a constructor or And, reported by Check
+	rules     [MaxRules]Rule
+	bools     [MaxBools]BoolView
+	sparse    BlockSparse
+	n, nBools uint8
+	failure   *check.Failure // of a constructor or And, reported by Check
+
+	// Of a mask that is resolved:
+	perRow bool
+	lq, lk int
 }
 
 // OfRule returns the mask of one rule. The call that uses it reports a failure.
@@ -80,7 +83,7 @@ func (m Mask) And(n *Mask) Mask {
 }
 
 func (m Mask) tooMany(limit int, what string) Mask {
-	m.failure = &check.Failure{Arg: Arg, Got: fmt.Sprintf("an intersection of more than %d %s", limit, what), Want: "fewer"}
+	m.failure = &check.Failure{Where: Arg, Got: fmt.Sprintf("an intersection of more than %d %s", limit, what), Want: "fewer"}
 	return m
 }
 

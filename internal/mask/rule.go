@@ -1,6 +1,8 @@
 package mask
 
 import (
+	"unsafe"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -9,14 +11,34 @@ import (
 // where a block of keys is hidden from, or visible to, all queries of a tile.
 //
 // A new span mask is a Kind and a constructor in package kernel, in one file.
+//
+// It is small, as every Options has room for several: a rule has two numbers, or the slices of its caller, of which it
+// keeps the addresses and, as these numbers, the lengths.
 type Rule struct {
-	Kind *Kind
-
-	// Parameters, as the kind uses them.
-	Left, Right      int
-	Ints             []int
-	QueryIDs, KeyIDs []int32
+	Kind          *Kind
+	Left, Right   int
+	first, second unsafe.Pointer
 }
+
+// OfInts returns a rule with a number for each batch row.
+func OfInts(k *Kind, s []int) Rule {
+	return Rule{Kind: k, Left: len(s), first: unsafe.Pointer(unsafe.SliceData(s))}
+}
+
+// OfIDs returns a rule with ids of queries and keys.
+func OfIDs(k *Kind, query, key []int32) Rule {
+	return Rule{
+		Kind: k, Left: len(query), Right: len(key),
+		first: unsafe.Pointer(unsafe.SliceData(query)), second: unsafe.Pointer(unsafe.SliceData(key)),
+	}
+}
+
+// Ints returns the slice of OfInts.
+func (r *Rule) Ints() []int { return unsafe.Slice((*int)(r.first), r.Left) }
+
+// QueryIDs and KeyIDs return those of OfIDs.
+func (r *Rule) QueryIDs() []int32 { return unsafe.Slice((*int32)(r.first), r.Left) }
+func (r *Rule) KeyIDs() []int32   { return unsafe.Slice((*int32)(r.second), r.Right) }
 
 // A Kind is what all rules of one kind have in common. Fields that are nil mean what
 // their comment says.
@@ -36,6 +58,9 @@ type Kind struct {
 	// query sees, -1 for no limit. nil: there is no limit. Plans rely on it: q consecutive
 	// queries see at most left + right + q keys.
 	Window func(r *Rule) (left, right int)
+
+	// IsWindow tells whether a query sees exactly the keys within Window. nil: no rule is like that.
+	IsWindow func(r *Rule) bool
 }
 
 // A Query is a query of a call as rules see it.

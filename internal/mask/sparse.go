@@ -33,12 +33,12 @@ func (s *BlockSparse) check(c *view.Scores) *check.Failure {
 		return nil
 	}
 	if s.QueryBlock < 1 || s.KeyBlock < 1 {
-		return &check.Failure{Arg: Arg, Got: fmt.Sprintf("blocks of %d queries and %d keys", s.QueryBlock, s.KeyBlock), Want: "at least 1 of each"}
+		return &check.Failure{Where: Arg, Got: fmt.Sprintf("blocks of %d queries and %d keys", s.QueryBlock, s.KeyBlock), Want: "at least 1 of each"}
 	}
 	r := s.resolved(c)
 	rows := ints.CeilDiv(c.Queries, r.QueryBlock)
 	if want := ints.MulSat(rows, r.keyBlockCount); len(s.Keep) != want {
-		return &check.Failure{Arg: Arg, Got: fmt.Sprintf("a bitmap of %d blocks", len(s.Keep)),
+		return &check.Failure{Where: Arg, Got: fmt.Sprintf("a bitmap of %d blocks", len(s.Keep)),
 			Want: fmt.Sprintf("%d × %d blocks: %d", rows, r.keyBlockCount, want)}
 	}
 	return nil

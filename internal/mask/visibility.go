@@ -7,56 +7,44 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Visibility is a mask that fits the shape of a call. The zero Visibility hides
-// nothing.
-type Visibility struct {
-	IsSet  bool // the mask may hide a key
-	PerRow bool // queries of a batch row may see different spans
-
-	rules  [MaxRules]Rule
-	n      int
-	lq, lk int
-
-	Bools  [MaxBools]BoolView // with strides of 0 where they broadcast
-	NBools int
-	Sparse BlockSparse
-}
-
-// Resolve sets v, which must be zero, to a mask that has passed Check for scores of
-// shape c. It writes only what is used, as small calls feel a copy of it all.
-func (v *Visibility) Resolve(m *Mask, c *view.Scores) {
-	if !m.IsSet() {
-		return
+// Resolve makes m, which has passed Check for scores of shape c, ready to be asked what queries see. It is
+// called once.
+func (m *Mask) Resolve(c *view.Scores) {
+	m.lq, m.lk = c.Queries, c.Keys
+	for x := range m.rules[:m.n] {
+		m.perRow = m.perRow || m.rules[x].Kind.Length == nil
 	}
-	v.IsSet = true
-	v.n = copy(v.rules[:], m.rules[:m.n])
-	v.lq, v.lk = c.Queries, c.Keys
-	for x := range v.rules[:v.n] {
-		v.PerRow = v.PerRow || v.rules[x].Kind.Length == nil
-	}
-	v.NBools = copy(v.Bools[:], m.bools[:m.nBools])
-	for x := range v.Bools[:v.NBools] {
-		g := &v.Bools[x].Grid
-		g.Stride, _ = g.Broadcast(Arg, len(v.Bools[x].Data), c)
+	for x := range m.bools[:m.nBools] {
+		g := &m.bools[x].Grid
+		g.Stride, _ = g.Broadcast(Arg, len(m.bools[x].Data), c)
 	}
 	if m.sparse.set {
-		v.Sparse = m.sparse.resolved(c)
-		v.PerRow = true
+		m.sparse = m.sparse.resolved(c)
+		m.perRow = true
 	}
 }
+
+// PerRow tells whether queries of a batch row may see different spans.
+func (m *Mask) PerRow() bool { return m.perRow }
+
+// Bools returns the bool views, with strides of 0 where they broadcast.
+func (m *Mask) Bools() []BoolView { return m.bools[:m.nBools] }
+
+// Sparse returns the bitmap of blocks, which may not be set.
+func (m *Mask) Sparse() *BlockSparse { return &m.sparse }
 
 // Span returns the keys that a query sees under all rules, within [0, q.Keys). An
 // empty span is {0, 0}. q.Lq and q.Lk need not be set.
-func (v *Visibility) Span(q Query) Span {
+func (m *Mask) Span(q Query) Span {
 	s := Span{0, q.Keys}
-	q.Lq, q.Lk = v.lq, v.lk
-	for x := range v.rules[:v.n] {
-		r := &v.rules[x]
+	q.Lq, q.Lk = m.lq, m.lk
+	for x := range m.rules[:m.n] {
+		r := &m.rules[x]
 		t := r.Kind.Span(r, q)
 		s.Lo, s.Hi = max(s.Lo, t.Lo), min(s.Hi, t.Hi)
 	}
-	for x := range v.Bools[:v.NBools] {
-		s.Hi = min(s.Hi, v.Bools[x].Grid.Shape[3])
+	for x := range m.bools[:m.nBools] {
+		s.Hi = min(s.Hi, m.bools[x].Grid.Shape[3])
 	}
 	if s.Lo >= s.Hi {
 		return Span{}
@@ -65,9 +53,9 @@ func (v *Visibility) Span(q Query) Span {
 }
 
 // Length returns the number of keys of batch row b, of keys.
-func (v *Visibility) Length(b, keys int) int {
-	for x := range v.rules[:v.n] {
-		if r := &v.rules[x]; r.Kind.Length != nil {
+func (m *Mask) Length(b, keys int) int {
+	for x := range m.rules[:m.n] {
+		if r := &m.rules[x]; r.Kind.Length != nil {
 			keys = min(keys, r.Kind.Length(r, b))
 		}
 	}
@@ -75,25 +63,34 @@ func (v *Visibility) Length(b, keys int) int {
 }
 
 // HasLengths tells whether batch rows may have different numbers of keys.
-func (v *Visibility) HasLengths() bool {
-	for x := range v.rules[:v.n] {
-		if v.rules[x].Kind.Length != nil {
+func (m *Mask) HasLengths() bool {
+	for x := range m.rules[:m.n] {
+		if m.rules[x].Kind.Length != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// Window returns the most keys that a query sees under the sliding windows of the
-// mask, math.MaxInt32 without one.
-func (v *Visibility) Window() int {
-	left, right := -1, -1
-	for x := range v.rules[:v.n] {
-		if r := &v.rules[x]; r.Kind.Window != nil {
+// Sides returns bounds of how many keys before and after its own position a query sees, -1 for no limit. exact tells
+// whether it sees all of them.
+func (m *Mask) Sides() (left, right int, exact bool) {
+	left, right, exact = -1, -1, m.failure == nil && m.nBools == 0 && !m.sparse.set
+	for x := range m.rules[:m.n] {
+		r := &m.rules[x]
+		exact = exact && r.Kind.IsWindow != nil && r.Kind.IsWindow(r)
+		if r.Kind.Window != nil {
 			l, r := r.Kind.Window(r)
 			left, right = narrower(left, l), narrower(right, r)
 		}
 	}
+	return left, right, exact
+}
+
+// Window returns the most keys that a query sees under the sliding windows of the
+// mask, math.MaxInt32 without one.
+func (m *Mask) Window() int {
+	left, right, _ := m.Sides()
 	if left < 0 || right < 0 {
 		return math.MaxInt32
 	}

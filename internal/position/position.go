@@ -31,11 +31,11 @@ func Fits(values []int, batch int) bool { return len(values) <= 1 || len(values)
 // not within least to most. An empty slice passes; it means 0.
 func Check(arg, what string, values []int, batch, least, most int) *check.Failure {
 	if !Fits(values, batch) {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d values", len(values)), Want: fmt.Sprintf("one for all batch rows or one for each: %d", batch)}
+		return &check.Failure{Where: arg, Got: fmt.Sprintf("%d values", len(values)), Want: fmt.Sprintf("one for all batch rows or one for each: %d", batch)}
 	}
 	for b, x := range values {
 		if x < least || x > most {
-			return &check.Failure{Arg: arg, Got: fmt.Sprintf("%s %d of batch row %d", what, x, b), Want: fmt.Sprintf("%d to %d", least, most)}
+			return &check.Failure{Where: arg, Got: fmt.Sprintf("%s %d of batch row %d", what, x, b), Want: fmt.Sprintf("%d to %d", least, most)}
 		}
 	}
 	return nil

@@ -1,80 +1,66 @@
 package quantized
 
 import (
-	"encoding/binary"
+	"math"
 
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Pack writes the blocks of some rows into those of a packed panel. rows has one row of k/Steps blocks
-// for each of the first lanes, as GGUF files have them. The other lanes stay as they are.
-func (s *Source) Pack(panel, rows []byte, lanes, k int) {
-	f := Of(s.Layout)
-	to, blocks, parts := f.Bytes(lanes), k/s.Steps, s.Steps/contract.WeightBlock
-	var bytes [34]byte
+// Float32 converts blocks to float32, Weights numbers each. Products are rounded, and then differences, as
+// ggml's dequantize_row functions do it. Their products of minima and integers are exact.
+func (f *Format) Float32(dst []float32, blocks []byte) {
+	var g group
+	for ; len(dst) > 0; dst, blocks = dst[f.Weights:], blocks[f.Bytes:] {
+		for part := range f.Weights / contract.WeightBlock {
+			f.read(&g, blocks[:f.Bytes], part)
+			g.float32(dst[part*contract.WeightBlock:][:contract.WeightBlock], f.zero)
+		}
+	}
+}
+
+func (g *group) float32(dst []float32, zero uint8) {
+	for i := range g.s {
+		d, m := float32(g.d*g.s[i]), float32(g.m*float32(g.t[i]))
+		dst, q := (*[16]float32)(dst[16*i:]), (*[16]uint8)(g.q[16*i:])
+		if zero != 0 {
+			for j, q := range q {
+				dst[j] = float32(d * float32(int32(q)-int32(zero)))
+			}
+		} else {
+			for j, q := range q {
+				dst[j] = float32(d*float32(int32(q))) - m
+			}
+		}
+	}
+}
+
+// Pack writes the blocks of some rows into those of a packed panel in format p, see PackedFor. rows has one row
+// of k/Weights blocks for each of the first lanes. The other lanes stay as they are. Those of a
+// format with scales of float32 are multiplied by scales, one for all rows or one for each; none stand for 1.
+func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, scales []float32) {
+	var g group
+	size, blocks, parts := p.BlockBytes(lanes), k/f.Weights, f.Weights/contract.WeightBlock
 	for block := range blocks {
-		for row := range len(rows) / (blocks * s.Bytes) {
-			from := rows[(row*blocks+block)*s.Bytes:][:s.Bytes]
-			if s.values != nil {
-				s.lookUp(bytes[:], from)
-				from = bytes[:]
-			}
+		for lane := range len(rows) / (blocks * f.Bytes) {
+			from := rows[(lane*blocks+block)*f.Bytes:][:f.Bytes]
 			for part := range parts {
-				at := panel[(block*parts+part)*to:][:to]
-				if s.read == nil {
-					f.packBlock(at, from, lanes, row)
-					continue
+				f.read(&g, from, part)
+				if len(scales) > 0 {
+					g.d = scales[lane%len(scales)]
 				}
-				var g group
-				s.read(&g, from, part)
-				f.packGroup(at, &g, lanes, row)
+				b := Block{p, lanes, panel[(block*parts+part)*size:][:size]}
+				b.put(&g, f.zero, lane)
 			}
 		}
 	}
 }
 
-// packGroup writes a block of a grouped format.
-func (f *Format) packGroup(to []byte, g *group, lanes, lane int) {
-	put := func(i int, x uint16) { binary.LittleEndian.PutUint16(to[2*(i*lanes+lane):], x) }
-	pair := func(x [2]int8) uint16 { return uint16(uint8(x[0])) | uint16(uint8(x[1]))<<8 }
-	put(0, g.d)
-	if f.Offset == 0 {
-		put(1, g.m)
-		put(3, pair(g.t))
-	}
-	put(f.Halves(), pair(g.s))
-	var words [8]uint32
-	more := f.Bits - 4
-	for step, q := range g.q {
-		i, g, upper := step/8*8, step%4, step%8/4*4
-		words[g] |= uint32(q&15) << (i + upper)
-		if more > 0 {
-			words[4+g*more/4] |= uint32(q>>4) << (i + g*more%4 + upper)
+// flush makes weights below 2^-126 zeros, of a brain format.
+func (g *group) flush() {
+	for i, q := range g.q {
+		if math.Abs(float64(g.d)*float64(int(q)-ukernel.BrainZero)) < 0x1p-126 {
+			g.q[i] = ukernel.BrainZero
 		}
-	}
-	numbers := to[f.header()*lanes:]
-	for i, word := range words[:f.Bits] {
-		binary.LittleEndian.PutUint32(numbers[4*(i*lanes+lane):], word)
-	}
-}
-
-// packBlock writes a block of one row into lane of a panel's, of a format that is no grouped one: d, then m
-// if the format has one, then 32 bytes, or 16 of which byte i holds the numbers i (the lower half) and i+16.
-func (f *Format) packBlock(to, from []byte, lanes, lane int) {
-	halves := f.Halves()
-	for i := range halves {
-		copy(to[2*(i*lanes+lane):][:2], from[2*i:])
-	}
-	to, from = to[2*halves*lanes:], from[2*halves:]
-	for g := range f.Bits {
-		var word uint32
-		if f.Bits == 8 {
-			const unsigned = 0x80808080 // adds 128 to each int8
-			word = uint32(from[g]) | uint32(from[g+8])<<8 | uint32(from[g+16])<<16 | uint32(from[g+24])<<24 ^ unsigned
-		} else { // the lower halves are steps g, g+4, g+8 and g+12, the upper ones those after 16
-			b0, b1, b2, b3 := uint32(from[g]), uint32(from[g+4]), uint32(from[g+8]), uint32(from[g+12])
-			word = b0&15 | b1&15<<4 | b2&15<<8 | b3&15<<12 | b0>>4<<16 | b1>>4<<20 | b2>>4<<24 | b3>>4<<28
-		}
-		binary.LittleEndian.PutUint32(to[4*(g*lanes+lane):], word)
 	}
 }

@@ -72,7 +72,7 @@ func newCall() *call {
 }
 
 func (c *call) attend() {
-	must(kernel.Attention(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], c.o))
+	must(kernel.Attention(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], &c.o))
 }
 
 // while is a program that does something during the call.
@@ -128,7 +128,7 @@ var racy = []program{
 		c := newCall()
 		keep := make([]bool, queries*keys/50)
 		keep[7*keys/50+4] = true // query 7, keys 200 to 249
-		c.o = kernel.Options{Mask: kernel.BlockSparse(keep, 1, 50)}
+		c.o = kernel.Options{Scoring: kernel.Scoring{Mask: kernel.BlockSparse(keep, 1, 50)}}
 		at(c.attend, func() { c.k[(keys+249)*size] = 1 })
 	}},
 	{"writes a ragged row", "kernel.Attention", func() {
@@ -148,12 +148,12 @@ var racy = []program{
 	}},
 	{"writes the weights of Additive", "kernel.Additive", func() {
 		c, w := newCall(), make([]float32, size)
-		at(func() { must(kernel.Additive(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], w, c.o)) }, func() { w[31] = 1 })
+		at(func() { must(kernel.Additive(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], w, &c.o)) }, func() { w[31] = 1 })
 	}},
 	{"reads partials", "kernel.AttentionPartials", func() {
 		c, p := newCall(), newPartials()
 		at(func() {
-			must(kernel.AttentionPartials(p, c.tensors[1], c.tensors[2], c.tensors[3], kernel.PartialOptions{}))
+			must(kernel.AttentionPartials(p, c.tensors[1], c.tensors[2], c.tensors[3], nil))
 		}, func() { sink = p.Out[9] })
 	}},
 	{"writes partials that are merged", "kernel.MergePartials", func() {
@@ -245,7 +245,7 @@ var correct = []program{
 	{name: "shares inputs", run: func() {
 		c := newCall()
 		d := *c
-		d.o = kernel.Options{Mask: c.o.Mask, Bias: c.o.Bias}
+		d.o = kernel.Options{Scoring: kernel.Scoring{Mask: c.o.Mask, Bias: c.o.Bias}}
 		_, d.tensors[0] = tensor(1, 2, queries, size)
 		at(c.attend, d.attend, func() { sink = c.k[7] + c.q[7] + c.bias[7] })
 	}},
@@ -291,7 +291,7 @@ var correct = []program{
 	}},
 	{name: "decodes while keys are appended", run: func() {
 		c := newCall()
-		c.o = kernel.Options{Mask: kernel.Window(40, 0), QueryStart: []int{280}}
+		c.o = kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Window(40, 0), QueryStart: []int{280}}}
 		c.tensors[0], c.tensors[1] = kernel.BHLD(c.out, 1, 2, 1, size), kernel.BHLD(c.q, 1, 2, 1, size)
 		at(c.attend, func() { clear(c.k[281*size : keys*size]); clear(c.v[281*size : keys*size]); clear(c.k[:240*size]) })
 	}},
@@ -328,7 +328,7 @@ var correct = []program{
 					_, out := tensor(1, 2, 1, size)
 					must(b.Append(x, x))
 					k, v := b.View(0)
-					must(kernel.Attention(out, x, k, v, b.Options()))
+					must(kernel.Attention(out, x, k, v, &kernel.Options{Scoring: b.Scoring()}))
 				}
 			}
 		}

@@ -15,25 +15,7 @@ const MaxConvert = 128 << 10
 // Widen writes n rows of head h of batch row b of x, from row l on, to dst as float32,
 // one after the other. It gathers rows from pages.
 func Widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
-	d := x.Dim(3)
-	for stop := l + n; l < stop; l += n {
-		n = x.Run(l, min(stop-l, max(1, MaxConvert/d)))
-		at, bytes := x.Index(b, h, l), x.DType().Bytes
-		end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
-		switch x.DType() {
-		case view.Float32:
-			Copy(dst, d, x.F32()[at:], x.Stride(2), n, d)
-		case view.Int8:
-			scales, stride := x.RowScales(b, h, l, n)
-			t.Convert().WidenInt8(dst, d, x.I8()[at:end], x.Stride(2), scales, stride, x.Group(), n, d)
-		case view.Int4:
-			scales, stride := x.RowScales(b, h, l, n)
-			t.Convert().WidenInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), scales, stride, x.Group(), n, d)
-		default:
-			t.Convert().Widen[x.DType()](dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
-		}
-		dst = dst[n*d:]
-	}
+	widen(t, dst, x, b, h, l, n, x.Scales() != nil)
 }
 
 // one is the scale of integers without scales.
@@ -41,15 +23,29 @@ var one = []float32{1}
 
 // WidenCodes is Widen for the integers of an Int8 or Int4 tensor without their scales.
 func WidenCodes(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
-	d := x.Dim(3)
+	widen(t, dst, x, b, h, l, n, false)
+}
+
+func widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int, isScaled bool) {
+	d, bytes, convert := x.Dim(3), x.DType().Bytes, t.Convert()
 	for stop := l + n; l < stop; l += n {
 		n = x.Run(l, min(stop-l, max(1, MaxConvert/d)))
-		at, bytes := x.Index(b, h, l), x.DType().Bytes
-		end := at + (n-1)*x.Stride(2) + d // as in Widen
-		if x.DType() == view.Int4 {
-			t.Convert().WidenInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), one, 0, d, n, d)
-		} else {
-			t.Convert().WidenInt8(dst, d, x.I8()[at:end], x.Stride(2), one, 0, d, n, d)
+		at := x.Index(b, h, l)
+		end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
+		scales, stride, group := one, 0, d
+		if isScaled {
+			scales, stride = x.RowScales(b, h, l, n)
+			group = x.Group()
+		}
+		switch x.DType() {
+		case view.Float32:
+			Copy(dst, d, x.F32()[at:], x.Stride(2), n, d)
+		case view.Int8:
+			convert.WidenInt8(dst, d, x.I8()[at:end], x.Stride(2), scales, stride, group, n, d)
+		case view.Int4:
+			convert.WidenInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), scales, stride, group, n, d)
+		default:
+			convert.Widen[x.DType()](dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
 		}
 		dst = dst[n*d:]
 	}

@@ -63,6 +63,21 @@ func Weight(x float32) float32 {
 	return Exp2(x)
 }
 
+// Log2Units returns x·log2 e, rounded once: a score in the unit of Exp2.
+func Log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
+
+// LSE returns the logarithm of the sum of exponentials, in natural units, of a row whose maximum, in
+// the unit of Exp2, and sum of weights are given: -Inf for a sum of 0, NaN for NaN.
+func LSE(max, sum float32) float32 {
+	switch {
+	case sum == 0:
+		return negInf
+	case sum != sum:
+		return math.Float32frombits(contract.Canonical)
+	}
+	return float32((max+Log2(sum))*math.Float32frombits(contract.Ln2)) + 0
+}
+
 // twoThirds are the bits of the smallest float32 above 2/3.
 const twoThirds = 0x3f2aaaab
 

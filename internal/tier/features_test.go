@@ -25,7 +25,7 @@ func TestFeatures(t *testing.T) {
 							t.Fatalf("%s is that of %s", k.Name, k.ISA)
 						}
 						if k.ISA != all[x].ISA || !slices.Equal(k.Needs, all[x].Needs) {
-							testAlone(t, &tier, k)
+							testAlone(t, tier, k)
 						}
 					}
 				})

@@ -14,8 +14,7 @@ import (
 type blockGemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool)
 
 // referenceGemmInt8 is the product of quantized rows and weights, number by number.
-func referenceGemmInt8(f ukernel.BlockFormat) blockGemmInt8 {
-	q := quantized.Of(f)
+func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 	return func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 		for i := range m {
 			for lane := range lanes {
@@ -24,27 +23,33 @@ func referenceGemmInt8(f ukernel.BlockFormat) blockGemmInt8 {
 					acc = c[i*ldc+lane]
 				}
 				for block := range k / ukernel.BlockSteps {
-					row, b := x[i*ldx+block*ukernel.RowWords:], b[block*q.Bytes(lanes):]
-					words := q.Words(b, lanes, lane)
+					row, b := x[i*ldx+block*ukernel.RowWords:], quantized.Block{Format: f, Lanes: lanes, Data: b[block*f.BlockBytes(lanes):]}
+					words := b.Words(lane)
 					var sums, totals [2]int
 					for step := range ukernel.BlockSteps {
 						code := int8(row[step%8] >> (step / 8 * 8))
-						sums[step/16] += int(code) * (int(words[step%8]>>(step/8*8)&255) - q.Offset)
+						sums[step/16] += int(code) * (int(words[step%8]>>(step/8*8)&255) - f.Offset())
 						totals[step/16] += int(code)
 					}
-					dw, min := q.Scale(b, lanes, lane)
+					if f.Float32Scales() {
+						e, _ := b.Scales(lane)
+						t := scalar.FMA(float32(sums[0]), e[0], scalar.FMA(float32(sums[1]), e[1], 0))
+						acc = scalar.FMA(t, math.Float32frombits(row[8]), acc)
+						continue
+					}
+					dw, min := b.Scale(lane)
 					sum := sums[0] + sums[1]
-					if q.Grouped {
-						s, t := q.Groups(b, lanes, lane)
+					if f.Grouped() {
+						s, t := b.Integers(lane)
 						d := math.Float32frombits(row[8])
 						acc = scalar.FMA(float32(int(s[0])*sums[0]+int(s[1])*sums[1]), float32(d*dw), acc)
-						if q.Offset == 0 {
+						if f.Offset() == 0 {
 							acc = scalar.FMA(float32(-(int(t[0])*totals[0] + int(t[1])*totals[1])), float32(d*min), acc)
 						}
 						continue
 					}
 					acc = scalar.FMA(float32(sum), float32(math.Float32frombits(row[8])*dw), acc)
-					if q.Offset == 0 {
+					if f.Offset() == 0 {
 						acc = scalar.FMA(min, math.Float32frombits(row[9]), acc)
 					}
 				}
@@ -85,7 +90,7 @@ func (c codes) code(r *testutil.Rand, step int) int8 {
 
 // An int8Case is a call of a product of quantized rows with a packed panel of quantized weights.
 type int8Case struct {
-	format      ukernel.BlockFormat
+	format      ukernel.PackedFormat
 	m, lanes, k int
 	gapX, gapC  int
 	load        bool
@@ -97,7 +102,7 @@ func (c int8Case) String() string {
 	return fmt.Sprintf("m=%d lanes=%d k=%d gaps %d and %d load=%v codes %v, scales %v", c.m, c.lanes, c.k, c.gapX, c.gapC, c.load, c.codes, c.scales)
 }
 
-func int8Cases(f ukernel.BlockFormat) func(w int) []kernelCase {
+func int8Cases(f ukernel.PackedFormat) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for lanes := ukernel.PanelStep; lanes <= ukernel.PanelLanes; lanes += ukernel.PanelStep {
 			for _, k := range []int{32, 64, 96, 160} {
@@ -127,10 +132,9 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 		if c.codes == zeros {
 			number = 0
 		}
-		q := quantized.Of(c.format)
-		header := q.Bytes(1) - ukernel.BlockSteps*q.Bits/8
-		for block := b; len(block) > 0; block = block[q.Bytes(c.lanes):] {
-			for i := header * c.lanes; i < q.Bytes(c.lanes); i++ {
+		size := c.format.BlockBytes(c.lanes)
+		for block := b; len(block) > 0; block = block[size:] {
+			for i := c.format.HeaderBytes() * c.lanes; i < size; i++ {
 				block[i] = number
 			}
 		}
@@ -225,15 +229,15 @@ func (c rowQuantizeCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func
 }
 
 var int8Mutants = []mutant{
-	{"Weights.Blocks.Q8_0.GemmInt8", "what c holds does not count", func(p *kernelSet) {
-		gemm := p.Weights.Blocks[ukernel.Q8_0].GemmInt8
-		p.Weights.Blocks[ukernel.Q8_0].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	{"Weights.Blocks.S8.GemmInt8", "what c holds does not count", func(p *kernelSet) {
+		gemm := p.Weights.Blocks[ukernel.S8].GemmInt8
+		p.Weights.Blocks[ukernel.S8].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			gemm(c, ldc, x, ldx, b, lanes, m, k, false)
 		}
 	}},
-	{"Weights.Blocks.Q4_0.GemmInt8", "a sum of 16 bits saturates", func(p *kernelSet) {
-		gemm := p.Weights.Blocks[ukernel.Q4_0].GemmInt8
-		p.Weights.Blocks[ukernel.Q4_0].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	{"Weights.Blocks.S4.GemmInt8", "a sum of 16 bits saturates", func(p *kernelSet) {
+		gemm := p.Weights.Blocks[ukernel.S4].GemmInt8
+		p.Weights.Blocks[ukernel.S4].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			x = slices.Clone(x)
 			for i := range x {
 				if x[i] == 0x7f7f7f7f {
@@ -243,42 +247,54 @@ var int8Mutants = []mutant{
 			gemm(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
-	{"Weights.Blocks.Q4_1.GemmInt8", "a minimum is left out", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.Q4_1].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	{"Weights.Blocks.U4.GemmInt8", "a minimum is left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U4].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			x = slices.Clone(x)
 			for i := range m {
 				x[i*ldx+9] = 0
 			}
-			referenceGemmInt8(ukernel.Q4_1)(c, ldc, x, ldx, b, lanes, m, k, load)
+			referenceGemmInt8(ukernel.U4)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
-	{"Weights.Blocks.K4.GemmInt8", "minima have the integers of the scales", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.K4].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	{"Weights.Blocks.U4x16.GemmInt8", "minima have the integers of the scales", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U4x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			b = slices.Clone(b)
-			for block := b; len(block) > 0; block = block[quantized.Of(ukernel.K4).Bytes(lanes):] {
+			for block := b; len(block) > 0; block = block[ukernel.U4x16.BlockBytes(lanes):] {
 				copy(block[6*lanes:8*lanes], block[4*lanes:])
 			}
-			referenceGemmInt8(ukernel.K4)(c, ldc, x, ldx, b, lanes, m, k, load)
+			referenceGemmInt8(ukernel.U4x16)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
-	{"Weights.Blocks.K5.GemmInt8", "fifth bits are left out", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.K5].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	{"Weights.Blocks.U5x16.GemmInt8", "fifth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U5x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			b = slices.Clone(b)
-			for block := b; len(block) > 0; block = block[quantized.Of(ukernel.K5).Bytes(lanes):] {
+			for block := b; len(block) > 0; block = block[ukernel.U5x16.BlockBytes(lanes):] {
 				clear(block[(8+16)*lanes : (8+20)*lanes])
 			}
-			referenceGemmInt8(ukernel.K5)(c, ldc, x, ldx, b, lanes, m, k, load)
+			referenceGemmInt8(ukernel.U5x16)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
-	{"Weights.Blocks.K6.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.K6].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	{"Weights.Blocks.S5x16F32.GemmInt8", "the scales of the halves are exchanged", func(p *kernelSet) {
+		gemm, size := p.Weights.Blocks[ukernel.S5x16F32].GemmInt8, ukernel.S5x16F32.BlockBytes
+		p.Weights.Blocks[ukernel.S5x16F32].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			b = slices.Clone(b)
-			for block := b; len(block) > 0; block = block[quantized.Of(ukernel.K6).Bytes(lanes):] {
+			for block := b; len(block) > 0; block = block[size(lanes):] {
+				first := slices.Clone(block[:4*lanes])
+				copy(block, block[4*lanes:8*lanes])
+				copy(block[4*lanes:], first)
+			}
+			gemm(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
+	{"Weights.Blocks.S6x16.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.S6x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			for block := b; len(block) > 0; block = block[ukernel.S6x16.BlockBytes(lanes):] {
 				for lane := range lanes {
 					block[2*lanes+2*lane+1] = block[2*lanes+2*lane]
 				}
 			}
-			referenceGemmInt8(ukernel.K6)(c, ldc, x, ldx, b, lanes, m, k, load)
+			referenceGemmInt8(ukernel.S6x16)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
 	{"Weights.Quantize", "ties are rounded away from 0", func(p *kernelSet) {
@@ -311,12 +327,12 @@ var int8Mutants = []mutant{
 // benchInt8 multiplies 1 to 96 rows by a packed panel that is in cache, and quantizes a row.
 func benchInt8() (list []benchmark) {
 	const k = 1536
-	panel := make([]byte, k/ukernel.BlockSteps*quantized.Of(ukernel.Q8_0).Bytes(ukernel.PanelLanes))
+	panel := make([]byte, k/ukernel.BlockSteps*ukernel.S8.BlockBytes(ukernel.PanelLanes))
 	words := k / ukernel.BlockSteps * ukernel.RowWords
-	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
+	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		for _, shape := range [][2]int{{1, k}, {2, k}, {4, k}, {48, k}, {8, k / 4}, {16, k / 4}, {96, k / 4}} {
 			m, k := shape[0], shape[1]
-			words, b := k/ukernel.BlockSteps*ukernel.RowWords, panel[:k/ukernel.BlockSteps*quantized.Of(f).Bytes(ukernel.PanelLanes)]
+			words, b := k/ukernel.BlockSteps*ukernel.RowWords, panel[:k/ukernel.BlockSteps*f.BlockBytes(ukernel.PanelLanes)]
 			x, c := make([]uint32, m*words), make([]float32, m*ukernel.PanelLanes)
 			list = append(list, benchmark{fmt.Sprintf("Weights.Blocks.%v.GemmInt8", f), fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {
 				p.Weights.Blocks[f].GemmInt8(c, ukernel.PanelLanes, x, words, b, ukernel.PanelLanes, m, k, false)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/asm"
 	"github.com/attn-go/attn/fallback"
-	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -82,9 +81,9 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 // no Gemm, and brain formats and the others no Unpack.
 func formatLacks(name, field string) bool {
 	_, format, ok := strings.Cut(name, ".Blocks.")
-	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
+	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		if ok && format == f.String() {
-			return field == "Gemm" && quantized.Of(f).Grouped || field == "Unpack" && (!quantized.Of(f).Grouped || quantized.Of(f).Brain)
+			return field == "Gemm" && f.Grouped() || field == "Unpack" && (!f.Grouped() || f.Brain())
 		}
 	}
 	return false
@@ -94,7 +93,7 @@ func formatLacks(name, field string) bool {
 // has no kernel for it, or by the format of quantized weights.
 func indexName(kernel reflect.Type, i int) string {
 	if kernel.Kind() != reflect.Func {
-		return ukernel.BlockFormat(i).String()
+		return ukernel.PackedFormat(i).String()
 	}
 	if e := ukernel.Element(i); e != ukernel.Float32 && !e.IsScaled() {
 		return e.String()

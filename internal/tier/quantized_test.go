@@ -20,7 +20,7 @@ type (
 
 // referenceGemm is the product with a packed panel of quantized weights, straight from the
 // definition.
-func referenceGemm(f ukernel.BlockFormat) blockGemm {
+func referenceGemm(f ukernel.PackedFormat) blockGemm {
 	return func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
 		wide := make([]float32, k*ukernel.PanelLanes)
 		referenceWiden(f)(wide, b, ukernel.PanelLanes, k)
@@ -28,17 +28,19 @@ func referenceGemm(f ukernel.BlockFormat) blockGemm {
 	}
 }
 
-func referenceWiden(f ukernel.BlockFormat) blockWiden {
+func referenceWiden(f ukernel.PackedFormat) blockWiden {
 	return func(dst []float32, b []byte, lanes, k int) {
-		q := quantized.Of(f)
 		for x := 0; x < k; x += ukernel.BlockSteps {
-			block := b[x/ukernel.BlockSteps*q.Bytes(lanes):]
+			block := quantized.Block{Format: f, Lanes: lanes, Data: b[x/ukernel.BlockSteps*f.BlockBytes(lanes):]}
 			for lane := range lanes {
-				d, m := q.Scales(block, lanes, lane)
-				words := q.Words(block, lanes, lane)
+				d, m := block.Scales(lane)
+				words := block.Words(lane)
 				for step := range ukernel.BlockSteps {
-					number := words[step%8] >> (step / 8 * 8) & 255
-					dst[(x+step)*lanes+lane] = float32(float32(number)*d[step/16]) + m[step/16]
+					number := float32(words[step%8] >> (step / 8 * 8) & 255)
+					dst[(x+step)*lanes+lane] = scalar.FMA(number, d[step/16], m[step/16])
+					if f.Brain() {
+						dst[(x+step)*lanes+lane] = float32((number - 16) * d[step/16])
+					}
 				}
 			}
 		}
@@ -46,16 +48,16 @@ func referenceWiden(f ukernel.BlockFormat) blockWiden {
 }
 
 // referenceUnpack writes the rows of a panel in which products with grouped formats find weights.
-func referenceUnpack(f ukernel.BlockFormat) func(dst []uint32, b []byte, lanes, k int) {
+func referenceUnpack(f ukernel.PackedFormat) func(dst []uint32, b []byte, lanes, k int) {
 	return func(dst []uint32, b []byte, lanes, k int) {
-		q := quantized.Of(f)
-		for ; k > 0; k, b, dst = k-ukernel.BlockSteps, b[q.Bytes(lanes):], dst[ukernel.UnpackedRows*lanes:] {
+		for ; k > 0; k, b, dst = k-ukernel.BlockSteps, b[f.BlockBytes(lanes):], dst[ukernel.UnpackedRows*lanes:] {
+			block := quantized.Block{Format: f, Lanes: lanes, Data: b}
 			for lane := range lanes {
-				d, m := q.Scales(b, lanes, lane)
+				d, m := block.Scales(lane)
 				for i, x := range []float32{d[0], -m[0], float32(d[1] * 0x1p-16), -m[1]} {
 					dst[i*lanes+lane] = math.Float32bits(x)
 				}
-				for g, word := range q.Words(b, lanes, lane) {
+				for g, word := range block.Words(lane) {
 					dst[(4+g)*lanes+lane] = word
 				}
 			}
@@ -76,7 +78,7 @@ func gemmUnpacked(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, 
 				d, m = math.Float32frombits(block[2*lanes+lane])*0x1p16, math.Float32frombits(block[3*lanes+lane])
 			}
 			number := block[(4+step%8)*lanes+lane] >> (step / 8 * 8) & 255
-			wide[x*lanes+lane] = float32(float32(number)*d) - m
+			wide[x*lanes+lane] = scalar.FMA(float32(number), d, -m)
 		}
 	}
 	testutil.Gemm(lanes, c, ldc, a, rs, cs, wide, lanes, m, k, ukernel.InputSegment, load)
@@ -84,14 +86,14 @@ func gemmUnpacked(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, 
 
 // A blockCase is a call of a product with a packed panel of quantized weights.
 type blockCase struct {
-	format ukernel.BlockFormat
+	format ukernel.PackedFormat
 	load   bool
 	gemmCase
 }
 
 func (c blockCase) String() string { return fmt.Sprintf("load=%v %v", c.load, c.gemmCase) }
 
-func blockCases(f ukernel.BlockFormat) func(w int) []kernelCase {
+func blockCases(f ukernel.PackedFormat) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for a := range operands {
 			for _, k := range []int{32, 128, 160, 256, 288} { // one segment to three, whole or not
@@ -112,7 +114,7 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 	out := mem.Matrix("c", c.m, ukernel.PanelLanes, ldc, testutil.Canary)
 	c.values.Fill(r, out, c.m, ukernel.PanelLanes, ldc)
 	b := randomBlocks(mem, r, c.format, c.values, ukernel.PanelLanes, c.k)
-	if quantized.Of(c.format).Grouped {
+	if c.format.Grouped() {
 		words := make([]uint32, ukernel.UnpackedRows*ukernel.PanelLanes*c.k/ukernel.BlockSteps)
 		referenceUnpack(c.format)(words, b, ukernel.PanelLanes, c.k)
 		unpacked := testutil.Slice[uint32](mem, "words", len(words))
@@ -124,7 +126,7 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 
 // unpackedCases are products with unpacked blocks of all grouped formats.
 func unpackedCases(w int) (list []kernelCase) {
-	for _, f := range []ukernel.BlockFormat{ukernel.K4, ukernel.K5, ukernel.K6} {
+	for _, f := range []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32} {
 		list = append(list, blockCases(f)(w)...)
 	}
 	return list
@@ -133,7 +135,7 @@ func unpackedCases(w int) (list []kernelCase) {
 // A blockUnpackCase is a call that unpacks a packed panel.
 type blockUnpackCase struct{ blockWidenCase }
 
-func blockUnpackCases(f ukernel.BlockFormat) func(w int) []kernelCase {
+func blockUnpackCases(f ukernel.PackedFormat) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
 		for _, c := range blockWidenCases(f)(w) {
 			list = append(list, blockUnpackCase{c.(blockWidenCase)})
@@ -157,16 +159,22 @@ func (c blockUnpackCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func
 
 // randomBlocks returns a packed panel of random numbers. Its scales and minima are any
 // binary16 if the values are not finite, else below 2.
-func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.BlockFormat, values testutil.Kind, lanes, k int) []byte {
-	panel := testutil.Slice[byte](mem, "b", k/ukernel.BlockSteps*quantized.Of(f).Bytes(lanes))
+func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat, values testutil.Kind, lanes, k int) []byte {
+	panel := testutil.Slice[byte](mem, "b", k/ukernel.BlockSteps*f.BlockBytes(lanes))
 	for i := range panel {
 		panel[i] = byte(r.Uint64() >> 40)
 	}
-	for block := panel; len(block) > 0; block = block[quantized.Of(f).Bytes(lanes):] {
-		for i := range quantized.Of(f).Halves() * lanes {
+	for block := panel; len(block) > 0; block = block[f.BlockBytes(lanes):] {
+		if f.Float32Scales() {
+			for i := range 2 * lanes {
+				binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(float32Scale(r, values)))
+			}
+			continue
+		}
+		for i := range f.Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
 			switch {
-			case quantized.Of(f).Brain:
+			case f.Brain():
 				half = brainScale(r, values)
 			case values != testutil.NonFinite:
 				half &^= 0x4000
@@ -177,7 +185,7 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.BlockFormat, 
 	return panel
 }
 
-// brainScale returns a power of two from 2^-128 to 2^123 as bfloat16, 0 or NaN.
+// brainScale returns a power of two from 2^-128 to 2^126 as bfloat16, 0 or NaN.
 func brainScale(r *testutil.Rand, values testutil.Kind) uint16 {
 	switch {
 	case values == testutil.NonFinite && r.IntN(8) == 0:
@@ -185,16 +193,31 @@ func brainScale(r *testutil.Rand, values testutil.Kind) uint16 {
 	case r.IntN(8) == 0:
 		return 0
 	}
-	most := 252
+	most := 255
 	if r.IntN(2) == 0 {
 		most = 6 // the least
 	}
 	return scalar.ToBF16(float32(math.Ldexp(1, r.IntN(most)-128)))
 }
 
+// float32Scale returns a scale of S5x16F32.
+func float32Scale(r *testutil.Rand, values testutil.Kind) float32 {
+	switch {
+	case values == testutil.NonFinite && r.IntN(8) == 0:
+		return testutil.NaN
+	case r.IntN(8) == 0:
+		return 0
+	}
+	x := float32(math.Ldexp(float64(1+r.Float32()), r.IntN(200)-100))
+	if r.IntN(4) == 0 {
+		return -x
+	}
+	return x
+}
+
 // A blockWidenCase is a call of the conversion of a packed panel.
 type blockWidenCase struct {
-	format   ukernel.BlockFormat
+	format   ukernel.PackedFormat
 	lanes, k int
 	values   testutil.Kind
 }
@@ -203,7 +226,7 @@ func (c blockWidenCase) String() string {
 	return fmt.Sprintf("lanes=%d k=%d of %v", c.lanes, c.k, c.values)
 }
 
-func blockWidenCases(f ukernel.BlockFormat) func(w int) []kernelCase {
+func blockWidenCases(f ukernel.PackedFormat) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for v := range testutil.Kinds {
 			for lanes := ukernel.PanelStep; lanes <= ukernel.PanelLanes; lanes += ukernel.PanelStep {
@@ -223,9 +246,9 @@ func (c blockWidenCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(
 }
 
 var blockMutants = []mutant{
-	{"Weights.Blocks.K5B.Widen", "the least scale is 0", func(p *kernelSet) {
-		widen, size := p.Weights.Blocks[ukernel.K5B].Widen, quantized.Of(ukernel.K5B).Bytes
-		p.Weights.Blocks[ukernel.K5B].Widen = func(dst []float32, b []byte, lanes, k int) {
+	{"Weights.Blocks.U5x16BF16.Widen", "the least scale is 0", func(p *kernelSet) {
+		widen, size := p.Weights.Blocks[ukernel.U5x16BF16].Widen, ukernel.U5x16BF16.BlockBytes
+		p.Weights.Blocks[ukernel.U5x16BF16].Widen = func(dst []float32, b []byte, lanes, k int) {
 			b = bytes.Clone(b)
 			for block := b; len(block) > 0; block = block[size(lanes):] {
 				for i := range lanes {
@@ -237,40 +260,40 @@ var blockMutants = []mutant{
 			widen(dst, b, lanes, k)
 		}
 	}},
-	{"Weights.Blocks.Q8_0.Gemm", "what c holds does not count", func(p *kernelSet) { ignoreC(&p.Weights.Blocks[ukernel.Q8_0].Gemm) }},
-	{"Weights.Blocks.Q4_0.Gemm", "the second segment is left out", func(p *kernelSet) {
-		gemm := p.Weights.Blocks[ukernel.Q4_0].Gemm
-		p.Weights.Blocks[ukernel.Q4_0].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+	{"Weights.Blocks.S8.Gemm", "what c holds does not count", func(p *kernelSet) { ignoreC(&p.Weights.Blocks[ukernel.S8].Gemm) }},
+	{"Weights.Blocks.S4.Gemm", "the second segment is left out", func(p *kernelSet) {
+		gemm := p.Weights.Blocks[ukernel.S4].Gemm
+		p.Weights.Blocks[ukernel.S4].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
 			gemm(c, ldc, a, rs, cs, b, m, min(k, ukernel.InputSegment), load)
 		}
 	}},
-	{"Weights.Blocks.Q4_1.Gemm", "the twelfth row is not written", func(p *kernelSet) {
-		gemm := p.Weights.Blocks[ukernel.Q4_1].Gemm
-		p.Weights.Blocks[ukernel.Q4_1].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+	{"Weights.Blocks.U4.Gemm", "the twelfth row is not written", func(p *kernelSet) {
+		gemm := p.Weights.Blocks[ukernel.U4].Gemm
+		p.Weights.Blocks[ukernel.U4].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
 			gemm(c, ldc, a, rs, cs, b, min(m, 11), k, load)
 		}
 	}},
-	{"Weights.Blocks.Q8_0.Widen", "weights have no sign", func(p *kernelSet) {
-		widen := p.Weights.Blocks[ukernel.Q8_0].Widen
-		p.Weights.Blocks[ukernel.Q8_0].Widen = func(dst []float32, b []byte, lanes, k int) {
+	{"Weights.Blocks.S8.Widen", "weights have no sign", func(p *kernelSet) {
+		widen := p.Weights.Blocks[ukernel.S8].Widen
+		p.Weights.Blocks[ukernel.S8].Widen = func(dst []float32, b []byte, lanes, k int) {
 			widen(dst, b, lanes, k)
 			for i := range dst {
 				dst[i] = max(dst[i], -dst[i])
 			}
 		}
 	}},
-	{"Weights.Blocks.Q4_0.Widen", "the last block is the first one again", func(p *kernelSet) {
-		widen := p.Weights.Blocks[ukernel.Q4_0].Widen
-		p.Weights.Blocks[ukernel.Q4_0].Widen = func(dst []float32, b []byte, lanes, k int) {
+	{"Weights.Blocks.S4.Widen", "the last block is the first one again", func(p *kernelSet) {
+		widen := p.Weights.Blocks[ukernel.S4].Widen
+		p.Weights.Blocks[ukernel.S4].Widen = func(dst []float32, b []byte, lanes, k int) {
 			widen(dst, b, lanes, k)
 			if k > ukernel.BlockSteps {
 				copy(dst[(k-ukernel.BlockSteps)*lanes:], dst[:ukernel.BlockSteps*lanes])
 			}
 		}
 	}},
-	{"Weights.Blocks.Q4_1.Widen", "a minimum is left out", func(p *kernelSet) {
-		widen, size := p.Weights.Blocks[ukernel.Q4_1].Widen, quantized.Of(ukernel.Q4_1).Bytes
-		p.Weights.Blocks[ukernel.Q4_1].Widen = func(dst []float32, b []byte, lanes, k int) {
+	{"Weights.Blocks.U4.Widen", "a minimum is left out", func(p *kernelSet) {
+		widen, size := p.Weights.Blocks[ukernel.U4].Widen, ukernel.U4.BlockBytes
+		p.Weights.Blocks[ukernel.U4].Widen = func(dst []float32, b []byte, lanes, k int) {
 			b = bytes.Clone(b)
 			for block := b; len(block) > 0; block = block[size(lanes):] {
 				clear(block[4*lanes-2 : 4*lanes]) // that of the last lane
@@ -284,9 +307,9 @@ var blockMutants = []mutant{
 			gemm(c, ldc, a, rs, cs, b, m, k, false, next)
 		}
 	}},
-	{"Weights.Blocks.K4.Unpack", "the second group has the scale of the first", func(p *kernelSet) {
-		unpack := p.Weights.Blocks[ukernel.K4].Unpack
-		p.Weights.Blocks[ukernel.K4].Unpack = func(dst []uint32, b []byte, lanes, k int) {
+	{"Weights.Blocks.U4x16.Unpack", "the second group has the scale of the first", func(p *kernelSet) {
+		unpack := p.Weights.Blocks[ukernel.U4x16].Unpack
+		p.Weights.Blocks[ukernel.U4x16].Unpack = func(dst []uint32, b []byte, lanes, k int) {
 			unpack(dst, b, lanes, k)
 			for i := range dst {
 				if i/lanes%ukernel.UnpackedRows == 2 {
@@ -295,21 +318,31 @@ var blockMutants = []mutant{
 			}
 		}
 	}},
-	{"Weights.Blocks.K5.Widen", "fifth bits are left out", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.K5].Widen = withoutNumbers(ukernel.K5, 4)
+	{"Weights.Blocks.U5x16.Widen", "fifth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U5x16].Widen = withoutNumbers(ukernel.U5x16, 4)
 	}},
-	{"Weights.Blocks.K6.Widen", "sixth bits are left out", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.K6].Widen = withoutNumbers(ukernel.K6, 5)
+	{"Weights.Blocks.S5x16F32.Widen", "the second half has the scale of the first", func(p *kernelSet) {
+		widen, size := p.Weights.Blocks[ukernel.S5x16F32].Widen, ukernel.S5x16F32.BlockBytes
+		p.Weights.Blocks[ukernel.S5x16F32].Widen = func(dst []float32, b []byte, lanes, k int) {
+			b = bytes.Clone(b)
+			for block := b; len(block) > 0; block = block[size(lanes):] {
+				copy(block[4*lanes:], block[:4*lanes])
+			}
+			widen(dst, b, lanes, k)
+		}
+	}},
+	{"Weights.Blocks.S6x16.Widen", "sixth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.S6x16].Widen = withoutNumbers(ukernel.S6x16, 5)
 	}},
 }
 
 // withoutNumbers widens a panel of one whose words of numbers from a word on are zeros.
-func withoutNumbers(f ukernel.BlockFormat, word int) blockWiden {
+func withoutNumbers(f ukernel.PackedFormat, word int) blockWiden {
 	return func(dst []float32, b []byte, lanes, k int) {
-		q := quantized.Of(f)
+		size := f.BlockBytes(lanes)
 		b = bytes.Clone(b)
-		for block := b; len(block) > 0; block = block[q.Bytes(lanes):] {
-			clear(block[q.Bytes(lanes)-4*lanes*(q.Bits-word) : q.Bytes(lanes)])
+		for block := b; len(block) > 0; block = block[size:] {
+			clear(block[size-4*lanes*(f.Bits()-word) : size])
 		}
 		referenceWiden(f)(dst, b, lanes, k)
 	}
@@ -325,14 +358,14 @@ func ignoreC(gemm *blockGemm) {
 // benchBlocks multiplies one row and four by a packed panel that is in cache, and widens it. Grouped formats are widened alone.
 func benchBlocks() (list []benchmark) {
 	const k = 1536
-	panel := make([]byte, k/ukernel.BlockSteps*quantized.Of(ukernel.Q8_0).Bytes(ukernel.PanelLanes))
+	panel := make([]byte, k/ukernel.BlockSteps*ukernel.S8.BlockBytes(ukernel.PanelLanes))
 	wide := make([]float32, k*ukernel.PanelLanes)
-	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
+	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		name, rows := f.String(), []int{1, 2, 4}
-		if quantized.Of(f).Grouped {
+		if f.Grouped() {
 			rows = nil
 		}
-		b := panel[:k/ukernel.BlockSteps*quantized.Of(f).Bytes(ukernel.PanelLanes)]
+		b := panel[:k/ukernel.BlockSteps*f.BlockBytes(ukernel.PanelLanes)]
 		for _, m := range rows {
 			a, c := testutil.Floats(m*k), make([]float32, m*ukernel.PanelLanes)
 			list = append(list, benchmark{"Weights.Blocks." + name + ".Gemm", fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {

@@ -1,10 +1,12 @@
 package tier
 
 import (
-	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/attn-go/attn/internal/check"
 )
 
 // Tiers lists all tiers of this build, best first. The last one, generic, runs
@@ -12,29 +14,28 @@ import (
 // ATTN_TUNING, which is read once.
 var Tiers = tuned(append(archTiers(), genericTier()), HostCPU(), os.Getenv("ATTN_TUNING"))
 
-// An Unavailable describes a tier that was asked for and cannot be used.
-type Unavailable struct {
-	Tier   string // the name asked for
-	Source string // who asked: "Options.Tier", "ATTN_TIER", ...
-	Reason string
-}
+// A Handle is a tier that was chosen before a call: what the options of calls hold. The zero
+// Handle is the default tier. No field of it is exported, as kernel.Tier is defined as it.
+type Handle struct{ tier *Tier }
 
-// Select returns the tier of that name, or the default tier for "". source names
-// the option that holds the name, for the report.
-func Select(name, source string) (*Tier, *Unavailable) {
-	if name == "" {
-		return Default()
+// Handle returns a handle of t, which nobody may change from now on.
+func (t *Tier) Handle() Handle { return Handle{t} }
+
+// Tier returns the tier that runs a call, or why the default one cannot be used.
+func (h Handle) Tier() (*Tier, *check.Failure) {
+	if h.tier != nil {
+		return h.tier, nil
 	}
-	return named(name, source)
+	return Default()
 }
 
 // Default returns the tier that the environment variable ATTN_TIER names, or else
 // the best one that runs. The variable is read once.
 var Default = sync.OnceValues(choose)
 
-func choose() (*Tier, *Unavailable) {
+func choose() (*Tier, *check.Failure) {
 	if name := os.Getenv("ATTN_TIER"); name != "" {
-		return named(name, "ATTN_TIER")
+		return Named(name, "ATTN_TIER")
 	}
 	for i := range Tiers {
 		if Tiers[i].Lacks() == "" {
@@ -44,25 +45,28 @@ func choose() (*Tier, *Unavailable) {
 	panic("attn: generic runs everywhere")
 }
 
-func named(name, source string) (*Tier, *Unavailable) {
+// Named returns the tier of that name, which asks CPU features: not for every call. arg is what
+// the caller knows the name as.
+func Named(name, arg string) (*Tier, *check.Failure) {
 	for i := range Tiers {
-		t := &Tiers[i]
-		if t.Name != name {
-			continue
+		if t := &Tiers[i]; t.Name == name && t.Lacks() == "" {
+			return t, nil
 		}
-		if lacks := t.Lacks(); lacks != "" {
-			return nil, &Unavailable{name, source, "cannot run: " + lacks}
-		}
-		return t, nil
 	}
-	return nil, &Unavailable{name, source, fmt.Sprintf("unknown; this build has %s", strings.Join(names(), ", "))}
+	return nil, unavailable(name, arg)
 }
 
-// names returns the names of all tiers.
-func names() []string {
-	n := make([]string, len(Tiers))
+// unavailable says why there is no tier of that name, and which there are.
+func unavailable(name, arg string) *check.Failure {
+	got := strconv.Quote(name)
+	var run []string
 	for i := range Tiers {
-		n[i] = Tiers[i].Name
+		switch lacks := Tiers[i].Lacks(); {
+		case lacks == "":
+			run = append(run, Tiers[i].Name)
+		case Tiers[i].Name == name:
+			got += ", but " + lacks
+		}
 	}
-	return n
+	return &check.Failure{Where: arg, Got: got, Want: "a tier that runs here: " + strings.Join(run, ", "), Kind: check.Tier}
 }

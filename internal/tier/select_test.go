@@ -1,9 +1,11 @@
 package tier
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -29,28 +31,32 @@ func TestChoose(t *testing.T) {
 		switch lacks := tier.Lacks(); {
 		case lacks == "" && (got != tier || un != nil):
 			t.Errorf("ATTN_TIER=%s: %v, %v", tier.Name, got, un)
-		case lacks != "" && (got != nil || un == nil || un.Reason != "cannot run: "+lacks):
+		case lacks != "" && (got != nil || un == nil || un.Got != fmt.Sprintf("%q, but %s", tier.Name, lacks)):
 			t.Errorf("ATTN_TIER=%s: %v, %v; want it to be unavailable as %s", tier.Name, got, un, lacks)
 		}
 	}
 	t.Setenv("ATTN_TIER", "avx9")
 	got, un := choose()
-	if got != nil || un == nil || un.Tier != "avx9" || un.Source != "ATTN_TIER" || !strings.HasSuffix(un.Reason, "generic") {
+	if got != nil || un == nil || un.Got != `"avx9"` || un.Where != "ATTN_TIER" || !strings.HasSuffix(un.Want, "generic") || un.Kind != check.Tier {
 		t.Errorf("ATTN_TIER=avx9: %v, %+v", got, un)
 	}
 }
 
-// TestSelect names tiers as an option does.
-func TestSelect(t *testing.T) {
-	if got, un := Select("generic", "Options.Tier"); un != nil || got != &Tiers[len(Tiers)-1] {
+// TestNamed names tiers, and takes them as options do.
+func TestNamed(t *testing.T) {
+	generic := &Tiers[len(Tiers)-1]
+	if got, un := Named("generic", "test"); un != nil || got != generic {
 		t.Errorf("generic: %v, %v", got, un)
 	}
-	if got, un := Select("avx9", "Options.Tier"); got != nil || un == nil || un.Source != "Options.Tier" {
+	if got, un := Named("avx9", "test"); got != nil || un == nil || un.Where != "test" {
 		t.Errorf("avx9: %v, %v", got, un)
 	}
+	if got, un := generic.Handle().Tier(); got != generic || un != nil {
+		t.Errorf("the handle of generic: %v, %v", got, un)
+	}
 	def, _ := Default()
-	if got, _ := Select("", "Options.Tier"); got != def {
-		t.Errorf("no name: %v, want the default", got)
+	if got, _ := (Handle{}).Tier(); got != def {
+		t.Errorf("no tier: %v, want the default", got)
 	}
 }
 

@@ -51,10 +51,10 @@ func (t *Tier) Width(n int) int {
 }
 
 // Copy returns a copy of t, to be changed and renamed, that puts its tables together anew.
-func (t *Tier) Copy() Tier {
+func (t *Tier) Copy() *Tier {
 	c := *t
 	c.Widths, c.tables = slices.Clone(t.Widths), new(tables)
-	return c
+	return &c
 }
 
 // Reference returns the tier in plain Go.

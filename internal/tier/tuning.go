@@ -72,13 +72,13 @@ type Tuning struct {
 	QuantizedRows int
 }
 
-// A Number is one of a Tuning, by the name that package tuning and ATTN_TUNING have for it.
+// A Number is one of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
 type Number struct {
 	Name string
 	Of   func(*Tuning) *int
 }
 
-// Numbers are all of them, in the order in which package tuning describes them. Programs and scripts hold the
+// Numbers are all of them, in the order in which kernel.Tier.Tuned describes them. Programs and scripts hold the
 // names: a field may be renamed, a name may not.
 var Numbers = []Number{
 	{"MainLanes", func(x *Tuning) *int { return &x.MainLanes }},
@@ -109,24 +109,33 @@ func (t *Tuning) Number(name string) *int {
 	return nil
 }
 
-// Tune gives the tier other numbers and the kernels that they choose. If the tier cannot do
-// with them, it changes nothing and returns why.
-func (t *Tier) Tune(x Tuning) error {
-	if err := t.Check(&x); err != nil {
-		return err
+// String returns all numbers as Changed takes them: "MainLanes=16,SkinnyRows=12,...".
+func (x Tuning) String() string {
+	var items []string
+	for _, n := range Numbers {
+		items = append(items, fmt.Sprintf("%s=%d", n.Name, *n.Of(&x)))
 	}
-	t.Tuning, t.tables = x, new(tables)
-	return nil
+	return strings.Join(items, ",")
 }
 
-// Change gives the tier other numbers as changes say, see override. If they say nothing that
-// the tier can do with, it changes nothing and returns why.
-func (t *Tier) Change(changes string) error {
+// Tuned returns a tier that differs from t in its numbers and in the kernels that they choose. The
+// error says why the tier cannot do with them.
+func (t *Tier) Tuned(x Tuning) (*Tier, error) {
+	if err := t.Check(&x); err != nil {
+		return nil, err
+	}
+	c := t.Copy()
+	c.Tuning = x
+	return c, nil
+}
+
+// Changed is Tuned with the numbers of t as changes say, see override.
+func (t *Tier) Changed(changes string) (*Tier, error) {
 	x, err := t.override(t.Tuning, changes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return t.Tune(x)
+	return t.Tuned(x)
 }
 
 // Check returns why the tier cannot do with x, nil if it can.
@@ -193,7 +202,7 @@ func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 		}
 		number := x.Number(name)
 		if number == nil {
-			return x, fmt.Errorf("%q: want a number that package tuning lists", item)
+			return x, fmt.Errorf("%q: want a number that kernel.Tier.Tuned lists", item)
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil {
@@ -210,14 +219,17 @@ func tuned(tiers []Tier, cpu, changes string) []Tier {
 	for i := range tiers {
 		t := &tiers[i]
 		t.fitWidths()
-		if err := t.Tune(entryFor(t.Name, cpu).Tuning); err != nil {
+		t.Tuning = entryFor(t.Name, cpu).Tuning
+		if err := t.Check(&t.Tuning); err != nil {
 			panic("attn: " + t.Name + ": " + err.Error()) // TestTunings tries all entries
 		}
 		if changes == "" {
 			continue
 		}
-		if err := t.Change(changes); err != nil {
+		if changed, err := t.Changed(changes); err != nil {
 			t.Mistuned = err.Error()
+		} else {
+			*t = *changed
 		}
 	}
 	return tiers

@@ -1,7 +1,9 @@
 package tier
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,7 +27,7 @@ func TestTunings(t *testing.T) {
 	for i := range Tiers {
 		tier := Tiers[i]
 		for _, cpu := range cpus() {
-			if err := tier.Tune(entryFor(tier.Name, cpu).Tuning); err != nil {
+			if _, err := tier.Tuned(entryFor(tier.Name, cpu).Tuning); err != nil {
 				t.Errorf("%s on %s: %v", tier.Name, cpu, err)
 			}
 		}
@@ -95,6 +97,26 @@ func TestOverride(t *testing.T) {
 	for i := range tier {
 		if mistuned := tier[i].Mistuned; (mistuned != "") != (tier[i].Variants != nil) {
 			t.Errorf("%s: QKSegments=7: %q", tier[i].Name, mistuned)
+		}
+	}
+}
+
+// TestChoices: every width of a tile can be chosen and no other, and every choice that a tier has is
+// among those listed.
+func TestChoices(t *testing.T) {
+	for i := range Tiers {
+		tier := &Tiers[i]
+		for _, n := range Numbers {
+			if list, value := tier.Choices(n.Name), *n.Of(&tier.Tuning); len(list) > 0 && !slices.Contains(list, value) {
+				t.Errorf("tier %s: %s is %d and may be %v", tier.Name, n.Name, value, list)
+			}
+		}
+		widths := tier.Choices("MainLanes")
+		for n := range 130 {
+			_, err := tier.Changed(fmt.Sprintf("MainLanes=%d", n))
+			if (err == nil) != slices.Contains(widths, n) {
+				t.Errorf("tier %s: %d lanes of %v: error %v", tier.Name, n, widths, err)
+			}
 		}
 	}
 }

@@ -34,3 +34,23 @@ func (t *Tier) lacksVariant(x *Tuning) string {
 	}
 	return ""
 }
+
+// Choices returns the values that a number of the tier may have if it chooses one of several kernels, in
+// ascending order. Not all combinations of such numbers need have a kernel. If the tier has one kernel, or
+// the number is of another kind, there are none.
+func (t *Tier) Choices(name string) (values []int) {
+	if name == "MainLanes" {
+		return slices.Clone(t.Widths)
+	}
+	x := t.Tuning
+	number := x.Number(name)
+	for _, v := range t.Variants {
+		*number = -1 // which stays if another number chooses the variant
+		x.Choose(v)
+		if n := *number; n >= 0 {
+			values = append(values, n)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}

@@ -22,14 +22,15 @@ var referenceWeights = ukernel.WeightKernels{
 	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte) {
 		testutil.Gemm(ukernel.PanelLanes, c, ldc, a, rs, cs, widened(b, scalar.BF16), ldb, m, k, ukernel.InputSegment, load)
 	},
-	Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-		ukernel.Q8_0: {Gemm: referenceGemm(ukernel.Q8_0), GemmInt8: referenceGemmInt8(ukernel.Q8_0), Widen: referenceWiden(ukernel.Q8_0)},
-		ukernel.Q4_0: {Gemm: referenceGemm(ukernel.Q4_0), GemmInt8: referenceGemmInt8(ukernel.Q4_0), Widen: referenceWiden(ukernel.Q4_0)},
-		ukernel.Q4_1: {Gemm: referenceGemm(ukernel.Q4_1), GemmInt8: referenceGemmInt8(ukernel.Q4_1), Widen: referenceWiden(ukernel.Q4_1)},
-		ukernel.K4:   {GemmInt8: referenceGemmInt8(ukernel.K4), Widen: referenceWiden(ukernel.K4), Unpack: referenceUnpack(ukernel.K4)},
-		ukernel.K5:   {GemmInt8: referenceGemmInt8(ukernel.K5), Widen: referenceWiden(ukernel.K5), Unpack: referenceUnpack(ukernel.K5)},
-		ukernel.K6:   {GemmInt8: referenceGemmInt8(ukernel.K6), Widen: referenceWiden(ukernel.K6), Unpack: referenceUnpack(ukernel.K6)},
-		ukernel.K5B:  {GemmInt8: referenceGemmInt8(ukernel.K5B), Widen: referenceWiden(ukernel.K5B)},
+	Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+		ukernel.S8:        {Gemm: referenceGemm(ukernel.S8), GemmInt8: referenceGemmInt8(ukernel.S8), Widen: referenceWiden(ukernel.S8)},
+		ukernel.S4:        {Gemm: referenceGemm(ukernel.S4), GemmInt8: referenceGemmInt8(ukernel.S4), Widen: referenceWiden(ukernel.S4)},
+		ukernel.U4:        {Gemm: referenceGemm(ukernel.U4), GemmInt8: referenceGemmInt8(ukernel.U4), Widen: referenceWiden(ukernel.U4)},
+		ukernel.U4x16:     {GemmInt8: referenceGemmInt8(ukernel.U4x16), Widen: referenceWiden(ukernel.U4x16), Unpack: referenceUnpack(ukernel.U4x16)},
+		ukernel.U5x16:     {GemmInt8: referenceGemmInt8(ukernel.U5x16), Widen: referenceWiden(ukernel.U5x16), Unpack: referenceUnpack(ukernel.U5x16)},
+		ukernel.S6x16:     {GemmInt8: referenceGemmInt8(ukernel.S6x16), Widen: referenceWiden(ukernel.S6x16), Unpack: referenceUnpack(ukernel.S6x16)},
+		ukernel.U5x16BF16: {GemmInt8: referenceGemmInt8(ukernel.U5x16BF16), Widen: referenceWiden(ukernel.U5x16BF16)},
+		ukernel.S5x16F32:  {GemmInt8: referenceGemmInt8(ukernel.S5x16F32), Widen: referenceWiden(ukernel.S5x16F32), Unpack: referenceUnpack(ukernel.S5x16F32)},
 	},
 	GemmUnpacked: gemmUnpacked,
 	Quantize:     referenceQuantize,

@@ -10,6 +10,10 @@ type Activations struct {
 	// the same functions in the same order. The product is rounded.
 	SwiGLU, GeGLU, GeGLUTanh func(dst, gate, up []float32)
 
+	// SiLUSlope, GELUSlope and GELUTanhSlope compute f[x] = f(src[x]) and slope[x], the derivative there,
+	// x < len(f). Package fallback has the formulas. f or slope may be src.
+	SiLUSlope, GELUSlope, GELUTanhSlope func(f, slope, src []float32)
+
 	// GRU is the element-wise part of a step of a gated recurrent unit, and GRUBackward its
 	// gradients. Package fallback has the formulas. gates, in, hidden, dIn and dHidden have
 	// 3·len(state) elements; state and d are read and written.

@@ -13,7 +13,7 @@ type WeightKernels struct {
 	GemmF16, GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte)
 
 	// Blocks are the kernels for quantized weights, by their format.
-	Blocks [BlockFormats]BlockKernels
+	Blocks [PackedFormats]BlockKernels
 
 	// GemmUnpacked is Gemm with a B of PanelLanes lanes that BlockKernels.Unpack has written, of grouped formats. k
 	// is a multiple of BlockSteps and not 0. ISAs without it widen weights, and so does package fallback.
@@ -67,6 +67,10 @@ type BlockKernels struct {
 	//
 	//	acc = fma(float(sum over groups of u·(sum of q·(w-o))), d·dw, acc)
 	//	acc = fma(float(-sum over groups of t·(sum of q)), d·m, acc)     if the format has minima
+	//
+	// With scales of float32, e[0] and e[1] by halves, and S[0] and S[1] as the sums over them of q·(w-o), it adds
+	//
+	//	acc = fma(fma(float(S[0]), e[0], fma(float(S[1]), e[1], +0)), d, acc)
 	//
 	// acc begins with c if load is set, else with +0, and c gets the last one. k is not 0.
 	GemmInt8 func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool)

@@ -27,7 +27,7 @@ func (t *Tensor) Describe() string {
 
 // failure reports the tensor as argument arg.
 func (t *Tensor) failure(arg, want string) *check.Failure {
-	return &check.Failure{Arg: arg, Got: t.Describe(), Want: want}
+	return &check.Failure{Where: arg, Got: t.Describe(), Want: want}
 }
 
 // Check reports a tensor that is not valid by itself: one whose slice is too short,

@@ -113,7 +113,7 @@ type Scores struct{ Batch, Heads, Queries, Keys int }
 func (g *Grid) Broadcast(arg string, elements int, c *Scores) ([3]int, *check.Failure) {
 	strides := g.Stride
 	wrong := func(want string) ([3]int, *check.Failure) {
-		return strides, &check.Failure{Arg: arg, Got: fmt.Sprintf("[B H Lq Lk] = %v with strides %v in %d elements", g.Shape, g.Stride, elements), Want: want}
+		return strides, &check.Failure{Where: arg, Got: fmt.Sprintf("[B H Lq Lk] = %v with strides %v in %d elements", g.Shape, g.Stride, elements), Want: want}
 	}
 	for i, n := range [...]int{c.Batch, c.Heads, c.Queries} {
 		switch {

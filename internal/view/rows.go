@@ -173,7 +173,7 @@ func (t *Tensor) checkPages(arg string) *check.Failure {
 		return t.failure(arg, "a page size of at least 1")
 	}
 	wrong := func(got, want string) *check.Failure {
-		return &check.Failure{Arg: "the page table of " + arg, Got: got, Want: want}
+		return &check.Failure{Where: "the page table of " + arg, Got: got, Want: want}
 	}
 	pages, lengths, size := t.rows.table.Pages, t.rows.table.Lengths, int(t.rows.size)
 	if len(pages) != len(lengths) {
@@ -208,7 +208,7 @@ func (t *Tensor) checkPages(arg string) *check.Failure {
 // checkRagged reports a ragged tensor with invalid starts.
 func (t *Tensor) checkRagged(arg string) *check.Failure {
 	wrong := func(got, want string) *check.Failure {
-		return &check.Failure{Arg: "the starts of " + arg, Got: got, Want: want}
+		return &check.Failure{Where: "the starts of " + arg, Got: got, Want: want}
 	}
 	switch {
 	case t.rows.size < 0:
@@ -238,7 +238,7 @@ func (t *Tensor) CheckLengths(arg string, other *Tensor, otherArg string) *check
 	}
 	for b := range t.grid.Shape[0] {
 		if got, want := t.Length(b), other.Length(b); got != want {
-			return &check.Failure{Arg: arg, Got: fmt.Sprintf("length %d of batch row %d", got, b), Want: fmt.Sprintf("%d as %s has it", want, otherArg)}
+			return &check.Failure{Where: arg, Got: fmt.Sprintf("length %d of batch row %d", got, b), Want: fmt.Sprintf("%d as %s has it", want, otherArg)}
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func TestCheckOutput(t *testing.T) {
 		"short": short.Check("x"), "short output": short.CheckOutput("x"), "same addresses": same.CheckOutput("x"),
 		"ragged": ragged.CheckPlain("x"), "ragged output": ragged.CheckOutput("x"),
 	} {
-		if f == nil || f.Arg != "x" {
+		if f == nil || f.Where != "x" {
 			t.Errorf("%s: got %v, want a failure of x", name, f)
 		}
 	}

@@ -83,7 +83,7 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 			if token.End == decoder.EndContext {
 				c.full(line, true)
 			}
-		case errors.As(err, new(*decoder.ContextError)) || errors.As(err, new(*kvcache.CapacityError)):
+		case errors.Is(err, decoder.ErrContext) || errors.As(err, new(*kvcache.CapacityError)):
 			c.full(line, false)
 		default:
 			if err := c.ended(ctx, answering, err); err != nil {

@@ -186,11 +186,11 @@ var flagOf = map[string]string{
 
 // inFlags returns an error about an option as one about the flag that sets it.
 func inFlags(err error) error {
-	var bad *decoder.OptionError
+	var bad *kernel.Error
 	if !errors.As(err, &bad) {
 		return err
 	}
-	name, _, _ := strings.Cut(bad.Option, "[") // of one of several texts
+	name, _, _ := strings.Cut(bad.Arg(), "[") // of one of several texts
 	if flagOf[name] != "" {
 		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[name], bad.Got, bad.Want))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
@@ -47,7 +48,7 @@ func (w *receipts) begin(today chattemplate.Date, prompts [][]int32, talks [][]c
 		if err != nil {
 			return nil, err
 		}
-		if err := r.Conversation(today, talks[i]); err != nil && !errors.As(err, new(*receipt.FormatError)) {
+		if err := r.Conversation(today, talks[i]); err != nil && !errors.As(err, new(*kernel.Error)) {
 			return nil, err // a receipt of what is not UTF-8 has the tokens alone
 		}
 		all = append(all, r)

@@ -103,7 +103,7 @@ func (t *Template) With(opts Options) (*Template, error) {
 }
 
 // FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
-// the file names. An error is a *gguf.KeyError if there is none, or as that of NewWith.
+// the file names. An error is a *kernel.Error if there is none, or as that of NewWith.
 func FromGGUF(f *gguf.File, opts Options) (*Template, error) {
 	template, err := f.String("tokenizer.chat_template")
 	if err != nil {

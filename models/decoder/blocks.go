@@ -85,16 +85,29 @@ func (l *loader) experts(c *Config, at func(string) string, b *block) {
 		}
 		return
 	}
-	gate, ok1 := l.tensor(at("ffn_gate_exps.weight"), c.Experts, c.FFN, c.Width)
-	up, ok2 := l.tensor(at("ffn_up_exps.weight"), c.Experts, c.FFN, c.Width)
-	down, ok3 := l.tensor(at("ffn_down_exps.weight"), c.Experts, c.Width, c.FFN)
+	gate, ok1 := l.expertTensor(c, at("ffn_gate_exps"), c.FFN, c.Width)
+	up, ok2 := l.expertTensor(c, at("ffn_up_exps"), c.FFN, c.Width)
+	down, ok3 := l.expertTensor(c, at("ffn_down_exps"), c.Width, c.FFN)
 	for e := 0; e < c.Experts && ok1 && ok2 && ok3 && l.err == nil; e++ {
-		one := func(t gguf.Tensor) matrix {
-			n := len(t.Data) / c.Experts // 0 if nothing is read
-			return matrix{gguf.Tensor{Name: t.Name, Type: t.Type, Shape: t.Shape[1:], Data: t.Data[e*n:][:n]}, nil}
-		}
-		b.experts = append(b.experts, gated{l.join(c.Width, one(gate), one(up)), l.join(c.FFN, one(down))})
+		b.experts = append(b.experts, gated{l.join(c.Width, gate(e), up(e)), l.join(c.FFN, down(e))})
 	}
+}
+
+// expertTensor returns the matrices of all experts, [n, k] each, which are one tensor.
+func (l *loader) expertTensor(c *Config, name string, n, k int) (expert func(e int) matrix, ok bool) {
+	t, ok := l.tensor(name+".weight", c.Experts, n, k)
+	if !ok {
+		return nil, false
+	}
+	scales := l.scales(name, t.Type, c.Experts)
+	return func(e int) matrix {
+		n := len(t.Data) / c.Experts // 0 if nothing is read
+		w := matrix{tensor: gguf.Tensor{Name: t.Name, Type: t.Type, Shape: t.Shape[1:], Data: t.Data[e*n:][:n]}}
+		if len(scales) > 0 {
+			w.scale = scales[e : e+1 : e+1]
+		}
+		return w
+	}, true
 }
 
 // A headSource says where the output matrix of a model is.

@@ -64,19 +64,19 @@ func (c *Config) window(layer int) int {
 	return c.Windows[layer]
 }
 
-// attention returns the options of attention in a layer, which have a mask that is causal.
-func (c *Config) attention(layer int, o kernel.Options) kernel.Options {
-	o.Scale, o.Softcap = c.ScoreScale, c.ScoreSoftcap
+// scoring returns that of attention in a layer from s, whose mask is causal.
+func (c *Config) scoring(layer int, s kernel.Scoring) kernel.Scoring {
+	s.Scale, s.Softcap = c.ScoreScale, c.ScoreSoftcap
 	n := c.window(layer)
 	switch {
 	case n > 0 && c.Bidirectional:
-		o.Mask = kernel.Window(n-1, n-1)
+		s.Mask = kernel.Window(n-1, n-1)
 	case n > 0:
-		o.Mask = kernel.Window(n-1, 0)
+		s.Mask = kernel.Window(n-1, 0)
 	case c.Bidirectional:
-		o.Mask = kernel.Mask{}
+		s.Mask = kernel.Mask{}
 	}
-	return o
+	return s
 }
 
 // most bounds every size.

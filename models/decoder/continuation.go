@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/stopstrings"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -70,7 +71,7 @@ type Continuation struct {
 }
 
 // Continue returns a continuation of a text, with the tokens of o.Sampler.Seed. o.Draft does not
-// matter. The error is an [*OptionError], or a [*grammar.LimitError].
+// matter. The error is a [*kernel.Error], or a [*kernel.Error].
 func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -86,11 +87,11 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 		c.left = -1
 	}
 	if c.stopText != nil && c.decoder == nil {
-		return nil, &OptionError{"GenerateOptions.StopText", "strings for a model without a tokenizer", "none"}
+		return nil, &kernel.Error{Where: "decoder: GenerateOptions.StopText", Got: "strings for a model without a tokenizer", Want: "none"}
 	}
 	if o.Grammar != nil {
 		if c.decoder == nil {
-			return nil, &OptionError{"GenerateOptions.Grammar", "a grammar for a model without a tokenizer", "none"}
+			return nil, &kernel.Error{Where: "decoder: GenerateOptions.Grammar", Got: "a grammar for a model without a tokenizer", Want: "none"}
 		}
 		var err error
 		if c.matcher, err = o.Grammar.Matcher(m.grammarVocabulary(m.config.Vocab)); err != nil {
@@ -133,7 +134,7 @@ func (c *Continuation) limit(scores []float32) error {
 		scores[e.id] = e.score
 	}
 	if left == 0 {
-		return &OptionError{"GenerateOptions.Grammar", "a text after which no token of the vocabulary may follow", "a grammar whose bytes the vocabulary has"}
+		return &kernel.Error{Where: "decoder: GenerateOptions.Grammar", Got: "a text after which no token of the vocabulary may follow", Want: "a grammar whose bytes the vocabulary has"}
 	}
 	return nil
 }
@@ -145,15 +146,15 @@ type tokenScore struct {
 }
 
 // Next chooses the token that follows tokens, all of the text, from the logits after the last of them,
-// which it leaves as they are. Token.Index is 0. The error is an [*OptionError] for logits of
-// another number than the vocabulary's or for a text that has ended, a [*TokenError], or one about
+// which it leaves as they are. Token.Index is 0. The error is a [*kernel.Error] for logits of
+// another number than the vocabulary's or for a text that has ended, a [*kernel.Error], or one about
 // logits from which nothing can be chosen, or one of package grammar.
 func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	if err := c.check(len(logits)); err != nil {
 		return Token{}, err
 	}
 	if i := slices.IndexFunc(tokens, func(id int32) bool { return uint32(id) >= uint32(c.vocab) }); i >= 0 {
-		return Token{}, &TokenError{Index: i, Token: tokens[i], Vocab: c.vocab}
+		return Token{}, tokenError(0, i, tokens[i], c.vocab)
 	}
 	if c.o.Logits != nil {
 		c.o.Logits(0, logits)
@@ -173,14 +174,14 @@ func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 }
 
 // Score returns a token with the logarithms that o.Logprobs asks for, from the logits before it, for a token of the
-// prompt. It changes nothing of the continuation. The error is an [*OptionError] for logits of another
-// number than the vocabulary's, or a [*TokenError].
+// prompt. It changes nothing of the continuation. The error is a [*kernel.Error] for logits of another
+// number than the vocabulary's, or a [*kernel.Error].
 func (c *Continuation) Score(logits []float32, id int32) (Token, error) {
 	switch {
 	case len(logits) != c.vocab:
-		return Token{}, &OptionError{"Continuation.Score: logits", fmt.Sprint(len(logits)), fmt.Sprintf("%d, one for each token", c.vocab)}
+		return Token{}, &kernel.Error{Where: "decoder: Continuation.Score: logits", Got: fmt.Sprint(len(logits)), Want: fmt.Sprintf("%d, one for each token", c.vocab)}
 	case uint32(id) >= uint32(c.vocab):
-		return Token{}, &TokenError{Token: id, Vocab: c.vocab}
+		return Token{}, tokenError(0, 0, id, c.vocab)
 	}
 	return c.score(logits, id)
 }
@@ -195,15 +196,15 @@ func (c *Continuation) score(logits []float32, id int32) (token Token, err error
 
 // Skip brings the continuation to where it was after Next had given these tokens, without logits: for a
 // text that goes on in another process. prompt is the number of tokens before them. It returns
-// the text that they gave. The error is an [*OptionError] if one follows the end of the text, or a
-// [*TokenError].
+// the text that they gave. The error is a [*kernel.Error] if one follows the end of the text, or a
+// [*kernel.Error].
 func (c *Continuation) Skip(prompt int, ids []int32) (text string, err error) {
 	for i, id := range ids {
 		if err := c.check(c.vocab); err != nil {
 			return "", err
 		}
 		if uint32(id) >= uint32(c.vocab) {
-			return "", &TokenError{Index: i, Token: id, Vocab: c.vocab}
+			return "", tokenError(0, i, id, c.vocab)
 		}
 		token := Token{ID: id}
 		c.chooser.skip()
@@ -218,10 +219,10 @@ func (c *Continuation) Skip(prompt int, ids []int32) (text string, err error) {
 // check reports a text that has ended, and a wrong number of logits.
 func (c *Continuation) check(logits int) error {
 	if c.end != Going {
-		return &OptionError{"Continuation", "a text that has ended: " + c.end.String(), "one that goes on"}
+		return &kernel.Error{Where: "decoder: Continuation", Got: "a text that has ended: " + c.end.String(), Want: "one that goes on"}
 	}
 	if logits != c.vocab {
-		return &OptionError{"Continuation.Next: logits", fmt.Sprint(logits), fmt.Sprintf("%d, one for each token", c.vocab)}
+		return &kernel.Error{Where: "decoder: Continuation.Next: logits", Got: fmt.Sprint(logits), Want: fmt.Sprintf("%d, one for each token", c.vocab)}
 	}
 	return nil
 }

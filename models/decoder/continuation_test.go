@@ -111,10 +111,7 @@ func TestLogprobs(t *testing.T) {
 	}
 	o.Draft = 5
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
-		other, err := m.With(Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}})
+		other, err := m.With(Options{Exec: kernel.Exec{Tier: tier, Threads: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +122,7 @@ func TestLogprobs(t *testing.T) {
 			}
 			if token.Index == 0 {
 				if want := tokens[at]; token.ID != want.ID || token.Logprob != want.Logprob || !slices.Equal(token.Top, want.Top) {
-					t.Errorf("%s, token %d: %+v, want %+v", tier.Name, at, token, want)
+					t.Errorf("%s, token %d: %+v, want %+v", tier, at, token, want)
 				}
 				at++
 			}
@@ -208,7 +205,7 @@ func TestSkip(t *testing.T) {
 // A continuation refuses what does not fit.
 func TestContinueErrors(t *testing.T) {
 	m := tiny(t, Options{})
-	if _, err := m.Continue(GenerateOptions{StopText: []string{"a"}}); err == nil || !strings.Contains(err.Error(), "StopText: got strings for a model without a tokenizer") {
+	if _, err := m.Continue(GenerateOptions{StopText: []string{"a"}}); err == nil || !strings.Contains(err.Error(), "StopText: strings for a model without a tokenizer") {
 		t.Errorf("strings without a tokenizer: %v", err)
 	}
 	c, err := m.Continue(GenerateOptions{Sampler: Sampler{PresencePenalty: 1}})
@@ -216,13 +213,13 @@ func TestContinueErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Next([]int32{1}, make([]float32, tinyVocab-1))
-	checkError(t, "logits", err, &OptionError{"Continuation.Next: logits", "210", "211, one for each token"})
+	checkError(t, "logits", err, &kernel.Error{Where: "decoder: Continuation.Next: logits", Got: "210", Want: "211, one for each token"})
 	_, err = c.Next([]int32{1, tinyVocab}, make([]float32, tinyVocab))
-	checkError(t, "tokens", err, &TokenError{Index: 1, Token: tinyVocab, Vocab: tinyVocab})
+	checkError(t, "tokens", err, tokenError(0, 1, tinyVocab, tinyVocab))
 	_, err = c.Score(make([]float32, tinyVocab-1), 1)
-	checkError(t, "logits to score", err, &OptionError{"Continuation.Score: logits", "210", "211, one for each token"})
+	checkError(t, "logits to score", err, &kernel.Error{Where: "decoder: Continuation.Score: logits", Got: "210", Want: "211, one for each token"})
 	_, err = c.Score(make([]float32, tinyVocab), -1)
-	checkError(t, "a token to score", err, &TokenError{Token: -1, Vocab: tinyVocab})
+	checkError(t, "a token to score", err, tokenError(0, 0, -1, tinyVocab))
 	_, err = c.Skip(1, []int32{3, -1})
-	checkError(t, "skipped tokens", err, &TokenError{Index: 1, Token: -1, Vocab: tinyVocab})
+	checkError(t, "skipped tokens", err, tokenError(0, 1, -1, tinyVocab))
 }

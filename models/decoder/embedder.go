@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
@@ -49,7 +50,7 @@ func embedderOfFolder(dir string, options Options, o embedding.LoadOptions) (*em
 		return nil, err
 	}
 	if !modules.Listed {
-		return nil, &ConfigError{"modules.json", "the pooling", "no such file", "the modules of a model of embeddings; this is a model that generates text"}
+		return nil, &kernel.Error{Where: "modules.json: the pooling", Got: "no such file", Want: "the modules of a model of embeddings; this is a model that generates text"}
 	}
 	m, err := loadFolder(folder.Transformer(dir), options, true)
 	if err != nil {
@@ -89,7 +90,7 @@ func embedderOfFile(path string, options Options, _ embedding.LoadOptions) (*emb
 	}
 	how, ok := poolings[n]
 	if !ok {
-		return nil, keyError(key, fmt.Sprint(n), "1 (mean), 2 (cls) or 3 (last token)")
+		return nil, gguf.KeyError(key, fmt.Sprint(n), "1 (mean), 2 (cls) or 3 (last token)")
 	}
 	p, err := m.parts(&folder.Modules{Poolings: []folder.Pooling{how}})
 	if err != nil {

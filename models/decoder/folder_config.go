@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 	"github.com/attn-go/attn/models/internal/strict"
 )
@@ -13,7 +14,9 @@ import (
 // configFile says what the model of a folder is.
 const configFile = "config.json"
 
-func configError(key, got, want string) error { return &ConfigError{configFile, key, got, want} }
+func configError(key, got, want string) error {
+	return &kernel.Error{Where: configFile + ": " + key, Got: got, Want: want}
+}
 
 // settings are an object of a JSON file of a folder.
 type settings struct{ *strict.JSON }

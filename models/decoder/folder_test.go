@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 )
 
@@ -59,31 +60,31 @@ func TestFolderErrors(t *testing.T) {
 	for _, x := range []struct {
 		folder, key string
 		value       any
-		want        *ConfigError // nil: a *folder.Error
+		want        *kernel.Error // nil: a *kernel.Error
 	}{
-		{"qwen3-2", "model_type", "qwen9", &ConfigError{configFile, "model_type", `"qwen9"`, "one of llama, mistral, qwen2, qwen3, qwen3_moe, phi3, gemma2, gemma3_text"}},
-		{"qwen3-2", "num_hidden_layers", nil, &ConfigError{configFile, "num_hidden_layers", "none", "an integer from 1 to 65536"}},
-		{"qwen3-2", "num_hidden_layers", "two", &ConfigError{configFile, "num_hidden_layers", `"two"`, "an integer from 1 to 65536"}},
-		{"qwen3-2", "hidden_size", -1, &ConfigError{configFile, "hidden_size", "-1", "an integer from 1 to 16777216"}},
-		{"qwen3-2", "hidden_act", "relu", &ConfigError{configFile, "hidden_act", `"relu"`, `"silu"`}},
-		{"qwen3-2", "residual_multiplier", 2, &ConfigError{configFile, "residual_multiplier", "2", "1; others are not supported"}},
-		{"qwen3-2", "alibi_starting_size", 0, &ConfigError{configFile, "alibi_starting_size", "0", "no such key: what it changes is not known"}},
-		{"qwen3-2", "use_qk_norm", true, &ConfigError{configFile, "use_qk_norm", "true", "false; others are not supported"}},
-		{"qwen3-2", "causal", false, &ConfigError{configFile, "causal", "false", "no such key: what it changes is not known"}},
-		{"qwen3-2", "is_causal", false, &ConfigError{configFile, "is_causal", "false, a model of embeddings", "one that generates text; LoadEmbedder is for this one"}},
-		{"qwen3-2", "is_causal", jsonNull, &ConfigError{configFile, "is_causal", "null", "true or false"}},
-		{"qwen3-2", "architectures", []string{"Qwen3BiModel"}, &ConfigError{configFile, "architectures", `"Qwen3BiModel"`, "Qwen3Model, Qwen3ForCausalLM or another class of transformers: what others compute is not known"}},
-		{"phi3-2", "full_attn_mod", 2, &ConfigError{configFile, "full_attn_mod", "2", "1; others are not supported"}},
-		{"qwen3-2", "quantization_config", map[string]any{"bits": 4}, &ConfigError{configFile, "quantization_config", `{"bits":4}`, "no such key: what it changes is not known"}},
-		{"qwen3-2", "layer_types", []string{"full_attention", "linear_attention"}, &ConfigError{configFile, "layer_types", `"linear_attention"`, `"full_attention" or "sliding_attention"`}},
-		{"qwen3-2", "layer_types", []string{"full_attention", "sliding_attention"}, &ConfigError{configFile, "layer_types", `"sliding_attention" without a window`, `"full_attention", or sliding_window, and use_sliding_window where the architecture has it`}},
-		{"qwen3-2", "layer_types", []string{"full_attention"}, &ConfigError{configFile, "layer_types", "1 layers", "2"}},
-		{"qwen3-2", "rope_parameters", ropeOf("ntk", "factor", 2), &ConfigError{configFile, "rope_parameters.rope_type", `"ntk"`, `"default", "dynamic", "linear", "llama3", "yarn" or "longrope"; others are not supported`}},
-		{"qwen3-2", "rope_parameters", ropeOf("yarn", "factor", 2, "mystery", 3), &ConfigError{configFile, "rope_parameters.mystery", "3", "no such key: what it changes is not known"}},
-		{"qwen3-2", "rope_parameters", ropeOf("longrope"), &ConfigError{configFile, "rope_parameters.short_factor", "none", "a list of 4 numbers above 0"}},
-		{"qwen3_moe-2", "mlp_only_layers", []int{0}, &ConfigError{configFile, "mlp_only_layers", "[0]", "[]; others are not supported"}},
-		{"qwen3_moe-2", "num_experts_per_tok", 7, &ConfigError{configFile, "num_experts_per_tok", "7", "an integer from 1 to 6"}},
-		{"gemma2-2", "use_bidirectional_attention", true, &ConfigError{configFile, "use_bidirectional_attention", "true", "false; others are not supported"}},
+		{"qwen3-2", "model_type", "qwen9", &kernel.Error{Where: configFile + ": model_type", Got: `"qwen9"`, Want: "one of llama, mistral, qwen2, qwen3, qwen3_moe, phi3, gemma2, gemma3_text"}},
+		{"qwen3-2", "num_hidden_layers", nil, &kernel.Error{Where: configFile + ": num_hidden_layers", Got: "none", Want: "an integer from 1 to 65536"}},
+		{"qwen3-2", "num_hidden_layers", "two", &kernel.Error{Where: configFile + ": num_hidden_layers", Got: `"two"`, Want: "an integer from 1 to 65536"}},
+		{"qwen3-2", "hidden_size", -1, &kernel.Error{Where: configFile + ": hidden_size", Got: "-1", Want: "an integer from 1 to 16777216"}},
+		{"qwen3-2", "hidden_act", "relu", &kernel.Error{Where: configFile + ": hidden_act", Got: `"relu"`, Want: `"silu"`}},
+		{"qwen3-2", "residual_multiplier", 2, &kernel.Error{Where: configFile + ": residual_multiplier", Got: "2", Want: "1; others are not supported"}},
+		{"qwen3-2", "alibi_starting_size", 0, &kernel.Error{Where: configFile + ": alibi_starting_size", Got: "0", Want: "no such key: what it changes is not known"}},
+		{"qwen3-2", "use_qk_norm", true, &kernel.Error{Where: configFile + ": use_qk_norm", Got: "true", Want: "false; others are not supported"}},
+		{"qwen3-2", "causal", false, &kernel.Error{Where: configFile + ": causal", Got: "false", Want: "no such key: what it changes is not known"}},
+		{"qwen3-2", "is_causal", false, &kernel.Error{Where: configFile + ": is_causal", Got: "false, a model of embeddings", Want: "one that generates text; LoadEmbedder is for this one"}},
+		{"qwen3-2", "is_causal", jsonNull, &kernel.Error{Where: configFile + ": is_causal", Got: "null", Want: "true or false"}},
+		{"qwen3-2", "architectures", []string{"Qwen3BiModel"}, &kernel.Error{Where: configFile + ": architectures", Got: `"Qwen3BiModel"`, Want: "Qwen3Model, Qwen3ForCausalLM or another class of transformers: what others compute is not known"}},
+		{"phi3-2", "full_attn_mod", 2, &kernel.Error{Where: configFile + ": full_attn_mod", Got: "2", Want: "1; others are not supported"}},
+		{"qwen3-2", "quantization_config", map[string]any{"bits": 4}, &kernel.Error{Where: configFile + ": quantization_config", Got: `{"bits":4}`, Want: "no such key: what it changes is not known"}},
+		{"qwen3-2", "layer_types", []string{"full_attention", "linear_attention"}, &kernel.Error{Where: configFile + ": layer_types", Got: `"linear_attention"`, Want: `"full_attention" or "sliding_attention"`}},
+		{"qwen3-2", "layer_types", []string{"full_attention", "sliding_attention"}, &kernel.Error{Where: configFile + ": layer_types", Got: `"sliding_attention" without a window`, Want: `"full_attention", or sliding_window, and use_sliding_window where the architecture has it`}},
+		{"qwen3-2", "layer_types", []string{"full_attention"}, &kernel.Error{Where: configFile + ": layer_types", Got: "1 layers", Want: "2"}},
+		{"qwen3-2", "rope_parameters", ropeOf("ntk", "factor", 2), &kernel.Error{Where: configFile + ": rope_parameters.rope_type", Got: `"ntk"`, Want: `"default", "dynamic", "linear", "llama3", "yarn" or "longrope"; others are not supported`}},
+		{"qwen3-2", "rope_parameters", ropeOf("yarn", "factor", 2, "mystery", 3), &kernel.Error{Where: configFile + ": rope_parameters.mystery", Got: "3", Want: "no such key: what it changes is not known"}},
+		{"qwen3-2", "rope_parameters", ropeOf("longrope"), &kernel.Error{Where: configFile + ": rope_parameters.short_factor", Got: "none", Want: "a list of 4 numbers above 0"}},
+		{"qwen3_moe-2", "mlp_only_layers", []int{0}, &kernel.Error{Where: configFile + ": mlp_only_layers", Got: "[0]", Want: "[]; others are not supported"}},
+		{"qwen3_moe-2", "num_experts_per_tok", 7, &kernel.Error{Where: configFile + ": num_experts_per_tok", Got: "7", Want: "an integer from 1 to 6"}},
+		{"gemma2-2", "use_bidirectional_attention", true, &kernel.Error{Where: configFile + ": use_bidirectional_attention", Got: "true", Want: "false; others are not supported"}},
 		{"qwen3-2", "num_hidden_layers", 3, nil},
 		{"qwen3-2", "num_hidden_layers", 1, nil},
 		{"qwen3-2", "intermediate_size", 50, nil},
@@ -96,8 +97,8 @@ func TestFolderErrors(t *testing.T) {
 		}
 		_, err := Load(dir, Options{})
 		if x.want == nil {
-			if !errors.As(err, new(*folder.Error)) {
-				t.Errorf("%s %s %v: error %v (%T), want a *folder.Error", x.folder, x.key, x.value, err, err)
+			if !errors.As(err, new(*kernel.Error)) {
+				t.Errorf("%s %s %v: error %v (%T), want a *kernel.Error", x.folder, x.key, x.value, err, err)
 			}
 			continue
 		}
@@ -115,18 +116,18 @@ func TestFolderErrors(t *testing.T) {
 func TestGenerationKeys(t *testing.T) {
 	unknown := "no such key: what it changes is not known"
 	none := `null or [] or {}; others are not supported`
-	for text, want := range map[string]*ConfigError{
+	for text, want := range map[string]*kernel.Error{
 		// As those of Llama 3.1, Qwen 2.5 and Gemma 3.
 		`{"bos_token_id": 1, "do_sample": true, "eos_token_id": [2, 3], "temperature": 0.6, "top_p": 0.9, "transformers_version": "4.42.3"}`:                                                   nil,
 		`{"pad_token_id": 0, "do_sample": true, "eos_token_id": 2, "repetition_penalty": 1.05, "temperature": 0.7, "top_p": 0.8, "top_k": 20}`:                                                 nil,
 		`{"cache_implementation": "hybrid", "eos_token_id": [1, 2], "suppress_tokens": null, "stop_strings": [], "forced_eos_token_id": null, "guidance_scale": 1.0, "generation_kwargs": {}}`: nil,
-		`{"suppress_tokens": [5, 6]}`:   {generationFile, "suppress_tokens", "[5, 6]", none},
-		`{"stop_strings": ["END"]}`:     {generationFile, "stop_strings", `["END"]`, none},
-		`{"forced_bos_token_id": 0}`:    {generationFile, "forced_bos_token_id", "0", none},
-		`{"guidance_scale": 1.5}`:       {generationFile, "guidance_scale", "1.5", "null or 1; others are not supported"},
-		`{"Eos_token_id": 7}`:           {generationFile, "Eos_token_id", "7", unknown},
-		`{"only_these_tokens": [1, 2]}`: {generationFile, "only_these_tokens", "[1, 2]", unknown},
-		`{"eos_token_id": "</s>"}`:      {generationFile, "eos_token_id", `"</s>"`, "a token or a list of tokens"},
+		`{"suppress_tokens": [5, 6]}`:   {Where: generationFile + ": suppress_tokens", Got: "[5, 6]", Want: none},
+		`{"stop_strings": ["END"]}`:     {Where: generationFile + ": stop_strings", Got: `["END"]`, Want: none},
+		`{"forced_bos_token_id": 0}`:    {Where: generationFile + ": forced_bos_token_id", Got: "0", Want: none},
+		`{"guidance_scale": 1.5}`:       {Where: generationFile + ": guidance_scale", Got: "1.5", Want: "null or 1; others are not supported"},
+		`{"Eos_token_id": 7}`:           {Where: generationFile + ": Eos_token_id", Got: "7", Want: unknown},
+		`{"only_these_tokens": [1, 2]}`: {Where: generationFile + ": only_these_tokens", Got: "[1, 2]", Want: unknown},
+		`{"eos_token_id": "</s>"}`:      {Where: generationFile + ": eos_token_id", Got: `"</s>"`, Want: "a token or a list of tokens"},
 	} {
 		dir := copied(t, "qwen3-2")
 		if err := os.WriteFile(filepath.Join(dir, generationFile), []byte(text), 0o666); err != nil {
@@ -142,7 +143,7 @@ func TestGenerationKeys(t *testing.T) {
 	dir := copied(t, "qwen3-2")
 	setKey(t, dir, "suppress_tokens", []int{5})
 	_, err := Load(dir, Options{})
-	checkError(t, "suppress_tokens", err, &ConfigError{configFile, "suppress_tokens", "[5]", none})
+	checkError(t, "suppress_tokens", err, &kernel.Error{Where: configFile + ": suppress_tokens", Got: "[5]", Want: none})
 }
 
 // Keys that change nothing change nothing, as those of Phi-4-mini and of files that older versions of transformers wrote.
@@ -224,7 +225,7 @@ func TestDynamicRotation(t *testing.T) {
 	m, got := logits("dynamic")
 	sameBits(t, "logits", got, want)
 	_, err := m.With(Options{Context: m.Config().Context + 1})
-	if e := (*OptionError)(nil); !errors.As(err, &e) || e.Option != "Options.Context" {
+	if e := (*kernel.Error)(nil); !errors.As(err, &e) || e.Arg() != "Options.Context" {
 		t.Errorf("a longer context: got %v, want an error of Options.Context", err)
 	}
 	if _, err := m.With(Options{Context: m.Config().Context}); err != nil {

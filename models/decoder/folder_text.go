@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/filemap"
@@ -24,7 +25,7 @@ const (
 // fromFolder reads the tokens of a folder. The embedding may have more rows than there are tokens.
 func (v *vocabulary) fromFolder(dir string, size int) (err error) {
 	if v.tokenizer, v.tokenizerErr = tokenizer.Load(dir); v.tokenizerErr == nil && v.tokenizer.Len() > size {
-		return &ConfigError{"tokenizer.json", "model.vocab", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("at most %d, the rows of the embedding", size)}
+		return &kernel.Error{Where: "tokenizer.json: model.vocab", Got: fmt.Sprintf("%d tokens", v.tokenizer.Len()), Want: fmt.Sprintf("at most %d, the rows of the embedding", size)}
 	}
 	var s tokenizerConfig
 	if err := folder.ReadJSON(filepath.Join(dir, tokenizerFile), &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +71,7 @@ func (c *tokenizerConfig) read(dir string) (*chattemplate.Template, error) {
 	want := "a template, or a list of templates with one that is named default"
 	var text string
 	if c.Template == nil {
-		return nil, &ConfigError{tokenizerFile, "chat_template", "none", want}
+		return nil, &kernel.Error{Where: tokenizerFile + ": chat_template", Got: "none", Want: want}
 	}
 	if json.Unmarshal(c.Template, &text) == nil {
 		return chattemplate.NewWith(text, o)
@@ -83,14 +84,16 @@ func (c *tokenizerConfig) read(dir string) (*chattemplate.Template, error) {
 			}
 		}
 	}
-	return nil, &ConfigError{tokenizerFile, "chat_template", strict.Abbreviated(c.Template), want}
+	return nil, &kernel.Error{Where: tokenizerFile + ": chat_template", Got: strict.Abbreviated(c.Template), Want: want}
 }
 
 // folderStop returns the tokens that end a text: those of generation_config.json, or else of
 // config.json, and the one that the tokenizer names.
 func (v *vocabulary) folderStop(dir, eos string, size int) (stop []int32, err error) {
 	for _, name := range []string{generationFile, configFile} {
-		c := strict.ReadJSON(dir, name, &err, func(key, got, want string) error { return &ConfigError{name, key, got, want} })
+		c := strict.ReadJSON(dir, name, &err, func(key, got, want string) error {
+			return &kernel.Error{Where: name + ": " + key, Got: got, Want: want}
+		})
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 			continue
@@ -125,11 +128,11 @@ func idsOf(file string, value json.RawMessage, size int) ([]int32, error) {
 	if json.Unmarshal(value, &one) == nil {
 		ids = []int32{one}
 	} else if json.Unmarshal(value, &ids) != nil {
-		return nil, &ConfigError{file, "eos_token_id", strict.Abbreviated(value), "a token or a list of tokens"}
+		return nil, &kernel.Error{Where: file + ": eos_token_id", Got: strict.Abbreviated(value), Want: "a token or a list of tokens"}
 	}
 	for _, id := range ids {
 		if id < 0 || int(id) >= size {
-			return nil, &ConfigError{file, "eos_token_id", fmt.Sprint(id), fmt.Sprintf("0 to %d", size-1)}
+			return nil, &kernel.Error{Where: file + ": eos_token_id", Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", size-1)}
 		}
 	}
 	return ids, nil

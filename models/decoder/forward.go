@@ -46,22 +46,24 @@ const chunk = 512
 // one after the other. They are valid until the next call. Long steps are computed in chunks.
 //
 // ctx is checked before each layer. After any error all texts are as they were. It is a
-// [*TokenError], a [*ContextError], an [*OptionError] for a text of another session or one
-// that is in two steps, a kvcache.CapacityError if the cache has too few free pages, or
-// ctx.Err().
+// [*kernel.Error] for a token that the vocabulary does not have, a text of another session or one
+// that is in two steps, and of the kind [ErrContext] for a text that is too long, a
+// kvcache.CapacityError if the cache has too few free pages, or ctx.Err().
 func (s *Session) Forward(ctx context.Context, steps ...Step) ([][]float32, error) {
-	return s.run(ctx, steps, false)
+	return s.run(ctx, steps, false, same)
 }
 
 // Hidden is Forward for hidden states in place of logits: those after the last norm, of which
 // logits are products with the output matrix, [rows, Width]. Embeddings of texts are made of them.
 func (s *Session) Hidden(ctx context.Context, steps ...Step) ([][]float32, error) {
-	return s.run(ctx, steps, true)
+	return s.run(ctx, steps, true, same)
 }
 
-// run is Forward or Hidden.
-func (s *Session) run(ctx context.Context, steps []Step, hidden bool) ([][]float32, error) {
-	if err := s.check(steps); err != nil {
+func same(i int) int { return i }
+
+// run is Forward or Hidden. number says which text of the call, for errors, a step is for.
+func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number func(int) int) ([][]float32, error) {
+	if err := s.check(steps, number); err != nil {
 		return nil, err
 	}
 	s.hidden, s.width = hidden, s.model.config.Vocab
@@ -85,22 +87,22 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool) ([][]float
 }
 
 // check reports steps that cannot be computed.
-func (s *Session) check(steps []Step) error {
+func (s *Session) check(steps []Step, number func(int) int) error {
 	if err := s.checkTexts(steps); err != nil {
 		return err
 	}
 	for i := range steps {
 		t := &steps[i]
 		if n := t.Text.Len() + len(t.Tokens); n > s.model.options.Context {
-			return &ContextError{Text: i, Length: n, Context: s.model.options.Context}
+			return contextError(number(i), n, s.model.options.Context)
 		}
 		for j, id := range t.Tokens {
 			if id < 0 || int(id) >= s.model.config.Vocab {
-				return &TokenError{Text: i, Index: j, Token: id, Vocab: s.model.config.Vocab}
+				return tokenError(number(i), j, id, s.model.config.Vocab)
 			}
 		}
 		if t.Logits > None {
-			return &OptionError{fmt.Sprintf("Step %d: Logits", i), fmt.Sprint(t.Logits), "Last, All or None"}
+			return &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Logits", i), Got: fmt.Sprint(t.Logits), Want: "Last, All or None"}
 		}
 	}
 	return nil
@@ -112,9 +114,9 @@ func (s *Session) checkTexts(steps []Step) (err error) {
 	for i := range steps {
 		switch t := steps[i].Text; {
 		case t == nil || t.session != s:
-			err = &OptionError{fmt.Sprintf("Step %d: Text", i), "no text of this session", "a text that this session made and that is not freed"}
+			err = &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Text", i), Got: "no text of this session", Want: "a text that this session made and that is not freed"}
 		case t.marked:
-			err = &OptionError{fmt.Sprintf("Step %d: Text", i), "a text that another step has", "each text once"}
+			err = &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Text", i), Got: "a text that another step has", Want: "each text once"}
 		default:
 			t.marked = true
 		}

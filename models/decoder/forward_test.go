@@ -39,26 +39,26 @@ func TestReadings(t *testing.T) {
 	for _, x := range settings {
 		dtype, quantized := x.dtype, x.quantized
 		t.Run(fmt.Sprintf("%v, quantized %v", dtype, quantized), func(t *testing.T) {
-			with := func(tier string, threads, page int) *Model {
+			with := func(tier kernel.Tier, threads, page int) *Model {
 				m, err := m.With(Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, CacheType: dtype, Quantized: quantized, PageSize: page})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return m
 			}
-			want := oneByOne(t, with("", 1, 64), tokens)
+			want := oneByOne(t, with(kernel.Tier{}, 1, 64), tokens)
 			check := func(what string, from int, logits []float32) {
 				t.Helper()
 				sameBits(t, what, logits, want[from*tinyVocab:][:len(logits)])
 			}
 			for _, tier := range kernel.Tiers() {
-				if !tier.Runs || testing.Short() && !tier.Default {
+				if testing.Short() && !isDefault(tier) {
 					continue
 				}
 				for _, threads := range []int{1, 2} {
-					s := session(t, with(tier.Name, threads, 16), 3, n)
+					s := session(t, with(tier, threads, 16), 3, n)
 					x := s.NewText()
-					check(fmt.Sprintf("at once, %s, %d threads", tier.Name, threads), 0, forward(t, s, Step{Text: x, Tokens: tokens, Logits: All})[0])
+					check(fmt.Sprintf("at once, %s, %d threads", tier, threads), 0, forward(t, s, Step{Text: x, Tokens: tokens, Logits: All})[0])
 				}
 			}
 			calls := 0
@@ -77,18 +77,21 @@ func TestReadings(t *testing.T) {
 				t.Error("the parallel-for is not used")
 			}
 			for _, size := range []int{7, 64, 256, 299} {
-				s := session(t, with("", 1, size), 1, n)
+				s := session(t, with(kernel.Tier{}, 1, size), 1, n)
 				x := s.NewText()
 				for at := 0; at < n; at += size {
 					part := tokens[at:min(at+size, n)]
 					check(fmt.Sprintf("chunks of %d", size), at, forward(t, s, Step{Text: x, Tokens: part, Logits: All})[0])
 				}
 			}
-			beside(t, with("", 2, 16), tokens, other, check)
-			forks(t, with("", 1, 16), tokens, other, check)
+			beside(t, with(kernel.Tier{}, 2, 16), tokens, other, check)
+			forks(t, with(kernel.Tier{}, 1, 16), tokens, other, check)
 		})
 	}
 }
+
+// isDefault tells whether calls that name no tier run on x.
+func isDefault(x kernel.Tier) bool { return x.String() == kernel.Tier{}.String() }
 
 // beside reads a text in one batch with others: prompts and single tokens in turn.
 func beside(t *testing.T, m *Model, tokens, other []int32, check func(what string, from int, logits []float32)) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/grammar"
 )
 
@@ -55,23 +56,23 @@ type GenerateOptions struct {
 	Draft int
 }
 
-// Check returns an [*OptionError] if an option is out of range, as generating would.
+// Check returns a [*kernel.Error] if an option is out of range, as generating would.
 func (o *GenerateOptions) Check() error {
 	switch {
 	case o.MaxTokens < 0:
-		return &OptionError{"GenerateOptions.MaxTokens", fmt.Sprint(o.MaxTokens), "0 or more"}
+		return &kernel.Error{Where: "decoder: GenerateOptions.MaxTokens", Got: fmt.Sprint(o.MaxTokens), Want: "0 or more"}
 	case o.TopLogprobs < 0 || o.TopLogprobs > fewTokens:
-		return &OptionError{"GenerateOptions.TopLogprobs", fmt.Sprint(o.TopLogprobs), fmt.Sprintf("0 to %d", fewTokens)}
+		return &kernel.Error{Where: "decoder: GenerateOptions.TopLogprobs", Got: fmt.Sprint(o.TopLogprobs), Want: fmt.Sprintf("0 to %d", fewTokens)}
 	case o.TopLogprobs > 0 && !o.Logprobs:
-		return &OptionError{"GenerateOptions.TopLogprobs", fmt.Sprintf("%d without Logprobs", o.TopLogprobs), "0, or Logprobs"}
+		return &kernel.Error{Where: "decoder: GenerateOptions.TopLogprobs", Got: fmt.Sprintf("%d without Logprobs", o.TopLogprobs), Want: "0, or Logprobs"}
 	case len(o.StopText) > mostStrings:
-		return &OptionError{"GenerateOptions.StopText", fmt.Sprintf("%d strings", len(o.StopText)), fmt.Sprintf("at most %d", mostStrings)}
+		return &kernel.Error{Where: "decoder: GenerateOptions.StopText", Got: fmt.Sprintf("%d strings", len(o.StopText)), Want: fmt.Sprintf("at most %d", mostStrings)}
 	case o.Draft < 0 || o.Draft > chunk:
-		return &OptionError{"GenerateOptions.Draft", fmt.Sprint(o.Draft), fmt.Sprintf("0 to %d", chunk)}
+		return &kernel.Error{Where: "decoder: GenerateOptions.Draft", Got: fmt.Sprint(o.Draft), Want: fmt.Sprintf("0 to %d", chunk)}
 	}
 	for i, text := range o.StopText {
 		if n := len(text); n < 1 || n > longestString || !utf8.ValidString(text) {
-			return &OptionError{fmt.Sprintf("GenerateOptions.StopText[%d]", i), fmt.Sprintf("%d bytes: %.20q", n, text), fmt.Sprintf("1 to %d bytes of UTF-8", longestString)}
+			return &kernel.Error{Where: "decoder: " + fmt.Sprintf("GenerateOptions.StopText[%d]", i), Got: fmt.Sprintf("%d bytes: %.20q", n, text), Want: fmt.Sprintf("1 to %d bytes of UTF-8", longestString)}
 		}
 	}
 	return o.Sampler.Check()
@@ -113,7 +114,7 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 	for i, p := range prompts {
 		longest = max(longest, len(p))
 		if len(p) > m.options.Context {
-			return nil, nil, &ContextError{Text: i, Length: len(p), Context: m.options.Context}
+			return nil, nil, contextError(i, len(p), m.options.Context)
 		}
 	}
 	tokens := m.options.Context
@@ -145,7 +146,7 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 
 // Generate lets each text read the tokens of its step, at least one, and then continues all
 // of them side by side until each has ended, as Token.End says. An error ends the generation: those
-// of [Session.Forward], and an [*OptionError].
+// of [Session.Forward], and a [*kernel.Error].
 //
 // A text then has all tokens but the last one that it got, which nothing has read yet, or the
 // token of Stop. [Text.Keep] finds out what is missing. The texts stay the caller's; meanwhile
@@ -205,7 +206,7 @@ func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, 
 	g := &generation{s: s, draft: o.Draft}
 	for i, t := range steps {
 		if len(t.Tokens) == 0 {
-			return nil, &OptionError{fmt.Sprintf("Step %d: Tokens", i), "none", "at least one token to read"}
+			return nil, &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Tokens", i), Got: "none", Want: "at least one token to read"}
 		}
 		mine := *o
 		mine.Sampler.Seed += uint64(i)
@@ -232,9 +233,9 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 		}
 		g.steps = append(g.steps, step)
 	}
-	logits, err := g.s.Forward(ctx, g.steps...)
+	logits, err := g.s.run(ctx, g.steps, false, func(i int) int { return g.streams[i].index })
 	if err != nil {
-		return g.numbered(err)
+		return err
 	}
 	going := g.streams[:0]
 	for i, t := range g.streams {
@@ -255,17 +256,6 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 		g.guess(t)
 	}
 	return nil
-}
-
-// numbered gives an error the number of the text in the call.
-func (g *generation) numbered(err error) error {
-	switch e := err.(type) {
-	case *TokenError:
-		e.Text = g.streams[e.Text].index
-	case *ContextError:
-		e.Text = g.streams[e.Text].index
-	}
-	return err
 }
 
 // advance chooses the token after those that the stream has read, and as long as that is

@@ -95,17 +95,14 @@ func TestGoldenArchitectures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tier := range kernel.Tiers() {
-			if !tier.Runs {
-				continue
-			}
-			m, err := model.With(Options{Exec: kernel.Exec{Tier: tier.Name}})
+			m, err := model.With(Options{Exec: kernel.Exec{Tier: tier}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := session(t, m, 1, 100)
 			ids := prompt(100, 1)
 			if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]); got != want {
-				t.Errorf("%s, %s: logits have the hash %s, want %s", name, tier.Name, got, want)
+				t.Errorf("%s, %s: logits have the hash %s, want %s", name, tier, got, want)
 			}
 		}
 	}
@@ -123,15 +120,12 @@ func TestGoldenEmbedders(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tier := range kernel.Tiers() {
-			if !tier.Runs {
-				continue
-			}
-			vectors, err := e.With(embedding.Options{Exec: kernel.Exec{Tier: tier.Name}}).EmbedTokens(t.Context(), readTiny(t, dir).IDs)
+			vectors, err := e.With(embedding.Options{Exec: kernel.Exec{Tier: tier}}).EmbedTokens(t.Context(), readTiny(t, dir).IDs)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := hash(slices.Concat(vectors...)); got != want {
-				t.Errorf("%s, %s: vectors have the hash %s, want %s", name, tier.Name, got, want)
+				t.Errorf("%s, %s: vectors have the hash %s, want %s", name, tier, got, want)
 			}
 		}
 	}
@@ -144,16 +138,16 @@ func TestGoldenReal(t *testing.T) {
 	model := smollm2(t)
 	prompt := []int32{504, 3575, 282, 4649, 314} // The capital of France is
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs || testing.Short() && !tier.Default {
+		if testing.Short() && !isDefault(tier) {
 			continue
 		}
-		m, err := model.With(Options{Exec: kernel.Exec{Tier: tier.Name}})
+		m, err := model.With(Options{Exec: kernel.Exec{Tier: tier}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := session(t, m, 1, 16)
 		if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: prompt, Logits: All})[0]); got != wantHash {
-			t.Errorf("%s: logits have the hash %s, want %s", tier.Name, got, wantHash)
+			t.Errorf("%s: logits have the hash %s, want %s", tier, got, wantHash)
 		}
 		text := ""
 		for token, err := range m.Generate(t.Context(), prompt, GenerateOptions{MaxTokens: 3}) {
@@ -163,7 +157,7 @@ func TestGoldenReal(t *testing.T) {
 			text += token.Text
 		}
 		if text != wantText {
-			t.Errorf("%s: text %q, want %q", tier.Name, text, wantText)
+			t.Errorf("%s: text %q, want %q", tier, text, wantText)
 		}
 	}
 }

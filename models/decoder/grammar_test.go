@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/grammar"
 )
 
@@ -89,10 +90,10 @@ func TestGrammarErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range m.Generate(t.Context(), prompt(5, 1), GenerateOptions{Grammar: g}) {
-		checkError(t, "bytes that no token has", err, &OptionError{"GenerateOptions.Grammar", "a text after which no token of the vocabulary may follow", "a grammar whose bytes the vocabulary has"})
+		checkError(t, "bytes that no token has", err, &kernel.Error{Where: "decoder: GenerateOptions.Grammar", Got: "a text after which no token of the vocabulary may follow", Want: "a grammar whose bytes the vocabulary has"})
 	}
 	for _, err := range tiny(t, Options{}).Generate(t.Context(), prompt(5, 1), GenerateOptions{Grammar: g}) {
-		checkError(t, "no tokenizer", err, &OptionError{"GenerateOptions.Grammar", "a grammar for a model without a tokenizer", "none"})
+		checkError(t, "no tokenizer", err, &kernel.Error{Where: "decoder: GenerateOptions.Grammar", Got: "a grammar for a model without a tokenizer", Want: "none"})
 	}
 	if g, err = grammar.Parse(`root ::= "ab"+ "x"`); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestGrammarErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Skip(0, []int32{4}); !errors.As(err, new(*grammar.TokenError)) {
+	if _, err := c.Skip(0, []int32{4}); !errors.Is(err, grammar.ErrToken) {
 		t.Errorf("a token that may not follow: %v", err)
 	}
 	none := make([]float32, tinyVocab)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -96,7 +97,7 @@ func TestHead(t *testing.T) {
 			t.Fatal(inspectErr)
 		}
 		if x.want == nil {
-			if e := (*ConfigError)(nil); !errors.As(err, &e) || e.Key != "tie_word_embeddings" {
+			if e := (*kernel.Error)(nil); !errors.As(err, &e) || e.Arg() != "tie_word_embeddings" {
 				t.Errorf("%s: got %v, want an error of tie_word_embeddings", x.name, err)
 			}
 			if len(v.Problems) != 1 {

@@ -37,7 +37,7 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	if embedder {
 		l.dense(f, &n.config)
 	} else if n.config.Bidirectional {
-		v.Problem(n.config.noGenerator(keyError))
+		v.Problem(n.config.noGenerator(gguf.KeyError))
 	}
 	return n.inspect(l, headIfThere)
 }
@@ -125,7 +125,7 @@ func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, err
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 	_, err := n.model(l, head, Options{})
 	if errors.Is(err, errDry) && l.err == nil {
-		v.Problem(ofStore(l.Unused()))
+		v.Problem(l.Unused())
 	}
 	return v, nil
 }

@@ -20,10 +20,6 @@ var metadata = strict.Table{
 	"expert_weights_norm":          strict.Only("true"),
 }
 
-func keyError(key, got, want string) error {
-	return &gguf.KeyError{Key: key, Found: got, Want: want}
-}
-
 // readConfig reads the metadata. The vocabulary is as large as the embedding has rows.
 func readConfig(f *gguf.File) (*architecture, Config, error) {
 	const key = "general.architecture"
@@ -33,9 +29,9 @@ func readConfig(f *gguf.File) (*architecture, Config, error) {
 	}
 	a := architectureOf(nameInFiles, name)
 	if a == nil {
-		return nil, Config{}, keyError(key, fmt.Sprintf("%q", name), "one of "+known(nameInFiles))
+		return nil, Config{}, gguf.KeyError(key, fmt.Sprintf("%q", name), "one of "+known(nameInFiles))
 	}
-	k := keys{strict.ReadGGUF(f, name, keyError)}
+	k := keys{strict.ReadGGUF(f, name, gguf.KeyError)}
 	c := k.config(a)
 	if k.Err == nil {
 		k.Fail(c.check(k))
@@ -92,7 +88,7 @@ func (k keys) expertKeys(a *architecture, c *Config) {
 			continue
 		}
 		if n := k.Integer(name, 0, 0, most); n != 0 {
-			k.Fail(keyError(k.Key(name), fmt.Sprint(n), "none: "+a.name+" with experts is not supported"))
+			k.Fail(gguf.KeyError(k.Key(name), fmt.Sprint(n), "none: "+a.name+" with experts is not supported"))
 		}
 	}
 }
@@ -169,7 +165,7 @@ func (k keys) ropeScaling(c *Config) {
 		s.YaRN = true
 		s.Magnitude = float64(s.Magnitude * ropescaling.YaRNMagnitude(s.Factor, 1))
 	default:
-		k.Fail(keyError(k.Key("rope.scaling.type"), fmt.Sprintf("%q", kind), `"none", "linear", "yarn" or "longrope"; others are not supported`))
+		k.Fail(gguf.KeyError(k.Key("rope.scaling.type"), fmt.Sprintf("%q", kind), `"none", "linear", "yarn" or "longrope"; others are not supported`))
 	}
 	c.scaling = s
 }
@@ -178,15 +174,15 @@ func (k keys) ropeScaling(c *Config) {
 func (c *Config) check(k keys) error {
 	switch {
 	case c.Layers > mostLayers:
-		return keyError(k.Key("block_count"), fmt.Sprint(c.Layers), fmt.Sprintf("1 to %d", mostLayers))
+		return gguf.KeyError(k.Key("block_count"), fmt.Sprint(c.Layers), fmt.Sprintf("1 to %d", mostLayers))
 	case c.Heads%c.KVHeads != 0:
-		return keyError(k.Key("attention.head_count_kv"), fmt.Sprint(c.KVHeads), fmt.Sprintf("a divisor of the %d query heads", c.Heads))
+		return gguf.KeyError(k.Key("attention.head_count_kv"), fmt.Sprint(c.KVHeads), fmt.Sprintf("a divisor of the %d query heads", c.Heads))
 	case !k.Has("attention.key_length") && c.Width%c.Heads != 0:
-		return keyError(k.Key("attention.head_count"), fmt.Sprint(c.Heads), fmt.Sprintf("a divisor of the width %d", c.Width))
+		return gguf.KeyError(k.Key("attention.head_count"), fmt.Sprint(c.Heads), fmt.Sprintf("a divisor of the width %d", c.Width))
 	case c.Heads*c.HeadSize > most:
-		return keyError(k.Key("attention.key_length"), fmt.Sprint(c.HeadSize), fmt.Sprintf("at most %d for all %d heads together", most, c.Heads))
+		return gguf.KeyError(k.Key("attention.key_length"), fmt.Sprint(c.HeadSize), fmt.Sprintf("at most %d for all %d heads together", most, c.Heads))
 	case c.RopeDims > c.HeadSize || c.RopeDims%2 != 0:
-		return keyError(k.Key("rope.dimension_count"), fmt.Sprint(c.RopeDims), fmt.Sprintf("an even number up to the head size %d", c.HeadSize))
+		return gguf.KeyError(k.Key("rope.dimension_count"), fmt.Sprint(c.RopeDims), fmt.Sprintf("an even number up to the head size %d", c.HeadSize))
 	}
 	for _, same := range []struct {
 		name string
@@ -197,11 +193,11 @@ func (c *Config) check(k keys) error {
 		{"attention.value_length_swa", c.HeadSize, "key_length"}, {"rope.dimension_count_swa", c.RopeDims, "rope.dimension_count"},
 	} {
 		if n := k.Size(same.name, same.n); k.Err == nil && n != same.n {
-			return keyError(k.Key(same.name), fmt.Sprint(n), fmt.Sprintf("%d as %s", same.n, same.as))
+			return gguf.KeyError(k.Key(same.name), fmt.Sprint(n), fmt.Sprintf("%d as %s", same.n, same.as))
 		}
 	}
 	if base := c.RopeBase; c.localBase == 0 && k.Number("rope.freq_base_swa", base, 1, 0x1p64) != base && c.Windows != nil {
-		return keyError(k.Key("rope.freq_base_swa"), "another one", fmt.Sprintf("%v as rope.freq_base", base))
+		return gguf.KeyError(k.Key("rope.freq_base_swa"), "another one", fmt.Sprintf("%v as rope.freq_base", base))
 	}
 	return k.Err
 }

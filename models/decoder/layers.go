@@ -246,10 +246,10 @@ func (s *Session) magnify(lo, hi, width int) {
 func (s *Session) attend(layer int) error {
 	c := &s.model.config
 	k, v := s.batch.View(layer)
-	o := c.attention(layer, s.batch.Options())
-	o.Exec, o.Quantized = s.model.options.Exec, s.model.options.Quantized
+	o := kernel.Options{Exec: s.model.options.Exec, Scoring: c.scoring(layer, s.batch.Scoring())}
+	o.Quantized = s.model.options.Quantized
 	queries := s.heads(s.qkv, 0, c.Heads, s.model.blocks[layer].qkv.n)
-	err := kernel.Attention(s.heads(s.attended, 0, c.Heads, c.Heads*c.HeadSize), queries, k, v, o)
+	err := kernel.Attention(s.heads(s.attended, 0, c.Heads, c.Heads*c.HeadSize), queries, k, v, &o)
 	if err == nil {
 		err = s.rotateBack(s.attended)
 	}

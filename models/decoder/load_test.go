@@ -14,6 +14,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -31,6 +32,7 @@ var variants = []struct {
 	{name: "Q8_0", of: only(gguf.Q8_0, "")},
 	{name: "Q4_0", of: only(gguf.Q4_0, "")},
 	{name: "Q4_1", of: only(gguf.Q4_1, "")},
+	{name: "NVFP4", of: only(gguf.NVFP4, "attn_")},
 	{name: "values of another type", of: only(gguf.F16, "attn_v")},
 	{name: "output matrix", change: func(f *tinyllama.File) { f.Matrix("output.weight", tinyVocab, tinyWidth) }},
 	{name: "biases", change: func(f *tinyllama.File) {
@@ -129,8 +131,12 @@ func TestVariants(t *testing.T) {
 // Layers keep quantized weights as they are, and their weights are those of the tensors.
 func TestQuantizedTypes(t *testing.T) {
 	const rows, k = 20, 512
-	for kind, format := range formats {
-		w := gguf.Tensor{Name: "w", Type: kind, Shape: []int{rows, k}, Data: make([]byte, rows*k/256*blockBytes[kind])}
+	for kind := range gguf.Type(64) {
+		format, ok := kind.Format()
+		if !ok {
+			continue
+		}
+		w := gguf.Tensor{Name: "w", Type: kind, Shape: []int{rows, k}, Data: make([]byte, kind.Size(rows*k))}
 		for i := range w.Data {
 			w.Data[i] = byte(i * i % 59) // at any place of a block, two of them are a number below 1
 			if kind == gguf.MXFP4 && i%17 == 0 {
@@ -160,23 +166,80 @@ func TestQuantizedTypes(t *testing.T) {
 	}
 }
 
-// blockBytes is the size of 256 weights.
-var blockBytes = map[gguf.Type]int{
-	gguf.Q8_0: 8 * 34, gguf.Q4_0: 8 * 18, gguf.Q4_1: 8 * 20, gguf.Q5_0: 8 * 22, gguf.Q5_1: 8 * 24,
-	gguf.Q2_K: 84, gguf.Q3_K: 110, gguf.Q4_K: 144, gguf.Q5_K: 176, gguf.Q6_K: 210,
-	gguf.IQ4_NL: 8 * 18, gguf.MXFP4: 8 * 17,
+// Weights of NVFP4 are multiplied by the scale of their tensor, or of their expert.
+func TestScales(t *testing.T) {
+	random := tinyllama.New(func(string) gguf.Type { return gguf.NVFP4 })
+	f := new(tinyllama.File)
+	add := func(name string, scales []float32, shape ...int) {
+		w := random.Tensors[slices.IndexFunc(random.Tensors, func(t gguf.Tensor) bool { return t.Name == "blk.0.attn_q.weight" })]
+		n := 1
+		for _, x := range shape {
+			n *= x
+		}
+		w.Name, w.Shape, w.Data = name+".weight", shape, w.Data[:n/64*36]
+		f.Tensors = append(f.Tensors, w)
+		if scales != nil {
+			f.AddFloats(name+".scale", scales, len(scales))
+			f.AddFloats(name+".input_scale", []float32{3}, 1)
+		}
+	}
+	add("a", []float32{0.5}, 2, 64)
+	add("b", nil, 1, 64)
+	add("c", []float32{0}, 3, 64)
+	add("d", []float32{2, -4}, 2, 1, 64)
+	file, err := gguf.Open(f.Write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	store := stores.NewFile(file)
+	l := &loader{Store: store}
+	p := l.projection(64, source{"a", 2}, source{"b", 1}, source{"c", 3})
+	expert, ok := l.expertTensor(&Config{Experts: 2}, "d", 1, 64)
+	if l.err != nil || !ok || len(p.parts) != 1 {
+		t.Fatal(l.err, ok, len(p.parts))
+	}
+	q := l.join(64, expert(0), expert(1))
+	if err := store.Unused(); err != nil {
+		t.Error(err)
+	}
+	for i, scale := range []float32{0.5, 0.5, 1, 0, 0, 0, 2, -4} {
+		layer, row, name, at := p.parts[0], int32(i), "a", i
+		switch {
+		case i >= 6:
+			layer, row, name, at = q.parts[0], int32(i-6), "d", i-6
+		case i >= 3:
+			name, at = "c", i-3
+		case i == 2:
+			name, at = "b", 0
+		}
+		tensor, _ := file.Tensor(name + ".weight")
+		want, err := tensor.Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float32, 64)
+		if err := layer.Rows(linear.DenseMatrix(got, 1, 64), []int32{row}, kernel.Exec{}); err != nil {
+			t.Fatal(err)
+		}
+		for k, x := range want[64*at:][:64] {
+			if got[k] != x*scale {
+				t.Fatalf("row %d of %s, input %d: %v, want %v", at, name, k, got[k], x*scale)
+			}
+		}
+	}
 }
 
 // Bad files get typed errors that say what and where.
 func TestLoadErrors(t *testing.T) {
-	key := func(name, found, want string) error { return &gguf.KeyError{Key: name, Found: found, Want: want} }
+	key := func(name, found, want string) error { return gguf.KeyError(name, found, want) }
 	set := func(name string, value any) func(*tinyllama.File) {
 		return func(f *tinyllama.File) { f.Set(name, value) }
 	}
 	for _, x := range []struct {
 		name   string
 		change func(f *tinyllama.File)
-		want   error // nil: only that there is a *gguf.KeyError
+		want   error // nil: only that there is a *kernel.Error
 	}{
 		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3, gemma-embedding")},
 		{"no architecture", set("general.architecture", nil), nil},
@@ -184,9 +247,9 @@ func TestLoadErrors(t *testing.T) {
 		{"layers of text", set("llama.block_count", "three"), nil},
 		{"zero layers", set("llama.block_count", uint32(0)), key("llama.block_count", "0", "1 to 16777216")},
 		{"too many layers", set("llama.block_count", uint32(70000)), key("llama.block_count", "70000", "1 to 65536")},
-		{"more layers than tensors", set("llama.block_count", uint32(4)), &TensorError{"blk.3.attn_norm.weight", "none", "one of shape [64]"}},
-		{"fewer layers", set("llama.block_count", uint32(2)), &TensorError{"blk.2.attn_norm.weight", "shape [64]", "no such tensor: what it is for is not known"}},
-		{"width", set("llama.embedding_length", uint32(32)), &TensorError{"token_embd.weight", "shape [211 64]", "[211 32]"}},
+		{"more layers than tensors", set("llama.block_count", uint32(4)), tensorError("blk.3.attn_norm.weight", "none", "one of shape [64]")},
+		{"fewer layers", set("llama.block_count", uint32(2)), tensorError("blk.2.attn_norm.weight", "shape [64]", "no such tensor: what it is for is not known")},
+		{"width", set("llama.embedding_length", uint32(32)), tensorError("token_embd.weight", "shape [211 64]", "[211 32]")},
 		{"huge width", set("llama.embedding_length", uint32(1<<31)), key("llama.embedding_length", "2147483648", "1 to 16777216")},
 		{"heads", set("llama.attention.head_count_kv", uint32(3)), key("llama.attention.head_count_kv", "3", "a divisor of the 4 query heads")},
 		{"odd heads", set("llama.attention.head_count", uint32(6)), key("llama.attention.head_count", "6", "a divisor of the width 64")},
@@ -213,27 +276,22 @@ func TestLoadErrors(t *testing.T) {
 		{"pattern of numbers", set("llama.attention.sliding_window_pattern", []int32{1, 0, 2}), key("llama.attention.sliding_window_pattern", "a list with 2", "a list of booleans, or of 0 and 1")},
 		{"vocabulary", set("llama.vocab_size", uint32(200)), key("llama.vocab_size", "200", `211, the rows of "token_embd.weight"`)},
 		{"end", set("tokenizer.ggml.eos_token_id", uint32(211)), key("tokenizer.ggml.eos_token_id", "211", "0 to 210")},
-		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, &TensorError{"token_embd.weight", "none", "a matrix [vocabulary, width]"}},
-		{"no down", func(f *tinyllama.File) { f.Remove("blk.1.ffn_down.weight") }, &TensorError{"blk.1.ffn_down.weight", "none", "one of shape [64 96]"}},
-		{"embedding", func(f *tinyllama.File) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, &TensorError{"token_embd.weight", "shape [13504]", "[vocabulary, width] with 1 to 16777216 rows"}},
-		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, &TensorError{"blk.0.attn_q_norm.weight", "shape [16]", "no such tensor: what it is for is not known"}},
-		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, &TensorError{"blk.0.attn_q.bias", "shape [16]", "[64]"}},
-		{"factors", func(f *tinyllama.File) { f.Vector(factorsName, 16) }, &TensorError{factorsName, "shape [16]", "[8]"}},
-		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, &TensorError{"output.weight", "shape [200 64]", "[211 64]"}},
+		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, tensorError("token_embd.weight", "none", "a matrix [vocabulary, width]")},
+		{"no down", func(f *tinyllama.File) { f.Remove("blk.1.ffn_down.weight") }, tensorError("blk.1.ffn_down.weight", "none", "one of shape [64 96]")},
+		{"embedding", func(f *tinyllama.File) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, tensorError("token_embd.weight", "shape [13504]", "[vocabulary, width] with 1 to 16777216 rows")},
+		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, tensorError("blk.0.attn_q_norm.weight", "shape [16]", "no such tensor: what it is for is not known")},
+		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, tensorError("blk.0.attn_q.bias", "shape [16]", "[64]")},
+		{"factors", func(f *tinyllama.File) { f.Vector(factorsName, 16) }, tensorError(factorsName, "shape [16]", "[8]")},
+		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, tensorError("output.weight", "shape [200 64]", "[211 64]")},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f := tinyllama.New(nil)
 			x.change(f)
 			_, err := loadTiny(f, Options{})
-			switch want := x.want.(type) {
-			case *TensorError:
-				checkError(t, x.name, err, want)
-			case *gguf.KeyError:
-				checkError(t, x.name, err, want)
-			default:
-				if !errors.As(err, new(*gguf.KeyError)) {
-					t.Errorf("error %v (%T), want a *gguf.KeyError", err, err)
-				}
+			if x.want != nil {
+				checkError(t, x.name, err, x.want)
+			} else if !errors.As(err, new(*kernel.Error)) {
+				t.Errorf("error %v (%T), want a *kernel.Error", err, err)
 			}
 		})
 	}
@@ -267,15 +325,15 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Replace(data, []byte("GGUF"), []byte("GGML"), 1), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path, Options{}); !errors.As(err, new(*gguf.FormatError)) {
+	if _, err := Load(path, Options{}); !errors.Is(err, gguf.ErrFormat) {
 		t.Errorf("no GGUF file: %v", err)
 	}
 	for _, o := range []Options{{Quantized: true}, {Quantized: true, CacheType: kernel.Int8, CacheValueType: kernel.Float16}} {
-		if _, err := loadTiny(tinyllama.New(nil), o); !errors.As(err, new(*OptionError)) {
-			t.Errorf("%+v: got %v, want an OptionError", o, err)
+		if _, err := loadTiny(tinyllama.New(nil), o); !errors.As(err, new(*kernel.Error)) {
+			t.Errorf("%+v: got %v, want an error about an option", o, err)
 		}
 	}
-	if _, err := loadTiny(tinyllama.New(nil), Options{Context: -1}); !errors.As(err, new(*OptionError)) {
+	if _, err := loadTiny(tinyllama.New(nil), Options{Context: -1}); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("bad option: %v", err)
 	}
 }

@@ -93,9 +93,9 @@ type network struct {
 
 // Load reads a model from a GGUF file or a folder as Hugging Face has it, of which nothing is used
 // afterwards: one with this path, or one that [weights.Resolve] finds by its name, such as
-// SmolLM2-135M-Instruct. The error is an [*OptionError], or it names the path and is that of the
-// system, one of package gguf or safetensors if a file is damaged, or a [*gguf.KeyError], a
-// [*ConfigError], a [*TensorError] or a [*folder.Error] if there is not what the model needs or more than this package
+// SmolLM2-135M-Instruct. The error is a [*kernel.Error], or it names the path and is that of the
+// system, one of package gguf or safetensors if a file is damaged, or a [*kernel.Error], a
+// [*kernel.Error], a [*kernel.Error] or a [*kernel.Error] if there is not what the model needs or more than this package
 // computes.
 func Load(model string, o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
@@ -153,7 +153,7 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 		return nil, nil, err
 	}
 	if n.config.Bidirectional && !embedder {
-		return nil, nil, n.config.noGenerator(keyError)
+		return nil, nil, n.config.noGenerator(gguf.KeyError)
 	}
 	known()
 	l := fileLoader(f, o)
@@ -259,7 +259,7 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 		return nil, errDry
 	}
 	if err := l.Unused(); err != nil {
-		return nil, ofStore(err)
+		return nil, err
 	}
 	l.done()
 	l.joined = nil
@@ -329,26 +329,26 @@ func vocabularySize(f *gguf.File, a *architecture) (int, error) {
 		if n, err := f.Int(key); err != nil {
 			return 0, err
 		} else if n != int64(t.Shape[0]) {
-			return 0, keyError(key, fmt.Sprint(n), fmt.Sprintf("%d, the rows of %q", t.Shape[0], embeddingName))
+			return 0, gguf.KeyError(key, fmt.Sprint(n), fmt.Sprintf("%d, the rows of %q", t.Shape[0], embeddingName))
 		}
 	}
 	return t.Shape[0], nil
 }
 
 // With returns the model with other options. The weights are shared. The error is an
-// [*OptionError].
+// [*kernel.Error].
 func (m *Model) With(o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	if o.Int8 && !m.hasQuantized() {
-		return nil, &OptionError{"Options.Int8", "a model without layers of quantized weights", "one with weights of Q8_0, Q4_0 or another type with blocks"}
+		return nil, &kernel.Error{Where: "decoder: Options.Int8", Got: "a model without layers of quantized weights", Want: "one with weights of Q8_0, Q4_0 or another type with blocks"}
 	}
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)
 	}
 	if m.config.dynamic && o.Context > m.config.Context {
-		return nil, &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}
+		return nil, &kernel.Error{Where: "decoder: Options.Context", Got: fmt.Sprint(o.Context), Want: fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}
 	}
 	if o.PageSize == 0 {
 		o.PageSize = 64
@@ -377,22 +377,22 @@ func (n *network) hasQuantized() bool {
 // cacheTypes are the types of caches.
 var cacheTypes = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Int4}
 
-// Check returns an [*OptionError] if an option is out of range, as [Load] would, or the error
+// Check returns a [*kernel.Error] if an option is out of range, as [Load] would, or the error
 // of [kernel.Exec.Check].
 func (o *Options) Check() error {
 	switch {
 	case o.Context < 0 || o.Context > mostContext:
-		return &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("1 to %d, or 0", mostContext)}
+		return &kernel.Error{Where: "decoder: Options.Context", Got: fmt.Sprint(o.Context), Want: fmt.Sprintf("1 to %d, or 0", mostContext)}
 	case o.PageSize < 0 || o.PageSize > mostContext:
-		return &OptionError{"Options.PageSize", fmt.Sprint(o.PageSize), fmt.Sprintf("1 to %d, or 0", mostContext)}
+		return &kernel.Error{Where: "decoder: Options.PageSize", Got: fmt.Sprint(o.PageSize), Want: fmt.Sprintf("1 to %d, or 0", mostContext)}
 	case !slices.Contains(cacheTypes, o.CacheType):
-		return &OptionError{"Options.CacheType", o.CacheType.String(), "float32, float16, bfloat16, int8 or int4"}
+		return &kernel.Error{Where: "decoder: Options.CacheType", Got: o.CacheType.String(), Want: "float32, float16, bfloat16, int8 or int4"}
 	case !slices.Contains(cacheTypes, o.CacheValueType):
-		return &OptionError{"Options.CacheValueType", o.CacheValueType.String(), "float16, bfloat16, int8 or int4, or 0"}
+		return &kernel.Error{Where: "decoder: Options.CacheValueType", Got: o.CacheValueType.String(), Want: "float16, bfloat16, int8 or int4, or 0"}
 	case o.Quantized && !o.cachesIntegers():
-		return &OptionError{"Options.Quantized", "true and a cache of " + o.CacheType.String(), "keys and values of int8 or int4, or false"}
+		return &kernel.Error{Where: "decoder: Options.Quantized", Got: "true and a cache of " + o.CacheType.String(), Want: "keys and values of int8 or int4, or false"}
 	case o.Threads < 0:
-		return &OptionError{"Options.Threads", fmt.Sprint(o.Threads), "0 or more"}
+		return &kernel.Error{Where: "decoder: Options.Threads", Got: fmt.Sprint(o.Threads), Want: "0 or more"}
 	}
 	return o.Exec.Check()
 }

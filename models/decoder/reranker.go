@@ -51,7 +51,9 @@ func Ranks(dir string) (bool, error) {
 func (n *network) ranked() ranking.Model {
 	return ranking.Model{
 		Architecture: n.architecture.name, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
-		Fault: func(file, key, got, want string) error { return &ConfigError{file, key, got, want} },
+		Fault: func(file, key, got, want string) error {
+			return &kernel.Error{Where: file + ": " + key, Got: got, Want: want}
+		},
 	}
 }
 
@@ -159,7 +161,7 @@ func (m *Model) answerHead(path string, h *reranking.Head) error {
 	var names []string
 	for _, id := range tokens {
 		if int(id) >= m.config.Vocab {
-			return &ConfigError{"LogitScore", "true_token_id, false_token_id", fmt.Sprint(id), fmt.Sprintf("0 to %d", m.config.Vocab-1)}
+			return &kernel.Error{Where: "LogitScore: true_token_id, false_token_id", Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", m.config.Vocab-1)}
 		}
 		names = append(names, t.Token(id))
 	}

@@ -93,15 +93,12 @@ func checkRankingBits(t *testing.T, m *reranking.Reranker, r *tinyReferences) {
 		want = append(want, one...)
 	}
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, tokens := range []int{1, 1000} {
-			got, err := m.With(reranking.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}, BatchTokens: tokens}).ScoreTokens(t.Context(), r.IDs, nil)
+			got, err := m.With(reranking.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}, BatchTokens: tokens}).ScoreTokens(t.Context(), r.IDs, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameBits(t, fmt.Sprintf("%s, batches of %d tokens", tier.Name, tokens), got, want)
+			sameBits(t, fmt.Sprintf("%s, batches of %d tokens", tier, tokens), got, want)
 		}
 	}
 }
@@ -194,8 +191,8 @@ func TestRankingInstruction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bad *kernel.ArgumentError
-	if _, err := m.With(reranking.Options{Instruction: "x"}).Score(t.Context(), "a", []string{"b"}); !errors.As(err, &bad) || bad.Arg != "Options.Instruction" {
+	var bad *kernel.Error
+	if _, err := m.With(reranking.Options{Instruction: "x"}).Score(t.Context(), "a", []string{"b"}); !errors.As(err, &bad) || bad.Arg() != "Options.Instruction" {
 		t.Errorf("an instruction for two texts: %v", err)
 	}
 }
@@ -226,11 +223,11 @@ func TestRankingRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		long := strings.Repeat("a ", 1<<12)
-		var bad *kernel.ArgumentError
-		if _, err := m.Pairs(t.Context(), long, []string{"a", "b"}); !errors.As(err, &bad) || bad.Arg != "query" {
+		var bad *kernel.Error
+		if _, err := m.Pairs(t.Context(), long, []string{"a", "b"}); !errors.As(err, &bad) || bad.Arg() != "query" {
 			t.Errorf("%s: a long query: %v", dir, err)
 		}
-		if _, err := m.With(reranking.Options{Instruction: long}).Pairs(t.Context(), "a", []string{"a"}); !errors.As(err, &bad) || bad.Arg != "query" {
+		if _, err := m.With(reranking.Options{Instruction: long}).Pairs(t.Context(), "a", []string{"a"}); !errors.As(err, &bad) || bad.Arg() != "query" {
 			t.Errorf("%s: a long instruction: %v", dir, err)
 		}
 		most, least := m.MaxTokens(), len(pairTokens(t, m, [][2]string{{"", ""}})[0])
@@ -348,12 +345,12 @@ func rewritten(t *testing.T, path string, change func(w *ggufwriter.File)) strin
 func TestRankingFileErrors(t *testing.T) {
 	const name = "cls.output.weight"
 	path := rewritten(t, rankFile, func(w *ggufwriter.File) { w.Remove(name) })
-	var bad *TensorError
-	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Tensor != name {
+	var bad *kernel.Error
+	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
 		t.Errorf("a file without %s: %v", name, err)
 	}
 	v, err := InspectReranker(path)
-	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Tensor != name {
+	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
 		t.Errorf("inspected: %v (%v)", v, err)
 	}
 	const template = "tokenizer.chat_template.rerank"
@@ -369,7 +366,7 @@ func TestRankingFileErrors(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if _, err := LoadReranker("../testdata/tiny/gguf/qwen3-embedding-2.gguf", embedding.LoadOptions{}); !errors.As(err, new(*gguf.KeyError)) {
+	if _, err := LoadReranker("../testdata/tiny/gguf/qwen3-embedding-2.gguf", embedding.LoadOptions{}); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("a file of embeddings: %v", err)
 	}
 }

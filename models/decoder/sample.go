@@ -67,10 +67,10 @@ type Sampler struct {
 // top_p 0 of a request and of a command means: a field of Go that is 0 is one that nobody has set.
 const LeastTopP = math.SmallestNonzeroFloat64
 
-// Check returns an [*OptionError] if a field is out of range.
+// Check returns a [*kernel.Error] if a field is out of range.
 func (s *Sampler) Check() error {
 	bad := func(field string, got any, want string) error {
-		return &OptionError{"Sampler." + field, fmt.Sprint(got), want}
+		return &kernel.Error{Where: "decoder: Sampler." + field, Got: fmt.Sprint(got), Want: want}
 	}
 	switch {
 	case s.Temperature != 0 && !(s.Temperature >= 1e-3 && s.Temperature <= 1e3):

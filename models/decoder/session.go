@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 )
 
@@ -26,13 +27,13 @@ type Session struct {
 // many tokens each. tokens 0 means Options.Context. Texts of other lengths share the same
 // room, and tokens that texts have in common by [Text.Fork] take it once, but for a
 // page that each of them copies to go on in it. The error is an
-// [*OptionError], or a kernel.ArgumentError if the cache does not fit memory.
+// [*kernel.Error], or a kernel.Error if the cache does not fit memory.
 func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	if tokens == 0 {
 		tokens = m.options.Context
 	}
 	if texts < 1 || tokens < 1 || tokens > mostContext || texts > math.MaxInt32/m.pages(tokens) {
-		return nil, &OptionError{"NewSession", fmt.Sprintf("%d texts of %d tokens", texts, tokens), fmt.Sprintf("at least one text of 1 to %d tokens, and at most %d pages", mostContext, math.MaxInt32)}
+		return nil, &kernel.Error{Where: "decoder: NewSession", Got: fmt.Sprintf("%d texts of %d tokens", texts, tokens), Want: fmt.Sprintf("at least one text of 1 to %d tokens, and at most %d pages", mostContext, math.MaxInt32)}
 	}
 	return m.newSession(texts * m.pages(tokens))
 }
@@ -81,7 +82,7 @@ func (t *Text) Len() int { return len(t.tokens) }
 func (t *Text) Tokens() []int32 { return t.tokens }
 
 // Fork returns a new text of the first n tokens, which shares their keys and values. n is 0 to
-// Len; otherwise the error is a kernel.ArgumentError.
+// Len; otherwise the error is a kernel.Error.
 func (t *Text) Fork(n int) (*Text, error) {
 	kv, err := t.kv.Fork(n)
 	if err != nil {
@@ -92,7 +93,7 @@ func (t *Text) Fork(n int) (*Text, error) {
 }
 
 // Truncate removes the tokens after the first n. n is 0 to Len; otherwise the error is a
-// kernel.ArgumentError.
+// kernel.Error.
 func (t *Text) Truncate(n int) error {
 	if err := t.kv.Truncate(n); err != nil {
 		return err

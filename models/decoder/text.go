@@ -62,7 +62,7 @@ func (v *vocabulary) fromGGUF(f *gguf.File, size int) (err error) {
 		return err
 	}
 	if v.tokenizer, v.tokenizerErr = tokenizer.FromGGUF(f); v.tokenizerErr == nil && v.tokenizer.Len() != size {
-		return keyError("tokenizer.ggml.tokens", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("%d, the rows of %q", size, embeddingName))
+		return gguf.KeyError("tokenizer.ggml.tokens", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("%d, the rows of %q", size, embeddingName))
 	}
 	v.template, v.templateErr = chattemplate.FromGGUF(f, chattemplate.Options{})
 	return nil
@@ -79,7 +79,7 @@ func stopTokens(f *gguf.File, vocab int) (stop []int32, err error) {
 			return nil, err
 		}
 		if id < 0 || id >= int64(vocab) {
-			return nil, keyError(key, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1))
+			return nil, gguf.KeyError(key, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1))
 		}
 		stop = append(stop, int32(id))
 	}

@@ -214,16 +214,13 @@ func (r *tinyReferences) checkVectors(t *testing.T) {
 		want = append(want, alone[0])
 	}
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, tokens := range []int{1, 100, 1000} {
-			got, err := r.embedder.With(embedding.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}, BatchTokens: tokens}).EmbedTokens(t.Context(), r.IDs)
+			got, err := r.embedder.With(embedding.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}, BatchTokens: tokens}).EmbedTokens(t.Context(), r.IDs)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range got {
-				sameBits(t, fmt.Sprintf("text %d, %s, batches of %d tokens", i, tier.Name, tokens), got[i], want[i])
+				sameBits(t, fmt.Sprintf("text %d, %s, batches of %d tokens", i, tier, tokens), got[i], want[i])
 			}
 		}
 	}
@@ -263,17 +260,17 @@ func (r *tinyReferences) checkBits(t *testing.T) {
 			want = append(want, slices.Clone(oneByOne(t, one, ids)))
 		}
 		for _, tier := range kernel.Tiers() {
-			if !tier.Runs || testing.Short() && !tier.Default {
+			if testing.Short() && !isDefault(tier) {
 				continue
 			}
-			m := with(Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}, PageSize: 16})
+			m := with(Options{Exec: kernel.Exec{Tier: tier, Threads: 2}, PageSize: 16})
 			s := session(t, m, len(r.IDs), 0)
 			var steps []Step
 			for _, ids := range r.IDs {
 				steps = append(steps, Step{Text: s.NewText(), Tokens: ids, Logits: All})
 			}
 			for i, logits := range forward(t, s, steps...) {
-				sameBits(t, fmt.Sprintf("text %d, caches of %v, %s", i, dtype, tier.Name), logits, want[i])
+				sameBits(t, fmt.Sprintf("text %d, caches of %v, %s", i, dtype, tier), logits, want[i])
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -39,7 +38,7 @@ func (l *loader) fail(err error) {
 func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
 	t, err := l.Store.Tensor(name, shape...)
 	if err != nil {
-		l.fail(ofStore(err))
+		l.fail(err)
 	}
 	l.passed = append(l.passed, t)
 	return t, err == nil
@@ -55,19 +54,6 @@ func (l *loader) done() {
 	clear(l.passed)
 	l.passed = l.passed[:0]
 	l.meter.Add(bytes)
-}
-
-// ofStore returns an error of a store as one of this package.
-func ofStore(err error) error {
-	var bad *stores.Error
-	if errors.As(err, &bad) {
-		return tensorError(bad.Tensor, bad.Got, bad.Want)
-	}
-	return err
-}
-
-func tensorError(name, got, want string) error {
-	return &TensorError{Tensor: name, Got: got, Want: want}
 }
 
 // floats returns the numbers of a tensor.
@@ -114,6 +100,7 @@ type projection struct {
 type matrix struct {
 	tensor gguf.Tensor
 	bias   []float32
+	scale  []float32 // one beside the blocks of NVFP4, or none
 }
 
 // projection loads layers with k inputs and joins them.
@@ -125,6 +112,7 @@ func (l *loader) projection(k int, sources ...source) projection {
 			return projection{}
 		}
 		w := matrix{tensor: t}
+		w.scale = l.scales(s.name, t.Type, 1)
 		if l.Has(s.name + ".bias") {
 			w.bias = l.floats(s.name+".bias", s.n)
 		}
@@ -133,22 +121,35 @@ func (l *loader) projection(k int, sources ...source) projection {
 	return l.join(k, all...)
 }
 
+// scales returns the scales of n matrices of NVFP4 that files have beside their blocks, nil without them. Those of
+// inputs are for products with inputs of 4 bits, which are not computed here.
+func (l *loader) scales(name string, t gguf.Type, n int) []float32 {
+	if t != gguf.NVFP4 {
+		return nil
+	}
+	l.Skip(name + ".input_scale")
+	if !l.Has(name + ".scale") {
+		return nil
+	}
+	return l.floats(name+".scale", n)
+}
+
 // join makes a projection of layers with k inputs. Those of one type become one layer, as one large
 // product is faster than several.
 func (l *loader) join(k int, all ...matrix) (p projection) {
 	var tensors []gguf.Tensor
-	var bias []float32
+	var bias, scales []float32
 	flush := func() {
 		if l.dry != nil {
 			l.note(tensors)
 		} else if len(tensors) > 0 && l.err == nil {
-			part, err := l.newLinear(tensors, k, bias)
+			part, err := l.newLinear(tensors, k, bias, scales)
 			if err != nil {
 				l.fail(fmt.Errorf("decoder: tensor %q: %w", tensors[0].Name, err))
 			}
 			p.parts = append(p.parts, part)
 		}
-		tensors, bias = nil, nil
+		tensors, bias, scales = nil, nil, nil
 	}
 	for _, w := range all {
 		if len(tensors) > 0 && (storage(w.tensor.Type) != storage(tensors[0].Type) || (w.bias != nil) != (bias != nil)) {
@@ -156,30 +157,26 @@ func (l *loader) join(k int, all ...matrix) (p projection) {
 		}
 		tensors = append(tensors, w.tensor)
 		bias = append(bias, w.bias...)
+		if w.tensor.Type == gguf.NVFP4 {
+			scales = append(scales, slices.Repeat(append(w.scale, 1)[:1], w.tensor.Shape[0])...)
+		}
 		p.n += w.tensor.Shape[0]
 	}
 	flush()
 	return p
 }
 
-// formats are the types of quantized weights that are computed from as they are.
-var formats = map[gguf.Type]linear.Format{
-	gguf.Q8_0: linear.Q8_0, gguf.Q4_0: linear.Q4_0, gguf.Q4_1: linear.Q4_1, gguf.Q5_0: linear.Q5_0, gguf.Q5_1: linear.Q5_1,
-	gguf.Q2_K: linear.Q2_K, gguf.Q3_K: linear.Q3_K, gguf.Q4_K: linear.Q4_K, gguf.Q5_K: linear.Q5_K, gguf.Q6_K: linear.Q6_K,
-	gguf.IQ4_NL: linear.IQ4_NL, gguf.MXFP4: linear.MXFP4,
-}
-
 // storage returns the type in which weights of a type are kept.
 func storage(t gguf.Type) gguf.Type {
-	if _, ok := formats[t]; ok || t == gguf.F16 || t == gguf.BF16 {
+	if _, ok := t.Format(); ok || t == gguf.F16 || t == gguf.BF16 {
 		return t
 	}
 	return gguf.F32
 }
 
 // newLinear makes one layer with k inputs of weights of one storage type, one tensor below
-// the other.
-func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+// the other. Scales are those of NVFP4, one for each output.
+func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias, scales []float32) (*linear.Linear, error) {
 	switch kind := storage(tensors[0].Type); kind {
 	case gguf.F16:
 		return newHalf[kernel.F16](l, tensors, k, bias)
@@ -187,8 +184,10 @@ func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linea
 		return newHalf[kernel.BF16](l, tensors, k, bias)
 	case gguf.F32:
 		return l.newFloat(tensors, k, bias)
+	case gguf.NVFP4:
+		return linear.NewNVFP4(l.bytes(tensors), scales, len(scales), k, bias, l.exec)
 	default:
-		return l.newQuantized(formats[kind], tensors, k, bias)
+		return l.newQuantized(linear.Format(kind), tensors, k, bias)
 	}
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/loadbar"
@@ -179,11 +178,11 @@ var flagOf = map[string]string{"Options.Overlap": "-overlap", "Options.Dimension
 
 // nameFlag turns an error about an option into one about the flag that sets it.
 func (c *config) nameFlag(err error) error {
-	var bad *kernel.ArgumentError
-	if !errors.As(err, &bad) || flagOf[bad.Arg] == "" {
+	var bad *kernel.Error
+	if !errors.As(err, &bad) || flagOf[bad.Arg()] == "" {
 		return err
 	}
-	name := flagOf[bad.Arg]
+	name := flagOf[bad.Arg()]
 	if name == "-prompt" && bad.Got != strconv.Quote(c.settings.Prompt) {
 		name = "-query-prompt"
 	}
@@ -293,14 +292,10 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.model, load)
 	end()
-	var ofEncoder *kernel.ArgumentError
-	var ofDecoder *decoder.OptionError
-	switch {
-	case errors.As(err, &ofEncoder) && ofEncoder.Arg == "LoadOptions.Int8":
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofEncoder.Got, ofEncoder.Want)
-	case errors.As(err, &ofDecoder) && ofDecoder.Option == "Options.Int8":
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofDecoder.Got, ofDecoder.Want)
-	case err != nil:
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && (bad.Arg() == "LoadOptions.Int8" || bad.Arg() == "Options.Int8") {
+		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, bad.Got, bad.Want)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if c.sparse && !e.HasSparse() {

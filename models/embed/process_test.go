@@ -88,7 +88,7 @@ func TestWrongTier(t *testing.T) {
 	t.Setenv("ATTN_TIER", "sse9")
 	for _, model := range []string{tinyModel(t), filepath.Join(t.TempDir(), "none")} {
 		c, _, report := start(t, "-model", model, "-text", "a")
-		if err := c.Wait(); err == nil || !strings.HasPrefix(report.String(), `embed: attn: ATTN_TIER: tier "sse9": unknown`) {
+		if err := c.Wait(); err == nil || !strings.HasPrefix(report.String(), `embed: kernel.Exec.Check: ATTN_TIER: "sse9"`) {
 			t.Errorf("%s: %v, %s", model, err, report)
 		}
 	}

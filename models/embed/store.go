@@ -97,7 +97,7 @@ func (s *store) cache(file string) *vectorcache.Cache {
 	}
 	name := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%x", path, s.unit, s.model))
 	c, err := vectorcache.Open(filepath.Join(s.folder, hex.EncodeToString(name[:16])), s.model, s.width)
-	if damaged := new(vectorcache.DamageError); errors.As(err, &damaged) {
+	if errors.Is(err, vectorcache.ErrDamaged) {
 		fmt.Fprintf(s.report, "the cache of %s is damaged and made anew: %v\n", (&line{file: file}).name(), err)
 	} else {
 		s.warn(err)

@@ -100,7 +100,7 @@ func (e *Embedder) Prompts() map[string]string { return e.p.Modules.Prompts }
 // are left out.
 //
 // If ctx ends, its error is returned soon, without any embedding. Other errors are those of
-// Options: a [*kernel.ArgumentError], a [*kernel.TierError] or a [*LengthError].
+// Options: a [*kernel.Error], of the kind [ErrLong] if a text is too long.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	all, err := e.cut(ctx, texts)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Embedder) cut(ctx context.Context, texts []string) (*pieces, error) {
 		}
 		if e.opts.RefuseLong && !e.opts.Split {
 			if n := e.CountTokens(text); n > e.p.MaxTokens {
-				return nil, &LengthError{Text: i, Tokens: n, Max: e.p.MaxTokens}
+				return nil, &kernel.Error{Where: fmt.Sprintf("embedding: text %d", i), Got: fmt.Sprintf("%d tokens", n), Want: fmt.Sprintf("at most %d", e.p.MaxTokens), Kind: ErrLong}
 			}
 		}
 		if e.opts.Split {
@@ -168,7 +168,7 @@ func (e *Embedder) encode(text string, limit int) []int32 {
 // EmbedTokens is [Embedder.Embed] for texts that are tokens already. Their ids are those of the
 // vocabulary, and a text has at least one of them and at most as many as the model has
 // positions, which may be more than MaxTokens. Otherwise the error is a
-// [*kernel.ArgumentError].
+// [*kernel.Error].
 func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, error) {
 	if err := e.checkOptions(); err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([
 func (e *Embedder) checkAll(ids [][]int32) error {
 	for i, text := range ids {
 		if bad := e.CheckTokens(text); bad != nil {
-			bad.Arg = fmt.Sprintf("ids[%d]", i) + bad.Arg
+			bad.Where = fmt.Sprintf("ids[%d]", i) + bad.Arg()
 			return bad
 		}
 	}
@@ -216,19 +216,19 @@ func (e *Embedder) checkAll(ids [][]int32) error {
 
 // CheckTokens reports what is wrong with the tokens of a text, or returns nil. Its Arg is what follows the name
 // of the text.
-func (e *Embedder) CheckTokens(ids []int32) *kernel.ArgumentError {
+func (e *Embedder) CheckTokens(ids []int32) *kernel.Error {
 	return CheckTokens(ids, e.p.Vocab, e.p.Positions, e.p.Empty)
 }
 
 // CheckTokens reports tokens beyond a vocabulary and texts of more tokens than positions, or without
 // any, or returns nil. Its Arg is what follows the name of the text.
-func CheckTokens(ids []int32, vocab, positions int, empty bool) *kernel.ArgumentError {
+func CheckTokens(ids []int32, vocab, positions int, empty bool) *kernel.Error {
 	if len(ids) < 1 && !empty || len(ids) > positions {
-		return &kernel.ArgumentError{Got: fmt.Sprintf("%d tokens", len(ids)), Want: fmt.Sprintf("1 to %d", positions)}
+		return &kernel.Error{Got: fmt.Sprintf("%d tokens", len(ids)), Want: fmt.Sprintf("1 to %d", positions)}
 	}
 	for i, id := range ids {
 		if id < 0 || int(id) >= vocab {
-			return &kernel.ArgumentError{Arg: fmt.Sprintf("[%d]", i), Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", vocab-1)}
+			return &kernel.Error{Where: fmt.Sprintf("[%d]", i), Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", vocab-1)}
 		}
 	}
 	return nil
@@ -251,7 +251,7 @@ func (e *Embedder) checkOptions() error {
 		return err
 	}
 	bad := func(arg, got, want string) error {
-		return &kernel.ArgumentError{Arg: "Options." + arg, Got: got, Want: want}
+		return &kernel.Error{Where: "Options." + arg, Got: got, Want: want}
 	}
 	if _, ok := e.p.Modules.Prompts[o.Prompt]; !ok && o.Prompt != "" {
 		want := "none, as the model has no prompts"

@@ -105,8 +105,8 @@ func TestSplit(t *testing.T) {
 	if slices.Equal(got[0], got[1]) {
 		t.Error("the end of a text does not count")
 	}
-	var bad *kernel.ArgumentError
-	if _, err := e.With(embedding.Options{Split: true, Overlap: 6}).Embed(t.Context(), nil); !errors.As(err, &bad) || bad.Arg != "Options.Overlap" {
+	var bad *kernel.Error
+	if _, err := e.With(embedding.Options{Split: true, Overlap: 6}).Embed(t.Context(), nil); !errors.As(err, &bad) || bad.Arg() != "Options.Overlap" {
 		t.Errorf("pieces that do not move on: %v", err)
 	}
 }
@@ -205,7 +205,7 @@ func TestNarrow(t *testing.T) {
 			}
 		}
 	}
-	var bad *kernel.ArgumentError
+	var bad *kernel.Error
 	if _, _, err := embedding.Int8([][]float32{{1}, {float32(math.NaN())}}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "vector 1") {
 		t.Errorf("a NaN: %v", err)
 	}

@@ -22,7 +22,7 @@ func Float16(vectors [][]float32) [][]kernel.F16 {
 
 // Int8 returns vectors of int8 of the same lengths and the scale of each, a quarter of the memory: number j of
 // vector i is out[i][j]·scales[i], rounded as [numeric.QuantizeInt8] does. A number that
-// is not finite is a [*kernel.ArgumentError] that names the vector.
+// is not finite is a [*kernel.Error] that names the vector.
 func Int8(vectors [][]float32) (out [][]int8, scales []float32, err error) {
 	out, scales = make([][]int8, len(vectors)), make([]float32, len(vectors))
 	for i, v := range vectors {

@@ -16,7 +16,7 @@ type Options struct {
 	// activations stay in the cache: a token of MiniLM takes 9 KiB.
 	BatchTokens int
 
-	// RefuseLong makes [Embedder.Embed] return a [*LengthError] for a text of more than
+	// RefuseLong makes [Embedder.Embed] return an error of the kind [ErrLong] for a text of more than
 	// [Embedder.MaxTokens]. Otherwise it sees only the beginning of such a text.
 	RefuseLong bool
 
@@ -47,14 +47,14 @@ func (o *Options) Tokens() int {
 	return o.BatchTokens
 }
 
-// Check returns a [*kernel.ArgumentError] for an option that no model takes.
+// Check returns a [*kernel.Error] for an option that no model takes.
 func (o *Options) Check() error {
 	for _, x := range []struct {
 		name string
 		n    int
 	}{{"BatchTokens", o.BatchTokens}, {"Dimensions", o.Dimensions}, {"Overlap", o.Overlap}, {"Threads", o.Exec.Threads}} {
 		if x.n < 0 {
-			return &kernel.ArgumentError{Arg: "Options." + x.name, Got: fmt.Sprint(x.n), Want: "0 or more"}
+			return &kernel.Error{Where: "Options." + x.name, Got: fmt.Sprint(x.n), Want: "0 or more"}
 		}
 	}
 	return nil

@@ -30,10 +30,10 @@ func (e *Embedder) normalises() bool {
 }
 
 // ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error is
-// a [*folder.Error], or one of package folder.
+// a [*kernel.Error], or one of package folder.
 func ReadSteps(dir string, m *folder.Modules, width int, o LoadOptions) (steps []Step, err error) {
 	if len(m.Poolings) == 0 {
-		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
+		return nil, &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
 	}
 	unit := false
 	width *= len(m.Poolings)
@@ -65,7 +65,7 @@ func weightsOf(dir, module string) (*folder.Folder, error) {
 func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, error) {
 	act, ok := activations.Module(d.Activation)
 	if !ok || d.In != width {
-		return Step{}, &folder.Error{Path: dir, Name: d.Folder, Got: fmt.Sprintf("%d inputs and the activation %q", d.In, d.Activation), Want: fmt.Sprintf("%d inputs, and Identity, Tanh, ReLU, GELU or SiLU", width)}
+		return Step{}, &kernel.Error{Where: dir + ": " + d.Folder, Got: fmt.Sprintf("%d inputs and the activation %q", d.In, d.Activation), Want: fmt.Sprintf("%d inputs, and Identity, Tanh, ReLU, GELU or SiLU", width)}
 	}
 	f, err := weightsOf(dir, d.Folder)
 	if err != nil {
@@ -110,7 +110,7 @@ func readLinear(f *folder.Folder, name string, n, k int, biased, int8 bool) (*li
 // readNorm reads layer normalization. Its epsilon is that of PyTorch.
 func readNorm(dir string, n *folder.LayerNorm, width int) (Step, error) {
 	if n.Width != width {
-		return Step{}, &folder.Error{Path: dir, Name: n.Folder, Got: fmt.Sprintf("the dimension %d", n.Width), Want: fmt.Sprint(width)}
+		return Step{}, &kernel.Error{Where: dir + ": " + n.Folder, Got: fmt.Sprintf("the dimension %d", n.Width), Want: fmt.Sprint(width)}
 	}
 	f, err := weightsOf(dir, n.Folder)
 	if err != nil {

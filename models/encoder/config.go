@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/strict"
@@ -51,7 +52,7 @@ func readSpec(f *folder.Folder) (*spec, error) {
 	}
 	read, ok := families[c.Type]
 	if !ok {
-		return nil, &folder.Error{Path: f.Path(configName), Name: "model_type", Got: strconv.Quote(c.Type), Want: "an encoder: " + strings.Join(slices.Sorted(maps.Keys(families)), ", ")}
+		return nil, &kernel.Error{Where: f.Path(configName) + ": model_type", Got: strconv.Quote(c.Type), Want: "an encoder: " + strings.Join(slices.Sorted(maps.Keys(families)), ", ")}
 	}
 	return read(f)
 }
@@ -63,7 +64,7 @@ var ofEncoders = strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_m
 // one of the tables with its value.
 func decode(f *folder.Folder, into any, tables ...strict.Table) (err error) {
 	s := strict.ReadJSON(f.Dir(), configName, &err, func(key, got, want string) error {
-		return &folder.Error{Path: f.Path(configName), Name: key, Got: got, Want: want}
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: got, Want: want}
 	})
 	if err == nil {
 		s.Decode(into)
@@ -75,7 +76,7 @@ func decode(f *folder.Folder, into any, tables ...strict.Table) (err error) {
 // check reports the first key that does not fit.
 func (c *common) check(f *folder.Folder) error {
 	bad := func(key, got, want string) error {
-		return &folder.Error{Path: f.Path(configName), Name: key, Got: got, Want: want}
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: got, Want: want}
 	}
 	for _, x := range []number{
 		{"hidden_size", c.Width}, {"intermediate_size", c.Inner}, {"num_hidden_layers", c.Layers}, {"num_attention_heads", c.Heads},
@@ -146,7 +147,7 @@ func readRoBERTa(f *folder.Folder) (*spec, error) {
 // pad makes positions begin after the id of padding.
 func (s *spec) pad(f *folder.Folder, c *common) error {
 	if c.Padding == nil || *c.Padding < 0 || *c.Padding+3 > c.Posns {
-		return &folder.Error{Path: f.Path(configName), Name: "pad_token_id", Got: "none, or one without positions after it", Want: fmt.Sprintf("0 to %d", c.Posns-3)}
+		return &kernel.Error{Where: f.Path(configName) + ": pad_token_id", Got: "none, or one without positions after it", Want: fmt.Sprintf("0 to %d", c.Posns-3)}
 	}
 	s.padding = *c.Padding
 	return nil
@@ -165,7 +166,7 @@ func readMPNet(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	if c.Buckets != buckets {
-		return nil, &folder.Error{Path: f.Path(configName), Name: "relative_attention_num_buckets", Got: fmt.Sprint(c.Buckets), Want: fmt.Sprint(buckets)}
+		return nil, &kernel.Error{Where: f.Path(configName) + ": relative_attention_num_buckets", Got: fmt.Sprint(c.Buckets), Want: fmt.Sprint(buckets)}
 	}
 	s := c.spec(mpnetNames)
 	s.relative = buckets

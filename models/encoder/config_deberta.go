@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/strict"
 )
@@ -77,7 +78,7 @@ func readDeBERTa(f *folder.Folder) (*spec, error) {
 // checkOwn reports the first key whose value is not computed.
 func (c *debertaConfig) checkOwn(f *folder.Folder) error {
 	bad := func(key, got, want string) error {
-		return &folder.Error{Path: f.Path(configName), Name: key, Got: got, Want: want}
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: got, Want: want}
 	}
 	for _, x := range []struct {
 		key  string
@@ -110,7 +111,7 @@ const mostBuckets = 1 << 14
 // disentangled reads how the scores of positions are computed.
 func (c *debertaConfig) disentangled(f *folder.Folder) (*disentangled, error) {
 	bad := func(key, got, want string) error {
-		return &folder.Error{Path: f.Path(configName), Name: key, Got: got, Want: want}
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: got, Want: want}
 	}
 	d := &disentangled{shared: c.Shared, buckets: max(c.Buckets, 0), most: c.Most}
 	if d.most < 1 {

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/inventory"
 )
@@ -50,8 +52,8 @@ func TestRerankerKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var bad *folder.Error
-		if _, err := LoadReranker(dir, LoadOptions{}); !errors.As(err, &bad) || bad.Name != c.key || bad.Path != path {
+		var bad *kernel.Error
+		if _, err := LoadReranker(dir, LoadOptions{}); !errors.As(err, &bad) || bad.Arg() != c.key || !strings.HasPrefix(bad.Where, path+": ") {
 			t.Errorf("%s: %s %v: %v", c.name, c.key, c.value, err)
 		}
 	}
@@ -99,8 +101,8 @@ func TestManyBuckets(t *testing.T) {
 	apart := *x.spec.apart
 	apart.span = 1 << 15
 	x.spec.apart = &apart
-	var bad *folder.Error
-	if _, err := x.read(LoadOptions{}); !errors.As(err, &bad) || bad.Name != "position_buckets, max_relative_positions" {
+	var bad *kernel.Error
+	if _, err := x.read(LoadOptions{}); !errors.As(err, &bad) || bad.Arg() != "position_buckets, max_relative_positions" {
 		t.Errorf("loading: %v", err)
 	}
 	v := &inventory.Inventory{}
@@ -113,7 +115,7 @@ func TestManyBuckets(t *testing.T) {
 // TestRerankerAsEmbedder: the classifiers of ModernBERT and DeBERTa are named by Load, too.
 func TestRerankerAsEmbedder(t *testing.T) {
 	for _, name := range []string{"deberta-6", "modernbert-cls-6"} {
-		var bad *folder.Error
+		var bad *kernel.Error
 		if _, err := Load("../testdata/tiny/reranker-"+name, LoadOptions{}); !errors.As(err, &bad) || bad.Want != "an embedding model; this one is for LoadReranker" {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -3,6 +3,7 @@ package encoder
 import (
 	"strconv"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
 )
@@ -23,7 +24,7 @@ func (c *modernHead) head(f *folder.Folder) (*head, error) {
 	case "mean":
 		h.pooling = folder.Mean
 	default:
-		return nil, &folder.Error{Path: f.Path(configName), Name: "classifier_pooling", Got: strconv.Quote(c.Pooling), Want: `"cls" or "mean"`}
+		return nil, &kernel.Error{Where: f.Path(configName) + ": classifier_pooling", Got: strconv.Quote(c.Pooling), Want: `"cls" or "mean"`}
 	}
 	return h, h.activate(f, "classifier_activation", c.Activation)
 }
@@ -36,7 +37,7 @@ func (h *head) activate(f *folder.Folder, key, name string) error {
 	}
 	act, ok := activations.Hidden(name)
 	if !ok {
-		return &folder.Error{Path: f.Path(configName), Name: key, Got: strconv.Quote(name), Want: activations.HiddenNames() + ", tanh"}
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: strconv.Quote(name), Want: activations.HiddenNames() + ", tanh"}
 	}
 	h.activation = act
 	return nil

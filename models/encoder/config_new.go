@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/powers"
 )
@@ -30,7 +31,7 @@ func readNew(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	bad := func(key, got, want string) error {
-		return &folder.Error{Path: f.Path(configName), Name: key, Got: got, Want: want}
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: got, Want: want}
 	}
 	rotates := c.Position == "rope"
 	if rotates {

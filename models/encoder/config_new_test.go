@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/kernel"
 )
 
 // TestNewErrors: keys of the model_type new that change results and are not computed are errors that name them.
@@ -41,7 +41,7 @@ func TestNewErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Load(dir, LoadOptions{})
-		if bad, ok := errors.AsType[*folder.Error](err); !ok || bad.Name != c.key {
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != c.key {
 			t.Errorf("%s = %v: %v", c.key, c.value, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/kernel"
 )
 
 // published writes a copy of nomic_bert-1 with the keys of nomic-ai's config.json, and changes to them.
@@ -66,8 +66,8 @@ func TestPublishedNomic(t *testing.T) {
 		}
 	}
 	for key, v := range map[string]any{"prenorm": true, "rotary_emb_fraction": 0.5, "rotary_scaling_factor": 2, "activation_function": "gelu", "n_embd": 1 << 30, "num_experts": 8} {
-		var bad *folder.Error
-		if _, err := Load(published(t, map[string]any{key: v}), LoadOptions{}); !errors.As(err, &bad) || bad.Name != key && key != "n_embd" {
+		var bad *kernel.Error
+		if _, err := Load(published(t, map[string]any{key: v}), LoadOptions{}); !errors.As(err, &bad) || bad.Arg() != key && key != "n_embd" {
 			t.Errorf("%s %v: %v", key, v, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 )
 
@@ -15,10 +16,10 @@ type rotary struct {
 
 func checkRotary(f *folder.Folder, r rotary) error {
 	if r.Kind != "" && r.Kind != "default" {
-		return &folder.Error{Path: f.Path(configName), Name: "rope_type", Got: strconv.Quote(r.Kind), Want: `"default"`}
+		return &kernel.Error{Where: f.Path(configName) + ": rope_type", Got: strconv.Quote(r.Kind), Want: `"default"`}
 	}
 	if !(r.Base >= 1 && r.Base <= 1<<64) {
-		return &folder.Error{Path: f.Path(configName), Name: "rope_theta", Got: fmt.Sprint(r.Base), Want: "1 to 2^64"}
+		return &kernel.Error{Where: f.Path(configName) + ": rope_theta", Got: fmt.Sprint(r.Base), Want: "1 to 2^64"}
 	}
 	return nil
 }
@@ -40,7 +41,7 @@ func readNomic(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	if c.HeadSize != nil && *c.HeadSize != c.Width/c.Heads {
-		return nil, &folder.Error{Path: f.Path(configName), Name: "head_dim", Got: strconv.Itoa(*c.HeadSize), Want: strconv.Itoa(c.Width / c.Heads)}
+		return nil, &kernel.Error{Where: f.Path(configName) + ": head_dim", Got: strconv.Itoa(*c.HeadSize), Want: strconv.Itoa(c.Width / c.Heads)}
 	}
 	s := c.spec(nomicNames)
 	s.gated, s.attnBias, s.mlpBias, s.bases = true, false, false, []float64{c.Rotary.Base}
@@ -75,7 +76,7 @@ func readModern(f *folder.Folder) (_ *spec, err error) {
 		return nil, err
 	}
 	if c.Local < 2 || c.Local > mostOf || c.Every < 1 {
-		return nil, &folder.Error{Path: f.Path(configName), Name: "local_attention, global_attn_every_n_layers", Got: fmt.Sprintf("%d, %d", c.Local, c.Every), Want: "2 or more, 1 or more"}
+		return nil, &kernel.Error{Where: f.Path(configName) + ": local_attention, global_attn_every_n_layers", Got: fmt.Sprintf("%d, %d", c.Local, c.Every), Want: "2 or more, 1 or more"}
 	}
 	s := c.spec(modernNames)
 	s.gated, s.preNorm, s.normBias, s.attnBias, s.mlpBias = true, true, c.NormBias, c.AttnBias, c.MLPBias
@@ -105,7 +106,7 @@ func readModern(f *folder.Folder) (_ *spec, err error) {
 // kindsOf sets the kind of every layer: as listed, or each n-th is global.
 func (s *spec) kindsOf(f *folder.Folder, listed, kinds []string, every int) error {
 	if listed != nil && len(listed) != s.Layers {
-		return &folder.Error{Path: f.Path(configName), Name: "layer_types", Got: fmt.Sprintf("%d layers", len(listed)), Want: fmt.Sprint(s.Layers)}
+		return &kernel.Error{Where: f.Path(configName) + ": layer_types", Got: fmt.Sprintf("%d layers", len(listed)), Want: fmt.Sprint(s.Layers)}
 	}
 	for i := range s.kinds {
 		if listed == nil {
@@ -119,7 +120,7 @@ func (s *spec) kindsOf(f *folder.Folder, listed, kinds []string, every int) erro
 		case kinds[1]:
 			s.kinds[i] = 1
 		default:
-			return &folder.Error{Path: f.Path(configName), Name: "layer_types", Got: strconv.Quote(listed[i]), Want: "full_attention or sliding_attention"}
+			return &kernel.Error{Where: f.Path(configName) + ": layer_types", Got: strconv.Quote(listed[i]), Want: "full_attention or sliding_attention"}
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 )
 
@@ -60,7 +61,7 @@ func TestFamilyKeys(t *testing.T) {
 			changed := maps.Clone(config)
 			changed[key] = value
 			_, err := readSpec(writeConfig(t, changed))
-			if bad, ok := errors.AsType[*folder.Error](err); !ok || bad.Name != key && bad.Name != key+".type" {
+			if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != key && bad.Arg() != key+".type" {
 				t.Errorf("%s: %s %v: %v", kind, key, value, err)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/powers"
 	"github.com/attn-go/attn/norm"
 )
@@ -107,7 +106,7 @@ func (r *reader) readPlaces(s *spec, l *layer, i int, buckets []float32) (p plac
 func (r *reader) checkPlaces(s *spec) {
 	each := 4 * int64(2*s.apart.span) * int64(s.Width) // bytes of those of a layer
 	if most := max(2*r.bytes(""), 1<<24); r.err == nil && 2*each > most/int64(s.Layers) {
-		r.err = r.problem(&folder.Error{Path: r.path, Name: "position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", s.apart.span, 2*each, s.Layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)})
+		r.err = r.problem(&kernel.Error{Where: r.path + ": position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", s.apart.span, 2*each, s.Layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)})
 	}
 }
 
@@ -186,8 +185,8 @@ func (e *runner) attendApart(l *layer, s *scratch, rows int) error {
 			heads := func(x []float32, column, stride int) kernel.Tensor {
 				return kernel.Strided(x[at*stride+column+first*size:], [4]int{1, group, n, size}, [3]int{n * stride, size, stride})
 			}
-			a := kernel.Options{Exec: e.exec, Scale: scale, Bias: kernel.BHLD(bias, 1, group, n, n)}
-			if err := kernel.Attention(heads(s.narrow, 0, w), heads(qkv, 0, 3*w), heads(qkv, w, 3*w), heads(qkv, 2*w, 3*w), a); err != nil {
+			a := kernel.Options{Exec: e.exec, Scoring: kernel.Scoring{Scale: scale, Bias: kernel.BHLD(bias, 1, group, n, n)}}
+			if err := kernel.Attention(heads(s.narrow, 0, w), heads(qkv, 0, 3*w), heads(qkv, w, 3*w), heads(qkv, 2*w, 3*w), &a); err != nil {
 				return err
 			}
 			bias = bias[group*n*n:]

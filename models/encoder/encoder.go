@@ -28,9 +28,6 @@ type Encoder struct {
 // Options are the settings of an Encoder, those of an [embedding.Embedder].
 type Options = embedding.Options
 
-// LengthError reports a text that has more tokens than the model sees.
-type LengthError = embedding.LengthError
-
 // A network is a model with the memory that calls compute in.
 type network struct {
 	*model
@@ -91,7 +88,7 @@ func (n *network) batches(ctx context.Context, ids, types [][]int32, o *Options,
 // and then that of each layer, [tokens, width of a state]. The errors are those of EmbedTokens.
 func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, error) {
 	if bad := e.CheckTokens(ids); bad != nil {
-		bad.Arg = "ids" + bad.Arg
+		bad.Where = "ids" + bad.Where
 		return nil, bad
 	}
 	var states [][]float32

@@ -11,8 +11,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/encoder/berttest"
-	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // TestModelErrors damages a model in one way each, and expects an error that says which.
@@ -44,16 +42,16 @@ func TestModelErrors(t *testing.T) {
 		s := newSmall("")
 		c.damage(s)
 		_, err := Load(s.write(t, "F32"), LoadOptions{})
-		var e *folder.Error
+		var e *kernel.Error
 		if !errors.As(err, &e) {
-			t.Errorf("%s: got %v, want a folder.Error", c.name, err)
+			t.Errorf("%s: got %v, want a kernel.Error", c.name, err)
 			continue
 		}
-		if e.Name != c.name || e.Got != c.got || e.Want != c.want {
+		if e.Arg() != c.name || e.Got != c.got || e.Want != c.want {
 			t.Errorf("got %v,\nwant %s: got %s, want %s", e, c.name, c.got, c.want)
 		}
 	}
-	var e *folder.Error
+	var e *kernel.Error
 	if _, err := Load(newSmall("").write(t, "I32"), LoadOptions{}); !errors.As(err, &e) || !strings.HasPrefix(e.Got, "I32") {
 		t.Errorf("weights of integers: got %v", err)
 	}
@@ -69,7 +67,7 @@ func TestFileErrors(t *testing.T) {
 		}
 		_, err := Load(dir, LoadOptions{})
 		if name == "vocab.txt" { // tokenizer.json would do as well
-			if !errors.As(err, new(*tokenizer.ConfigError)) {
+			if !errors.As(err, new(*kernel.Error)) {
 				t.Errorf("no %s: got %v", name, err)
 			}
 		} else if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
@@ -102,14 +100,10 @@ func TestArguments(t *testing.T) {
 		{Options{}, [][]int32{{math.MinInt32}}, "ids[0][0]"},
 	} {
 		got, err := e.With(c.opts).EmbedTokens(t.Context(), c.ids)
-		var bad *kernel.ArgumentError
-		if !errors.As(err, &bad) || bad.Arg != c.arg || got != nil {
+		var bad *kernel.Error
+		if !errors.As(err, &bad) || bad.Arg() != c.arg || got != nil {
 			t.Errorf("%+v, %v: got %v, want an error about %s", c.opts, c.ids, err, c.arg)
 		}
-	}
-	var bad *kernel.TierError
-	if _, err := e.With(Options{Exec: kernel.Exec{Tier: "none"}}).Embed(t.Context(), []string{"a"}); !errors.As(err, &bad) {
-		t.Errorf("tier none: got %v, want a TierError", err)
 	}
 	if _, err := e.HiddenStates(t.Context(), nil); err == nil {
 		t.Error("states of no tokens: no error")

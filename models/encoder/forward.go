@@ -154,7 +154,7 @@ func (e *runner) mix(l *layer, s *scratch, rows int, q, k, v kernel.Tensor) erro
 		a.Bias = s.biasView(e.Heads)
 	}
 	o := kernel.BLHD(s.narrow, 1, rows, e.Heads, e.model.Width/e.Heads)
-	return kernel.Attention(o.Ragged(s.starts), q.Ragged(s.starts), k.Ragged(s.starts), v.Ragged(s.starts), a)
+	return kernel.Attention(o.Ragged(s.starts), q.Ragged(s.starts), k.Ragged(s.starts), v.Ragged(s.starts), &a)
 }
 
 // feed computes x = norm(x + down(activation(up(x)))), or that of a gated network or with a norm before it.

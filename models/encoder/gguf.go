@@ -130,7 +130,7 @@ func (f *ggufSource) forget(name string) {
 func (f *ggufSource) check(name string, shape ...int) error {
 	t, ok := f.Tensor(name)
 	if !ok || !slices.Equal(t.Shape, shape) || !t.Type.Converts() {
-		return &folder.Error{Path: f.path, Name: name, Got: f.describe(name), Want: fmt.Sprintf("shape %v, of a type that can be converted to float32", shape)}
+		return &kernel.Error{Where: f.path + ": " + name, Got: f.describe(name), Want: fmt.Sprintf("shape %v, of a type that can be converted to float32", shape)}
 	}
 	f.used[name] = true
 	return nil
@@ -146,7 +146,7 @@ func (f *ggufSource) Use(name string) bool {
 func (f *ggufSource) Unused() error {
 	for _, name := range f.Names() {
 		if !f.used[name] {
-			return &folder.Error{Path: f.path, Name: name, Got: f.describe(name), Want: "only tensors that this architecture is known to have"}
+			return &kernel.Error{Where: f.path + ": " + name, Got: f.describe(name), Want: "only tensors that this architecture is known to have"}
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ type ggufKeys struct {
 }
 
 func (k *ggufKeys) bad(name, got, want string) error {
-	return &folder.Error{Path: k.path, Name: name, Got: got, Want: want}
+	return &kernel.Error{Where: k.path + ": " + name, Got: got, Want: want}
 }
 
 // spec reads the sizes of the model.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/reranking"
@@ -70,12 +70,12 @@ func TestGGUFReranker(t *testing.T) {
 		if err != nil || !equalBits(a, b) {
 			t.Errorf("%s: scores %v, want %v (%v)", name, a, b, err)
 		}
-		var bad *folder.Error
+		var bad *kernel.Error
 		if _, err := Load(path, LoadOptions{}); !errors.As(err, &bad) || bad.Want != "an embedding model; this one is for LoadReranker" {
 			t.Errorf("%s as a model of embeddings: %v", name, err)
 		}
 	}
-	var bad *folder.Error
+	var bad *kernel.Error
 	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf"), LoadOptions{}); !errors.As(err, &bad) {
 		t.Errorf("a model without a classifier: %v", err)
 	}
@@ -134,7 +134,7 @@ func TestGGUFKeys(t *testing.T) {
 		changed := ggufwriter.File{Metadata: slices.Clone(w.Metadata), Tensors: w.Tensors}
 		changed.Set(c.key, c.value)
 		_, err := Load(changed.Write(t, dir, "bert", 1), LoadOptions{})
-		if bad, ok := errors.AsType[*folder.Error](err); c.good && err != nil || !c.good && (!ok || bad.Name != c.key) {
+		if bad, ok := errors.AsType[*kernel.Error](err); c.good && err != nil || !c.good && (!ok || bad.Arg() != c.key) {
 			t.Errorf("%s %v: %v", c.key, c.value, err)
 		}
 	}

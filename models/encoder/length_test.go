@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/models/embedding"
 )
 
 // TestLong: CountTokens tells which texts are cut, and RefuseLong makes these an error.
@@ -24,8 +26,7 @@ func TestLong(t *testing.T) {
 	if got, err := strict.Embed(t.Context(), []string{fits}); err != nil || !slices.Equal(got[0], same[0]) {
 		t.Errorf("a text that fits: %v", err)
 	}
-	var bad *LengthError
-	if _, err := strict.Embed(t.Context(), []string{fits, long}); !errors.As(err, &bad) || *bad != (LengthError{Text: 1, Tokens: 10, Max: 8}) {
+	if _, err := strict.Embed(t.Context(), []string{fits, long}); !errors.Is(err, embedding.ErrLong) || !strings.Contains(err.Error(), "text 1: 10 tokens, want at most 8") {
 		t.Errorf("a text that is too long: %v", err)
 	}
 }

@@ -41,8 +41,8 @@ func Architectures() (folders, files []string) {
 // and a GGUF file the architecture bert or nomic-bert, weights of any type that package gguf converts, a
 // tokenizer and a pooling. Its vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as BERT has it.
 //
-// Every tensor and module is used, or the error is a [*folder.Error] that names it, as it is if one is
-// missing or does not fit. With LoadOptions.Int8 and widths that are no multiples of 32 it is a [*kernel.ArgumentError]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
+// Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one is
+// missing or does not fit. With LoadOptions.Int8 and widths that are no multiples of 32 it is a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
 // first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(model string, o LoadOptions) (*Encoder, error) {
 	x, err := open(model)
@@ -56,7 +56,7 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 	}
 	for _, name := range x.Names() {
 		if strings.HasPrefix(name, "classifier.") || strings.HasPrefix(name, "cls.output.") {
-			return nil, &folder.Error{Path: x.path, Name: name, Got: x.describe(name), Want: "an embedding model; this one is for LoadReranker"}
+			return nil, &kernel.Error{Where: x.path + ": " + name, Got: x.describe(name), Want: "an embedding model; this one is for LoadReranker"}
 		}
 	}
 	if err := x.Unused(); err != nil {
@@ -204,7 +204,7 @@ func (x *origin) readFolder(f *folder.Folder) (err error) {
 		return fmt.Errorf("encoder: %s: %w", f.Dir(), err)
 	}
 	if s := x.spec; x.tokenizer.Len() > s.Vocab {
-		return &folder.Error{Path: f.Path(configName), Name: "vocab_size", Got: strconv.Itoa(s.Vocab), Want: fmt.Sprintf("at least %d, the tokens of the tokenizer", x.tokenizer.Len())}
+		return &kernel.Error{Where: f.Path(configName) + ": vocab_size", Got: strconv.Itoa(s.Vocab), Want: fmt.Sprintf("at least %d, the tokens of the tokenizer", x.tokenizer.Len())}
 	}
 	if x.modules.Lower {
 		if x.tokenizer, err = x.tokenizer.Lower(); err != nil {

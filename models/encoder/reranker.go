@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -68,7 +69,7 @@ func (n *crossNetwork) States(ctx context.Context, ids, types [][]int32, o *Opti
 func (x *origin) head(r *reader) (*reranking.Head, error) {
 	s, h := x.spec, x.spec.head
 	if h == nil {
-		return nil, &folder.Error{Path: x.path, Name: "the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
+		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
 	}
 	out := &reranking.Head{Pooling: h.pooling, Padding: -1, Activation: h.activation.Alone}
 	if h.dense != "" {

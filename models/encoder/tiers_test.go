@@ -40,12 +40,9 @@ func TestTinyGolden(t *testing.T) {
 		dir := "../testdata/tiny/" + name
 		r := readTiny(t, dir)
 		for _, tier := range kernel.Tiers() {
-			if !tier.Runs {
-				continue
-			}
 			for _, opts := range []Options{
-				{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}, BatchTokens: 1},
-				{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}, BatchTokens: 300},
+				{Exec: kernel.Exec{Tier: tier, Threads: 1}, BatchTokens: 1},
+				{Exec: kernel.Exec{Tier: tier, Threads: 2}, BatchTokens: 300},
 			} {
 				if got := r.hash(t, dir, opts); got != want {
 					t.Errorf("%s, %+v: %q, want %q", name, opts, got, want)

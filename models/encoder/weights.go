@@ -58,7 +58,7 @@ type reader struct {
 func readModel(x *origin, o LoadOptions) (*model, *reader) {
 	r := &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8, sorted: o.Int8, meter: loading.New(x.bytes(""), o.Progress)}
 	if s := x.spec; o.Int8 && (s.Width%32 != 0 || s.Inner%32 != 0) {
-		r.err = fmt.Errorf("%s: %w", x.path, &kernel.ArgumentError{Arg: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", s.Width, s.Inner), Want: "multiples of 32, the weights of a block"})
+		r.err = fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", s.Width, s.Inner), Want: "multiples of 32, the weights of a block"})
 	}
 	return readModelOf(x, r)
 }

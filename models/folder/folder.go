@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/internal/torchfile"
 	"github.com/attn-go/attn/models/safetensors"
@@ -60,8 +61,8 @@ func openSafetensors(path string) (file, error) {
 // openTorch opens a dictionary that torch.save has written. Nothing of it is run.
 func openTorch(path string) (file, error) {
 	t, err := torchfile.Open(path)
-	if bad, ok := errors.AsType[*torchfile.Error](err); ok {
-		return file{}, &Error{path, bad.Name, bad.Got, bad.Want}
+	if bad, ok := errors.AsType[*kernel.Error](err); ok {
+		return file{}, &kernel.Error{Where: path + ": " + bad.Where, Got: bad.Got, Want: bad.Want}
 	} else if err != nil {
 		return file{}, err
 	}
@@ -76,8 +77,8 @@ func openTorch(path string) (file, error) {
 // model.safetensors.index.json lists, or else pytorch_model.bin, or the shards of pytorch_model.bin.index.json. A tensor of a norm that has one of the old names, such as
 // LayerNorm.gamma and LayerNorm.beta, gets the name LayerNorm.weight or LayerNorm.bias.
 //
-// A folder without such files is an [*Error] that says what to do if it has weights in another
-// format, and an [fs.ErrNotExist] otherwise. A folder with an adapter is an [*Error], as it is not merged into the weights.
+// A folder without such files is a [*kernel.Error] that says what to do if it has weights in another
+// format, and an [fs.ErrNotExist] otherwise. A folder with an adapter is a [*kernel.Error], as it is not merged into the weights.
 func Open(dir string) (*Folder, error) {
 	f := newFolder(dir)
 	if err := f.open(); err != nil {
@@ -105,14 +106,13 @@ func newFolder(dir string) *Folder {
 func (f *Folder) open() error {
 	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"} {
 		if f.has(name) {
-			return &Error{f.Path(name), "the weights", "an adapter such as LoRA, which changes those of a model",
-				"a model that it is merged into: load it with the peft library, call merge_and_unload() and save_pretrained(folder)"}
+			return &kernel.Error{Where: f.Path(name) + ": the weights", Got: "an adapter such as LoRA, which changes those of a model", Want: "a model that it is merged into: load it with the peft library, call merge_and_unload() and save_pretrained(folder)"}
 		}
 	}
 	for _, x := range formats {
 		switch one, several := f.has(x.single), f.has(x.index); {
 		case one && several:
-			return &Error{f.Path(x.index), "the file", "shards beside " + x.single, "one of both"}
+			return &kernel.Error{Where: f.Path(x.index) + ": the file", Got: "shards beside " + x.single, Want: "one of both"}
 		case one:
 			return f.add(x, x.single, nil)
 		case several:
@@ -133,8 +133,7 @@ func (f *Folder) otherFormat() error {
 	single := formats[0].single
 	for _, name := range []string{"tf_model.h5", "flax_model.msgpack", "model.onnx", "onnx/model.onnx"} {
 		if f.has(name) {
-			return &Error{f.Path(name), "the weights", "a format that is not read, as such files can run programs or hold only a graph",
-				single + ": load the model with the transformers library and call save_pretrained(folder), or fetch a revision with " + single}
+			return &kernel.Error{Where: f.Path(name) + ": the weights", Got: "a format that is not read, as such files can run programs or hold only a graph", Want: single + ": load the model with the transformers library and call save_pretrained(folder), or fetch a revision with " + single}
 		}
 	}
 	return &fs.PathError{Op: "open", Path: f.Path(single), Err: fs.ErrNotExist}
@@ -150,12 +149,12 @@ func (f *Folder) add(x format, name string, names []string) error {
 	f.files = append(f.files, w)
 	has := w.Names()
 	if names != nil && !slices.Equal(has, names) {
-		return &Error{path, "the tensors", fmt.Sprintf("%d, such as %.3q", len(has), head(has)), fmt.Sprintf("the %d that %s lists, such as %.3q", len(names), x.index, head(names))}
+		return &kernel.Error{Where: path + ": the tensors", Got: fmt.Sprintf("%d, such as %.3q", len(has), head(has)), Want: fmt.Sprintf("the %d that %s lists, such as %.3q", len(names), x.index, head(names))}
 	}
 	for _, tensor := range has {
 		known := modern(tensor)
 		if _, twice := f.tensors[known]; twice {
-			return &Error{path, tensor, "two tensors for " + known, "one"}
+			return &kernel.Error{Where: path + ": " + tensor, Got: "two tensors for " + known, Want: "one"}
 		}
 		f.tensors[known] = source{len(f.files) - 1, tensor}
 	}
@@ -186,12 +185,12 @@ func (f *Folder) addShards(x format) error {
 	for _, tensor := range slices.Sorted(maps.Keys(list.Files)) {
 		name := list.Files[tensor]
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return &Error{f.Path(x.index), tensor, fmt.Sprintf("file %q", name), "a file of the folder"}
+			return &kernel.Error{Where: f.Path(x.index) + ": " + tensor, Got: fmt.Sprintf("file %q", name), Want: "a file of the folder"}
 		}
 		names[name] = append(names[name], tensor)
 	}
 	if len(names) == 0 {
-		return &Error{f.Path(x.index), "weight_map", "no tensors", "the names of tensors and their files"}
+		return &kernel.Error{Where: f.Path(x.index) + ": weight_map", Got: "no tensors", Want: "the names of tensors and their files"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if err := f.add(x, name, names[name]); err != nil {

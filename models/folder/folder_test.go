@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -64,8 +65,8 @@ func TestOpen(t *testing.T) {
 		if _, err := f.Float32("a.LayerNorm.weight", 1); err != nil {
 			t.Error(err)
 		}
-		var bad *Error
-		if err := f.Unused(); !errors.As(err, &bad) || bad.Name != "b.beta" || !strings.Contains(bad.Got, "1 more") {
+		var bad *kernel.Error
+		if err := f.Unused(); !errors.As(err, &bad) || bad.Arg() != "b.beta" || !strings.Contains(bad.Got, "1 more") {
 			t.Errorf("tensors that are not used: %v", err)
 		}
 		if _, err := f.Float32("c", 2); !errors.As(err, &bad) || bad.Got != "F32 [1]" || bad.Want != "F32, F16 or BF16 [2]" {
@@ -109,7 +110,7 @@ func TestOpenErrors(t *testing.T) {
 		dir := t.TempDir()
 		c.put(dir)
 		_, err := Open(dir)
-		var bad *Error
+		var bad *kernel.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -217,7 +218,7 @@ func TestModulesErrors(t *testing.T) {
 			put(t, dir, file, text)
 		}
 		_, err := ReadModules(dir)
-		if bad, ok := errors.AsType[*Error](err); !ok || bad.Name != c.name || bad.Path != filepath.Join(dir, filepath.FromSlash(c.path)) {
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != c.name || !strings.HasPrefix(bad.Where, filepath.Join(dir, filepath.FromSlash(c.path))+": ") {
 			t.Errorf("%s: %s: %v", c.path, c.name, err)
 		}
 	}
@@ -272,7 +273,7 @@ func TestModulePaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := ReadModules(dir)
-		if bad, ok := errors.AsType[*Error](err); (ok && bad.Name == "module 1") == fits {
+		if bad, ok := errors.AsType[*kernel.Error](err); (ok && bad.Arg() == "module 1") == fits {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

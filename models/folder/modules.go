@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -64,7 +65,7 @@ type Module struct {
 // there, as version 6 of sentence-transformers does. Without modules.json there is one module, a pooling as
 // 1_Pooling/config.json has it or, if that is missing too, the mean.
 //
-// Every key of these files is used or is known to change no vector. Any other one is an [*Error], and so is a module that
+// Every key of these files is used or is known to change no vector. Any other one is a [*kernel.Error], and so is a module that
 // is not known. Dropout does nothing outside of training, and is left out.
 func ReadModules(dir string) (*Modules, error) {
 	f := &Folder{dir: dir}
@@ -81,7 +82,7 @@ func ReadModules(dir string) (*Modules, error) {
 		}
 	}
 	if err == nil && m.Poolings == nil && !m.classifies() {
-		err = &Error{f.Path(modulesName), "the modules", "a Transformer alone", "Transformer and Pooling at least"}
+		err = &kernel.Error{Where: f.Path(modulesName) + ": the modules", Got: "a Transformer alone", Want: "Transformer and Pooling at least"}
 	}
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ type Listed struct {
 	Type string // the class, such as sentence_transformers.models.Pooling
 }
 
-// ReadList reads modules.json. A key that is not known and a path out of the folder are an [*Error]; a file that is
+// ReadList reads modules.json. A key that is not known and a path out of the folder are a [*kernel.Error]; a file that is
 // missing is an [fs.ErrNotExist].
 func ReadList(dir string) ([]Listed, error) {
 	f := &Folder{dir: dir}
@@ -130,13 +131,13 @@ func ReadList(dir string) ([]Listed, error) {
 	for i, keys := range all {
 		x := &list[i]
 		if p := strict.Check(keys, moduleKeys); p != nil {
-			return nil, &Error{f.Path(modulesName), fmt.Sprintf("module %d: %s", i, p.Key), p.Got, p.Want}
+			return nil, &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d: %s", i, p.Key), Got: p.Got, Want: p.Want}
 		}
 		if err := errors.Join(unmarshal(keys["path"], &x.Path), unmarshal(keys["type"], &x.Type)); err != nil {
 			return nil, fmt.Errorf("%s: module %d: %w", f.Path(modulesName), i, err)
 		}
 		if x.Path != "" && !filepath.IsLocal(filepath.FromSlash(x.Path)) {
-			return nil, &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("the path %q", x.Path), "the folder of the model, or one below it"}
+			return nil, &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("the path %q", x.Path), Want: "the folder of the model, or one below it"}
 		}
 	}
 	return list, nil
@@ -150,7 +151,7 @@ func (f *Folder) readList(m *Modules) error {
 	}
 	m.Listed = true
 	if len(list) == 0 {
-		return &Error{f.Path(modulesName), "the modules", "none", wantModules}
+		return &kernel.Error{Where: f.Path(modulesName) + ": the modules", Got: "none", Want: wantModules}
 	}
 	for i, x := range list {
 		if err := f.readModule(m, i, x.Path, x.Type); err != nil {
@@ -176,7 +177,7 @@ func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
 	case kind == "SpladePooling" || kind == "MLMTransformer" || kind == "SparseStaticEmbedding":
 		return sparseModel(f.Path(modulesName), fmt.Sprintf("module %d", i), class)
 	case first != (kind == "Transformer") || second != (kind == "Pooling"):
-		return &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("%q", class), wantModules}
+		return &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", class), Want: wantModules}
 	}
 	var next Module
 	switch kind {
@@ -200,7 +201,7 @@ func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
 	case "Dense":
 		next.Dense, err = f.dense(at)
 	default:
-		return &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("%q", class), wantModules}
+		return &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", class), Want: wantModules}
 	}
 	m.After = append(m.After, next)
 	return err
@@ -208,8 +209,7 @@ func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
 
 // sparseModel is the error of a model whose vectors have a number for each token of the vocabulary.
 func sparseModel(path, name, got string) error {
-	return &Error{path, name, fmt.Sprintf("%q, a sparse model such as SPLADE, whose vectors have a number for every token of the vocabulary", got),
-		"a dense embedder, with Transformer and Pooling, or bge-m3 for weights of tokens"}
+	return &kernel.Error{Where: path + ": " + name, Got: fmt.Sprintf("%q, a sparse model such as SPLADE, whose vectors have a number for every token of the vocabulary", got), Want: "a dense embedder, with Transformer and Pooling, or bge-m3 for weights of tokens"}
 }
 
 // known reads a file of JSON whose keys are those of a table.
@@ -218,7 +218,7 @@ func (f *Folder) known(name string, t strict.Table) (all map[string]json.RawMess
 		return nil, err
 	}
 	if p := strict.Check(all, t); p != nil {
-		return nil, &Error{f.Path(name), p.Key, p.Got, p.Want}
+		return nil, &kernel.Error{Where: f.Path(name) + ": " + p.Key, Got: p.Got, Want: p.Want}
 	}
 	return all, nil
 }

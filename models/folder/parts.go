@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -65,7 +66,7 @@ func (f *Folder) dense(at string) (*Dense, error) {
 // width checks the width of a vector.
 func (f *Folder) width(name, key string, n int) error {
 	if n < 1 || n > mostWidth {
-		return &Error{f.Path(name), key, fmt.Sprint(n), fmt.Sprintf("1 to %d", mostWidth)}
+		return &kernel.Error{Where: f.Path(name) + ": " + key, Got: fmt.Sprint(n), Want: fmt.Sprintf("1 to %d", mostWidth)}
 	}
 	return nil
 }

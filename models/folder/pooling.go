@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -80,7 +81,7 @@ func (f *Folder) modes(name string, all map[string]json.RawMessage) (list []Pool
 		for _, p := range Poolings {
 			names = append(names, string(p))
 		}
-		return nil, &Error{f.Path(name), "pooling_mode", string(raw), "one of " + strings.Join(names, ", ") + ", or a list of them"}
+		return nil, &kernel.Error{Where: f.Path(name) + ": pooling_mode", Got: string(raw), Want: "one of " + strings.Join(names, ", ") + ", or a list of them"}
 	}
 	return list, nil
 }

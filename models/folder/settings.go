@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -68,7 +69,7 @@ func (f *Folder) readTransformer(m *Modules) error {
 	m.Lower, m.task = c.Lower, c.Task
 	if c.Max != nil {
 		if *c.Max < 2 || *c.Max > mostWidth {
-			return &Error{f.Path(name), "max_seq_length", fmt.Sprint(*c.Max), fmt.Sprintf("2 to %d", mostWidth)}
+			return &kernel.Error{Where: f.Path(name) + ": max_seq_length", Got: fmt.Sprint(*c.Max), Want: fmt.Sprintf("2 to %d", mostWidth)}
 		}
 		m.MaxTokens = *c.Max
 	}
@@ -86,19 +87,19 @@ func (f *Folder) checkTask(name, task string, modality map[string]json.RawMessag
 	case task == "fill-mask":
 		return sparseModel(f.Path(name), "transformer_task", task)
 	case !ok:
-		return &Error{f.Path(name), "transformer_task", fmt.Sprintf("%q", task), "feature-extraction, or sequence-classification for a cross-encoder"}
+		return &kernel.Error{Where: f.Path(name) + ": transformer_task", Got: fmt.Sprintf("%q", task), Want: "feature-extraction, or sequence-classification for a cross-encoder"}
 	case modality == nil:
 		return nil
 	}
 	if _, ok := modality["message"]; ok { // a text would become a conversation by the chat template
-		return &Error{f.Path(name), "modality_config", "message", "text alone"}
+		return &kernel.Error{Where: f.Path(name) + ": modality_config", Got: "message", Want: "text alone"}
 	}
 	var text struct {
 		Method string `json:"method"`
 		Output string `json:"method_output_name"`
 	}
 	if err := unmarshal(modality["text"], &text); err != nil || text.Method != "forward" || text.Output != output {
-		return &Error{f.Path(name), "modality_config.text", string(modality["text"]), fmt.Sprintf("the method forward with the output %s", output)}
+		return &kernel.Error{Where: f.Path(name) + ": modality_config.text", Got: string(modality["text"]), Want: fmt.Sprintf("the method forward with the output %s", output)}
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (f *Folder) readTokenizer(m *Modules) error {
 		return nil
 	}
 	if m.TokenizerMax = int(*c.Max); m.TokenizerMax < 2 || float64(m.TokenizerMax) != *c.Max {
-		return &Error{f.Path(name), "model_max_length", fmt.Sprint(*c.Max), "a whole number of 2 or more"}
+		return &kernel.Error{Where: f.Path(name) + ": model_max_length", Got: fmt.Sprint(*c.Max), Want: "a whole number of 2 or more"}
 	}
 	return nil
 }
@@ -151,7 +152,9 @@ func (f *Folder) readSettings(m *Modules) error {
 		return err
 	}
 	m.Prompts, m.Similarity = c.Prompts, c.Similarity
-	bad := func(key, got, want string) error { return &Error{f.Path(name), key, got, want} }
+	bad := func(key, got, want string) error {
+		return &kernel.Error{Where: f.Path(name) + ": " + key, Got: got, Want: want}
+	}
 	switch {
 	case c.Type == "SparseEncoder":
 		return sparseModel(f.Path(name), "model_type", c.Type)
@@ -192,8 +195,7 @@ func (f *Folder) checkHead() error {
 	}
 	for _, class := range c.Architectures {
 		if strings.Contains(class, "For") && !strings.HasSuffix(class, "ForSequenceClassification") && !strings.HasSuffix(class, "ForCausalLM") {
-			return &Error{f.Path(name), "architectures", fmt.Sprintf("%q, which predicts words or the like, as SPLADE does, and no vector of a text", class),
-				"an embedder: " + modulesName + " or 1_Pooling/config.json say how the states of tokens become a vector"}
+			return &kernel.Error{Where: f.Path(name) + ": architectures", Got: fmt.Sprintf("%q, which predicts words or the like, as SPLADE does, and no vector of a text", class), Want: "an embedder: " + modulesName + " or 1_Pooling/config.json say how the states of tokens become a vector"}
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (f *Folder) Use(name string) bool {
 	return ok
 }
 
-// Unused reports the first tensor that nothing has asked for, as an [*Error]: a model without it
+// Unused reports the first tensor that nothing has asked for, as a [*kernel.Error]: a model without it
 // would not be that of the folder.
 func (f *Folder) Unused() error {
 	var rest []string
@@ -62,7 +62,7 @@ func (f *Folder) Unused() error {
 	if len(rest) > 1 {
 		got += fmt.Sprintf(" and %d more tensors", len(rest)-1)
 	}
-	return &Error{f.pathOf(rest[0]), rest[0], got, "only tensors that this architecture is known to have"}
+	return &kernel.Error{Where: f.pathOf(rest[0]) + ": " + rest[0], Got: got, Want: "only tensors that this architecture is known to have"}
 }
 
 // pathOf returns the path of the file that has a tensor, or should have it.
@@ -76,7 +76,7 @@ func (f *Folder) pathOf(name string) string {
 	return f.Path(formats[0].index)
 }
 
-// Check marks a tensor as used and reports, as an [*Error], if it is missing, has another shape or
+// Check marks a tensor as used and reports, as a [*kernel.Error], if it is missing, has another shape or
 // has none of the types.
 func (f *Folder) Check(name string, types []string, shape ...int) error {
 	info, ok := f.Info(name)
@@ -85,7 +85,7 @@ func (f *Folder) Check(name string, types []string, shape ...int) error {
 		got = fmt.Sprintf("%s %v", info.DType, info.Shape)
 	}
 	if !ok || !slices.Equal(info.Shape, shape) || !slices.Contains(types, info.DType) {
-		return &Error{f.pathOf(name), name, got, fmt.Sprintf("%s %v", orList(types), shape)}
+		return &kernel.Error{Where: f.pathOf(name) + ": " + name, Got: got, Want: fmt.Sprintf("%s %v", orList(types), shape)}
 	}
 	f.used[name] = true
 	return nil
@@ -109,7 +109,7 @@ var Floats = []string{"F32", "F16", "BF16"}
 var dtypes = map[string]kernel.DType{"F32": kernel.Float32, "F16": kernel.Float16, "BF16": kernel.BFloat16}
 
 // Float32 reads a tensor of the given shape, and marks it as used. Numbers of 16 bits are widened,
-// which is exact. A tensor that is missing or does not fit is an [*Error].
+// which is exact. A tensor that is missing or does not fit is a [*kernel.Error].
 func (f *Folder) Float32(name string, shape ...int) ([]float32, error) {
 	if err := f.Check(name, Floats, shape...); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (f *Folder) Float32(name string, shape ...int) ([]float32, error) {
 }
 
 // Raw reads the bytes of a tensor of the given shape and of one of the types as they lie in the
-// file, and marks it as used. A tensor that is missing or does not fit is an [*Error].
+// file, and marks it as used. A tensor that is missing or does not fit is a [*kernel.Error].
 func (f *Folder) Raw(name string, types []string, shape ...int) ([]byte, error) {
 	if err := f.Check(name, types, shape...); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (f *Folder) Forget(name string, view []byte) {
 }
 
 // Pieces reads the bytes of a tensor of the given shape and of one of the types in pieces, see [safetensors.File.Pieces], and marks it as
-// used. A tensor that is missing or does not fit is an [*Error].
+// used. A tensor that is missing or does not fit is a [*kernel.Error].
 func (f *Folder) Pieces(name string, each func(raw []byte), types []string, shape ...int) error {
 	if err := f.Check(name, types, shape...); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (f *Folder) Pieces(name string, each func(raw []byte), types []string, shap
 }
 
 // Uint16 reads the bits of a tensor of the type F16 or BF16 and of the given shape, and marks it as
-// used. A tensor that is missing or does not fit is an [*Error].
+// used. A tensor that is missing or does not fit is a [*kernel.Error].
 func (f *Folder) Uint16(name string, shape ...int) ([]uint16, error) {
 	if err := f.Check(name, []string{"F16", "BF16"}, shape...); err != nil {
 		return nil, err

@@ -24,11 +24,12 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkFloat32 converts 2^20 elements of each type. The rate is that of what is written.
 func BenchmarkFloat32(b *testing.B) {
 	const rows, width = 1 << 10, 1 << 10
-	for i, l := range layouts {
-		if l.convert == nil {
+	for kind := range Type(len(layouts)) {
+		l := kind.layout()
+		if !kind.Converts() {
 			continue
 		}
-		t := Tensor{Type: Type(i), Shape: []int{rows, width}, Data: make([]byte, rows*width/l.elements*l.bytes)}
+		t := Tensor{Type: kind, Shape: []int{rows, width}, Data: make([]byte, rows*width/l.elements*l.bytes)}
 		b.Run(l.name, func(b *testing.B) {
 			b.SetBytes(4 * rows * width)
 			for b.Loop() {

@@ -15,8 +15,9 @@ func TestConvert(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer refs.Close()
-	for i, l := range layouts {
-		if l.convert == nil {
+	for kind := range Type(len(layouts)) {
+		l := kind.layout()
+		if !kind.Converts() {
 			continue
 		}
 		blocks, err := refs.Bytes(l.name + ".blocks")
@@ -28,7 +29,7 @@ func TestConvert(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tensor := Tensor{Name: "x", Type: Type(i), Shape: []int{len(blocks) / l.bytes, l.elements}, Data: blocks}
+		tensor := Tensor{Name: "x", Type: kind, Shape: []int{len(blocks) / l.bytes, l.elements}, Data: blocks}
 		got, err := tensor.Float32()
 		if err != nil {
 			t.Errorf("%s: %v", l.name, err)

@@ -1,6 +1,6 @@
 // Package gguf reads GGUF files: the metadata and the tensors of a model in one file. It
 // checks everything that a file says about itself. For a damaged or malicious file it returns
-// a *FormatError that says what is wrong, and at which byte.
+// an error of the kind [ErrFormat] that says what is wrong, and at which byte.
 //
 //	f, err := gguf.Open("model.gguf")
 //	layers, err := f.Int("llama.block_count")
@@ -83,7 +83,7 @@ func (f *File) Forget(t Tensor) {
 // writes them, Open does so with all parts, see [Parts]: the File has the metadata of the first one and the tensors of all.
 //
 // An error of the system is a *fs.PathError, also if a part is missing. Any other says the path and
-// wraps a *FormatError if the content is at fault, or a *KeyError if parts are not of one model.
+// wraps a [*kernel.Error], of the kind [ErrFormat] if the content is at fault, or not if parts are not of one model.
 func Open(path string) (*File, error) {
 	f, err := openPart(path)
 	if err != nil {
@@ -120,7 +120,7 @@ func load(path string) (*filemap.Mapping, error) {
 }
 
 // New parses a file that lies in memory, by itself if it is a part of a model. Tensor.Data are parts of data, which must not change
-// as long as they are used. An error is a *FormatError.
+// as long as they are used. An error is one of the kind [ErrFormat].
 func New(data []byte) (*File, error) {
 	f := &File{alignment: defaultAlignment}
 	r := &reader{data: data}

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 func parse(t *testing.T, c content) *File {
@@ -43,7 +46,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestGetters: the getter of a type returns the value, and for any other type a *KeyError
+// TestGetters: the getter of a type returns the value, and for any other type a *kernel.Error
 // that says what was found.
 func TestGetters(t *testing.T) {
 	f := parse(t, sample())
@@ -78,10 +81,10 @@ func TestGetters(t *testing.T) {
 				continue
 			}
 			value, found := f.Value(key)
-			var e *KeyError
-			if !errors.As(err, &e) || e.Key != key || e.Want == "" || (e.Found != "") != found || found && e.Found != describe(value) {
+			var e *kernel.Error
+			if !errors.As(err, &e) || e.Arg() != fmt.Sprintf("metadata %q", key) || e.Want == "" || (e.Got != "nothing") != found || found && e.Got != describe(value) {
 				t.Errorf("%s(%q): %v", name, key, err)
-			} else if !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), e.Want) || !strings.Contains(err.Error(), e.Found) {
+			} else if !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), e.Want) || !strings.Contains(err.Error(), e.Got) {
 				t.Errorf("%s(%q): %v lacks something", name, key, err)
 			}
 		}
@@ -91,11 +94,11 @@ func TestGetters(t *testing.T) {
 // TestLargeUint64: integers beyond an int64 are errors, not other integers.
 func TestLargeUint64(t *testing.T) {
 	f := parse(t, content{version: 3, alignment: 32, entries: []entry{{"one", uint64(math.MaxUint64)}, {"two", []uint64{1, 1 << 63}}}})
-	var e *KeyError
-	if n, err := f.Int("one"); !errors.As(err, &e) || e.Found != "uint64 18446744073709551615" {
+	var e *kernel.Error
+	if n, err := f.Int("one"); !errors.As(err, &e) || e.Got != "uint64 18446744073709551615" {
 		t.Errorf("%d, %v", n, err)
 	}
-	if n, err := f.Ints("two"); !errors.As(err, &e) || e.Found != "[]uint64" {
+	if n, err := f.Ints("two"); !errors.As(err, &e) || e.Got != "[]uint64" {
 		t.Errorf("%d, %v", n, err)
 	}
 }
@@ -133,7 +136,7 @@ func TestTensors(t *testing.T) {
 	}
 }
 
-// TestFloat32Errors: what cannot be converted is a *TensorError.
+// TestFloat32Errors: what cannot be converted is an error about the tensor.
 func TestFloat32Errors(t *testing.T) {
 	for _, c := range []struct {
 		tensor Tensor
@@ -149,8 +152,8 @@ func TestFloat32Errors(t *testing.T) {
 		{Tensor{"x", Q2_K, []int{1, math.MaxInt - 255}, nil}, "fit the address space"},
 	} {
 		x, err := c.tensor.Float32()
-		var e *TensorError
-		if !errors.As(err, &e) || x != nil || e.Name != "x" || e.Type != c.tensor.Type || !strings.Contains(err.Error(), c.want) {
+		var e *kernel.Error
+		if !errors.As(err, &e) || x != nil || e.Where != fmt.Sprintf("gguf: tensor %q of type %v", "x", c.tensor.Type) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one with %q", c.tensor, err, c.want)
 		}
 	}
@@ -199,7 +202,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var format *FormatError
+	var format *kernel.Error
 	var path *fs.PathError
 	for name, target := range map[string]any{empty: &format, bad: &format, filepath.Join(dir, "missing"): &path} {
 		if _, err := Open(name); !errors.As(err, target) || !strings.Contains(err.Error(), name) {

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // badFile is a file that is wrong at this offset in this way.
@@ -19,11 +22,19 @@ type badFile struct {
 	file   []byte
 }
 
+// offsetOf returns the byte that an error about the format of a file names, -1 for another error.
+func offsetOf(e *kernel.Error) (n int64) {
+	if _, err := fmt.Sscanf(e.Where, "gguf: byte %d: ", &n); err != nil || e.Kind != ErrFormat {
+		return -1
+	}
+	return n
+}
+
 func testBadFiles(t *testing.T, cases []badFile) {
 	for _, c := range cases {
 		f, err := New(c.file)
-		var e *FormatError
-		if !errors.As(err, &e) || f != nil || e.Offset != c.offset || !strings.Contains(err.Error(), c.want) {
+		var e *kernel.Error
+		if !errors.As(err, &e) || f != nil || offsetOf(e) != c.offset || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one at byte %d with %q", c.name, err, c.offset, c.want)
 		}
 	}
@@ -148,8 +159,8 @@ func TestTruncated(t *testing.T) {
 	file := write(sample())
 	end := len(file) - 256 + 192 // where the tensor of unknown size begins
 	for n := range end {
-		var e *FormatError
-		if _, err := New(file[:n]); !errors.As(err, &e) || e.Offset < 0 || e.Offset > int64(n) {
+		var e *kernel.Error
+		if _, err := New(file[:n]); !errors.As(err, &e) || offsetOf(e) < 0 || offsetOf(e) > int64(n) {
 			t.Fatalf("%d of %d bytes: %v", n, len(file), err)
 		}
 	}
@@ -225,14 +236,14 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// use parses a file, which may be damaged. Errors must be *FormatErrors with an offset in the
+// use parses a file, which may be damaged. Errors must be of the kind ErrFormat with an offset in the
 // file. Of a valid one it checks what a program relies on, and converts all tensors.
 func use(t *testing.T, file []byte) {
 	t.Helper()
 	f, err := New(file)
 	if err != nil {
-		var e *FormatError
-		if !errors.As(err, &e) || e.Offset < 0 || e.Offset > int64(len(file)) || e.Part == "" || e.Got == "" || e.Want == "" {
+		var e *kernel.Error
+		if !errors.As(err, &e) || offsetOf(e) < 0 || offsetOf(e) > int64(len(file)) || strings.HasSuffix(e.Where, ": ") || e.Got == "" || e.Want == "" {
 			t.Errorf("error %#v", err)
 		}
 		return
@@ -249,7 +260,7 @@ func use(t *testing.T, file []byte) {
 		}
 		total += len(tensor.Data)
 		_, err := tensor.Float32()
-		if supported := tensor.Type.layout().convert != nil; (err == nil) != supported {
+		if supported := tensor.Type.Converts(); (err == nil) != supported {
 			t.Errorf("Float32 of %q of type %s: %v", tensor.Name, tensor.Type, err)
 		}
 	}

@@ -30,37 +30,37 @@ func (f *File) Value(key string) (any, bool) {
 // have read them and go on with the tensors. No other method may run meanwhile.
 func (f *File) DropMetadata() { f.entries, f.keys = nil, nil }
 
-// String returns the value of a key whose type is string. Otherwise the error is a *KeyError.
+// String returns the value of a key whose type is string. Otherwise the error is a *kernel.Error.
 func (f *File) String(key string) (string, error) { return get[string](f, key, "string") }
 
-// Bool returns the value of a key whose type is bool. Otherwise the error is a *KeyError.
+// Bool returns the value of a key whose type is bool. Otherwise the error is a *kernel.Error.
 func (f *File) Bool(key string) (bool, error) { return get[bool](f, key, "bool") }
 
 // Strings returns the value of a key whose type is []string. Otherwise the error is a
-// *KeyError. The slice is the file's own: do not change it.
+// *kernel.Error. The slice is the file's own: do not change it.
 func (f *File) Strings(key string) ([]string, error) { return get[[]string](f, key, "[]string") }
 
 // Int returns the value of a key of any integer type. If it has another type, or is a uint64
-// beyond an int64, the error is a *KeyError.
+// beyond an int64, the error is a *kernel.Error.
 func (f *File) Int(key string) (int64, error) {
 	const want = "an integer that fits an int64"
 	v, ok := f.Value(key)
 	if !ok {
-		return 0, &KeyError{Key: key, Want: want}
+		return 0, KeyError(key, "", want)
 	}
 	if n, ok := integer(v); ok {
 		return n, nil
 	}
-	return 0, &KeyError{key, describe(v), want}
+	return 0, KeyError(key, describe(v), want)
 }
 
 // Float returns the value of a key whose type is float32 or float64. Otherwise the error is a
-// *KeyError.
+// *kernel.Error.
 func (f *File) Float(key string) (float64, error) {
 	const want = "float32 or float64"
 	v, ok := f.Value(key)
 	if !ok {
-		return 0, &KeyError{Key: key, Want: want}
+		return 0, KeyError(key, "", want)
 	}
 	switch v := v.(type) {
 	case float32:
@@ -68,32 +68,32 @@ func (f *File) Float(key string) (float64, error) {
 	case float64:
 		return v, nil
 	}
-	return 0, &KeyError{key, describe(v), want}
+	return 0, KeyError(key, describe(v), want)
 }
 
 // Ints returns the value of a key that is an array of any integer type, as a slice of the
 // caller's own. If it has another type, or an element is a uint64 beyond an int64, the error
-// is a *KeyError.
+// is a *kernel.Error.
 func (f *File) Ints(key string) ([]int64, error) {
 	const want = "an array of integers that fit an int64"
 	v, ok := f.Value(key)
 	if !ok {
-		return nil, &KeyError{Key: key, Want: want}
+		return nil, KeyError(key, "", want)
 	}
 	n, ok := integers(v)
 	if !ok {
-		return nil, &KeyError{key, describe(v), want}
+		return nil, KeyError(key, describe(v), want)
 	}
 	return n, nil
 }
 
 // Floats returns the value of a key whose type is []float32 or []float64, as a slice of the
-// caller's own. Otherwise the error is a *KeyError.
+// caller's own. Otherwise the error is a *kernel.Error.
 func (f *File) Floats(key string) ([]float64, error) {
 	const want = "[]float32 or []float64"
 	v, ok := f.Value(key)
 	if !ok {
-		return nil, &KeyError{Key: key, Want: want}
+		return nil, KeyError(key, "", want)
 	}
 	switch v := v.(type) {
 	case []float32:
@@ -101,7 +101,7 @@ func (f *File) Floats(key string) ([]float64, error) {
 	case []float64:
 		return convert[float64](v), nil
 	}
-	return nil, &KeyError{key, describe(v), want}
+	return nil, KeyError(key, describe(v), want)
 }
 
 // get returns the value of a key if its type is T.
@@ -110,9 +110,9 @@ func get[T any](f *File, key, want string) (T, error) {
 	t, is := v.(T)
 	switch {
 	case !ok:
-		return t, &KeyError{Key: key, Want: want}
+		return t, KeyError(key, "", want)
 	case !is:
-		return t, &KeyError{key, describe(v), want}
+		return t, KeyError(key, describe(v), want)
 	}
 	return t, nil
 }

@@ -58,7 +58,7 @@ func nameOfPart(stem string, part, parts int) string {
 // parts returns the paths of all parts of the file that path names.
 func (f *File) parts(path string) ([]string, error) {
 	bad := func(key, found, want string) ([]string, error) {
-		return nil, fmt.Errorf("%s: %w", path, &KeyError{key, found, want})
+		return nil, fmt.Errorf("%s: %w", path, KeyError(key, found, want))
 	}
 	if _, ok := f.Value(keyParts); !ok {
 		return []string{path}, nil
@@ -104,7 +104,7 @@ func (f *File) addParts(path string) error {
 	}
 	n, err := f.Int(keyTensors)
 	if err == nil && n != int64(len(f.tensors)) {
-		err = &KeyError{keyTensors, fmt.Sprint(n), fmt.Sprintf("%d, the tensors of all %d parts", len(f.tensors), len(paths))}
+		err = KeyError(keyTensors, fmt.Sprint(n), fmt.Sprintf("%d, the tensors of all %d parts", len(f.tensors), len(paths)))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -125,7 +125,7 @@ func (f *File) addPart(path string, i, n int) error {
 	}{{keyPart, i}, {keyParts, n}} {
 		got, err := p.Int(want.key)
 		if err == nil && got != int64(want.n) {
-			err = &KeyError{want.key, fmt.Sprint(got), fmt.Sprint(want.n)}
+			err = KeyError(want.key, fmt.Sprint(got), fmt.Sprint(want.n))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -133,7 +133,7 @@ func (f *File) addPart(path string, i, n int) error {
 	}
 	for _, t := range p.tensors {
 		if _, twice := f.names[t.Name]; twice {
-			return fmt.Errorf("%s: %w", path, &FormatError{0, fmt.Sprintf("tensor %q", t.Name), "a second tensor of this name", "one in all parts"})
+			return fmt.Errorf("%s: %w", path, formatError(0, fmt.Sprintf("tensor %q", t.Name), "a second tensor of this name", "one in all parts"))
 		}
 		f.names[t.Name] = len(f.tensors)
 		f.tensors = append(f.tensors, t)

@@ -2,6 +2,7 @@ package gguf_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
@@ -106,13 +108,13 @@ func TestPartErrors(t *testing.T) {
 			if !strings.Contains(err.Error(), filepath.Join(dir, c.named)) {
 				t.Errorf("%v does not name %s", err, c.named)
 			}
-			key, _ := errors.AsType[*gguf.KeyError](err)
+			key, _ := errors.AsType[*kernel.Error](err)
 			switch {
 			case name == "missing" && !errors.Is(err, fs.ErrNotExist):
 				t.Errorf("%v is no fs.ErrNotExist", err)
-			case name != "missing" && c.key == "" && !errors.As(err, new(*gguf.FormatError)):
-				t.Errorf("%v is no gguf.FormatError", err)
-			case c.key != "" && (key == nil || key.Key != c.key):
+			case name != "missing" && c.key == "" && !errors.Is(err, gguf.ErrFormat):
+				t.Errorf("%v is not of the kind ErrFormat", err)
+			case c.key != "" && (key == nil || key.Arg() != fmt.Sprintf("metadata %q", c.key)):
 				t.Errorf("%v is not about %s", err, c.key)
 			}
 		})

@@ -23,7 +23,7 @@ func (r *reader) fail(at int, want, got string, args ...any) error {
 	if r.named != "" {
 		part = fmt.Sprintf("%s %q", part, r.named)
 	}
-	return &FormatError{Offset: int64(at), Part: part, Got: fmt.Sprintf(got, args...), Want: want}
+	return formatError(int64(at), part, fmt.Sprintf(got, args...), want)
 }
 
 // take returns the next n bytes. They are part of the file.

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
 // A Tensor is a tensor of a file.
@@ -33,13 +37,13 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 	return f.tensors[i], true
 }
 
-// Float32 returns the elements as float32, row after row. It converts F32, F16, BF16, Q8_0,
-// Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL and MXFP4. The bits are those of the gguf
-// package of the ggml project, on every machine, except that a NaN may have others. An error
-// is a *TensorError.
+// Float32 returns the elements as float32, row after row. It converts F32, F16, BF16 and
+// the formats of package linear, see [linear.Format.Widen]. The bits are those of the gguf
+// package of the ggml project, on every machine, except that a NaN may have others, and that MXFP4 with an
+// exponent of 255 is NaN. An error is a *TensorError.
 func (t Tensor) Float32() ([]float32, error) {
 	l := t.Type.layout()
-	if l.convert == nil {
+	if !t.Type.Converts() {
 		return nil, t.fail("cannot be converted to float32", "another type")
 	}
 	n, size, ok := sizeOf(l, t.Shape)
@@ -50,17 +54,24 @@ func (t Tensor) Float32() ([]float32, error) {
 		return nil, t.fail(fmt.Sprintf("shape %d and %d bytes of data", t.Shape, len(t.Data)), fmt.Sprintf("%d bytes", size))
 	}
 	dst := make([]float32, n)
-	if l.elements == 1 {
-		l.convert(dst, t.Data)
-		return dst, nil
-	}
-	for i, block := 0, 0; i < n; i, block = i+l.elements, block+l.bytes {
-		l.convert(dst[i:i+l.elements], t.Data[block:block+l.bytes])
+	switch t.Type {
+	case F32:
+		littleendian.Copy(dst, t.Data)
+	case F16:
+		littleendian.Widen(dst, t.Data, kernel.Float16)
+	case BF16:
+		littleendian.Widen(dst, t.Data, kernel.BFloat16)
+	default:
+		if err := linear.Format(t.Type).Widen(dst, t.Data); err != nil {
+			return nil, err
+		}
 	}
 	return dst, nil
 }
 
-func (t Tensor) fail(got, want string) error { return &TensorError{t.Name, t.Type, got, want} }
+func (t Tensor) fail(got, want string) error {
+	return &kernel.Error{Where: fmt.Sprintf("gguf: tensor %q of type %s", t.Name, t.Type), Got: got, Want: want}
+}
 
 // sizeOf returns the number of elements of a tensor and its bytes. It is false if a dimension
 // is negative, a row is no whole number of blocks, or one of the numbers overflows an int.

@@ -1,6 +1,10 @@
 package gguf
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/linear"
+)
 
 // A Type is how the elements of a tensor are stored, with the numbers that files use.
 type Type uint32
@@ -49,53 +53,51 @@ type layout struct {
 	name     string
 	elements int
 	bytes    int
-	convert  func(dst []float32, src []byte) // see convert.go; nil if the type is not supported
 }
 
-// layouts has the zero layout where no type is defined.
+// layouts are those of types that are no formats of package linear, which has the others; the zero layout
+// where no type is defined.
 var layouts = [...]layout{
-	F32:     {"F32", 1, 4, fromF32},
-	F16:     {"F16", 1, 2, fromF16},
-	Q4_0:    {"Q4_0", 32, 18, fromQ4_0},
-	Q4_1:    {"Q4_1", 32, 20, fromQ4_1},
-	Q5_0:    {"Q5_0", 32, 22, fromQ5_0},
-	Q5_1:    {"Q5_1", 32, 24, fromQ5_1},
-	Q8_0:    {"Q8_0", 32, 34, fromQ8_0},
-	Q8_1:    {"Q8_1", 32, 40, nil},
-	Q2_K:    {"Q2_K", 256, 84, fromQ2_K},
-	Q3_K:    {"Q3_K", 256, 110, fromQ3_K},
-	Q4_K:    {"Q4_K", 256, 144, fromQ4_K},
-	Q5_K:    {"Q5_K", 256, 176, fromQ5_K},
-	Q6_K:    {"Q6_K", 256, 210, fromQ6_K},
-	Q8_K:    {"Q8_K", 256, 292, nil},
-	IQ2_XXS: {"IQ2_XXS", 256, 66, nil},
-	IQ2_XS:  {"IQ2_XS", 256, 74, nil},
-	IQ3_XXS: {"IQ3_XXS", 256, 98, nil},
-	IQ1_S:   {"IQ1_S", 256, 50, nil},
-	IQ4_NL:  {"IQ4_NL", 32, 18, fromIQ4_NL},
-	IQ3_S:   {"IQ3_S", 256, 110, nil},
-	IQ2_S:   {"IQ2_S", 256, 82, nil},
-	IQ4_XS:  {"IQ4_XS", 256, 136, nil},
-	I8:      {"I8", 1, 1, nil},
-	I16:     {"I16", 1, 2, nil},
-	I32:     {"I32", 1, 4, nil},
-	I64:     {"I64", 1, 8, nil},
-	F64:     {"F64", 1, 8, nil},
-	IQ1_M:   {"IQ1_M", 256, 56, nil},
-	BF16:    {"BF16", 1, 2, fromBF16},
-	TQ1_0:   {"TQ1_0", 256, 54, nil},
-	TQ2_0:   {"TQ2_0", 256, 66, nil},
-	MXFP4:   {"MXFP4", 32, 17, fromMXFP4},
-	NVFP4:   {"NVFP4", 64, 36, nil},
-	Q1_0:    {"Q1_0", 128, 18, nil},
+	F32:     {"F32", 1, 4},
+	F16:     {"F16", 1, 2},
+	Q8_1:    {"Q8_1", 32, 40},
+	Q8_K:    {"Q8_K", 256, 292},
+	IQ2_XXS: {"IQ2_XXS", 256, 66},
+	IQ2_XS:  {"IQ2_XS", 256, 74},
+	IQ3_XXS: {"IQ3_XXS", 256, 98},
+	IQ1_S:   {"IQ1_S", 256, 50},
+	IQ3_S:   {"IQ3_S", 256, 110},
+	IQ2_S:   {"IQ2_S", 256, 82},
+	IQ4_XS:  {"IQ4_XS", 256, 136},
+	I8:      {"I8", 1, 1},
+	I16:     {"I16", 1, 2},
+	I32:     {"I32", 1, 4},
+	I64:     {"I64", 1, 8},
+	F64:     {"F64", 1, 8},
+	IQ1_M:   {"IQ1_M", 256, 56},
+	BF16:    {"BF16", 1, 2},
+	TQ1_0:   {"TQ1_0", 256, 54},
+	TQ2_0:   {"TQ2_0", 256, 66},
+	Q1_0:    {"Q1_0", 128, 18},
 }
 
 // layout returns the layout of the type, the zero layout if the type is not defined.
 func (t Type) layout() layout {
+	if f, ok := t.Format(); ok {
+		elements, bytes := f.Block()
+		return layout{f.String(), elements, bytes}
+	}
 	if uint64(t) >= uint64(len(layouts)) {
 		return layout{}
 	}
 	return layouts[t]
+}
+
+// Format returns the format of quantized weights that the type is in package linear, and whether it is one.
+func (t Type) Format() (f linear.Format, ok bool) {
+	f = linear.Format(t)
+	elements, _ := f.Block()
+	return f, elements > 0
 }
 
 // Size returns the bytes of so many elements, which are whole blocks; 0 for a type that is not defined.
@@ -108,7 +110,10 @@ func (t Type) Size(elements int) int64 {
 }
 
 // Converts tells whether [Tensor.Float32] converts the type.
-func (t Type) Converts() bool { return t.layout().convert != nil }
+func (t Type) Converts() bool {
+	_, ok := t.Format()
+	return ok || t == F32 || t == F16 || t == BF16
+}
 
 // String returns the name of the type, or its number if the format does not define it.
 func (t Type) String() string {

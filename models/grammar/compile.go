@@ -76,7 +76,7 @@ func compile(rules []rule, root int) (a *automata, err error) {
 	}
 	live := b.reached(true)
 	if !live[b.starts[root]] {
-		return nil, &SyntaxError{0, fmt.Sprintf("rule %q, which no text satisfies", rules[root].name), "a rule that texts can satisfy"}
+		return nil, syntaxError(0, fmt.Sprintf("rule %q, which no text satisfies", rules[root].name), "a rule that texts can satisfy")
 	}
 	b.prune(live)
 	b.nullable = b.reached(false)
@@ -88,10 +88,10 @@ func compile(rules []rule, root int) (a *automata, err error) {
 	return &b.automata, nil
 }
 
-// add adds a position. It panics with a LimitError, which compile returns.
+// add adds a position. It panics with an error, which compile returns.
 func (b *builder) add(p position) int32 {
 	if len(b.positions) == mostPositions {
-		panic(&LimitError{"states of the grammar", mostPositions})
+		panic(limitError("states of the grammar", mostPositions))
 	}
 	p.call = -1
 	b.positions = append(b.positions, p)
@@ -375,7 +375,7 @@ func (b *builder) sortRules() error {
 			r := f.calls[0].rule
 			f.calls = f.calls[1:]
 			if state[r] == 1 {
-				return &SyntaxError{0, fmt.Sprintf("rule %q, which can begin with itself", b.names[r]), "rules without left recursion"}
+				return syntaxError(0, fmt.Sprintf("rule %q, which can begin with itself", b.names[r]), "rules without left recursion")
 			}
 			if state[r] == 0 {
 				state[r] = 1

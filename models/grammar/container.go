@@ -57,7 +57,7 @@ func (s *state) use(text, same string) bool {
 		s.used += text + "\n"
 	}
 	if s.used += same + "\n"; len(s.used) > mostUsed {
-		panic(&LimitError{"bytes of items or keys that are compared", mostUsed})
+		panic(limitError("bytes of items or keys that are compared", mostUsed))
 	}
 	return true
 }
@@ -270,7 +270,7 @@ func (a *array) ends(s state) bool {
 		return yes
 	}
 	if len(a.known) > mostStates {
-		panic(&LimitError{"states of an array whose items are counted or compared", mostStates})
+		panic(limitError("states of an array whose items are counted or compared", mostStates))
 	}
 	a.known[s] = false // on the way there is none
 	_, yes := a.readings(s)
@@ -359,7 +359,7 @@ func (a *array) after(s state, x choose) (state, bool) {
 			return s, false
 		}
 		if n = min(n, max(c.least, c.most)); n > mostCounted {
-			panic(&LimitError{"items that contains counts", mostCounted})
+			panic(limitError("items that contains counts", mostCounted))
 		}
 		bits[2*k], bits[2*k+1] = byte(n>>8), byte(n)
 	}

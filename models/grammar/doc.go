@@ -28,5 +28,5 @@
 //
 // Grammars may come from anywhere. Their text, positions, repetitions and nesting are
 // limited, and so are the ways to read a text, the depth of its rules and the memory for
-// what is kept: beyond that is a [*LimitError].
+// what is kept: beyond that is an error of the kind [ErrLimit].
 package grammar

@@ -26,21 +26,21 @@ const (
 // within parentheses and after ::= and |. Strings and classes have the escapes \n, \r, \t, \", \\, \[, \],
 // \xHH, \uHHHH and \UHHHHHHHH, of which each is a character. Tokens, as in <[1]> or <think>, are an error.
 //
-// As in llama.cpp a rule must not begin with itself. The error is a [*SyntaxError], or a [*LimitError].
+// As in llama.cpp a rule must not begin with itself. The error is a [*kernel.Error].
 func Parse(text string) (*Grammar, error) {
 	if len(text) > mostText {
-		return nil, &LimitError{"bytes of a grammar", mostText}
+		return nil, limitError("bytes of a grammar", mostText)
 	}
 	p := &parser{text: text, numbers: map[string]int{}}
 	if !utf8.ValidString(text) {
-		return nil, &SyntaxError{0, "bytes that are not UTF-8", "UTF-8"}
+		return nil, syntaxError(0, "bytes that are not UTF-8", "UTF-8")
 	}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
 	root, ok := p.numbers["root"]
 	if !ok {
-		return nil, &SyntaxError{0, "no rule root", "root ::= ..."}
+		return nil, syntaxError(0, "no rule root", "root ::= ...")
 	}
 	return newGrammar(Source{Text: text}, p.rules, root)
 }
@@ -65,7 +65,7 @@ func (p *parser) fail(want string) error {
 }
 
 func (p *parser) wrong(at int, got, want string) error {
-	return &SyntaxError{1 + strings.Count(p.text[:at], "\n"), got, want}
+	return syntaxError(1+strings.Count(p.text[:at], "\n"), got, want)
 }
 
 // space skips spaces and comments, and ends of lines if they are no end.
@@ -185,7 +185,7 @@ func (p *parser) sequence() (expr, error) {
 		p.space(p.nesting > 0)
 		for n := 1; p.at < len(p.text) && strings.IndexByte("*+?{", p.text[p.at]) >= 0; n++ {
 			if n > mostNesting { // each is an expression around the one before
-				return nil, &LimitError{"repetitions of one item within each other", mostNesting}
+				return nil, limitError("repetitions of one item within each other", mostNesting)
 			}
 			if e, err = p.repeat(e); err != nil {
 				return nil, err
@@ -216,7 +216,7 @@ func (p *parser) item() (expr, error) {
 
 func (p *parser) group() (expr, error) {
 	if p.nesting++; p.nesting > mostNesting {
-		return nil, &LimitError{"groups within each other", mostNesting}
+		return nil, limitError("groups within each other", mostNesting)
 	}
 	p.space(true)
 	e, err := p.choice()
@@ -350,7 +350,7 @@ func (p *parser) count() (int, error) {
 		return 0, p.fail("a number")
 	}
 	if err != nil || n > mostPositions {
-		return 0, &LimitError{"repetitions", mostPositions}
+		return 0, limitError("repetitions", mostPositions)
 	}
 	return n, nil
 }

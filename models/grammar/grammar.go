@@ -3,7 +3,10 @@ package grammar
 import "github.com/attn-go/attn/models/grammar/internal/regular"
 
 import (
+	"fmt"
 	"sync"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Grammar is a set of texts. It is for any number of goroutines.
@@ -41,7 +44,7 @@ func newGrammar(source Source, rules []rule, root int) (*Grammar, error) {
 	return &Grammar{source: source, automata: a, machine: newMachine(a), walkers: map[*Vocabulary]*walker{}}, nil
 }
 
-// Match tells whether the grammar has a text. The error is a [*LimitError].
+// Match tells whether the grammar has a text. The error is of the kind [ErrLimit].
 func (g *Grammar) Match(text string) (ok bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,14 +68,14 @@ func (m *machine) ready(s *set) *set {
 	return m.current(s, map[*set]*set{})
 }
 
-// limited makes a LimitError of a panic with one, or with a limit of an automaton.
+// limited makes an error of a panic with one, or with a limit of an automaton.
 func limited(err *error) {
 	switch limit := recover().(type) {
 	case nil:
-	case *LimitError:
+	case *kernel.Error:
 		*err = limit
 	case *regular.Limit:
-		*err = &LimitError{limit.What, limit.Most}
+		*err = limitError(limit.What, limit.Most)
 	default:
 		panic(limit)
 	}
@@ -86,7 +89,7 @@ type Matcher struct {
 }
 
 // Matcher returns a matcher of a text that is empty. Matchers of one grammar and vocabulary share what
-// they compute. The error is a [*LimitError].
+// they compute. The error is of the kind [ErrLimit].
 func (g *Grammar) Matcher(v *Vocabulary) (x *Matcher, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +105,7 @@ func (g *Grammar) Matcher(v *Vocabulary) (x *Matcher, err error) {
 
 // Mask returns the tokens that may follow: bit i%64 of word i/64 is set if token i may. Whatever
 // follows, the text can then be completed by some bytes. The words must not be changed. The error is
-// a [*LimitError].
+// a [*kernel.Error].
 func (x *Matcher) Mask() (words []uint64, err error) {
 	x.g.mu.Lock()
 	defer x.g.mu.Unlock()
@@ -111,8 +114,8 @@ func (x *Matcher) Mask() (words []uint64, err error) {
 	return x.w.mask(x.s).bits, nil
 }
 
-// Accept adds a token to the text. The error is a [*TokenError] if it may not follow, or a
-// [*LimitError]; the text is then as it was.
+// Accept adds a token to the text. The error is of the kind [ErrToken] if it may not follow, or
+// [ErrLimit]; the text is then as it was.
 func (x *Matcher) Accept(id int32) (err error) {
 	x.g.mu.Lock()
 	defer x.g.mu.Unlock()
@@ -120,7 +123,7 @@ func (x *Matcher) Accept(id int32) (err error) {
 	x.s = x.w.ready(x.s)
 	words := x.w.mask(x.s).bits
 	if uint32(id) >= uint32(x.w.v.size) || words[id>>6]>>(id&63)&1 == 0 {
-		return &TokenError{id}
+		return &kernel.Error{Where: "grammar: the token", Got: fmt.Sprintf("%d, which may not follow here", id), Want: "one of the mask", Kind: ErrToken}
 	}
 	x.s = x.w.at(x.w.v.at[id], x.s)
 	return nil

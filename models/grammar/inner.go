@@ -67,7 +67,7 @@ func (m *machine) hear(s *set, b byte) *set {
 		if m.table.hears(x.at) {
 			p := m.table.list[x.at-m.table.base]
 			if p.text += string([]byte{b}); len(p.text) > mostUsed {
-				panic(&LimitError{"bytes of items or keys that are compared", mostUsed})
+				panic(limitError("bytes of items or keys that are compared", mostUsed))
 			}
 			x.at = m.table.number(p)
 			m.kept += 16 + len(p.text)/8

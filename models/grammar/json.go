@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -34,15 +35,15 @@ func readJSON(data []byte) (*value, error) {
 			err = fmt.Errorf("more than one value")
 		}
 	}
-	if _, limit := err.(*LimitError); err != nil && !limit {
-		err = &SchemaError{"#", err.Error(), "a schema in JSON"}
+	if err != nil && !errors.Is(err, ErrLimit) {
+		err = schemaError("#", err.Error(), "a schema in JSON")
 	}
 	return v, err
 }
 
 func readValue(d *json.Decoder, depth int) (*value, error) {
 	if depth > mostNesting {
-		return nil, &LimitError{"values within each other", mostNesting}
+		return nil, limitError("values within each other", mostNesting)
 	}
 	token, err := d.Token()
 	if err != nil {
@@ -84,7 +85,7 @@ func checkNumber(text string) error {
 		return fmt.Errorf("the number %.40s, whose exponent is beyond those of float64", text)
 	}
 	if len(digits) > mostDigits {
-		return &LimitError{"digits of a number", mostDigits}
+		return limitError("digits of a number", mostDigits)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (s *statement) union(list []*value, not bool) (all []*shape, err error) {
 		}
 		all = append(all, x...)
 		if len(all) > mostShapes {
-			return nil, &LimitError{"alternatives of one schema", mostShapes}
+			return nil, limitError("alternatives of one schema", mostShapes)
 		}
 	}
 	return all, nil
@@ -92,7 +92,7 @@ func (s *statement) any(list []*value) ([]*shape, error) {
 		return s.union(list, false)
 	}
 	if len(list) > mostSubsets {
-		return nil, &LimitError{"schemas of anyOf beside unevaluatedProperties or unevaluatedItems", mostSubsets}
+		return nil, limitError("schemas of anyOf beside unevaluatedProperties or unevaluatedItems", mostSubsets)
 	}
 	var all []*shape
 	for subset := 1; subset < 1<<len(list); subset++ {

@@ -70,7 +70,7 @@ const (
 func (n numbers) texts() *regular.Texts {
 	whole, signs := freeDigits, len(n.of)+len(n.notOf)+len(n.except) == 0 && !n.broken
 	if len(n.bounds)+len(n.of)+len(n.notOf) > mostExcept {
-		panic(&LimitError{"bounds and multiples of one number", mostExcept})
+		panic(limitError("bounds and multiples of one number", mostExcept))
 	}
 	for _, b := range n.bounds {
 		signs = signs && b.With.Sign() == 0
@@ -95,7 +95,7 @@ func (n numbers) texts() *regular.Texts {
 		all = all.And(regular.Compared(b))
 	}
 	if len(n.except) > mostExcept {
-		panic(&LimitError{"numbers that a number must not be", mostExcept})
+		panic(limitError("numbers that a number must not be", mostExcept))
 	}
 	for _, text := range slices.Sorted(maps.Keys(n.except)) {
 		x, _ := new(big.Rat).SetString(text) // as RatString wrote it

@@ -71,13 +71,13 @@ func (c *compiler) planObject(s *shape) (*plan, error) {
 	}
 	add(slices.Sorted(maps.Keys(s.required)))
 	if len(names) > mostKnown {
-		return nil, &LimitError{"keys that a schema names for one object", mostKnown}
+		return nil, limitError("keys that a schema names for one object", mostKnown)
 	}
 	if len(s.some) > mostSome {
-		return nil, &LimitError{"members of one object that not asks for", mostSome}
+		return nil, limitError("members of one object that not asks for", mostSome)
 	}
 	if len(patterns) > mostPatterns {
-		return nil, &LimitError{"patterns of keys of one object", mostPatterns}
+		return nil, limitError("patterns of keys of one object", mostPatterns)
 	}
 	p := &plan{}
 	named := map[string][]*domain{}
@@ -176,7 +176,7 @@ func (c *compiler) negated(d *regular.Texts) *regular.Texts {
 // planArray finds what items may be.
 func (c *compiler) planArray(s *shape) (*plan, error) {
 	if len(s.counts) > mostCounts {
-		return nil, &LimitError{"contains of one array", mostCounts}
+		return nil, limitError("contains of one array", mostCounts)
 	}
 	p := &plan{}
 	last := len(s.prefix)

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // randomSchema returns a schema of some keywords about few keys and small values.
@@ -148,7 +150,7 @@ func compareRandom(t *testing.T, seed uint64, schemas int) (counts [5]int) {
 		schema := string(text)
 		g, err := FromSchema(text)
 		if err != nil {
-			if bad := (*SchemaError)(nil); errors.As(err, &bad) && bad.Got == "a schema that no value satisfies" {
+			if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Got == "a schema that no value satisfies" {
 				emptyToo(t, r, i, schema)
 			} else {
 				counts[1]++

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A place is a part of a schema, by the names that lead there.
@@ -28,7 +30,7 @@ func (p *place) pointer() string {
 }
 
 // fault reports what is at a place.
-func fault(at *place, got, want string) *SchemaError { return &SchemaError{at.pointer(), got, want} }
+func fault(at *place, got, want string) *kernel.Error { return schemaError(at.pointer(), got, want) }
 
 // short returns the JSON of a value for an error.
 func short(v *value) string {

@@ -45,10 +45,10 @@ import (
 // Between the parts of arrays and objects there is nothing, a space, or one or two ends of
 // lines with up to 20 spaces and tabs. Nothing is before and after the value.
 //
-// The error is a [*SchemaError] or a [*LimitError].
+// The error is a [*kernel.Error].
 func FromSchema(data []byte) (*Grammar, error) {
 	if len(data) > mostText {
-		return nil, &LimitError{"bytes of a schema", mostText}
+		return nil, limitError("bytes of a schema", mostText)
 	}
 	root, err := readJSON(data)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *compiler) charge(d *regular.Texts) *regular.Texts {
 		c.tables += len(d.Next)
 	}
 	if c.tables > mostTables {
-		panic(&LimitError{"states and classes of all automata of a schema", mostTables})
+		panic(limitError("states and classes of all automata of a schema", mostTables))
 	}
 	return d
 }
@@ -159,7 +159,7 @@ func (c *compiler) of(parts []part) *domain {
 	n := c.nodes[string(key)]
 	if n == nil {
 		if len(c.nodes) == mostNodes {
-			panic(&LimitError{"sets of values of a schema", mostNodes})
+			panic(limitError("sets of values of a schema", mostNodes))
 		}
 		n = &domain{parts: parts}
 		c.nodes[string(key)] = n
@@ -229,7 +229,7 @@ func (c *compiler) shapesOf(p part) (list []*shape, err error) {
 	c.going[p] = true
 	defer delete(c.going, p)
 	if c.depth++; c.depth > mostNesting {
-		return nil, &LimitError{"schemas within each other", mostNesting}
+		return nil, limitError("schemas within each other", mostNesting)
 	}
 	defer func() { c.depth-- }()
 	s := &statement{compiler: c, v: v, at: at}
@@ -242,7 +242,7 @@ func (c *compiler) shapesOf(p part) (list []*shape, err error) {
 		return nil, err
 	}
 	if len(list) > mostShapes {
-		return nil, &LimitError{"alternatives of one schema", mostShapes}
+		return nil, limitError("alternatives of one schema", mostShapes)
 	}
 	c.shapes[p] = list
 	return list, nil

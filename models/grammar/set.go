@@ -102,7 +102,7 @@ func (m *machine) begin() *set {
 // spend counts work.
 func (m *machine) spend(n int) {
 	if m.work += n; m.work > mostWork {
-		panic(&LimitError{"ways to read a text, in one step", mostWork})
+		panic(limitError("ways to read a text, in one step", mostWork))
 	}
 }
 
@@ -121,7 +121,7 @@ func (m *machine) intern(items []item, f flags) *set {
 		s.hears = s.hears || i.up.hears || m.table.hears(i.at)
 	}
 	if s.depth > mostDepth {
-		panic(&LimitError{"rules within each other", mostDepth})
+		panic(limitError("rules within each other", mostDepth))
 	}
 	m.nextID++
 	m.kept += 8 + 2*len(items)

@@ -192,7 +192,7 @@ func (c *compiler) product(a, b []*shape) (list []*shape) {
 		for _, y := range b {
 			if s := c.meet(x, y); s != nil {
 				if list = append(list, s); len(list) > mostShapes {
-					panic(&LimitError{"alternatives of one schema", mostShapes})
+					panic(limitError("alternatives of one schema", mostShapes))
 				}
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -158,9 +159,9 @@ var numerals = regexp.MustCompile(`[0-9]+`)
 
 // cause returns what an error is about, without where.
 func cause(err error) string {
-	var s *SchemaError
-	if errors.As(err, &s) {
-		return fmt.Sprintf("refused: %.60s: %.60s", filepath.Base(s.Path), numerals.ReplaceAllString(s.Want, "N"))
+	var s *kernel.Error
+	if errors.As(err, &s) && s.Kind != ErrLimit {
+		return fmt.Sprintf("refused: %.60s: %.60s", filepath.Base(s.Where), numerals.ReplaceAllString(s.Want, "N"))
 	}
 	return fmt.Sprintf("refused: %.100v", err)
 }

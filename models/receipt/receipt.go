@@ -155,19 +155,7 @@ const (
 	mostStops    = 1 << 12
 )
 
-// A FormatError reports a receipt that is not of the form of this package.
-type FormatError struct {
-	Field string // such as "tokens"
-	Got   string
-	Want  string
-}
-
-// Error returns "receipt: FIELD: got GOT, want WANT".
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("receipt: %s: got %s, want %s", e.Field, e.Got, e.Want)
-}
-
-// Read reads all receipts of a file, one a line, and checks their form. The error is a [*FormatError] or
+// Read reads all receipts of a file, one a line, and checks their form. The error is a [*kernel.Error] or
 // that of r.
 func Read(r io.Reader) ([]*Receipt, error) {
 	lines := bufio.NewScanner(r)
@@ -178,7 +166,7 @@ func Read(r io.Reader) ([]*Receipt, error) {
 			continue
 		}
 		if len(all) == MostReceipts {
-			return nil, &FormatError{"file", "more receipts", fmt.Sprintf("at most %d", MostReceipts)}
+			return nil, &kernel.Error{Where: "receipt: file", Got: "more receipts", Want: fmt.Sprintf("at most %d", MostReceipts)}
 		}
 		one, err := Parse(lines.Bytes())
 		if err != nil {
@@ -188,28 +176,28 @@ func Read(r io.Reader) ([]*Receipt, error) {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, &FormatError{"file", "a longer line", fmt.Sprintf("at most %d bytes", MostBytes)}
+		return nil, &kernel.Error{Where: "receipt: file", Got: "a longer line", Want: fmt.Sprintf("at most %d bytes", MostBytes)}
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, &FormatError{"file", "no receipt", "one a line"}
+		return nil, &kernel.Error{Where: "receipt: file", Got: "no receipt", Want: "one a line"}
 	}
 	return all, nil
 }
 
-// Parse reads a receipt and checks its form. The error is a [*FormatError].
+// Parse reads a receipt and checks its form. The error is a [*kernel.Error].
 func Parse(data []byte) (*Receipt, error) {
 	if len(data) > MostBytes {
-		return nil, &FormatError{"file", fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("at most %d", MostBytes)}
+		return nil, &kernel.Error{Where: "receipt: file", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("at most %d", MostBytes)}
 	}
 	r := &Receipt{}
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(r); err != nil {
-		return nil, &FormatError{"file", err.Error(), "a JSON object of schema.json"}
+		return nil, &kernel.Error{Where: "receipt: file", Got: err.Error(), Want: "a JSON object of schema.json"}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, &FormatError{"file", "more after the object", "one receipt a line"}
+		return nil, &kernel.Error{Where: "receipt: file", Got: "more after the object", Want: "one receipt a line"}
 	}
 	return r, r.check()
 }
@@ -221,7 +209,7 @@ func (r *Receipt) Bytes() ([]byte, error) {
 }
 
 func bad(field string, got, want any) error {
-	return &FormatError{field, fmt.Sprint(got), fmt.Sprint(want)}
+	return &kernel.Error{Where: "receipt: " + field, Got: fmt.Sprint(got), Want: fmt.Sprint(want)}
 }
 
 // check reports what is not of the form, or what this version cannot verify.
@@ -287,14 +275,14 @@ func (r *Generation) check() error {
 	}
 	o := r.options()
 	if err := o.Check(); err != nil {
-		return &FormatError{"sampler", err.Error(), "settings of package decoder"}
+		return &kernel.Error{Where: "receipt: sampler", Got: err.Error(), Want: "settings of package decoder"}
 	}
 	return nil
 }
 
 var types = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Int4}
 
-// Options returns the options to load the model with. The error is a [*FormatError].
+// Options returns the options to load the model with. The error is a [*kernel.Error].
 func (s *Settings) Options() (o decoder.Options, err error) {
 	kind := func(field, name string) (kernel.DType, error) {
 		for _, t := range types {
@@ -302,7 +290,7 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 				return t, nil
 			}
 		}
-		return 0, &FormatError{field, fmt.Sprintf("%.20q", name), fmt.Sprint(types)}
+		return 0, &kernel.Error{Where: "receipt: " + field, Got: fmt.Sprintf("%.20q", name), Want: fmt.Sprint(types)}
 	}
 	o.Context, o.Int8, o.Quantized = s.Context, s.Int8, s.Quantized
 	if o.CacheType, err = kind("settings.cache", s.Cache); err != nil {
@@ -313,13 +301,13 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 	}
 	o.Unrotated = o.CachesInt4() && !s.Rotated
 	if err := o.Check(); err != nil {
-		return o, &FormatError{"settings", err.Error(), "options of package decoder"}
+		return o, &kernel.Error{Where: "receipt: settings", Got: err.Error(), Want: "options of package decoder"}
 	}
 	if s.Rotated && !o.CachesInt4() {
-		return o, &FormatError{"settings.rotated", "true", "false without a cache of int4"}
+		return o, &kernel.Error{Where: "receipt: settings.rotated", Got: "true", Want: "false without a cache of int4"}
 	}
 	if settingsOf(&o) != *s {
-		return o, &FormatError{"settings.cache_values", s.CacheValues, s.Cache + ", as the keys are of another type"}
+		return o, &kernel.Error{Where: "receipt: settings.cache_values", Got: s.CacheValues, Want: s.Cache + ", as the keys are of another type"}
 	}
 	return o, nil
 }
@@ -335,7 +323,7 @@ func (r *Generation) grammarOf() (*grammar.Grammar, error) {
 	}
 	g, err := grammar.Source{Text: r.Grammar.Text, JSON: r.Grammar.Form == formSchema}.Grammar()
 	if err != nil {
-		return nil, &FormatError{"grammar.text", err.Error(), "one of package grammar"}
+		return nil, &kernel.Error{Where: "receipt: grammar.text", Got: err.Error(), Want: "one of package grammar"}
 	}
 	return g, nil
 }
@@ -364,7 +352,7 @@ func (r *Generation) checkDate(reads bool) error {
 	case len(r.Messages) == 0 || reads == (r.Date != nil):
 		return nil
 	case reads:
-		return &Mismatch{"date", -1, "none", "the date that the model's template wrote, as a prompt of messages depends on it"}
+		return mismatch("date", -1, "none", "the date that the model's template wrote, as a prompt of messages depends on it")
 	}
-	return &Mismatch{"date", -1, r.Date.String(), "none, as the model's template asks for no date"}
+	return mismatch("date", -1, r.Date.String(), "none, as the model's template asks for no date")
 }

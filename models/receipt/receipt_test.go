@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -103,17 +104,14 @@ func TestVerify(t *testing.T) {
 	} {
 		r := copied(t, record(t, model, m, o))
 		for _, tier := range kernel.Tiers() {
-			if !tier.Runs {
-				continue
-			}
 			for _, threads := range []int{1, 3} {
-				other, err := m.With(decoder.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: threads}})
+				other, err := m.With(decoder.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, spot := range []int{0, 1, 5} {
 					if err := Verify(t.Context(), model, other, r, Options{Spot: spot, Random: rand.New(rand.NewPCG(1, 2))}); err != nil {
-						t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
+						t.Errorf("%s, %d threads, spot %d: %v", tier, threads, spot, err)
 					}
 				}
 			}
@@ -161,7 +159,7 @@ func TestSettings(t *testing.T) {
 		if r.Settings == plain.Settings || o.CacheType != 0 && slices.Equal(r.Hashes, plain.Hashes) {
 			t.Errorf("%+v: the logits are those without", r.Settings)
 		}
-		if err := Verify(t.Context(), model, m, r, Options{}); !errors.As(err, new(*Mismatch)) {
+		if err := Verify(t.Context(), model, m, r, Options{}); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%+v, with a model of other settings: %v", r.Settings, err)
 		}
 	}
@@ -183,7 +181,7 @@ func TestForgedGrammar(t *testing.T) {
 		r := copied(t, good)
 		forge(r)
 		for _, spot := range []int{0, spots} {
-			if err := Verify(t.Context(), model, m, copied(t, r), Options{Spot: spot, Random: rand.New(rand.NewPCG(1, 2))}); !errors.As(err, new(*Mismatch)) {
+			if err := Verify(t.Context(), model, m, copied(t, r), Options{Spot: spot, Random: rand.New(rand.NewPCG(1, 2))}); !errors.As(err, new(*kernel.Error)) {
 				t.Errorf("%s, spot %d: %v", name, spot, err)
 			}
 		}
@@ -191,7 +189,7 @@ func TestForgedGrammar(t *testing.T) {
 	for _, g := range []Grammar{{formGBNF, `root ::= (`}, {formSchema, `root ::= "a"`}, {formSchema, `{"type": 3}`}, {formGBNF, `root ::= ` + strings.Repeat("(", 1<<16)}} {
 		r := copied(t, good)
 		r.Grammar = &g
-		if err := Verify(t.Context(), model, m, copied(t, r), Options{}); !errors.As(err, new(*FormatError)) {
+		if err := Verify(t.Context(), model, m, copied(t, r), Options{}); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%+.40v: %v", g, err)
 		}
 	}
@@ -213,12 +211,12 @@ func TestBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, message := range []chattemplate.Message{{Role: "user", Content: "a\xff"}, {Role: "\xe2\x82", Content: "a"}} {
-		if err := c.Conversation(chattemplate.Date{}, []chattemplate.Message{{Role: "user"}, message}); !errors.As(err, new(*FormatError)) || c.r.Messages != nil {
+		if err := c.Conversation(chattemplate.Date{}, []chattemplate.Message{{Role: "user"}, message}); !errors.As(err, new(*kernel.Error)) || c.r.Messages != nil {
 			t.Errorf("%q: %v", message, err)
 		}
 	}
 	model.Files = []File{{Name: "a\xff.gguf"}}
-	if _, err := Record(model, m, []int32{1}, &o); !errors.As(err, new(*FormatError)) {
+	if _, err := Record(model, m, []int32{1}, &o); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("a file's name: %v", err)
 	}
 }
@@ -257,8 +255,8 @@ func TestForged(t *testing.T) {
 			r := copied(t, good)
 			c.forge(r)
 			err := Verify(t.Context(), model, m, copied(t, r), Options{})
-			var bad *Mismatch
-			if !errors.As(err, &bad) || bad.Field != c.field || c.token != -2 && bad.Token != c.token {
+			var bad *kernel.Error
+			if !errors.As(err, &bad) || bad.Kind != ErrMismatch || !isAbout(bad, c.field, c.token) {
 				t.Errorf("%v, want a mismatch of %s[%d]", err, c.field, c.token)
 			}
 		})
@@ -268,7 +266,7 @@ func TestForged(t *testing.T) {
 	}
 	r := copied(t, good) // a spot check of all but one place finds that one of two is forged
 	r.Hashes[10][0] ^= 1
-	if err := Verify(t.Context(), model, m, r, Options{Spot: 39, Random: rand.New(rand.NewPCG(1, 2))}); !errors.As(err, new(*Mismatch)) {
+	if err := Verify(t.Context(), model, m, r, Options{Spot: 39, Random: rand.New(rand.NewPCG(1, 2))}); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("a spot check: %v", err)
 	}
 }
@@ -294,7 +292,7 @@ func TestHostile(t *testing.T) {
 		return data
 	}
 	for n := range len(good) - 2 {
-		if _, err := Read(bytes.NewReader(good[:n])); !errors.As(err, new(*FormatError)) {
+		if _, err := Read(bytes.NewReader(good[:n])); !errors.As(err, new(*kernel.Error)) {
 			t.Fatalf("the first %d bytes: %v", n, err)
 		}
 	}
@@ -322,7 +320,7 @@ func TestHostile(t *testing.T) {
 		"two":      change(func(o map[string]any) { o["ranking"] = Ranking{Passages: make([]Reading, 1)} }),
 		"no files": change(func(o map[string]any) { o["model"].(map[string]any)["files"] = []int{} }),
 	} {
-		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*FormatError)) {
+		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -369,7 +367,7 @@ func TestSign(t *testing.T) {
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{2}, 32))
 	public := key.Public().(ed25519.PublicKey)
 	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, Sampler: sampler})
-	if err := r.CheckKey(public); !errors.As(err, new(*Mismatch)) {
+	if err := r.CheckKey(public); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("without a signature: %v", err)
 	}
 	if err := r.Sign(key); err != nil {
@@ -378,14 +376,14 @@ func TestSign(t *testing.T) {
 	if r = copied(t, r); r.CheckKey(public) != nil || Verify(t.Context(), model, m, r, Options{}) != nil {
 		t.Errorf("signed: %v", r.CheckKey(public))
 	}
-	if err := r.CheckKey(other.Public().(ed25519.PublicKey)); !errors.As(err, new(*Mismatch)) {
+	if err := r.CheckKey(other.Public().(ed25519.PublicKey)); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("another key: %v", err)
 	}
 	r.Model.Name = "larger"
-	if err := Verify(t.Context(), model, m, r, Options{}); !errors.As(err, new(*Mismatch)) {
+	if err := Verify(t.Context(), model, m, r, Options{}); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("changed: %v", err)
 	}
-	if err := r.Sign(key[:3]); !errors.As(err, new(*FormatError)) {
+	if err := r.Sign(key[:3]); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("a short key: %v", err)
 	}
 }
@@ -462,7 +460,7 @@ func TestSmolLM2(t *testing.T) {
 	if n := (len(whole) - len(rest)) / len(r.Tokens); n > 100 || errors.Join(err, err2) != nil {
 		t.Errorf("%d bytes a token, want at most 100", n)
 	}
-	other, err := m.With(decoder.Options{Exec: kernel.Exec{Tier: "generic"}})
+	other, err := m.With(decoder.Options{Exec: kernel.Exec{Tier: kernel.Tiers()[len(kernel.Tiers())-1]}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -530,4 +528,16 @@ func TestWriteFloats(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isAbout tells whether an error is about a field, or about an item of it: -1 for none, -2 for any or none.
+func isAbout(bad *kernel.Error, field string, i int) bool {
+	if i == -2 {
+		name, _, _ := strings.Cut(bad.Arg(), "[")
+		return name == field
+	}
+	if i >= 0 {
+		field = fmt.Sprintf("%s[%d]", field, i)
+	}
+	return bad.Arg() == field
 }

@@ -26,7 +26,7 @@ type Recorder struct {
 }
 
 // Record returns a recorder of a text that m, which model names, continues after a prompt with options o,
-// with the tokens of o.Sampler.Seed. The error is a [*FormatError] for a model that a receipt cannot name.
+// with the tokens of o.Sampler.Seed. The error is a [*kernel.Error] for a model that a receipt cannot name.
 // [Recorder.Logits] must get the logits that each token is chosen from, and then [Recorder.Add] the token:
 //
 //	r, err := receipt.Record(model, m, prompt, &o)
@@ -60,7 +60,7 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 // Conversation says that the prompt is a conversation as the model's template writes it, which Verify
 // checks, too. today is the date that [decoder.Model.EncodeChatOn] got; the receipt has it if the template asks for
 // it. A receipt has no place for bytes that are not UTF-8, nor for further fields: messages with such are refused
-// by a [*FormatError], and none is added.
+// by a [*kernel.Error], and none is added.
 func (c *Recorder) Conversation(today chattemplate.Date, messages []chattemplate.Message) error {
 	list := make([]Message, len(messages))
 	for i, m := range messages {

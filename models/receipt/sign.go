@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Signature is one of Ed25519 by who made the receipt. The message is the ASCII text "attn receipt\n"
@@ -56,7 +58,7 @@ func (r *Receipt) message() ([]byte, error) {
 // Sign signs the receipt.
 func (r *Receipt) Sign(key ed25519.PrivateKey) error {
 	if len(key) != ed25519.PrivateKeySize {
-		return &FormatError{"key", fmt.Sprintf("%d bytes", len(key)), fmt.Sprint(ed25519.PrivateKeySize)}
+		return &kernel.Error{Where: "receipt: key", Got: fmt.Sprintf("%d bytes", len(key)), Want: fmt.Sprint(ed25519.PrivateKeySize)}
 	}
 	message, err := r.message()
 	if err != nil {
@@ -66,7 +68,7 @@ func (r *Receipt) Sign(key ed25519.PrivateKey) error {
 	return nil
 }
 
-// CheckSignature returns a [*Mismatch] if there is a signature that is not one of its key. Whose key that
+// CheckSignature returns a [*kernel.Error] if there is a signature that is not one of its key. Whose key that
 // is, [Receipt.CheckKey] tells.
 func (r *Receipt) CheckSignature() error {
 	if r.Signature == nil {
@@ -77,18 +79,18 @@ func (r *Receipt) CheckSignature() error {
 		return err
 	}
 	if !ed25519.Verify(r.Signature.Key[:], message, r.Signature.Value[:]) {
-		return &Mismatch{"signature", -1, "one of something else", "one of this receipt by its key"}
+		return mismatch("signature", -1, "one of something else", "one of this receipt by its key")
 	}
 	return nil
 }
 
-// CheckKey returns a [*Mismatch] if the receipt has no signature of this key.
+// CheckKey returns a [*kernel.Error] if the receipt has no signature of this key.
 func (r *Receipt) CheckKey(key ed25519.PublicKey) error {
 	switch {
 	case r.Signature == nil:
-		return &Mismatch{"signature", -1, "none", fmt.Sprintf("one of the key %x", key)}
+		return mismatch("signature", -1, "none", fmt.Sprintf("one of the key %x", key))
 	case !key.Equal(ed25519.PublicKey(r.Signature.Key[:])):
-		return &Mismatch{"signature", -1, fmt.Sprintf("one of the key %x", r.Signature.Key), fmt.Sprintf("one of the key %x", key)}
+		return mismatch("signature", -1, fmt.Sprintf("one of the key %x", r.Signature.Key), fmt.Sprintf("one of the key %x", key))
 	}
 	return r.CheckSignature()
 }
@@ -97,24 +99,24 @@ func (r *Receipt) CheckKey(key ed25519.PublicKey) error {
 func PrivateKey(data []byte) (ed25519.PrivateKey, error) {
 	block, _ := pem.Decode(data)
 	if block == nil {
-		return nil, &FormatError{"key", "no PEM", "a private key of Ed25519 in PEM (PKCS 8)"}
+		return nil, &kernel.Error{Where: "receipt: key", Got: "no PEM", Want: "a private key of Ed25519 in PEM (PKCS 8)"}
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if own, ok := key.(ed25519.PrivateKey); ok && err == nil {
 		return own, nil
 	}
-	return nil, &FormatError{"key", fmt.Sprintf("PEM of the type %.40q", block.Type), "a private key of Ed25519 (PKCS 8)"}
+	return nil, &kernel.Error{Where: "receipt: key", Got: fmt.Sprintf("PEM of the type %.40q", block.Type), Want: "a private key of Ed25519 (PKCS 8)"}
 }
 
 // PublicKey reads a public key in PEM, as openssl pkey -pubout writes it.
 func PublicKey(data []byte) (ed25519.PublicKey, error) {
 	block, _ := pem.Decode(data)
 	if block == nil {
-		return nil, &FormatError{"key", "no PEM", "a public key of Ed25519 in PEM (PKIX)"}
+		return nil, &kernel.Error{Where: "receipt: key", Got: "no PEM", Want: "a public key of Ed25519 in PEM (PKIX)"}
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if own, ok := key.(ed25519.PublicKey); ok && err == nil {
 		return own, nil
 	}
-	return nil, &FormatError{"key", fmt.Sprintf("PEM of the type %.40q", block.Type), "a public key of Ed25519 (PKIX)"}
+	return nil, &kernel.Error{Where: "receipt: key", Got: fmt.Sprintf("PEM of the type %.40q", block.Type), Want: "a public key of Ed25519 (PKIX)"}
 }

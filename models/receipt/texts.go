@@ -63,7 +63,7 @@ func valid(text string) string { return strings.ToValidUTF8(text, "") }
 
 // RecordEmbeddings returns the receipt of the vectors that e, which model names and which was loaded with load,
 // made of texts. It refuses Options.Split and more than [MostTexts] texts or [MostTokens] tokens by a
-// [*FormatError].
+// [*kernel.Error].
 func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embedder, texts []string, vectors [][]float32) (*Receipt, error) {
 	o := e.Options()
 	if o.Split {
@@ -82,7 +82,7 @@ func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embe
 }
 
 // RecordRanking returns the receipt of the scores that k, which model names and which was loaded with load,
-// gave to passages. Errors are those of [reranking.Reranker.Pairs], and a [*FormatError] for more than
+// gave to passages. Errors are those of [reranking.Reranker.Pairs], and a [*kernel.Error] for more than
 // [MostTexts] passages or [MostTokens] tokens.
 func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions, k *reranking.Reranker, query string, passages []string, scores []float32) (*Receipt, error) {
 	if len(scores) != len(passages) {
@@ -145,7 +145,7 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 	options.Prompt, options.Dimensions, options.Split, options.Overlap = r.Embeddings.Settings.Prompt, r.Embeddings.Settings.Dimensions, false, 0
 	e = e.With(options)
 	if _, err := e.EmbedTokens(ctx, nil); err != nil {
-		return &Mismatch{"settings", -1, "one that the model does not have", err.Error()}
+		return mismatch("settings", -1, "one that the model does not have", err.Error())
 	}
 	tokens := func(texts []string) (ids [][]int32, err error) {
 		for _, text := range texts {
@@ -168,7 +168,7 @@ func VerifyRanking(ctx context.Context, model Model, k *reranking.Reranker, r *R
 	settings.Instruction, settings.Label = r.Ranking.Instruction, r.Ranking.Label
 	k = k.With(settings)
 	if err := k.Check(); err != nil {
-		return &Mismatch{"settings", -1, "one that the model does not have", err.Error()}
+		return mismatch("settings", -1, "one that the model does not have", err.Error())
 	}
 	tokens := func(texts []string) ([][]int32, error) {
 		pairs, err := k.Pairs(ctx, r.Ranking.Query, texts)
@@ -197,7 +197,7 @@ func verifyReadings(ctx context.Context, field string, all []Reading, o Options,
 		}
 		for i, at := range places {
 			if got := all[at].Tokens; !slices.Equal(got, ids[i]) {
-				return &Mismatch{field, at, "tokens " + brief(got), brief(ids[i]) + ", which the text gives"}
+				return mismatch(field, at, "tokens "+brief(got), brief(ids[i])+", which the text gives")
 			}
 		}
 		results, err := compute(ctx, texts, ids)
@@ -206,7 +206,7 @@ func verifyReadings(ctx context.Context, field string, all []Reading, o Options,
 		}
 		for i, at := range places {
 			if h := hashOf(results[i]); h != all[at].Hash {
-				return &Mismatch{field, at, all[at].Hash.String(), h.String() + ", of what was computed"}
+				return mismatch(field, at, all[at].Hash.String(), h.String()+", of what was computed")
 			}
 		}
 	}

@@ -82,18 +82,15 @@ func TestVerifyTexts(t *testing.T) {
 	model2, k, scores := ranking(t)
 	vectors, scores = copied(t, vectors), copied(t, scores)
 	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
 		for _, threads := range []int{1, 3} {
-			with := embedding.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: threads}}
+			with := embedding.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
 			for _, spot := range []int{0, 2} {
 				o := Options{Spot: spot, Random: rand.New(rand.NewPCG(1, 2))}
 				if err := VerifyEmbeddings(t.Context(), model, e.With(with), vectors, o); err != nil {
-					t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
+					t.Errorf("%s, %d threads, spot %d: %v", tier, threads, spot, err)
 				}
 				if err := VerifyRanking(t.Context(), model2, k.With(reranking.Options{Exec: with.Exec}), scores, o); err != nil {
-					t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
+					t.Errorf("%s, %d threads, spot %d: %v", tier, threads, spot, err)
 				}
 			}
 		}
@@ -136,8 +133,8 @@ func TestForgedTexts(t *testing.T) {
 			} else {
 				err = VerifyRanking(t.Context(), model2, k, r, Options{})
 			}
-			var bad *Mismatch
-			if !errors.As(err, &bad) || bad.Field != c.field || bad.Token != c.token {
+			var bad *kernel.Error
+			if !errors.As(err, &bad) || bad.Kind != ErrMismatch || !isAbout(bad, c.field, c.token) {
 				t.Errorf("%v, want a mismatch of %s[%d]", err, c.field, c.token)
 			}
 		})
@@ -152,7 +149,7 @@ func TestForgedTexts(t *testing.T) {
 		"vectors as a text":    Verify(t.Context(), generated, m, vectors, Options{}),
 		"a text as vectors":    VerifyEmbeddings(t.Context(), model, e, record(t, generated, m, decoder.GenerateOptions{MaxTokens: 2}), Options{}),
 	} {
-		if !errors.As(err, new(*FormatError)) {
+		if !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -175,11 +172,11 @@ func TestHostileTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*FormatError)) {
+		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := RecordEmbeddings(Model{}, embedding.LoadOptions{}, e.With(embedding.Options{Split: true}), nil, nil); !errors.As(err, new(*FormatError)) {
+	if _, err := RecordEmbeddings(Model{}, embedding.LoadOptions{}, e.With(embedding.Options{Split: true}), nil, nil); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("Split: %v", err)
 	}
 }

@@ -15,21 +15,18 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// A Mismatch is the first part of a receipt that does not hold.
-type Mismatch struct {
-	Field string // contract, model.files, settings, date, messages, prompt, hashes, tokens, text, end, texts, query, passages or signature
-	Token int    // the index in Tokens, Prompt, Texts or Passages, -1 if it is none
-	Got   string // what the receipt says
-	Want  string // what was computed
-}
+// ErrMismatch is the kind of a [kernel.Error] about the first part of a receipt that does not hold: Arg is
+// contract, model.files, settings, date, messages, prompt, hashes, tokens, text, end, texts, query, passages
+// or signature, with the index of a token or text behind it, Got what the receipt says, and Want what was computed.
+// Any other kernel.Error is about a receipt that is not of the form of this package.
+var ErrMismatch = errors.New("receipt: it does not hold")
 
-// Error returns "receipt: FIELD: got GOT, want WANT".
-func (e *Mismatch) Error() string {
-	at := ""
-	if e.Token >= 0 {
-		at = fmt.Sprintf("[%d]", e.Token)
+// mismatch reports a field, or an item of it if i is not negative.
+func mismatch(field string, i int, got, want string) error {
+	if i >= 0 {
+		field = fmt.Sprintf("%s[%d]", field, i)
 	}
-	return fmt.Sprintf("receipt: %s%s: got %s, want %s", e.Field, at, e.Got, e.Want)
+	return &kernel.Error{Where: "receipt: " + field, Got: got, Want: want, Kind: ErrMismatch}
 }
 
 // Options say how much of a receipt is verified.
@@ -46,32 +43,32 @@ const (
 	mostLogits = 1 << 25
 )
 
-// CheckModel returns a [*Mismatch] if the receipt is one of another contract or of other files. A model of
+// CheckModel returns a [*kernel.Error] if the receipt is one of another contract or of other files. A model of
 // one file may have another name.
 func (r *Receipt) CheckModel(model Model) error {
 	if r.Contract != kernel.Contract {
-		return &Mismatch{"contract", -1, fmt.Sprint(r.Contract), fmt.Sprint(kernel.Contract)}
+		return mismatch("contract", -1, fmt.Sprint(r.Contract), fmt.Sprint(kernel.Contract))
 	}
 	if r.Model.Architecture != model.Architecture {
-		return &Mismatch{"model.architecture", -1, fmt.Sprintf("%.40q", r.Model.Architecture), fmt.Sprintf("%q", model.Architecture)}
+		return mismatch("model.architecture", -1, fmt.Sprintf("%.40q", r.Model.Architecture), fmt.Sprintf("%q", model.Architecture))
 	}
 	if len(r.Model.Files) != len(model.Files) {
-		return &Mismatch{"model.files", -1, fmt.Sprintf("%d files", len(r.Model.Files)), fmt.Sprint(len(model.Files))}
+		return mismatch("model.files", -1, fmt.Sprintf("%d files", len(r.Model.Files)), fmt.Sprint(len(model.Files)))
 	}
 	for i, f := range model.Files {
 		switch got := r.Model.Files[i]; {
 		case len(model.Files) > 1 && got.Name != f.Name:
-			return &Mismatch{"model.files", -1, fmt.Sprintf("%.100q", got.Name), fmt.Sprintf("%q", f.Name)}
+			return mismatch("model.files", -1, fmt.Sprintf("%.100q", got.Name), fmt.Sprintf("%q", f.Name))
 		case got.SHA256 != f.SHA256:
-			return &Mismatch{"model.files", -1, fmt.Sprintf("%q with SHA-256 %v", path.Base(f.Name), got.SHA256), f.SHA256.String()}
+			return mismatch("model.files", -1, fmt.Sprintf("%q with SHA-256 %v", path.Base(f.Name), got.SHA256), f.SHA256.String())
 		}
 	}
 	return nil
 }
 
 // Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with Options.Spot what
-// was chosen. A [*Mismatch] is the first thing that does not. Other errors say that it could not be verified:
-// those of [decoder.Session.Forward], a [*FormatError] for a grammar that is none, a [*grammar.LimitError], and
+// was chosen. A [*kernel.Error] is the first thing that does not. Other errors say that it could not be verified:
+// those of [decoder.Session.Forward], a [*kernel.Error] for a grammar that is none, a [*kernel.Error], and
 // ctx.Err(). m has the receipt's [Settings.Options]; model is what it was loaded from, see [Files].
 //
 // A hash tells that logits differ, not by how much.
@@ -81,7 +78,7 @@ func Verify(ctx context.Context, model Model, m *decoder.Model, r *Receipt, o Op
 	}
 	options := m.Options()
 	if s := settingsOf(&options); s != r.Settings {
-		return &Mismatch{"settings", -1, fmt.Sprintf("%+v", r.Settings), fmt.Sprintf("%+v, those of the model", s)}
+		return mismatch("settings", -1, fmt.Sprintf("%+v", r.Settings), fmt.Sprintf("%+v, those of the model", s))
 	}
 	if err := r.checkIDs(m.Config().Vocab); err != nil {
 		return err
@@ -105,10 +102,10 @@ func (r *Receipt) begin(model Model, o Options, is bool, want string) error {
 		return err
 	}
 	if !is {
-		return &FormatError{"file", "a receipt of another kind", "one of " + want}
+		return &kernel.Error{Where: "receipt: file", Got: "a receipt of another kind", Want: "one of " + want}
 	}
 	if o.Spot < 0 || o.Spot > 0 && o.Random == nil {
-		return &FormatError{"Options.Spot", fmt.Sprint(o.Spot), "0 or more, with Random"}
+		return &kernel.Error{Where: "receipt: Options.Spot", Got: fmt.Sprint(o.Spot), Want: "0 or more, with Random"}
 	}
 	if err := r.CheckModel(model); err != nil {
 		return err
@@ -141,7 +138,7 @@ func (r *Generation) checkIDs(vocab int) error {
 	}{{"prompt", r.Prompt}, {"tokens", r.Tokens}} {
 		for i, id := range list.ids {
 			if id < 0 || int(id) >= vocab {
-				return &Mismatch{list.field, i, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1)}
+				return mismatch(list.field, i, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1))
 			}
 		}
 	}
@@ -165,15 +162,15 @@ func (r *Generation) checkConversation(ctx context.Context, m *decoder.Model) er
 		return ctx.Err()
 	}
 	if err != nil {
-		return &Mismatch{"messages", -1, "a conversation that the template refuses", err.Error()}
+		return mismatch("messages", -1, "a conversation that the template refuses", err.Error())
 	}
 	for i := range min(len(ids), len(r.Prompt)) {
 		if ids[i] != r.Prompt[i] {
-			return &Mismatch{"prompt", i, fmt.Sprint(r.Prompt[i]), fmt.Sprintf("%d, which the messages give", ids[i])}
+			return mismatch("prompt", i, fmt.Sprint(r.Prompt[i]), fmt.Sprintf("%d, which the messages give", ids[i]))
 		}
 	}
 	if len(ids) != len(r.Prompt) {
-		return &Mismatch{"prompt", -1, fmt.Sprintf("%d tokens", len(r.Prompt)), fmt.Sprintf("%d, which the messages give", len(ids))}
+		return mismatch("prompt", -1, fmt.Sprintf("%d tokens", len(r.Prompt)), fmt.Sprintf("%d, which the messages give", len(ids)))
 	}
 	return nil
 }
@@ -244,7 +241,7 @@ func (v *verification) all(ctx context.Context) error {
 		}
 	}
 	if text.String() != v.r.Text {
-		return &Mismatch{"text", -1, fmt.Sprintf("%.60q", v.r.Text), fmt.Sprintf("%.60q, which the tokens give", text.String())}
+		return mismatch("text", -1, fmt.Sprintf("%.60q", v.r.Text), fmt.Sprintf("%.60q, which the tokens give", text.String()))
 	}
 	return nil
 }
@@ -274,13 +271,13 @@ func (v *verification) spots(ctx context.Context, places []int) error {
 	return nil
 }
 
-// forged makes a Mismatch of an error about tokens up to i that a generation cannot have. Others stay what they are.
+// forged makes a mismatch of an error about tokens up to i that a generation cannot have. Others stay what they are.
 func forged(i int, err error) error {
 	switch {
-	case errors.As(err, new(*decoder.OptionError)):
-		return &Mismatch{"tokens", i, "a token after the end of the text", "none: " + err.Error()}
-	case errors.As(err, new(*grammar.TokenError)):
-		return &Mismatch{"tokens", i, "tokens that the grammar refuses", err.Error()}
+	case errors.Is(err, kernel.ErrArgument):
+		return mismatch("tokens", i, "a token after the end of the text", "none: "+err.Error())
+	case errors.Is(err, grammar.ErrToken):
+		return mismatch("tokens", i, "tokens that the grammar refuses", err.Error())
 	}
 	return err
 }
@@ -288,19 +285,19 @@ func forged(i int, err error) error {
 // token verifies the token at a place, and returns what the text grows by.
 func (v *verification) token(c *decoder.Continuation, hashes *chain, i int, logits []float32) (string, error) {
 	if h := hashes.add(logits); h != v.r.Hashes[i] {
-		return "", &Mismatch{"hashes", i, v.r.Hashes[i].String(), h.String() + ", of the logits"}
+		return "", mismatch("hashes", i, v.r.Hashes[i].String(), h.String()+", of the logits")
 	}
 	t, err := c.Next(v.tokens[:len(v.r.Prompt)+i], logits)
 	if err != nil {
 		return "", forged(i, err)
 	}
 	if t.ID != v.r.Tokens[i] {
-		return "", &Mismatch{"tokens", i, fmt.Sprint(v.r.Tokens[i]), fmt.Sprintf("%d, by the logits, the sampler and its seed", t.ID)}
+		return "", mismatch("tokens", i, fmt.Sprint(v.r.Tokens[i]), fmt.Sprintf("%d, by the logits, the sampler and its seed", t.ID))
 	}
 	if last := i == len(v.r.Tokens)-1; last && t.End.String() != v.r.End {
-		return "", &Mismatch{"end", -1, fmt.Sprintf("%.20q", v.r.End), fmt.Sprintf("%q", t.End)}
+		return "", mismatch("end", -1, fmt.Sprintf("%.20q", v.r.End), fmt.Sprintf("%q", t.End))
 	} else if !last && t.End != decoder.Going {
-		return "", &Mismatch{"tokens", i + 1, "a token after the end of the text", "none: " + t.End.String()}
+		return "", mismatch("tokens", i+1, "a token after the end of the text", "none: "+t.End.String())
 	}
 	return t.Text, nil
 }

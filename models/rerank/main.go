@@ -177,15 +177,15 @@ func (c *config) reranker(report io.Writer) (*reranking.Reranker, error) {
 	load.Progress, end = loadbar.New(report)
 	r, err := models.OpenReranker(c.model, load)
 	end()
-	if bad := (*kernel.ArgumentError)(nil); errors.As(err, &bad) && bad.Arg == "LoadOptions.Int8" {
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Where == "LoadOptions.Int8" {
 		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, bad.Got, bad.Want)
 	}
 	if err != nil {
 		return nil, err
 	}
 	r = r.With(c.settings)
-	if bad := (*kernel.ArgumentError)(nil); errors.As(r.Check(), &bad) {
-		return nil, fmt.Errorf("-%s: %s: got %s, want %s", strings.ToLower(strings.TrimPrefix(bad.Arg, "Options.")), c.model, bad.Got, bad.Want)
+	if bad := (*kernel.Error)(nil); errors.As(r.Check(), &bad) {
+		return nil, fmt.Errorf("-%s: %s: got %s, want %s", strings.ToLower(strings.TrimPrefix(bad.Arg(), "Options.")), c.model, bad.Got, bad.Want)
 	}
 	return r, nil
 }

@@ -200,7 +200,7 @@ func TestErrors(t *testing.T) {
 	if err := berttest.New("bert.").Write(dir, "F32"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rerank(t, "", "-model", dir); !errors.As(err, new(*models.KindError)) || !strings.Contains(err.Error(), "go run ./models/embed") {
+	if _, _, err := rerank(t, "", "-model", dir); !errors.Is(err, models.ErrKind) || !strings.Contains(err.Error(), "the command embed takes") {
 		t.Errorf("a model without a classifier: %v", err)
 	}
 	key, never := writeFile(t, "key", "no key"), filepath.Join(t.TempDir(), "r.json")

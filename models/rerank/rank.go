@@ -29,7 +29,7 @@ func (c *config) score(ctx context.Context, r *reranking.Reranker, all []result,
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("nothing is ranked: %w", context.Cause(ctx))
 	}
-	if bad := (*kernel.ArgumentError)(nil); errors.As(err, &bad) && bad.Arg == "query" {
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Where == "query" {
 		return fmt.Errorf("-query: got %s, want %s", bad.Got, bad.Want)
 	}
 	for i := range scores {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/strict"
 )
@@ -28,7 +29,7 @@ const (
 )
 
 // ReadConfig reads the labels of a folder's config.json, and which function sentence-transformers' CrossEncoder applies to
-// scores: the sigmoid or none. Any other function is a [*folder.Error], and so is a key of config_sentence_transformers.json, or of the
+// scores: the sigmoid or none. Any other function is a [*kernel.Error], and so is a key of config_sentence_transformers.json, or of the
 // object sentence_transformers of config.json, that is not known. The other keys of config.json are for whoever computes the model.
 func ReadConfig(dir string) (*Config, error) {
 	c := &Config{}
@@ -72,11 +73,11 @@ func ReadConfig(dir string) (*Config, error) {
 	return c, nil
 }
 
-// open reads a file. What it reports of a key is a [*folder.Error].
+// open reads a file. What it reports of a key is a [*kernel.Error].
 func open(dir, name string) (*strict.JSON, error) {
 	var err error
 	s := strict.ReadJSON(dir, name, &err, func(key, got, want string) error {
-		return &folder.Error{Path: filepath.Join(dir, name), Name: key, Got: got, Want: want}
+		return &kernel.Error{Where: filepath.Join(dir, name) + ": " + key, Got: got, Want: want}
 	})
 	return s, err
 }
@@ -112,17 +113,17 @@ func numbered(n int) []string {
 }
 
 // SetLabels sets the names of the outputs of a classifier: the given ones, or numbers if there are none. The error is a
-// [*folder.Error] of the model's path: more or fewer names than outputs, or the same name twice.
+// [*kernel.Error] of the model's path: more or fewer names than outputs, or the same name twice.
 func (h *Head) SetLabels(path string, names []string, outputs int) error {
 	if outputs < 1 || outputs > mostLabels {
-		return &folder.Error{Path: path, Name: "the labels", Got: strconv.Itoa(outputs), Want: fmt.Sprintf("1 to %d", mostLabels)}
+		return &kernel.Error{Where: path + ": the labels", Got: strconv.Itoa(outputs), Want: fmt.Sprintf("1 to %d", mostLabels)}
 	}
 	if names == nil {
 		names = numbered(outputs)
 	}
 	sorted := slices.Sorted(slices.Values(names))
 	if len(names) != outputs || len(slices.Compact(sorted)) != outputs {
-		return &folder.Error{Path: path, Name: "the labels", Got: fmt.Sprintf("%.10q", names), Want: fmt.Sprintf("%d different names, one for each output of the classifier", outputs)}
+		return &kernel.Error{Where: path + ": the labels", Got: fmt.Sprintf("%.10q", names), Want: fmt.Sprintf("%d different names, one for each output of the classifier", outputs)}
 	}
 	h.Labels, h.Default = names, -1
 	if outputs == 1 {

@@ -51,7 +51,7 @@ type Template struct {
 // places are what a template has in braces.
 var places = []string{"{instruction}", "{query}", "{document}"}
 
-// NewTemplate returns a Template. It has {query} and {document} once each, in this order, or the error is a [*kernel.ArgumentError].
+// NewTemplate returns a Template. It has {query} and {document} once each, in this order, or the error is a [*kernel.Error].
 // instruction is that of [Options] if the caller names none.
 func NewTemplate(t *tokenizer.Tokenizer, text, instruction string) (*Template, error) {
 	p := &Template{tokenizer: t, instruction: instruction}
@@ -70,7 +70,7 @@ func NewTemplate(t *tokenizer.Tokenizer, text, instruction string) (*Template, e
 		}
 	}
 	if !slices.Equal(seen, places[1:]) {
-		return nil, &kernel.ArgumentError{Arg: "text", Got: fmt.Sprintf("a template with %q", seen), Want: "{query} and {document} once each, in this order"}
+		return nil, &kernel.Error{Where: "text", Got: fmt.Sprintf("a template with %q", seen), Want: "{query} and {document} once each, in this order"}
 	}
 	return p, nil
 }
@@ -138,7 +138,7 @@ func (p *Chat) pairs(ctx context.Context, instruction, query string, limit int) 
 }
 
 // CheckRoles reports a template that does not write the query or the document: a template for users and assistants writes
-// nothing of messages of other roles, or refuses them. The error is a [*kernel.ArgumentError], or that of the template.
+// nothing of messages of other roles, or refuses them. The error is a [*kernel.Error], or that of the template.
 func (p *Chat) CheckRoles() error {
 	for _, role := range [...]string{"query", "document"} {
 		texts := map[string]bool{}
@@ -156,7 +156,7 @@ func (p *Chat) CheckRoles() error {
 			texts[tokenizer.Join(parts)] = true
 		}
 		if len(texts) == 1 {
-			return &kernel.ArgumentError{Arg: "Chat.Template", Got: "one that does not write messages of the role " + role, Want: "one for the roles query and document"}
+			return &kernel.Error{Where: "Chat.Template", Got: "one that does not write messages of the role " + role, Want: "one for the roles query and document"}
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ type cutter struct {
 }
 
 // tokens returns those of a prompt, at most limit. If the last part belongs to the template, it stays whole and the text
-// before it is cut, because the template asks the model at its end. The error is a [*kernel.ArgumentError] if nothing of
+// before it is cut, because the template asks the model at its end. The error is a [*kernel.Error] if nothing of
 // the passage would stay: then all passages would have one score, and each would take the time of the whole query.
 func (c *cutter) tokens(parts []tokenizer.Part) ([]int32, error) {
 	o := tokenizer.Options{NoSpecial: true}
@@ -204,5 +204,5 @@ func (c *cutter) check() error {
 			return nil
 		}
 	}
-	return &kernel.ArgumentError{Arg: "query", Got: fmt.Sprintf("%d tokens or more with the instruction and the model's prompt", c.limit), Want: "fewer, so that there is room for a passage"}
+	return &kernel.Error{Where: "query", Got: fmt.Sprintf("%d tokens or more with the instruction and the model's prompt", c.limit), Want: "fewer, so that there is room for a passage"}
 }

@@ -77,7 +77,7 @@ func (r *Reranker) Labels() []string { return r.p.Head.Labels }
 // TakesInstruction tells whether the model reads Options.Instruction.
 func (r *Reranker) TakesInstruction() bool { return r.p.Prompt.instructed() }
 
-// Check returns a [*kernel.ArgumentError] for settings that do not fit the model, as [Reranker.Score] would.
+// Check returns a [*kernel.Error] for settings that do not fit the model, as [Reranker.Score] would.
 func (r *Reranker) Check() error {
 	_, err := r.label()
 	return err
@@ -87,7 +87,7 @@ func (r *Reranker) Check() error {
 func (r *Reranker) label() (int, error) {
 	o, h := &r.opts, r.p.Head
 	bad := func(arg, got, want string) error {
-		return &kernel.ArgumentError{Arg: "Options." + arg, Got: got, Want: want}
+		return &kernel.Error{Where: "Options." + arg, Got: got, Want: want}
 	}
 	if err := r.computing().Check(); err != nil {
 		return 0, err
@@ -129,8 +129,8 @@ func (r *Reranker) CountTokens(query, passage string) int {
 // it is the logarithm of the label's odds by the softmax of all outputs, such as the logit of yes less the logit of no. A
 // score has the same bits whatever other passages are in the call.
 //
-// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a [*kernel.TierError], the error of
-// a chat template, and a [*kernel.ArgumentError] for a query that leaves no room in the model's prompt for a passage that
+// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a [*kernel.Error], the error of
+// a chat template, and a [*kernel.Error] for a query that leaves no room in the model's prompt for a passage that
 // does not fit.
 func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
 	pairs, err := r.Pairs(ctx, query, passages)
@@ -191,7 +191,7 @@ func (r *Reranker) ScorePairs(ctx context.Context, pairs []Pair) ([]float32, err
 
 // ScoreTokens is [Reranker.Score] for pairs that are tokens already, with the types of these, which do not count if the
 // model is given none, and may be nil. An id beyond the vocabulary, and a pair without tokens or with more than the model
-// has positions, is a [*kernel.ArgumentError].
+// has positions, is a [*kernel.Error].
 func (r *Reranker) ScoreTokens(ctx context.Context, ids, types [][]int32) ([]float32, error) {
 	label, err := r.label()
 	if err != nil {
@@ -212,7 +212,7 @@ func (r *Reranker) logits(ctx context.Context, ids, types [][]int32, each func(p
 	}
 	for i := range ids {
 		if bad := embedding.CheckTokens(ids[i], r.p.Vocab, r.p.Positions, false); bad != nil {
-			bad.Arg = fmt.Sprintf("pair %d", i) + bad.Arg
+			bad.Where = fmt.Sprintf("pair %d", i) + bad.Arg()
 			return bad
 		}
 	}

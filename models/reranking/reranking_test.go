@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -180,10 +180,10 @@ func TestReadConfig(t *testing.T) {
 			}
 		}
 		got, err := ReadConfig(dir)
-		var bad *folder.Error
+		var bad *kernel.Error
 		switch {
 		case c.bad != "":
-			if !errors.As(err, &bad) || bad.Name != c.bad {
+			if !errors.As(err, &bad) || bad.Arg() != c.bad {
 				t.Errorf("%s: %v, want an error of %s", c.config, err, c.bad)
 			}
 		case err != nil || !slices.Equal(got.Labels, c.labels) || got.Identity != c.identity:
@@ -201,7 +201,7 @@ func TestSetLabels(t *testing.T) {
 		fits    bool
 	}{{nil, 1, true}, {nil, 3, true}, {[]string{"a", "b"}, 2, true}, {[]string{"a"}, 2, false}, {[]string{"a", "a"}, 2, false}, {nil, 0, false}} {
 		err := h.SetLabels("m", c.names, c.outputs)
-		if bad := (*folder.Error)(nil); (err == nil) != c.fits || err != nil && (!errors.As(err, &bad) || bad.Path != "m") {
+		if bad := (*kernel.Error)(nil); (err == nil) != c.fits || err != nil && (!errors.As(err, &bad) || !strings.HasPrefix(bad.Where, "m: ")) {
 			t.Errorf("%q for %d outputs: %v", c.names, c.outputs, err)
 		} else if c.fits && (len(h.Labels) != c.outputs || (h.Default == 0) != (c.outputs == 1)) {
 			t.Errorf("%q for %d outputs: labels %q, default %d", c.names, c.outputs, h.Labels, h.Default)

@@ -145,7 +145,7 @@ func (x *exchange) items(h *host, q *embeddingsRequest, dimensions int) ([]text,
 	}
 	for i, item := range items {
 		if bad := h.embed.CheckTokens(item.ids); bad != nil {
-			return nil, badParam("input", "input[%d]%s: got %s, want %s", i, bad.Arg, bad.Got, bad.Want)
+			return nil, badParam("input", "input[%d]%s: got %s, want %s", i, bad.Arg(), bad.Got, bad.Want)
 		}
 		x.prompt += len(item.ids)
 	}

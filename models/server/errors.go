@@ -9,8 +9,8 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
-	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -72,11 +72,10 @@ func busy(status int, format string, args ...any) *failure {
 func failureOf(err error) *failure {
 	var f *failure
 	var field *fields.Error
-	var option *decoder.OptionError
+	var option *kernel.Error
 	var tooBig *http.MaxBytesError
 	var refused *chattemplate.RefusedError
 	var render *chattemplate.RenderError
-	var limit *grammar.LimitError
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -84,7 +83,9 @@ func failureOf(err error) *failure {
 		return bad("%v", field)
 	case errors.As(err, &field):
 		return badParam(field.Field, "%v", field)
-	case errors.As(err, &option):
+	case errors.Is(err, grammar.ErrLimit):
+		return badParam("response_format", "%v", err)
+	case errors.As(err, &option) && errors.Is(err, kernel.ErrArgument):
 		return bad("%v", option)
 	case errors.As(err, &refused):
 		return badParam("messages", "%v", refused)
@@ -92,8 +93,6 @@ func failureOf(err error) *failure {
 		return badParam("messages", "%v", render)
 	case errors.As(err, &tooBig):
 		return fail(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request has more than %d bytes", tooBig.Limit)
-	case errors.As(err, &limit):
-		return badParam("response_format", "%v", limit)
 	case errors.Is(err, batch.ErrLong):
 		return fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text does not fit into the cache")
 	case errors.Is(err, batch.ErrFull):

@@ -131,7 +131,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	settings.Keys = []Key{{"a", "short"}}
-	var bad *SettingError
+	var bad *kernel.Error
 	if _, err := New(settings, tinyModels(t, kernel.Exec{}, 16)...); !errors.As(err, &bad) {
 		t.Errorf("a short key: %v", err)
 	}

@@ -137,9 +137,7 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 		{"chunks of 5", 16, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.ChunkTokens, s.StepTokens, s.Running = 5, 11, 7 }, false},
 	}
 	for _, tier := range kernel.Tiers() {
-		if tier.Runs {
-			variants = append(variants, variant{"tier " + tier.Name, 8, kernel.Exec{Threads: 1, Tier: tier.Name}, 16, nil, false})
-		}
+		variants = append(variants, variant{"tier " + tier.String(), 8, kernel.Exec{Threads: 1, Tier: tier}, 16, nil, false})
 	}
 	for i, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
@@ -197,7 +195,7 @@ func TestRecordedMix(t *testing.T) {
 	for i := range order {
 		order[i] = i
 	}
-	for _, tier := range []string{"", "generic"} {
+	for _, tier := range []kernel.Tier{{}, kernel.Tiers()[len(kernel.Tiers())-1]} {
 		srv := serverOf(t, fixed(), tinyModels(t, kernel.Exec{Threads: 1, Tier: tier}, 16)...)
 		h := sha256.New()
 		for _, body := range ask(t, srv, list, order, 8) {

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -63,7 +64,7 @@ func (x *exchange) receiptOfScores(h *host, k *reranking.Reranker, q *rerankRequ
 // checkReceiptKey reports a key of another kind.
 func (s *Settings) checkReceiptKey() error {
 	if n := len(s.ReceiptKey); s.ReceiptKey != nil && n != ed25519.PrivateKeySize {
-		return &SettingError{"Settings.ReceiptKey", fmt.Sprintf("%d bytes", n), fmt.Sprint(ed25519.PrivateKeySize)}
+		return &kernel.Error{Where: "server: Settings.ReceiptKey", Got: fmt.Sprintf("%d bytes", n), Want: fmt.Sprint(ed25519.PrivateKeySize)}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/receipt"
 )
@@ -131,7 +132,7 @@ func TestReceiptsOfStreams(t *testing.T) {
 		}
 	}
 	settings.ReceiptKey = signer[:3]
-	if _, err := New(settings, m); !errors.As(err, new(*SettingError)) {
+	if _, err := New(settings, m); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("a short key: %v", err)
 	}
 }

@@ -168,10 +168,10 @@ func (x *exchange) pairs(with *reranking.Reranker, q *rerankRequest, texts []str
 	}
 	defer release()
 	pairs, err := with.Pairs(x.ctx, q.Query, texts)
-	var bad *kernel.ArgumentError
+	var bad *kernel.Error
 	switch {
 	case errors.As(err, &bad):
-		return nil, badParam(bad.Arg, "%s: got %s, want %s", bad.Arg, bad.Got, bad.Want)
+		return nil, badParam(bad.Arg(), "%s: got %s, want %s", bad.Arg(), bad.Got, bad.Want)
 	case err != nil && x.ctx.Err() == nil:
 		return nil, badParam("query", "%v", err)
 	case err != nil:
@@ -213,9 +213,9 @@ func (q *rerankRequest) reranker(h *host) (*reranking.Reranker, error) {
 	o := h.Model.rerank.Options()
 	o.Instruction, o.Label = q.Instruction, q.Label
 	with := h.Model.rerank.With(o)
-	var bad *kernel.ArgumentError
+	var bad *kernel.Error
 	if err := with.Check(); errors.As(err, &bad) {
-		param := strings.ToLower(strings.TrimPrefix(bad.Arg, "Options."))
+		param := strings.ToLower(strings.TrimPrefix(bad.Arg(), "Options."))
 		return nil, badParam(param, "%s: got %s, want %s", param, bad.Got, bad.Want)
 	}
 	return with, nil

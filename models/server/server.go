@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/server/internal/batch"
 )
 
@@ -42,19 +43,19 @@ type Server struct {
 }
 
 // New returns a server of models, whose caches it allocates. Close ends it. The error is a
-// [*SettingError], a decoder.OptionError, or says that a cache does not fit memory.
+// [*kernel.Error], a kernel.Error about an option, or says that a cache does not fit memory.
 func New(s Settings, models ...*Model) (*Server, error) {
 	srv, err := newBare(s)
 	if err != nil {
 		return nil, err
 	}
 	if len(models) == 0 {
-		return nil, &SettingError{"models", "none", "at least one"}
+		return nil, &kernel.Error{Where: "server: models", Got: "none", Want: "at least one"}
 	}
 	turns := &batch.Turns{}
 	for i, m := range models {
 		if srv.find(m.name) != nil {
-			return nil, &SettingError{fmt.Sprintf("models[%d]", i), fmt.Sprintf("a second one of the name %q", m.name), "names that differ"}
+			return nil, &kernel.Error{Where: "server: " + fmt.Sprintf("models[%d]", i), Got: fmt.Sprintf("a second one of the name %q", m.name), Want: "names that differ"}
 		}
 		h, err := newHost(m, &srv.s, turns)
 		if err != nil {

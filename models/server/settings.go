@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 )
@@ -72,18 +73,6 @@ type Settings struct {
 // A Key is an API key. Requests with one name share one line of those that wait.
 type Key struct{ Name, Secret string }
 
-// A SettingError reports a setting that is out of range.
-type SettingError struct {
-	Setting string // such as "Settings.Running"
-	Got     string
-	Want    string
-}
-
-// Error returns "server: SETTING: got GOT, want WANT".
-func (e *SettingError) Error() string {
-	return fmt.Sprintf("server: %s: got %s, want %s", e.Setting, e.Got, e.Want)
-}
-
 // complete fills in defaults, and reports what is out of range.
 func (s *Settings) complete() error {
 	for _, n := range []struct {
@@ -99,7 +88,7 @@ func (s *Settings) complete() error {
 			*n.to = n.missing
 		}
 		if *n.to < 0 {
-			return &SettingError{"Settings." + n.name, fmt.Sprint(*n.to), "0 or more"}
+			return &kernel.Error{Where: "server: Settings." + n.name, Got: fmt.Sprint(*n.to), Want: "0 or more"}
 		}
 	}
 	for _, d := range []struct {
@@ -114,7 +103,7 @@ func (s *Settings) complete() error {
 			*d.to = d.missing
 		}
 		if *d.to < 0 {
-			return &SettingError{"Settings." + d.name, d.to.String(), "0 or more"}
+			return &kernel.Error{Where: "server: Settings." + d.name, Got: d.to.String(), Want: "0 or more"}
 		}
 	}
 	return s.completeRest()
@@ -131,15 +120,15 @@ func (s *Settings) completeRest() error {
 			*n.to = n.missing
 		}
 		if *n.to < 0 {
-			return &SettingError{"Settings." + n.name, fmt.Sprint(*n.to), "0 or more"}
+			return &kernel.Error{Where: "server: Settings." + n.name, Got: fmt.Sprint(*n.to), Want: "0 or more"}
 		}
 	}
 	if s.BodiesBytes < s.BodyBytes {
-		return &SettingError{"Settings.BodiesBytes", fmt.Sprint(s.BodiesBytes), fmt.Sprintf("%d or more, BodyBytes", s.BodyBytes)}
+		return &kernel.Error{Where: "server: Settings.BodiesBytes", Got: fmt.Sprint(s.BodiesBytes), Want: fmt.Sprintf("%d or more, BodyBytes", s.BodyBytes)}
 	}
 	for i, k := range s.Keys {
 		if len(k.Secret) < leastSecret || strings.ContainsAny(k.Secret, " \t\r\n") {
-			return &SettingError{fmt.Sprintf("Settings.Keys[%d].Secret", i), fmt.Sprintf("%d bytes", len(k.Secret)), fmt.Sprintf("%d bytes or more without spaces", leastSecret)}
+			return &kernel.Error{Where: "server: " + fmt.Sprintf("Settings.Keys[%d].Secret", i), Got: fmt.Sprintf("%d bytes", len(k.Secret)), Want: fmt.Sprintf("%d bytes or more without spaces", leastSecret)}
 		}
 	}
 	if err := s.checkReceiptKey(); err != nil {

@@ -124,7 +124,7 @@ func (m *Models) Check(s *server.Settings) error {
 		}
 	}
 	o := decoder.Options{CacheType: m.Options.CacheType, CacheValueType: m.Options.CacheValueType, Quantized: m.Options.Quantized}
-	if o.Quantized && errors.As(o.Check(), new(*decoder.OptionError)) {
+	if o.Quantized && errors.Is(o.Check(), kernel.ErrArgument) {
 		return command.Usage(errors.New("-attention integers needs a -cache of int8 or int4"))
 	}
 	if err := s.Sampler.Check(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/loading"
@@ -45,7 +46,7 @@ const (
 // Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown words, after the cut as in
 // its version 0.10; that this version looks only at the first max_length times the median length of a token characters, for speed, is
 // not so here. A text
-// without tokens has a vector of zeros. Every tensor is used and every key of config.json is known, or the error is a [*folder.Error] that
+// without tokens has a vector of zeros. Every tensor is used and every key of config.json is known, or the error is a [*kernel.Error] that
 // names it.
 func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	m, err := read(model)
@@ -63,7 +64,7 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 		return nil, fmt.Errorf("static: %s: %w", m.Dir(), err)
 	}
 	if t.Len() > m.vocab {
-		return nil, &folder.Error{Path: m.Dir(), Name: "tokenizer.json", Got: fmt.Sprintf("%d tokens", t.Len()), Want: fmt.Sprintf("at most %d, which have vectors", m.vocab)}
+		return nil, &kernel.Error{Where: m.Dir() + ": tokenizer.json", Got: fmt.Sprintf("%d tokens", t.Len()), Want: fmt.Sprintf("at most %d, which have vectors", m.vocab)}
 	}
 	steps, err := embedding.ReadSteps(m.Dir(), m.modules, m.width, o)
 	if err != nil {
@@ -169,7 +170,7 @@ func (m *model) readModules(dir string) (string, error) {
 		case i > 0 && kind == "Normalize":
 			m.modules.After = []folder.Module{{}}
 		default:
-			return "", &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
+			return "", &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
 		}
 	}
 	return at, nil
@@ -185,7 +186,7 @@ var ofModel2Vec = strict.Table{}.Add(strict.Any, "tokenizer_name", "apply_pca", 
 func (m *model) readConfig(dir, at string) (err error) {
 	const name = "config.json"
 	s := strict.ReadJSON(dir, name, &err, func(key, got, want string) error {
-		return &folder.Error{Path: filepath.Join(dir, name), Name: key, Got: got, Want: want}
+		return &kernel.Error{Where: filepath.Join(dir, name) + ": " + key, Got: got, Want: want}
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return m.readTruncation(filepath.Join(at, "tokenizer.json"))
@@ -223,7 +224,7 @@ func (m *model) readTruncation(path string) error {
 		m.maxTokens = c.Truncation.Max
 	}
 	if m.maxTokens < 1 || m.maxTokens > most {
-		return &folder.Error{Path: path, Name: "truncation.max_length", Got: fmt.Sprint(m.maxTokens), Want: fmt.Sprintf("1 to %d", most)}
+		return &kernel.Error{Where: path + ": truncation.max_length", Got: fmt.Sprint(m.maxTokens), Want: fmt.Sprintf("1 to %d", most)}
 	}
 	return nil
 }
@@ -236,7 +237,7 @@ func (m *model) sizes() error {
 	}
 	info, ok := m.Info(m.name)
 	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[1] < 1 || info.Shape[0] > most || info.Shape[1] > 1<<20 {
-		return &folder.Error{Path: m.Dir(), Name: m.name, Got: fmt.Sprintf("%s %v", info.DType, info.Shape), Want: "a matrix [rows, width]"}
+		return &kernel.Error{Where: m.Dir() + ": " + m.name, Got: fmt.Sprintf("%s %v", info.DType, info.Shape), Want: "a matrix [rows, width]"}
 	}
 	m.count, m.width = info.Shape[0], info.Shape[1]
 	m.vocab = m.count
@@ -259,7 +260,7 @@ func (m *model) load(meter *loading.Meter) (err error) {
 		return err
 	}
 	if m.mapping == nil && m.vocab != m.count {
-		return &folder.Error{Path: m.Dir(), Name: "weights", Got: fmt.Sprintf("%d", m.vocab), Want: fmt.Sprintf("%d, as there are rows", m.count)}
+		return &kernel.Error{Where: m.Dir() + ": weights", Got: fmt.Sprintf("%d", m.vocab), Want: fmt.Sprintf("%d, as there are rows", m.count)}
 	}
 	if err := m.loadWeights(); err != nil {
 		return err
@@ -284,7 +285,7 @@ func (m *model) loadMapping() error {
 			row = int64(binary.LittleEndian.Uint64(data[i*size:]))
 		}
 		if row < 0 || row >= int64(m.count) {
-			return &folder.Error{Path: m.Dir(), Name: "mapping", Got: fmt.Sprintf("row %d for token %d", row, i), Want: fmt.Sprintf("0 to %d", m.count-1)}
+			return &kernel.Error{Where: m.Dir() + ": mapping", Got: fmt.Sprintf("row %d for token %d", row, i), Want: fmt.Sprintf("0 to %d", m.count-1)}
 		}
 		m.mapping[i] = int32(row)
 	}

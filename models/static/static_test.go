@@ -16,7 +16,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/references"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/safetensors"
@@ -113,10 +112,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tier := range kernel.Tiers() {
-			if !tier.Runs {
-				continue
-			}
-			vectors, err := e.With(embedding.Options{Exec: kernel.Exec{Tier: tier.Name}}).EmbedTokens(t.Context(), readRefs(t, tiny+name).IDs)
+			vectors, err := e.With(embedding.Options{Exec: kernel.Exec{Tier: tier}}).EmbedTokens(t.Context(), readRefs(t, tiny+name).IDs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +123,7 @@ func TestGolden(t *testing.T) {
 				}
 			}
 			if got := hex.EncodeToString(h.Sum(nil)); got != want {
-				t.Errorf("%s, %s: vectors have the hash %s, want %s", name, tier.Name, got, want)
+				t.Errorf("%s, %s: vectors have the hash %s, want %s", name, tier, got, want)
 			}
 		}
 	}
@@ -248,8 +244,8 @@ func TestErrors(t *testing.T) {
 			(*all)[0] = safetensors.Tensor{Name: "embeddings", Shape: []int{1, 2}, Data: []float32{1, 2}}
 		},
 	} {
-		var bad *folder.Error
-		if _, err := Load(write(t, change), embedding.LoadOptions{}); !errors.As(err, &bad) || !strings.Contains(bad.Name, want) {
+		var bad *kernel.Error
+		if _, err := Load(write(t, change), embedding.LoadOptions{}); !errors.As(err, &bad) || !strings.Contains(bad.Arg(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -273,8 +269,8 @@ func TestConfigKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 		}), embedding.LoadOptions{})
-		bad, ok := errors.AsType[*folder.Error](err)
-		if c.key == "" && err != nil || c.key != "" && (!ok || bad.Name != c.key || bad.Got != c.got || filepath.Base(bad.Path) != "config.json") {
+		bad, ok := errors.AsType[*kernel.Error](err)
+		if c.key == "" && err != nil || c.key != "" && (!ok || bad.Arg() != c.key || bad.Got != c.got || !strings.Contains(bad.Where, "config.json: ")) {
 			t.Errorf("%s: %v", c.more, err)
 		}
 	}
@@ -298,7 +294,7 @@ func TestMaxLength(t *testing.T) {
 		}
 		e, err := Load(dir, embedding.LoadOptions{})
 		if want < 0 {
-			if bad, ok := errors.AsType[*folder.Error](err); !ok || bad.Name != "max_length" {
+			if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != "max_length" {
 				t.Errorf("max_length %s: %v", value, err)
 			}
 			continue

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/tokenizer/internal/longest"
 )
 
@@ -35,7 +36,7 @@ func newFinder(all []addedToken) (*finder, error) {
 	var tokens []longest.Token
 	for i, a := range all {
 		if len(a.text) > maxAdded {
-			return nil, &ConfigError{"added token", fmt.Sprintf("%d bytes", len(a.text)), fmt.Sprintf("at most %d", maxAdded)}
+			return nil, &kernel.Error{Where: "tokenizer: added token", Got: fmt.Sprintf("%d bytes", len(a.text)), Want: fmt.Sprintf("at most %d", maxAdded)}
 		}
 		f.begins[a.text[0]] = true
 		tokens = append(tokens, longest.Token{Text: a.text, ID: int32(i)})

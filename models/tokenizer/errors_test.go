@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 const (
@@ -67,16 +69,16 @@ func TestErrors(t *testing.T) {
 		{`{"decoder":{"type":"Strip","content":" ","start":-1},"model":` + tinyModel + `}`, "decoder", "-1"},
 	} {
 		_, err := FromJSON([]byte(c.file), nil)
-		e := new(ConfigError)
+		e := new(kernel.Error)
 		if !errors.As(err, &e) {
-			t.Errorf("%.80s: got error %v, want a *ConfigError about %s", c.file, err, c.item)
+			t.Errorf("%.80s: got error %v, want a *kernel.Error about %s", c.file, err, c.item)
 			continue
 		}
-		if !strings.Contains(e.Item, c.item) || !strings.Contains(e.Got, c.got) || e.Want == "" {
+		if !strings.Contains(e.Arg(), c.item) || !strings.Contains(e.Got, c.got) || e.Want == "" {
 			t.Errorf("%.80s: got %q, want %s and %s in it", c.file, e, c.item, c.got)
 		}
 	}
-	if _, err := FromJSON([]byte(`{"model":`+tinyModel+`}`), []byte("[]")); !errors.As(err, new(*ConfigError)) {
+	if _, err := FromJSON([]byte(`{"model":`+tinyModel+`}`), []byte("[]")); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("settings that are an array: got error %v", err)
 	}
 }
@@ -95,8 +97,8 @@ func TestErrorsOfFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Load(dir); !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), name) {
-			t.Errorf("got error %v, want a *ConfigError with %q", err, name)
+		if _, err := Load(dir); !errors.As(err, new(*kernel.Error)) || !strings.Contains(err.Error(), name) {
+			t.Errorf("got error %v, want a *kernel.Error with %q", err, name)
 		}
 	}
 }

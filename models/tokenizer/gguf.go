@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 )
 
@@ -44,7 +45,7 @@ var ggufModels = map[string]func(*ggufFile) (config, error){
 // Hugging Face's tokenizers have for the models that the files were made of, but that no text leads
 // to a special token by merging.
 //
-// Errors are of type *ConfigError or *gguf.KeyError.
+// Errors are of type *kernel.Error or *kernel.Error.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	const key = "tokenizer.ggml."
 	model, err := f.String(key + "model")
@@ -53,7 +54,7 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	}
 	read, ok := ggufModels[model]
 	if !ok {
-		return nil, &ConfigError{key + "model", fmt.Sprintf("%q", model), "one of bert, gemma4, gpt2, llama, t5"}
+		return nil, &kernel.Error{Where: "tokenizer: " + key + "model", Got: fmt.Sprintf("%q", model), Want: "one of bert, gemma4, gpt2, llama, t5"}
 	}
 	g := &ggufFile{File: f, roles: map[string]int32{}}
 	g.start, g.end, g.sep = model == "llama" || model == "bert", model == "t5", model == "bert"
@@ -81,7 +82,7 @@ func (g *ggufFile) read() (err error) {
 		return err
 	}
 	if len(tokens) == 0 {
-		return &ConfigError{"tokenizer.ggml.tokens", "none", "at least one"}
+		return &kernel.Error{Where: "tokenizer: tokenizer.ggml.tokens", Got: "none", Want: "at least one"}
 	}
 	g.tokens = slices.Clone(tokens)
 	if g.types, err = g.ints("tokenizer.ggml.token_type"); err != nil {
@@ -90,17 +91,17 @@ func (g *ggufFile) read() (err error) {
 	g.ids = make(map[string]int32, len(tokens))
 	for i, text := range tokens {
 		if text == "" {
-			return &ConfigError{fmt.Sprintf("token %d", i), "an empty one", "at least one character"}
+			return &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("token %d", i), Got: "an empty one", Want: "at least one character"}
 		}
 		if !utf8.ValidString(text) {
-			return &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%q", text), "text in UTF-8"}
+			return &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("token %d", i), Got: fmt.Sprintf("%q", text), Want: "text in UTF-8"}
 		}
 		if first, ok := g.ids[text]; ok {
-			return &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%q as token %d", text, first), "no token twice"}
+			return &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("token %d", i), Got: fmt.Sprintf("%q as token %d", text, first), Want: "no token twice"}
 		}
 		g.ids[text] = int32(i)
 		if t := g.kind(i); t < typeNormal || t > typeByte {
-			return &ConfigError{fmt.Sprintf("type of token %d", i), fmt.Sprint(t), "1 to 6"}
+			return &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("type of token %d", i), Got: fmt.Sprint(t), Want: "1 to 6"}
 		}
 	}
 	for key, role := range map[string]string{"bos": BOS, "eos": EOS, "eot": EOT, "eom": EOM, "unknown": Unknown, "padding": Padding, "cls": Class, "seperator": Sep, "mask": Mask} {
@@ -120,7 +121,7 @@ func (g *ggufFile) role(key, role string) error {
 		return err
 	}
 	if id < 0 || id >= int64(len(g.tokens)) {
-		return &ConfigError{key, fmt.Sprint(id), fmt.Sprintf("0 to %d", len(g.tokens)-1)}
+		return &kernel.Error{Where: "tokenizer: " + key, Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", len(g.tokens)-1)}
 	}
 	g.roles[role] = int32(id)
 	return nil
@@ -133,7 +134,7 @@ func (g *ggufFile) ints(key string) ([]int64, error) {
 	}
 	all, err := g.Ints(key)
 	if err == nil && len(all) != len(g.tokens) {
-		err = &ConfigError{key, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("%d, as there are tokens", len(g.tokens))}
+		err = &kernel.Error{Where: "tokenizer: " + key, Got: fmt.Sprintf("%d values", len(all)), Want: fmt.Sprintf("%d, as there are tokens", len(g.tokens))}
 	}
 	return all, err
 }
@@ -142,7 +143,7 @@ func (g *ggufFile) scores() ([]float64, error) {
 	const key = "tokenizer.ggml.scores"
 	all, err := g.Floats(key)
 	if err == nil && len(all) != len(g.tokens) {
-		err = &ConfigError{key, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("%d, as there are tokens", len(g.tokens))}
+		err = &kernel.Error{Where: "tokenizer: " + key, Got: fmt.Sprintf("%d values", len(all)), Want: fmt.Sprintf("%d, as there are tokens", len(g.tokens))}
 	}
 	return all, err
 }
@@ -182,7 +183,7 @@ func (g *ggufFile) templates() (single, pair template, err error) {
 			}
 		}
 		if on && err == nil {
-			err = &ConfigError{"tokenizer.ggml." + names[0] + "_token_id", "none", "one, as texts have this token around them"}
+			err = &kernel.Error{Where: "tokenizer: tokenizer.ggml." + names[0] + "_token_id", Got: "none", Want: "one, as texts have this token around them"}
 		}
 		return nil
 	}

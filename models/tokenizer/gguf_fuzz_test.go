@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 )
 
@@ -78,7 +79,7 @@ func FuzzGGUF(f *testing.F) {
 		}
 		tok, err := FromGGUF(parsed)
 		if err != nil {
-			if !errors.As(err, new(*ConfigError)) && !errors.As(err, new(*gguf.KeyError)) {
+			if !errors.As(err, new(*kernel.Error)) && !errors.As(err, new(*kernel.Error)) {
 				t.Errorf("error %v (%T)", err, err)
 			}
 			return

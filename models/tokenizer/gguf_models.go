@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/tokenizer/internal/alphabet"
 	"github.com/attn-go/attn/models/tokenizer/internal/bpe"
 	"github.com/attn-go/attn/models/tokenizer/internal/charsmap"
@@ -68,7 +69,7 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 	}
 	rule, ok := ggufRules[name]
 	if !ok {
-		return c, &ConfigError{"tokenizer.ggml.pre", fmt.Sprintf("%q", name), "one of " + ruleNames()}
+		return c, &kernel.Error{Where: "tokenizer: tokenizer.ggml.pre", Got: fmt.Sprintf("%q", name), Want: "one of " + ruleNames()}
 	}
 	if c.split, err = rule.step(); err != nil {
 		return c, err
@@ -138,7 +139,7 @@ func (g *ggufFile) merges(list []string) ([]bpe.Merge, error) {
 		r, ok2 := g.ids[right]
 		to, ok3 := g.ids[left+right]
 		if !ok1 || !ok2 || !ok3 {
-			return nil, &ConfigError{fmt.Sprintf("merge %d", i), fmt.Sprintf("%q", text), "two tokens with a space between them that together are a token"}
+			return nil, &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("merge %d", i), Got: fmt.Sprintf("%q", text), Want: "two tokens with a space between them that together are a token"}
 		}
 		out[i] = bpe.Merge{Left: l, Right: r, To: to}
 	}
@@ -211,12 +212,12 @@ func (g *ggufFile) unigram() (c config, err error) {
 	}
 	id, ok := g.roles[Unknown]
 	if !ok {
-		return c, &ConfigError{"tokenizer.ggml.unknown_token_id", "none", "one"}
+		return c, &kernel.Error{Where: "tokenizer: tokenizer.ggml.unknown_token_id", Got: "none", Want: "one"}
 	}
 	x := unigram.Config{Tokens: g.tokens, Scores: scores, Unknown: id}
 	for i, text := range g.tokens {
 		if len(text) > unigram.MaxToken {
-			return c, &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%d bytes", len(text)), fmt.Sprintf("at most %d", unigram.MaxToken)}
+			return c, &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("token %d", i), Got: fmt.Sprintf("%d bytes", len(text)), Want: fmt.Sprintf("at most %d", unigram.MaxToken)}
 		}
 	}
 	x.Worst = func(id int32) bool { return g.kind(int(id)) == typeNormal }
@@ -255,7 +256,7 @@ func (g *ggufFile) rules(prefix bool) (normalize.Func, error) {
 		}
 		m, err := charsmap.New(data)
 		if err != nil {
-			return nil, &ConfigError{key, err.Error(), "rules that SentencePiece has compiled"}
+			return nil, &kernel.Error{Where: "tokenizer: " + key, Got: err.Error(), Want: "rules that SentencePiece has compiled"}
 		}
 		all = append(all, m.Prefixes)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/tokenizer/internal/pretokenize"
 	"github.com/attn-go/attn/models/tokenizer/internal/regex"
 )
@@ -88,7 +89,7 @@ func isolating(exprs []string) (steps []pretokenize.Step, err error) {
 	for _, expr := range exprs {
 		re, err := regex.Compile(expr)
 		if err != nil {
-			return nil, &ConfigError{"tokenizer.ggml.pre", err.Error(), "an expression that one pass over a text can match"}
+			return nil, &kernel.Error{Where: "tokenizer: tokenizer.ggml.pre", Got: err.Error(), Want: "an expression that one pass over a text can match"}
 		}
 		steps = append(steps, pretokenize.Regex(re, pretokenize.Isolated, false))
 	}

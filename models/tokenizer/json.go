@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/tokenizer/internal/normalize"
 	"github.com/attn-go/attn/models/tokenizer/internal/pretokenize"
@@ -41,7 +42,7 @@ type jsonAdded struct {
 // Its parts have the meaning that Hugging Face's tokenizers 0.23 give them. Models are WordPiece, BPE,
 // and Unigram; what else is not supported is an error that says what is. do_lower_case, strip_accents,
 // tokenize_chinese_chars and add_prefix_space of settings count as they do in transformers 5.24: in place of those of
-// tokenizer.json if tokenizer_class is one that reads them. truncation_side counts too. Errors are of type *ConfigError.
+// tokenizer.json if tokenizer_class is one that reads them. truncation_side counts too. Errors are of type *kernel.Error.
 func FromJSON(data, settings []byte) (*Tokenizer, error) {
 	return fromJSON(data, settings, modelSettings{})
 }
@@ -54,7 +55,7 @@ func fromJSON(data, settings []byte, m modelSettings) (*Tokenizer, error) {
 	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, &ConfigError{"tokenizer.json", filemap.JSONError(err, data).Error(), "a tokenizer"}
+		return nil, &kernel.Error{Where: "tokenizer: tokenizer.json", Got: filemap.JSONError(err, data).Error(), Want: "a tokenizer"}
 	}
 	c, err := f.config(s)
 	if err != nil {
@@ -313,7 +314,7 @@ func (c *config) readRoles(data []byte) error {
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
-		return &ConfigError{"tokenizer_config.json", err.Error(), "the settings of a tokenizer"}
+		return &kernel.Error{Where: "tokenizer: tokenizer_config.json", Got: err.Error(), Want: "the settings of a tokenizer"}
 	}
 	for key, role := range map[string]string{"bos_token": BOS, "eos_token": EOS, "unk_token": Unknown, "pad_token": Padding, "cls_token": Class, "sep_token": Sep, "mask_token": Mask} {
 		var text string
@@ -331,5 +332,5 @@ func (c *config) readRoles(data []byte) error {
 }
 
 func unexpected(item string, got any, want string) error {
-	return &ConfigError{"tokenizer.json: " + item, fmt.Sprint(got), want}
+	return &kernel.Error{Where: "tokenizer: tokenizer.json: " + item, Got: fmt.Sprint(got), Want: want}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/tokenizer/internal/decode"
 	"github.com/attn-go/attn/models/tokenizer/internal/normalize"
 	"github.com/attn-go/attn/models/tokenizer/internal/pretokenize"
@@ -18,7 +19,7 @@ var bertRoles = map[string]string{"[UNK]": Unknown, "[CLS]": Class, "[SEP]": Sep
 // fromLines returns the tokenizer of vocab.txt and of tokenizer_config.json, which may be nil.
 func fromLines(data, settings []byte) (*Tokenizer, error) {
 	if !utf8.Valid(data) {
-		return nil, &ConfigError{"vocab.txt", "bytes that are not UTF-8", "text"}
+		return nil, &kernel.Error{Where: "tokenizer: vocab.txt", Got: "bytes that are not UTF-8", Want: "text"}
 	}
 	s, err := readSettings(settings, modelSettings{})
 	if err != nil {
@@ -44,13 +45,13 @@ func fromLines(data, settings []byte) (*Tokenizer, error) {
 // special tokens are in tokens, and as WordPiece has them in pieces.
 func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c config, err error) {
 	if len(tokens) > math.MaxInt32 {
-		return c, &ConfigError{item, fmt.Sprintf("%d tokens", len(tokens)), "at most 2147483647"}
+		return c, &kernel.Error{Where: "tokenizer: " + item, Got: fmt.Sprintf("%d tokens", len(tokens)), Want: "at most 2147483647"}
 	}
 	ids := make(map[string]int32, len(tokens))
 	c = config{tokens: pieces, ids: ids, normalize: n.Normalize, split: pretokenize.Bert(), chunks: true, roles: map[string]int32{}}
 	for i, text := range pieces {
 		if first, ok := ids[text]; ok || text == "" {
-			return c, &ConfigError{fmt.Sprintf("%s: token %d", item, i), fmt.Sprintf("%q after token %d", text, first), "no empty token and none twice"}
+			return c, &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("%s: token %d", item, i), Got: fmt.Sprintf("%q after token %d", text, first), Want: "no empty token and none twice"}
 		}
 		ids[text] = int32(i)
 		if role, ok := bertRoles[tokens[i]]; ok {
@@ -60,7 +61,7 @@ func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c confi
 	}
 	for _, role := range [...]string{Unknown, Class, Sep} {
 		if _, ok := c.roles[role]; !ok {
-			return c, &ConfigError{item, "no token [" + strings.ToUpper(role) + "]", "one, for the ends of texts and unknown words"}
+			return c, &kernel.Error{Where: "tokenizer: " + item, Got: "no token [" + strings.ToUpper(role) + "]", Want: "one, for the ends of texts and unknown words"}
 		}
 	}
 	w := wordpiece.New(ids, "##", c.roles[Unknown], 100)
@@ -75,7 +76,7 @@ func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c confi
 // normalizer returns the normalizer of BERT. Unless it is said whether accents are stripped, they go with the case.
 func (s *bertSettings) normalizer() (normalize.Bert, error) {
 	if !s.Split {
-		return normalize.Bert{}, &ConfigError{settingsFile + ": do_basic_tokenize", "false", "true"}
+		return normalize.Bert{}, &kernel.Error{Where: "tokenizer: " + settingsFile + ": do_basic_tokenize", Got: "false", Want: "true"}
 	}
 	accents := s.Lower
 	if s.Accents != nil {

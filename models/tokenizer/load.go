@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/filemap"
 )
 
@@ -14,7 +15,7 @@ import (
 // config.json. What these say on cutting and padding is ignored, but for the side on which a text is cut: the caller of Encode
 // decides. Any other key of tokenizer_config.json is used as [FromJSON] says, is known to change no id, or is an error.
 //
-// Errors are of type *ConfigError or, if a file cannot be read, *fs.PathError.
+// Errors are of type *kernel.Error or, if a file cannot be read, *fs.PathError.
 func Load(dir string) (*Tokenizer, error) {
 	settings, err := optional(filepath.Join(dir, "tokenizer_config.json"))
 	if err != nil {
@@ -36,7 +37,7 @@ func Load(dir string) (*Tokenizer, error) {
 		return nil, err
 	}
 	if data == nil {
-		return nil, &ConfigError{dir, "neither tokenizer.json nor vocab.txt", "one of them"}
+		return nil, &kernel.Error{Where: "tokenizer: " + dir, Got: "neither tokenizer.json nor vocab.txt", Want: "one of them"}
 	}
 	return fromLines(data, settings)
 }
@@ -57,7 +58,7 @@ func modelOf(dir string) (m modelSettings, err error) {
 		return m, err
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return m, &ConfigError{"config.json", err.Error(), "the settings of a model"}
+		return m, &kernel.Error{Where: "tokenizer: config.json", Got: err.Error(), Want: "the settings of a model"}
 	}
 	return m, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -118,7 +119,7 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 	var all map[string]json.RawMessage
 	if data != nil {
 		if err := json.Unmarshal(data, &all); err != nil {
-			return nil, &ConfigError{settingsFile, err.Error(), "the settings of a tokenizer"}
+			return nil, &kernel.Error{Where: "tokenizer: " + settingsFile, Got: err.Error(), Want: "the settings of a tokenizer"}
 		}
 	}
 	unusual := map[string]json.RawMessage{}
@@ -128,7 +129,7 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 		}
 	}
 	if p := strict.Check(unusual, settingsKeys); p != nil {
-		return nil, &ConfigError{settingsFile + ": " + p.Key, p.Got, p.Want}
+		return nil, &kernel.Error{Where: "tokenizer: " + settingsFile + ": " + p.Key, Got: p.Got, Want: p.Want}
 	}
 	c := struct {
 		bertSettings
@@ -138,7 +139,7 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 	}{bertSettings: bertSettings{Lower: true, CJK: true, Split: true}}
 	if data != nil {
 		if err := json.Unmarshal(data, &c); err != nil {
-			return nil, &ConfigError{settingsFile, err.Error(), "the settings of a tokenizer"}
+			return nil, &kernel.Error{Where: "tokenizer: " + settingsFile, Got: err.Error(), Want: "the settings of a tokenizer"}
 		}
 	}
 	s.keys, s.side, s.left = c.bertSettings, c.Side != "", c.Side == "left"

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // TestSettings: every key of tokenizer_config.json is known, or an error that names it.
@@ -21,7 +23,7 @@ func TestSettings(t *testing.T) {
 		`{"image_token": "<image>", "vocab": 1}`: "vocab",
 	} {
 		_, err := FromJSON(file, []byte(text))
-		if bad, ok := errors.AsType[*ConfigError](err); !ok || !strings.HasPrefix(bad.Item, settingsFile) || !strings.HasSuffix(bad.Item, item) {
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || !strings.HasPrefix(bad.Arg(), settingsFile) || !strings.HasSuffix(bad.Arg(), item) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -78,7 +80,7 @@ func TestUntagged(t *testing.T) {
 	} {
 		k, err := FromJSON([]byte(`{"model": `+model+`}`), nil)
 		if want == nil {
-			if bad, ok := errors.AsType[*ConfigError](err); !ok || !strings.HasSuffix(bad.Item, "model.type") {
+			if bad, ok := errors.AsType[*kernel.Error](err); !ok || !strings.HasSuffix(bad.Arg(), "model.type") {
 				t.Errorf("%s: %v", model, err)
 			}
 			continue

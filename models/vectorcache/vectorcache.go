@@ -57,21 +57,12 @@ type entry struct {
 	used   bool // since Open
 }
 
-// A DamageError says that a file holds no vectors that can be used. It is found by errors.As.
-type DamageError struct {
-	Path string // of the file
-	Got  string
-	Want string
-}
-
-// Error returns "vectorcache: PATH: got GOT, want WANT".
-func (e *DamageError) Error() string {
-	return fmt.Sprintf("vectorcache: %s: got %s, want %s", e.Path, e.Got, e.Want)
-}
+// ErrDamaged is the kind of a [kernel.Error] about a file that holds no vectors that can be used.
+var ErrDamaged = errors.New("vectorcache: the file is damaged")
 
 // Open reads the file of a cache of vectors of so many numbers, which a model with this digest
 // computed. If there is no such file, the cache is empty. So it is if there is an error, which is
-// that of the system or a [*DamageError]: the cache can be used, and the next Save replaces the
+// that of the system or a [*kernel.Error] of the kind [ErrDamaged]: the cache can be used, and the next Save replaces the
 // file.
 func Open(path string, model [sha256.Size]byte, width int) (*Cache, error) {
 	c := &Cache{path: path, width: width, vectors: map[key]*entry{}}
@@ -99,13 +90,13 @@ func (c *Cache) parse(data []byte) error {
 	body := len(data) - len(c.head) - sha256.Size
 	switch {
 	case body < 0 || body%size != 0:
-		return &DamageError{c.path, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("%d and a multiple of %d", len(c.head)+sha256.Size, size)}
+		return &kernel.Error{Where: c.path, Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d and a multiple of %d", len(c.head)+sha256.Size, size), Kind: ErrDamaged}
 	case !bytes.HasPrefix(data, c.head):
-		return &DamageError{c.path, "the head of other vectors", "that of this model, width and version"}
+		return &kernel.Error{Where: c.path, Got: "the head of other vectors", Want: "that of this model, width and version", Kind: ErrDamaged}
 	}
 	sum := sha256.Sum256(data[:len(data)-sha256.Size])
 	if !bytes.Equal(sum[:], data[len(data)-sha256.Size:]) {
-		return &DamageError{c.path, "another SHA-256 than that of the content", "the same"}
+		return &kernel.Error{Where: c.path, Got: "another SHA-256 than that of the content", Want: "the same", Kind: ErrDamaged}
 	}
 	for at := len(c.head); body > 0; at, body = at+size, body-size {
 		v := make([]float32, c.width)

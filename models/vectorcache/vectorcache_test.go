@@ -92,7 +92,7 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := Open(path, model, width)
-		if !errors.As(err, new(*DamageError)) || c == nil || c.Len() != 0 {
+		if !errors.Is(err, ErrDamaged) || c == nil || c.Len() != 0 {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if err := errors.Join(c.Put("x", make([]float32, width)), c.Save()); err != nil {
@@ -116,7 +116,7 @@ func TestDamage(t *testing.T) {
 			t.Errorf("width %d: %v", w, err)
 		}
 	}
-	if c, err := Open(t.TempDir(), model, width); err == nil || c == nil || errors.As(err, new(*DamageError)) {
+	if c, err := Open(t.TempDir(), model, width); err == nil || c == nil || errors.Is(err, ErrDamaged) {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func main() {
 	ctx, stop := command.Context()
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
-	if errors.As(err, new(*receipt.Mismatch)) {
+	if errors.Is(err, receipt.ErrMismatch) {
 		os.Exit(fails)
 	}
 	command.Exit("verify", err)
@@ -100,7 +100,7 @@ func parse(ctx context.Context, args []string, help io.Writer) (*config, error) 
 }
 
 // run runs the command. After a receipt that does not hold the others are verified all the same, and the
-// error is the first [*receipt.Mismatch]; another error ends it.
+// error is the first of the kind [receipt.ErrMismatch]; another error ends it.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	c, err := parse(ctx, args, out)
 	if errors.Is(err, flag.ErrHelp) {
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var first error
 	for _, name := range c.files {
 		err := c.file(ctx, name, out)
-		if err != nil && !errors.As(err, new(*receipt.Mismatch)) {
+		if err != nil && !errors.Is(err, receipt.ErrMismatch) {
 			return err
 		}
 		if first == nil {
@@ -141,7 +141,7 @@ func (c *config) file(ctx context.Context, name string, out io.Writer) (first er
 			fmt.Fprintf(out, "%s:%d: %d of %d %s hold\n", name, i+1, c.spot, n, what)
 		case err == nil:
 			fmt.Fprintf(out, "%s:%d: all %d %s hold\n", name, i+1, n, what)
-		case errors.As(err, new(*receipt.Mismatch)):
+		case errors.Is(err, receipt.ErrMismatch):
 			fmt.Fprintf(out, "%s:%d: does not hold: %v\n", name, i+1, err)
 		default:
 			return fmt.Errorf("%s:%d: %w", name, i+1, err)

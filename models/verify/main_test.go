@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
@@ -44,9 +45,9 @@ func TestRun(t *testing.T) {
 	}{
 		{[]string{right, "-model", model}, ":1: all 24 tokens hold\n", func(err error) bool { return err == nil }},
 		{[]string{right, "-model", model, "-spot", "3", "-tier", "generic", "-threads", "1", "-rehash"}, ":1: 3 of 24 tokens hold\n", func(err error) bool { return err == nil }},
-		{[]string{forged, right, "-model", model}, "does not hold: receipt: tokens[", func(err error) bool { return errors.As(err, new(*receipt.Mismatch)) }},
-		{[]string{forged, right, "-model", model}, ":1: all 24 tokens hold\n", func(err error) bool { return errors.As(err, new(*receipt.Mismatch)) }},
-		{[]string{file("cut", "}", ""), "-model", model}, "", func(err error) bool { return errors.As(err, new(*receipt.FormatError)) }},
+		{[]string{forged, right, "-model", model}, "does not hold: receipt: tokens[", func(err error) bool { return errors.As(err, new(*kernel.Error)) }},
+		{[]string{forged, right, "-model", model}, ":1: all 24 tokens hold\n", func(err error) bool { return errors.As(err, new(*kernel.Error)) }},
+		{[]string{file("cut", "}", ""), "-model", model}, "", func(err error) bool { return errors.As(err, new(*kernel.Error)) }},
 		{[]string{right}, "", func(err error) bool { return errors.Is(err, os.ErrNotExist) }},
 		{[]string{file("path", `"name":"tiny"`, `"name":"../tiny"`)}, "", func(err error) bool { return errors.As(err, new(command.UsageError)) }},
 		{[]string{right, "-model", filepath.Join(dir, "none")}, "", func(err error) bool { return errors.Is(err, os.ErrNotExist) }},
@@ -132,7 +133,7 @@ func TestKinds(t *testing.T) {
 		}
 	}
 	holds := func(err error) bool { return err == nil }
-	fails := func(err error) bool { return errors.As(err, new(*receipt.Mismatch)) }
+	fails := func(err error) bool { return errors.As(err, new(*kernel.Error)) }
 	check(write(ofVectors, ofVectors), embedder, holds, ":1: 2 of 3 texts hold\n", ":2: 2 of 3 texts hold\n")
 	check(write(ofScores), reranker, holds, ":1: 2 of 3 passages hold\n")
 	check(write(ofScores, ofVectors), embedder, fails, ":1: does not hold: receipt: model.files", ":2: 2 of 3 texts hold\n")
@@ -147,5 +148,5 @@ func TestKinds(t *testing.T) {
 	// A receipt of the files of another kind of model cannot be verified.
 	other = *ofScores
 	other.Ranking, other.Embeddings = nil, ofVectors.Embeddings
-	check(write(&other), reranker, func(err error) bool { return errors.As(err, new(*models.KindError)) })
+	check(write(&other), reranker, func(err error) bool { return errors.Is(err, models.ErrKind) })
 }

@@ -71,7 +71,7 @@ func (e *missingError) Error() string {
 		return fmt.Sprintf("there is no model %s; make models fetches %s", e.model, strings.Join(all, " and "))
 	}
 	if e.fetched {
-		return fmt.Sprintf("there is no model %s, neither here nor at %s, where make models puts it (or go run ./models/fetch)", e.model, e.path)
+		return fmt.Sprintf("there is no model %s, neither here nor at %s, where make models and the command fetch put it", e.model, e.path)
 	}
 	return fmt.Sprintf("there is no model %s, neither here nor at %s; make models fetches %s", e.model, e.path, strings.Join(all, " and "))
 }

@@ -35,8 +35,12 @@ var known = []testedPackage{
 	},
 	{
 		path: "internal/engine",
-		must: []string{"TestPrefetchHints", "TestWideRowsAreKept"},
+		must: []string{"TestRingDoesNotGrow", "TestPlainCallHasNoOptions"},
 		skip: "Alloc|CallsAreShort",
+	},
+	{
+		path: "internal/engine/kvrows",
+		must: []string{"TestPrefetchHints", "TestWideRowsAreKept"},
 	},
 	{
 		path: "internal/parallel",
@@ -69,10 +73,6 @@ var known = []testedPackage{
 	},
 	{
 		path: "internal/testutil", // counts allocations
-		only: []string{},
-	},
-	{
-		path: "tuning", // lists numbers and kernels
 		only: []string{},
 	},
 	{

@@ -65,7 +65,7 @@ func (s shape) tensors(r *rand.Rand) (out, q, k, v kernel.Tensor, result []float
 }
 
 // options returns random ones.
-func (s shape) options(r *rand.Rand, e kernel.Exec) kernel.Options {
+func (s shape) options(r *rand.Rand, e kernel.Exec) *kernel.Options {
 	o := kernel.Options{Exec: e}
 	if r.IntN(2) == 0 {
 		o.Mask = kernel.Causal(s.lk - s.lq)
@@ -101,7 +101,7 @@ func (s shape) options(r *rand.Rand, e kernel.Exec) kernel.Options {
 			}
 		}
 	}
-	return o
+	return &o
 }
 
 func attention(r *rand.Rand, e kernel.Exec) ([]float32, error) {
@@ -131,7 +131,7 @@ func additive(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	s := randomShape(r)
 	s.lk = min(s.lk, 100)
 	out, q, k, v, result := s.tensors(r)
-	return result, kernel.Additive(out, q, k, v, floats(r, s.d), kernel.Options{Exec: e, Mask: kernel.Causal(s.lk)})
+	return result, kernel.Additive(out, q, k, v, floats(r, s.d), &kernel.Options{Exec: e, Scoring: kernel.Scoring{Mask: kernel.Causal(s.lk)}})
 }
 
 // partials computes two parts of the keys by themselves, and merges them.
@@ -145,7 +145,7 @@ func partials(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: e, KeyStart: []int{start}}); err != nil {
+		if err := kernel.AttentionPartials(p, q, k, v, &kernel.PartialOptions{Exec: e, Scoring: kernel.Scoring{KeyStart: []int{start}}}); err != nil {
 			return nil, err
 		}
 		parts = append(parts, *p)
@@ -176,11 +176,11 @@ func cache(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 		if err := batch.Append(rows(kv), rows(kv)); err != nil {
 			return nil, err
 		}
-		o := batch.Options()
+		o := kernel.Options{Scoring: batch.Scoring()}
 		o.Exec = e
 		k, v := batch.View(0)
 		out := make([]float32, len(sequences)*heads*n*d)
-		if err := kernel.Attention(kernel.BHLD(out, len(sequences), heads, n, d), rows(heads), k, v, o); err != nil {
+		if err := kernel.Attention(kernel.BHLD(out, len(sequences), heads, n, d), rows(heads), k, v, &o); err != nil {
 			return nil, err
 		}
 		results = append(results, out...)
@@ -248,5 +248,5 @@ func multiHead(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	m := layer.MultiHead{Heads: 4, Q: project(), K: project(), V: project(), O: project()}
 	n := between(r, 1, 60)
 	out, x := make([]float32, n*width), kernel.BHLD(floats(r, n*width), 1, 1, n, width)
-	return out, m.Attend(kernel.BHLD(out, 1, 1, n, width), x, x, x, kernel.Options{Exec: e, Mask: kernel.Causal(0)})
+	return out, m.Attend(kernel.BHLD(out, 1, 1, n, width), x, x, x, &kernel.Options{Exec: e, Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/kernel"
 )
 
 // accuracyShapes are the aliases of the shapes whose error on random numbers is measured.
@@ -29,7 +30,7 @@ type sampled struct {
 }
 
 // MeasureAccuracy measures the errors of those shapes that have an expected error.
-func MeasureAccuracy(shapes []*problem.Shape, tier string) ([]results.ShapeError, error) {
+func MeasureAccuracy(shapes []*problem.Shape, tier kernel.Tier) ([]results.ShapeError, error) {
 	var all []results.ShapeError
 	for _, s := range shapes {
 		if !slices.Contains(accuracyShapes, s.Alias) {
@@ -47,7 +48,7 @@ func MeasureAccuracy(shapes []*problem.Shape, tier string) ([]results.ShapeError
 // measureAccuracy computes samples of adjacent rows, spread evenly over all heads and
 // positions. Each sample is a call of its own, as the bits of a row do not depend on other
 // rows.
-func measureAccuracy(s *problem.Shape, tier string) (results.ShapeError, error) {
+func measureAccuracy(s *problem.Shape, tier kernel.Tier) (results.ShapeError, error) {
 	p := s.Random()
 	var a sampled
 	of := p.Heads() * p.Lq()
@@ -63,7 +64,7 @@ func measureAccuracy(s *problem.Shape, tier string) (results.ShapeError, error) 
 }
 
 // sample adds the errors of sampleRows rows of head h, from row i.
-func (a *sampled) sample(p *problem.Problem, h, i int, tier string) error {
+func (a *sampled) sample(p *problem.Problem, h, i int, tier kernel.Tier) error {
 	part := problem.Problem{
 		Name: p.Name, Causal: p.Causal, Offset: i,
 		Q: p.Q.Rows(h, i, sampleRows),

@@ -14,7 +14,7 @@ import (
 )
 
 // Reference is the tier that the others are compared with.
-const Reference = machine.Generic
+var Reference = machine.Generic
 
 // A Result says what was found when a problem was checked.
 type Result struct {
@@ -37,14 +37,14 @@ func Bits(p *problem.Problem) (Result, error) {
 	if err := p.Attend(&want, Reference, 1); err != nil {
 		return r, fmt.Errorf("%s: %s: %w", p.Name, Reference, err)
 	}
-	for _, tier := range machine.Tiers() {
+	for _, tier := range kernel.Tiers() {
 		for _, n := range threads() {
 			got := p.NewOut()
 			fillNaN(got.Data)
 			if err := p.Attend(&got, tier, n); err != nil {
 				return r, fmt.Errorf("%s: %s: %w", p.Name, tier, err)
 			}
-			r.Hashes = append(r.Hashes, results.Hash{Tier: tier, Threads: n, SHA256: got.SHA256()})
+			r.Hashes = append(r.Hashes, results.Hash{Tier: tier.String(), Threads: n, SHA256: got.SHA256()})
 			if diff := problem.Difference(&want, &got); diff != "" {
 				r.Failures = append(r.Failures, fmt.Sprintf("%s: %s threads=%d differs from %s %s", p.Name, tier, n, Reference, diff))
 			}

@@ -15,15 +15,12 @@ func TestContract(t *testing.T) {
 	if len(problems) != 3 {
 		t.Fatalf("%d problems, want 3", len(problems))
 	}
-	for _, info := range kernel.Tiers() {
-		t.Run(info.Name, func(t *testing.T) {
-			if !info.Runs {
-				t.Skip("cannot run here:", info.Reason)
-			}
+	for _, tier := range kernel.Tiers() {
+		t.Run(tier.String(), func(t *testing.T) {
 			for _, p := range problems {
 				for _, n := range threads() {
 					out := p.NewOut()
-					if err := p.Attend(&out, info.Name, n); err != nil {
+					if err := p.Attend(&out, tier, n); err != nil {
 						t.Fatal(err)
 					}
 					if sha := out.SHA256(); p.SHA256 == "" || sha != p.SHA256 {

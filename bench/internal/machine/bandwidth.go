@@ -1,6 +1,10 @@
 package machine
 
-import "math"
+import (
+	"math"
+
+	"github.com/attn-go/attn/kernel"
+)
 
 // A Reader measures the bandwidth of reading memory. For a fair comparison Data has the
 // size of what the measured call reads, and lies in huge pages if that does.
@@ -11,7 +15,7 @@ type Reader struct {
 
 // NewReader returns a reader that uses the widest vectors that run here.
 func NewReader(data []float32) *Reader {
-	for _, tier := range Tiers() {
+	for _, tier := range kernel.Tiers() {
 		if read := vectorReader(tier); read != nil {
 			return &Reader{data, read}
 		}

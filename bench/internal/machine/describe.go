@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/klauspost/cpuid/v2"
 )
@@ -46,8 +47,10 @@ func line(path string) string {
 // TierInfos returns all tiers of this architecture.
 func TierInfos() []results.Tier {
 	var all []results.Tier
-	for _, t := range kernel.Tiers() {
-		all = append(all, results.Tier{Name: t.Name, Runs: t.Runs, Default: t.Default, Reason: t.Reason})
+	for i := range tier.Tiers {
+		t := &tier.Tiers[i]
+		lacks := t.Lacks()
+		all = append(all, results.Tier{Name: t.Name, Runs: lacks == "", Default: t.Name == kernel.Tier{}.String(), Reason: lacks})
 	}
 	return all
 }

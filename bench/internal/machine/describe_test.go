@@ -36,7 +36,7 @@ func TestDescribe(t *testing.T) {
 	if m := Describe(); m.CPU == "" || m.CPUs < 1 || m.GOMAXPROCS < 1 {
 		t.Errorf("%+v", m)
 	}
-	if tiers := TierInfos(); len(tiers) == 0 || tiers[len(tiers)-1].Name != Generic {
+	if tiers := TierInfos(); len(tiers) == 0 || tiers[len(tiers)-1].Name != Generic.String() {
 		t.Errorf("%+v", tiers)
 	}
 	if b := Build(); b.Go == "" || b.GOARCH == "" {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/kernel"
 )
 
 func TestNameInCPUInfo(t *testing.T) {
@@ -24,8 +25,10 @@ func TestProbes(t *testing.T) {
 		if rate := p.Peak(2); rate <= 0 {
 			t.Errorf("%s: %g GFLOP/s", p.Name, rate)
 		}
-		if ps.For(p.Name) != p {
-			t.Errorf("%s gets the probe of another tier", p.Name)
+	}
+	for _, tier := range kernel.Tiers() {
+		if vectorProbe(tier) != nil && ps.For(tier).Name != tier.String() {
+			t.Errorf("%s gets the probe of another tier", tier)
 		}
 	}
 	if ps.For(Generic) != ps[0] {
@@ -50,7 +53,7 @@ func TestReader(t *testing.T) {
 }
 
 func TestTanhProbe(t *testing.T) {
-	for _, tier := range Tiers() {
+	for _, tier := range kernel.Tiers() {
 		for threads := 1; threads <= 2; threads++ {
 			if ns := TanhProbe(tier)(threads); ns <= 0 {
 				t.Errorf("%s on %d threads: %g ns", tier, threads, ns)

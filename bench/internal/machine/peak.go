@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/stats"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Probe measures the FMA peak. It runs independent fused multiply-adds and nothing else.
@@ -33,7 +34,7 @@ type Probes []*Probe
 // scalar one.
 func NewProbes() Probes {
 	var ps Probes
-	for _, tier := range Tiers() {
+	for _, tier := range kernel.Tiers() {
 		if p := vectorProbe(tier); p != nil {
 			ps = append(ps, p)
 		}
@@ -49,9 +50,9 @@ func NewProbes() Probes {
 
 // For returns the probe that uses the vectors of a tier. For a tier without vectors it
 // returns the probe with the widest ones.
-func (ps Probes) For(tier string) *Probe {
+func (ps Probes) For(tier kernel.Tier) *Probe {
 	for _, p := range ps {
-		if p.Name == tier {
+		if p.Name == tier.String() {
 			return p
 		}
 	}

@@ -3,13 +3,14 @@ package machine
 import (
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/stats"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
 // TanhProbe returns a function that measures how many nanoseconds of a tier one tanh takes, in a
 // loop over a slice in L1 that computes nothing else. With several threads at once, these are
 // nanoseconds for each tanh of all threads together.
-func TanhProbe(tier string) func(threads int) float64 {
+func TanhProbe(tier kernel.Tier) func(threads int) float64 {
 	tanh := vectorTanh(tier)
 	if tanh == nil {
 		tanh = func(dst, src []float32) {

@@ -1,25 +1,28 @@
 package machine
 
-import "github.com/attn-go/attn/asm"
+import (
+	"github.com/attn-go/attn/asm"
+	"github.com/attn-go/attn/kernel"
+)
 
 // vectorProbe returns the FMA probe with a tier's vectors, nil if there is none.
-func vectorProbe(tier string) *Probe {
+func vectorProbe(tier kernel.Tier) *Probe {
 	for _, m := range asm.Machine {
-		if m.ISA == tier && m.Kernels.Peak != nil {
+		if m.ISA == tier.String() && m.Kernels.Peak != nil {
 			lanes := m.Lanes
 			if lanes == 0 { // the CPU says how many
 				lanes = m.Kernels.VectorLanes()
 			}
-			return &Probe{Name: tier, run: m.Kernels.Peak, flops: float64(vectorFMAs * lanes * 2)}
+			return &Probe{Name: tier.String(), run: m.Kernels.Peak, flops: float64(vectorFMAs * lanes * 2)}
 		}
 	}
 	return nil
 }
 
 // vectorReader returns a function that reads with a tier's vectors, nil if there is none.
-func vectorReader(tier string) func(p []float32) {
+func vectorReader(tier kernel.Tier) func(p []float32) {
 	for _, m := range asm.Machine {
-		if m.ISA == tier && m.Kernels.Read != nil {
+		if m.ISA == tier.String() && m.Kernels.Read != nil {
 			return m.Kernels.Read
 		}
 	}
@@ -27,9 +30,9 @@ func vectorReader(tier string) func(p []float32) {
 }
 
 // vectorTanh returns a tier's tanh of slices, nil if it has no vectors.
-func vectorTanh(tier string) func(dst, src []float32) {
+func vectorTanh(tier kernel.Tier) func(dst, src []float32) {
 	for _, e := range asm.Elementwise {
-		if e.ISA == tier && e.Kernels.Tanh != nil {
+		if e.ISA == tier.String() && e.Kernels.Tanh != nil {
 			return e.Kernels.Tanh
 		}
 	}

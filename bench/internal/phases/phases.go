@@ -24,7 +24,7 @@ type Phase struct {
 // assembly, so their callers tell scores and values apart. What belongs to none, like the garbage
 // collector, is Other.
 var Phases = []Phase{
-	{"validation", regexp.MustCompile(`/kernel\.(selectTier|newCall|\(\*call\)\.(check|isEmpty)|check)|/internal/(check|view)\.\(?\*?\w*\)?\.?Check|/tier\.(Select|Default)`)},
+	{"validation", regexp.MustCompile(`/kernel\.(selectTier|newCall|\(\*call\)\.(check|isEmpty)|check)|/internal/(check|view)\.\(?\*?\w*\)?\.?Check|/tier\.(Handle\.Tier|Default)`)},
 	{"plan", regexp.MustCompile(`/kernel\.\(\*call\)\.resolve|/engine\.(New$|\(\*(Job|plan|bucket|ring)\)\.(make|prepare|derive|Release|usefulThreads|find\w+|shapeOf|isPlain|cut|reserve|numberTasks)$)|/parallel\.LimitFor`)},
 	{"pack", regexp.MustCompile(`/asm\.pack|/engine\.\(\*tile\)\.pack`)},
 	{"scores", regexp.MustCompile(`/asm\.(skinnyQK|keyProduct|headScores|maskSpan)|/engine\.\(\*(tile|scratch)\)\.(score\w*|products|skinnyProducts|narrowProducts|plainBatch)$`)},

@@ -14,7 +14,7 @@ func TestSplit(t *testing.T) {
 	x := kernel.BHLD(numbers.Normals(heads*n*d), 1, heads, n, d)
 	out := kernel.BHLD(make([]float32, heads*n*d), 1, heads, n, d)
 	o := kernel.Options{Exec: kernel.Exec{Threads: 1}}
-	ns, shares, err := Split(t.Context(), func() error { return kernel.Attention(out, x, x, x, o) }, 400*time.Millisecond)
+	ns, shares, err := Split(t.Context(), func() error { return kernel.Attention(out, x, x, x, &o) }, 400*time.Millisecond)
 	if err != nil {
 		t.Skipf("NOT RUN: %v", err)
 	}

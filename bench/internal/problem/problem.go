@@ -118,7 +118,7 @@ func (p *Problem) Describe() string {
 var Attention = kernel.Attention
 
 // Attend computes the problem on a tier.
-func (p *Problem) Attend(out *Array, tier string, threads int) error {
-	opts := kernel.Options{Mask: p.mask(), Exec: kernel.Exec{Tier: tier, Threads: threads}}
-	return Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), opts)
+func (p *Problem) Attend(out *Array, tier kernel.Tier, threads int) error {
+	opts := kernel.Options{Scoring: kernel.Scoring{Mask: p.mask()}, Exec: kernel.Exec{Tier: tier, Threads: threads}}
+	return Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), &opts)
 }

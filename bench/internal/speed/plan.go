@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/kernel"
 )
 
 // DefaultTime is how long one cell is measured unless the user says otherwise or the whole
@@ -24,7 +25,7 @@ const (
 // A Plan says what to measure.
 type Plan struct {
 	Shapes  []*problem.Shape
-	Tiers   []string
+	Tiers   []kernel.Tier
 	Threads []int
 	Time    time.Duration // for each cell; 0: the default
 	Count   int           // how often each cell is measured
@@ -35,7 +36,7 @@ type Plan struct {
 // A Cell is one figure to measure.
 type Cell struct {
 	Shape   *problem.Shape
-	Tier    string
+	Tier    kernel.Tier
 	Threads int
 }
 
@@ -61,7 +62,7 @@ func (p *Plan) cells(activations []*problem.Problem) []Cell {
 }
 
 // skips says whether a tier is not timed on a shape because it would take long.
-func (p *Plan) skips(s *problem.Shape, tier string, activations []*problem.Problem) bool {
+func (p *Plan) skips(s *problem.Shape, tier kernel.Tier, activations []*problem.Problem) bool {
 	return tier == machine.Generic && !p.Generic && s.Flops(activations) > machine.GenericFlops
 }
 

@@ -107,7 +107,7 @@ func (s *samples) merge(run samples) {
 
 // row sums up the samples of a cell of a workload.
 func (s *samples) row(c Cell, w *workload) results.Speed {
-	r := results.Speed{Shape: c.Shape.Name, Alias: c.Shape.Alias, Input: w.input, Length: c.Shape.Lq, Tier: c.Tier, Threads: c.Threads,
+	r := results.Speed{Shape: c.Shape.Name, Alias: c.Shape.Alias, Input: w.input, Length: c.Shape.Lq, Tier: c.Tier.String(), Threads: c.Threads,
 		Timing: results.NewTiming(s.ns), Calls: s.calls, Flops: w.flops, Bytes: w.bytes, Peak: stats.Median(s.peaks), SHA256: w.hash,
 		PeakSpread: stats.Spread(s.peaks), Read: stats.Median(s.reads), ReadSpread: stats.Spread(s.reads)}
 	r.Runs = s.runs

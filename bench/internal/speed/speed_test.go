@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A row has the median of all runs, and the share of the peak of as many threads.
@@ -16,7 +17,7 @@ func TestRow(t *testing.T) {
 	var s samples
 	s.merge(samples{ns: []float64{90, 100, 200}, peaks: []float64{90, 100, 110}, reads: []float64{30}, calls: 3})
 	s.merge(samples{ns: []float64{100}, peaks: []float64{100, 120}, reads: []float64{50}, calls: 2})
-	c, w := Cell{&problem.Shapes[0], "avx2", 2}, &workload{flops: 8000, bytes: 4000}
+	c, w := Cell{&problem.Shapes[0], machine.Generic, 2}, &workload{flops: 8000, bytes: 4000}
 	r := s.row(c, w)
 	if r.Ns != 100 || r.Q1 != 97.5 || r.Q3 != 125 || r.Samples != 4 || r.GFLOPs != 80 || r.Peak != 100 || r.Percent != 80 || r.Calls != 5 || len(r.Runs) != 2 || r.PeakSpread != 0.1 || r.Read != 40 || r.ReadSpread != 0.25 {
 		t.Errorf("%+v", r)
@@ -27,7 +28,12 @@ func TestRow(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	p := &Plan{Tiers: []string{"avx2", "generic"}, Threads: []int{1, 2}}
+	other, err := machine.Generic.Tuned("SkinnyRows=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[kernel.Tier]string{other: "other", machine.Generic: "generic"}
+	p := &Plan{Tiers: []kernel.Tier{other, machine.Generic}, Threads: []int{1, 2}}
 	for i := range problem.Shapes {
 		p.Shapes = append(p.Shapes, &problem.Shapes[i])
 	}
@@ -37,9 +43,9 @@ func TestCells(t *testing.T) {
 	}
 	count := map[string]int{}
 	for _, c := range p.cells(activations) {
-		count[c.Shape.Alias+" "+c.Tier]++
+		count[c.Shape.Alias+" "+names[c.Tier]]++
 	}
-	for what, want := range map[string]int{"A avx2": 2, "A generic": 0, "R generic": 0, "S32 generic": 2, "M generic": 2} {
+	for what, want := range map[string]int{"A other": 2, "A generic": 0, "R generic": 0, "S32 generic": 2, "M generic": 2} {
 		if count[what] != want {
 			t.Errorf("%d cells %s, want %d", count[what], what, want)
 		}
@@ -63,7 +69,7 @@ func TestCells(t *testing.T) {
 // A sweep counts the calls of all measurements of a cell and measures the shapes' work.
 func TestSweep(t *testing.T) {
 	p := &Plan{Shapes: []*problem.Shape{{Name: "x", Heads: 2, KVHeads: 1, Lq: 3, Lk: 4, D: 8}, {Name: "real", Alias: problem.Real}},
-		Tiers: []string{machine.Generic}, Threads: []int{1}, Time: time.Millisecond, Count: 2, Generic: true}
+		Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1}, Time: time.Millisecond, Count: 2, Generic: true}
 	activations := []*problem.Problem{p.Shapes[0].Random()}
 	s := NewSweep(p, activations, machine.NewProbes())
 	started, calls := 0, map[string]int{}

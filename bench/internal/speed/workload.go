@@ -8,6 +8,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A workload is what one timed call computes: the problems of a shape.
@@ -63,7 +64,7 @@ func (w *workload) read(threads int) float64 {
 }
 
 // call computes the workload once.
-func (w *workload) call(tier string, threads int) error {
+func (w *workload) call(tier kernel.Tier, threads int) error {
 	for i, p := range w.problems {
 		if err := p.Attend(&w.outs[i], tier, threads); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)

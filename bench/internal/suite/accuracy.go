@@ -96,7 +96,7 @@ func Accuracy(ctx context.Context, c *Config, f *results.File) error {
 	if err := json.Unmarshal(pytorchErrors, &pytorch); err != nil {
 		return err
 	}
-	f.Accuracy = &results.Accuracy{PyTorch: pytorch.Version, CPU: pytorch.CPU, Tier: c.Tiers[0], Rows: accuracyRows}
+	f.Accuracy = &results.Accuracy{PyTorch: pytorch.Version, CPU: pytorch.CPU, Tier: c.Tiers[0].String(), Rows: accuracyRows}
 	for _, a := range accuracyCases() {
 		if !c.takesAccuracy(a) {
 			continue
@@ -145,7 +145,7 @@ func (c accuracyCase) numbers(seed uint64, n int) []float32 {
 }
 
 // measure returns the error of the case's result.
-func (c accuracyCase) measure(tier string) (check.Error, error) {
+func (c accuracyCase) measure(tier kernel.Tier) (check.Error, error) {
 	switch {
 	case c.norm != "":
 		return c.measureNorm(tier)
@@ -158,12 +158,12 @@ func (c accuracyCase) measure(tier string) (check.Error, error) {
 	}
 	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
 	err := kernel.Attention(kernel.BHLD(got, 1, 1, accuracyRows, accuracyOutputs), kernel.BHLD(q, 1, 1, accuracyRows, c.width),
-		kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, accuracyOutputs), kernel.Options{Exec: kernel.Exec{Tier: tier}})
+		kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, accuracyOutputs), &kernel.Options{Exec: kernel.Exec{Tier: tier}})
 	fallback.Oracle(want, q, k, v, accuracyRows, c.keys, c.width, accuracyOutputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
 	return check.ErrorOf(got, want), err
 }
 
-func (c accuracyCase) measureLinear(tier string) (check.Error, error) {
+func (c accuracyCase) measureLinear(tier kernel.Tier) (check.Error, error) {
 	x, w := c.numbers(1, accuracyRows*c.width), c.numbers(2, accuracyOutputs*c.width)
 	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
 	l, err := linear.New(linear.DenseMatrix(w, accuracyOutputs, c.width), nil, kernel.Exec{})
@@ -183,7 +183,7 @@ func (c accuracyCase) measureLinear(tier string) (check.Error, error) {
 // normEps is PyTorch's for LayerNorm.
 const normEps = 1e-5
 
-func (c accuracyCase) measureNorm(tier string) (check.Error, error) {
+func (c accuracyCase) measureNorm(tier kernel.Tier) (check.Error, error) {
 	n := accuracyRows * c.width
 	x, w, b := c.numbers(1, n), c.numbers(2, c.width), c.numbers(3, c.width)
 	got, want := make([]float32, n), make([]float64, n)

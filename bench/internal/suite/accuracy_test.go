@@ -3,6 +3,8 @@ package suite
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/attn-go/attn/bench/internal/machine"
 )
 
 // TestAccuracyCases: PyTorch was measured on the cases of the suite, and on no others.
@@ -26,7 +28,7 @@ func TestAccuracyCases(t *testing.T) {
 // none.
 func TestAccuracyMeasures(t *testing.T) {
 	for _, c := range []accuracyCase{{width: 32, keys: 512, factor: 1}, {width: 128, factor: 1, positive: true}} {
-		e, err := c.measure("generic")
+		e, err := c.measure(machine.Generic)
 		if err != nil {
 			t.Fatal(err)
 		}

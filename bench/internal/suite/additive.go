@@ -33,7 +33,7 @@ func (s additiveShape) tanhs() float64 {
 	return float64(s.batch) * float64(s.queries) * float64(s.keys) * float64(s.hidden)
 }
 
-func (c *Config) additiveRows(ctx context.Context, tier string, threads int, f *results.File) error {
+func (c *Config) additiveRows(ctx context.Context, tier kernel.Tier, threads int, f *results.File) error {
 	tanh := machine.TanhProbe(tier)
 	for _, s := range chosen(c, additiveShapes) {
 		if err := c.begin(ctx, fmt.Sprintf("additive %v %s threads=%d", s, tier, threads)); err != nil {
@@ -45,14 +45,14 @@ func (c *Config) additiveRows(ctx context.Context, tier string, threads int, f *
 		q, k, v, y := tensor(s.queries, s.hidden), tensor(s.keys, s.hidden), tensor(s.keys, s.values), tensor(s.queries, s.values)
 		weights := numbers.Normals(s.hidden)
 		t, alone, _, err := c.measureWithLimit(ctx, func() error {
-			return kernel.Additive(y, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scale: 0.125})
+			return kernel.Additive(y, q, k, v, weights, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{Scale: 0.125}})
 		}, func() float64 { return tanh(threads) })
 		if err != nil {
 			return err
 		}
 		each := t.Ns / s.tanhs()
 		f.Additive = append(f.Additive, results.Additive{Batch: s.batch, Queries: s.queries, Keys: s.keys, Hidden: s.hidden, Values: s.values,
-			Tier: tier, Threads: threads, Timing: t, Tanh: each, Alone: alone, Percent: 100 * alone / each})
+			Tier: tier.String(), Threads: threads, Timing: t, Tanh: each, Alone: alone, Percent: 100 * alone / each})
 	}
 	return nil
 }

@@ -112,10 +112,9 @@ func (g *gradients) calls(exec kernel.Exec) (forward, backward func() error) {
 	}
 	q, k, v := g.p.Q.Tensor(), g.p.K.Tensor(), g.p.V.Tensor()
 	grads := kernel.Gradients{Q: g.dq.Tensor(), K: g.dk.Tensor(), V: g.dv.Tensor()}
-	attention := o.Forward()
-	attention.LSE = lse
-	return func() error { return kernel.Attention(g.out.Tensor(), q, k, v, attention) },
-		func() error { return attentionBackward(grads, g.dout.Tensor(), q, k, v, lse, o) }
+	attention := kernel.Options{Exec: exec, Scoring: o.Scoring, Outputs: kernel.Outputs{LSE: lse}}
+	return func() error { return kernel.Attention(g.out.Tensor(), q, k, v, &attention) },
+		func() error { return attentionBackward(grads, g.dout.Tensor(), q, k, v, lse, &o) }
 }
 
 // backwardRow measures the FMA peak and both calls in turns.
@@ -129,7 +128,7 @@ func (c *Config) backwardRow(ctx context.Context, g *gradients, exec kernel.Exec
 	if err != nil {
 		return row, err
 	}
-	row = results.Backward{Shape: g.p.Name, Alias: g.alias, Input: g.p.Describe(), Tier: exec.Tier, Threads: exec.Threads,
+	row = results.Backward{Shape: g.p.Name, Alias: g.alias, Input: g.p.Describe(), Tier: exec.Tier.String(), Threads: exec.Threads,
 		Timing: times[2], Flops: backwardFlops * g.p.Flops(), Peak: stats.Median(peaks), PeakSpread: stats.Spread(peaks), Forward: times[1].Ns, SHA256: g.sum()}
 	row.GFLOPs = row.Flops / row.Ns
 	row.Percent = 100 * row.GFLOPs / row.Peak

@@ -45,7 +45,7 @@ func Decode(ctx context.Context, c *Config, f *results.File) error {
 }
 
 // decodeTiers returns the tiers with vectors, or else those that there are.
-func (c *Config) decodeTiers() []string {
+func (c *Config) decodeTiers() []kernel.Tier {
 	if tiers := c.vectorTiers(); len(tiers) > 0 {
 		return tiers
 	}
@@ -53,7 +53,7 @@ func (c *Config) decodeTiers() []string {
 }
 
 // decodeRows appends the rows of a decoder for all tiers and numbers of threads.
-func (c *Config) decodeRows(ctx context.Context, d *stepDecoder, tiers []string, numbersOfThreads []int, rows *[]results.Decode) error {
+func (c *Config) decodeRows(ctx context.Context, d *stepDecoder, tiers []kernel.Tier, numbersOfThreads []int, rows *[]results.Decode) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *Config) decodeRows(ctx context.Context, d *stepDecoder, tiers []string,
 			if err := c.begin(ctx, fmt.Sprintf("decode %s %s group=%d %s threads=%d", level.name, t.name, d.group, tier, threads)); err != nil {
 				return err
 			}
-			d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Quantized: t.quantized}
+			d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{Quantized: t.quantized}}
 			var times, reads, peaks []float64
 			at := 0
 			for start := time.Now(); len(times) < minRounds || time.Since(start) < c.time(decodeTime); {
@@ -89,7 +89,7 @@ func (c *Config) decodeRows(ctx context.Context, d *stepDecoder, tiers []string,
 				times = append(times, 1e9*x)
 			}
 			r := results.Decode{Level: level.name, KVHeads: level.heads, Keys: level.keys, Size: decodeSize, Group: d.group, Type: t.name,
-				Tier: tier, Threads: threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:]), ReadSpread: stats.Spread(reads[1:]), PeakSpread: stats.Spread(peaks[1:])}
+				Tier: tier.String(), Threads: threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:]), ReadSpread: stats.Spread(reads[1:]), PeakSpread: stats.Spread(peaks[1:])}
 			r.GBs, r.Tokens = bytes/r.Ns, 1e9/r.Ns
 			r.ReadPercent, r.PeakPercent = 100*r.GBs/r.Read, 100*r.Flops/r.Ns/stats.Median(peaks[1:])
 			*rows = append(*rows, r)
@@ -112,7 +112,7 @@ func groupSizes(level cacheLevel, t elementType) []int {
 }
 
 // groups measures decoding on one thread with groups of several sizes.
-func (c *Config) groups(ctx context.Context, tiers []string, f *results.File) error {
+func (c *Config) groups(ctx context.Context, tiers []kernel.Tier, f *results.File) error {
 	for _, level := range cacheLevels() {
 		for _, t := range elementTypes {
 			d := newDecoder(level, t, 1)
@@ -132,7 +132,7 @@ func (c *Config) groups(ctx context.Context, tiers []string, f *results.File) er
 var queryCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}
 
 // queries measures the time for each token when several are decoded at once.
-func (c *Config) queries(ctx context.Context, tiers []string, f *results.File) error {
+func (c *Config) queries(ctx context.Context, tiers []kernel.Tier, f *results.File) error {
 	level := cacheLevels()[1]
 	single := newDecoder(level, elementTypes[0], decodeGroup)
 	for _, tier := range tiers {
@@ -148,7 +148,7 @@ func (c *Config) queries(ctx context.Context, tiers []string, f *results.File) e
 				return err
 			}
 			x /= float64(n)
-			f.Queries = append(f.Queries, results.Queries{Keys: level.keys, Queries: n, Rows: n * decodeGroup, Tier: tier, Ns: 1e9 * x, Percent: 100 * x / one})
+			f.Queries = append(f.Queries, results.Queries{Keys: level.keys, Queries: n, Rows: n * decodeGroup, Tier: tier.String(), Ns: 1e9 * x, Percent: 100 * x / one})
 		}
 	}
 	return nil

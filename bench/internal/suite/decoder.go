@@ -47,7 +47,7 @@ func (d *stepDecoder) setQueries(queries int) {
 
 func (d *stepDecoder) call() error {
 	d.next = (d.next + 1) % len(d.k)
-	return kernel.Attention(d.out, d.q, d.k[d.next], d.v[d.next], d.opts)
+	return kernel.Attention(d.out, d.q, d.k[d.next], d.v[d.next], &d.opts)
 }
 
 // seconds returns the time of a call, averaged over a millisecond. A first call, which is

@@ -55,7 +55,7 @@ func Linear(ctx context.Context, c *Config, f *results.File) error {
 }
 
 // timesLinear says whether a shape is measured on a tier, or would take long.
-func (c *Config) timesLinear(s linearShape, tier string) bool {
+func (c *Config) timesLinear(s linearShape, tier kernel.Tier) bool {
 	return tier != machine.Generic || c.Generic || s.flops() <= machine.GenericFlops
 }
 
@@ -170,8 +170,8 @@ func newLinearLayer(s linearShape, w linearType) (*linearLayer, error) {
 }
 
 // measure measures the layer, and right beside it what limits it.
-func (l *linearLayer) measure(ctx context.Context, c *Config, tier string, threads int, p *machine.Probe) (results.Linear, error) {
-	r := results.Linear{Rows: l.rows, Inputs: l.k, Outputs: l.n, Weights: l.weights, Tier: tier, Threads: threads, Limit: results.LimitPeak, Int8: l.int8}
+func (l *linearLayer) measure(ctx context.Context, c *Config, tier kernel.Tier, threads int, p *machine.Probe) (results.Linear, error) {
+	r := results.Linear{Rows: l.rows, Inputs: l.k, Outputs: l.n, Weights: l.weights, Tier: tier.String(), Threads: threads, Limit: results.LimitPeak, Int8: l.int8}
 	work, limit := l.flops(), func() float64 { return stats.Median(p.Sample(threads)) }
 	if l.isSkinny() {
 		r.Limit = results.LimitRead

@@ -133,7 +133,7 @@ func (t modelTask) rows(ctx context.Context, c *Config, l loaded, sum string, f 
 			if err != nil {
 				return err
 			}
-			r := results.Model{Model: t.model.name, Weights: sum, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: tier, Threads: threads, Timing: timing, SHA256: digest(last)}
+			r := results.Model{Model: t.model.name, Weights: sum, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: tier.String(), Threads: threads, Timing: timing, SHA256: digest(last)}
 			r.Rate = 1e9 * float64(t.tokens) / r.Ns
 			if t.task == results.TaskEmbed {
 				r.Rate = 1e9 * float64(t.texts) / r.Ns

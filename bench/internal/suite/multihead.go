@@ -19,7 +19,7 @@ func Layer(ctx context.Context, c *Config, f *results.File) error {
 	if c.noVectors("layers", f) {
 		return ctx.Err()
 	}
-	for _, measure := range []func(ctx context.Context, tier string, threads int, f *results.File) error{c.multiHeadRows, c.additiveRows, c.normRows} {
+	for _, measure := range []func(ctx context.Context, tier kernel.Tier, threads int, f *results.File) error{c.multiHeadRows, c.additiveRows, c.normRows} {
 		for _, tier := range c.vectorTiers() {
 			for _, threads := range c.Threads {
 				if err := measure(ctx, tier, threads, f); err != nil {
@@ -63,7 +63,7 @@ func (s multiHeadShape) module() (*layer.MultiHead, error) {
 	}, kernel.Exec{})
 }
 
-func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f *results.File) error {
+func (c *Config) multiHeadRows(ctx context.Context, tier kernel.Tier, threads int, f *results.File) error {
 	p := machine.NewProbes().For(tier)
 	for _, s := range chosen(c, multiHeadShapes) {
 		if err := c.begin(ctx, fmt.Sprintf("multi-head %v %s threads=%d", s, tier, threads)); err != nil {
@@ -77,14 +77,14 @@ func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f 
 		x := kernel.BLHD(numbers.Normals(size), s.batch, s.tokens, 1, s.width)
 		y := kernel.BLHD(make([]float32, size), s.batch, s.tokens, 1, s.width)
 		t, peak, spread, err := c.measureWithLimit(ctx, func() error {
-			return module.Attend(y, x, x, x, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+			return module.Attend(y, x, x, x, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 		}, func() float64 { return stats.Median(p.Sample(threads)) })
 		if err != nil {
 			return err
 		}
 		rate := s.flops() / t.Ns
 		f.MultiHead = append(f.MultiHead, results.Module{Batch: s.batch, Tokens: s.tokens, Width: s.width, Heads: s.heads,
-			Tier: tier, Threads: threads, Timing: t, GFLOPs: rate, Peak: peak, PeakSpread: spread, Percent: 100 * rate / peak})
+			Tier: tier.String(), Threads: threads, Timing: t, GFLOPs: rate, Peak: peak, PeakSpread: spread, Percent: 100 * rate / peak})
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (s normShape) String() string { return fmt.Sprintf("%d × %d", s.tokens, s.
 // normRows times both norms, alone and with a residual. The limit is that of loads and stores: a
 // copy of as many rows loads and stores every element once, while RMS loads it twice and the
 // weight once, and Layer one more of both.
-func (c *Config) normRows(ctx context.Context, tier string, threads int, file *results.File) error {
+func (c *Config) normRows(ctx context.Context, tier kernel.Tier, threads int, file *results.File) error {
 	for _, s := range chosen(c, normShapes) {
 		n := s.tokens * s.width
 		x, y, r := numbers.Normals(n), make([]float32, n), numbers.Normals(n)
@@ -49,7 +49,7 @@ func (c *Config) normRows(ctx context.Context, tier string, threads int, file *r
 			if err != nil {
 				return err
 			}
-			file.Norms = append(file.Norms, results.Norm{Tokens: s.tokens, Width: s.width, Norm: f.name, Tier: tier, Threads: threads, Timing: times[0],
+			file.Norms = append(file.Norms, results.Norm{Tokens: s.tokens, Width: s.width, Norm: f.name, Tier: tier.String(), Threads: threads, Timing: times[0],
 				Element: times[0].Ns / float64(n), Copy: times[1].Ns / float64(n)})
 		}
 	}

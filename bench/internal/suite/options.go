@@ -112,12 +112,12 @@ func Options(ctx context.Context, c *Config, f *results.File) error {
 }
 
 // measure measures the option on a tier, for at least d.
-func (o *option) measure(s *problem.Shape, p *problem.Problem, tier string, d time.Duration) (row results.Option, err error) {
+func (o *option) measure(s *problem.Shape, p *problem.Problem, tier kernel.Tier, d time.Duration) (row results.Option, err error) {
 	out := p.NewOut()
 	call := func(opts kernel.Options) float64 {
 		opts.Tier, opts.Threads = tier, 1
 		start := time.Now()
-		err = errors.Join(err, kernel.Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), opts))
+		err = errors.Join(err, kernel.Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), &opts))
 		return float64(time.Since(start).Nanoseconds())
 	}
 	var opts kernel.Options
@@ -129,6 +129,6 @@ func (o *option) measure(s *problem.Shape, p *problem.Problem, tier string, d ti
 			plain, with, ratios = append(plain, x), append(with, y), append(ratios, y/x)
 		}
 	}
-	return results.Option{Shape: s.Name, Input: p.Describe(), Option: o.name, Tier: tier, Plain: stats.Median(plain), With: stats.Median(with),
+	return results.Option{Shape: s.Name, Input: p.Describe(), Option: o.name, Tier: tier.String(), Plain: stats.Median(plain), With: stats.Median(with),
 		Share: o.shareOf(s), Cost: 100 * (stats.Median(ratios)/o.shareOf(s) - 1), Samples: len(ratios)}, err
 }

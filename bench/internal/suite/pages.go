@@ -57,10 +57,10 @@ func (c *Config) pages(ctx context.Context, f *results.File) error {
 }
 
 func (c *Config) pagesRow(ctx context.Context, s *problem.Shape, dtype kernel.DType, layout kvcache.PageLayout) (row results.Pages, err error) {
-	row = results.Pages{Shape: s.Name, Type: dtype.String(), Layout: layoutNames[layout], Tier: c.Tiers[0], Sizes: pageSizes}
+	row = results.Pages{Shape: s.Name, Type: dtype.String(), Layout: layoutNames[layout], Tier: c.Tiers[0].String(), Sizes: pageSizes}
 	var calls []func() error
 	for _, pageSize := range append([]int{s.Lk}, pageSizes...) {
-		call, err := pagesCall(s, row.Tier, dtype, layout, pageSize)
+		call, err := pagesCall(s, c.Tiers[0], dtype, layout, pageSize)
 		if err != nil {
 			return row, err
 		}
@@ -78,7 +78,7 @@ func (c *Config) pagesRow(ctx context.Context, s *problem.Shape, dtype kernel.DT
 }
 
 // pagesCall returns a call of this shape on a cache with pages of so many tokens.
-func pagesCall(s *problem.Shape, tier string, dtype kernel.DType, layout kvcache.PageLayout, pageSize int) (func() error, error) {
+func pagesCall(s *problem.Shape, tier kernel.Tier, dtype kernel.DType, layout kvcache.PageLayout, pageSize int) (func() error, error) {
 	cache, err := kvcache.New(kvcache.Config{Heads: s.KVHeads, HeadSize: s.D, Type: dtype, Layout: layout, PageSize: pageSize, Pages: s.Lk / pageSize})
 	if err != nil {
 		return nil, err
@@ -105,5 +105,5 @@ func pagesCall(s *problem.Shape, tier string, dtype kernel.DType, layout kvcache
 	if s.Causal {
 		o.Mask = kernel.Causal(s.Lk - s.Lq)
 	}
-	return func() error { return kernel.Attention(out, q, k, v, o) }, nil
+	return func() error { return kernel.Attention(out, q, k, v, &o) }, nil
 }

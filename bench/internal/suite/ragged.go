@@ -21,7 +21,7 @@ const raggedHeads = 2
 // ragged measures the speedup by several threads on batches of sequences of very different
 // lengths. In L3 it shows how evenly the work is divided. From memory, reading limits the
 // speedup, so that of reading is measured as well.
-func (c *Config) ragged(ctx context.Context, tiers []string, f *results.File) error {
+func (c *Config) ragged(ctx context.Context, tiers []kernel.Tier, f *results.File) error {
 	threads := machine.MaxThreads()
 	if threads == 1 {
 		return nil
@@ -42,7 +42,7 @@ func (c *Config) ragged(ctx context.Context, tiers []string, f *results.File) er
 				if err != nil {
 					return err
 				}
-				f.Ragged = append(f.Ragged, results.Ragged{Level: level.name, Bytes: level.bytes, Type: t.name, Tier: tier, One: 1e9 * one,
+				f.Ragged = append(f.Ragged, results.Ragged{Level: level.name, Bytes: level.bytes, Type: t.name, Tier: tier.String(), One: 1e9 * one,
 					Threads: threads, Speedup: speedup, Reading: reading})
 			}
 		}
@@ -89,7 +89,7 @@ func newRaggedDecoder(bytes int, t raggedType) *stepDecoder {
 
 // speedup returns the time of a call on one thread, and how many times as fast it is on
 // several threads.
-func (d *stepDecoder) speedup(ctx context.Context, c *Config, tier string, threads int) (one, speedup float64, err error) {
+func (d *stepDecoder) speedup(ctx context.Context, c *Config, tier kernel.Tier, threads int) (one, speedup float64, err error) {
 	d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 	parallel := *d
 	parallel.opts.Threads = threads

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Suite is a set of measurements. A flag of its name runs it.
@@ -61,7 +62,7 @@ const (
 
 // A Config says what the suites measure.
 type Config struct {
-	Tiers    []string
+	Tiers    []kernel.Tier
 	Threads  []int
 	Shapes   []string         // names or aliases of what is measured; nil: everything
 	Time     time.Duration    // of each measurement, unless a few calls take longer; 0: the suite's own
@@ -98,8 +99,8 @@ func some[T any](c *Config, list []T, n int) []T {
 }
 
 // vectorTiers returns the tiers to measure, without the generic one unless it was asked for.
-func (c *Config) vectorTiers() []string {
-	var tiers []string
+func (c *Config) vectorTiers() []kernel.Tier {
+	var tiers []kernel.Tier
 	for _, t := range c.Tiers {
 		if t != machine.Generic || c.Generic {
 			tiers = append(tiers, t)

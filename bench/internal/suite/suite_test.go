@@ -56,7 +56,7 @@ func find(name string) *Suite {
 
 // allTiers measures all tiers that run here on one and on two threads.
 func allTiers() *Config {
-	return &Config{Tiers: machine.Tiers(), Threads: []int{1, 2}, Generic: true}
+	return &Config{Tiers: kernel.Tiers(), Threads: []int{1, 2}, Generic: true}
 }
 
 func TestLinear(t *testing.T) {
@@ -101,14 +101,14 @@ func TestGradientsDiffer(t *testing.T) {
 	replace(t, &backwardShapes, []backwardShape{{problem.Shape{Name: "x", Heads: 1, KVHeads: 1, Lq: 3, Lk: 3, D: 2}}})
 	replace(t, &alternateTime, time.Millisecond)
 	for i := range 3 {
-		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o kernel.BackwardOptions) error {
+		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o *kernel.BackwardOptions) error {
 			if o.Threads == 1 {
 				return kernel.AttentionBackward(g, dout, q, k, v, lse, o)
 			}
 			wrong := []kernel.Gradients{{Q: g.Q}, {K: g.K}, {V: g.V}}[i] // the other two stay
 			return kernel.AttentionBackward(wrong, v, q, k, v, lse, o)
 		})
-		err := Backward(t.Context(), &Config{Tiers: []string{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
+		err := Backward(t.Context(), &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
 		if err == nil || !strings.Contains(err.Error(), "the gradients of x DIFFER: generic threads=2") {
 			t.Errorf("gradient %d: %v", i, err)
 		}
@@ -171,7 +171,7 @@ func TestDecoder(t *testing.T) {
 	for _, e := range elementTypes {
 		var c Config
 		var rows []results.Decode
-		err := c.decodeRows(context.Background(), newDecoder(level, e, 3), []string{machine.Generic}, []int{1, 2}, &rows)
+		err := c.decodeRows(context.Background(), newDecoder(level, e, 3), []kernel.Tier{machine.Generic}, []int{1, 2}, &rows)
 		if err != nil || len(rows) != 2 {
 			t.Fatalf("%s: %+v, %v", e.name, rows, err)
 		}
@@ -198,7 +198,7 @@ func TestInterrupt(t *testing.T) {
 	replace(t, &optionShapes, nil)
 	replace(t, &linearShapes, linearShapes[:1])
 	for _, s := range All {
-		if err := s.Run(ctx, &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}, &results.File{}); !errors.Is(err, context.Canceled) {
+		if err := s.Run(ctx, &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1}, Generic: true}, &results.File{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 	}
@@ -211,12 +211,12 @@ func TestModels(t *testing.T) {
 			t.Skipf("NOT RUN: %v", err)
 		}
 	}
-	if testing.Short() || len((&Config{Tiers: machine.Tiers()}).vectorTiers()) == 0 {
+	if testing.Short() || len((&Config{Tiers: kernel.Tiers()}).vectorTiers()) == 0 {
 		t.Skip("NOT RUN: models, which take too long here")
 	}
 	replace(t, &modelTasks, []modelTask{{"a", miniLM, results.TaskEmbed, 2, 5, false}, {"b", smolLM2, results.TaskPrompt, 1, 9, false}, {"c", smolLM2, results.TaskGenerate, 1, 3, false}})
 	replace(t, &limitTime, time.Millisecond)
-	c := &Config{Tiers: machine.Tiers(), Threads: []int{1, 2}}
+	c := &Config{Tiers: kernel.Tiers(), Threads: []int{1, 2}}
 	run(t, "models", c, "all-MiniLM-L6-v2, 2 × 5 tokens", "SmolLM2-135M-Instruct, generation of 3 tokens", "sentences/s", "tokens/s")
 	var f results.File
 	if err := Models(t.Context(), c, &f); err != nil {
@@ -236,7 +236,7 @@ func TestModels(t *testing.T) {
 func TestNotRun(t *testing.T) {
 	t.Setenv("ATTN_MODELS", t.TempDir())
 	var f results.File
-	c := &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}
+	c := &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1}, Generic: true}
 	if err := Models(t.Context(), c, &f); err != nil || len(f.NotRun) != 2 || len(f.Models) != 0 {
 		t.Errorf("%q, %v", f.NotRun, err)
 	}
@@ -255,7 +255,7 @@ func TestShapes(t *testing.T) {
 		if s.Shapes == nil {
 			continue
 		}
-		c := &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true, Quick: true}
+		c := &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1}, Generic: true, Quick: true}
 		sum := 0
 		for _, label := range s.Shapes() {
 			name, _, _ := strings.Cut(label, " (")

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/tuning"
+	"github.com/attn-go/attn/internal/tier"
 )
 
-// A group is a set of numbers that are chosen together: its candidates, as tuning.Set takes
+// A group is a set of numbers that are chosen together: its candidates, as [kernel.Tier.Tuned] takes
 // them, and the calls that they are compared with.
 type group struct {
 	name       string
 	fields     []string
-	candidates func(tier string) (changes []string, err error)
-	workloads  func(tier string) ([]workload, error)
+	candidates func(t *tier.Tier) (changes []string)
+	workloads  func() ([]workload, error)
 }
 
 // groups are all groups. Those that others depend on come first.
@@ -47,25 +47,21 @@ func Groups() (names []string) {
 }
 
 // values returns candidates of one number.
-func values(field string, list ...int) func(tier string) ([]string, error) {
-	return func(string) (changes []string, err error) {
+func values(field string, list ...int) func(t *tier.Tier) []string {
+	return func(*tier.Tier) (changes []string) {
 		for _, n := range list {
 			changes = append(changes, fmt.Sprintf("%s=%d", field, n))
 		}
-		return changes, nil
+		return changes
 	}
 }
 
 // choices are all combinations of the values of numbers that choose among kernels. Not all of
 // them need have a kernel.
-func choices(fields ...string) func(tier string) ([]string, error) {
-	return func(tier string) ([]string, error) {
-		var changes []string
+func choices(fields ...string) func(t *tier.Tier) []string {
+	return func(t *tier.Tier) (changes []string) {
 		for _, field := range fields {
-			list, err := tuning.Choices(tier, field)
-			if err != nil {
-				return nil, err
-			}
+			list := t.Choices(field)
 			var longer []string
 			for _, n := range list {
 				item := fmt.Sprintf("%s=%d", field, n)
@@ -80,7 +76,7 @@ func choices(fields ...string) func(tier string) ([]string, error) {
 				changes = longer
 			}
 		}
-		return changes, nil
+		return changes
 	}
 }
 

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/table"
-	"github.com/attn-go/attn/tuning"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Sweep is how the numbers of a tier are measured.
 type Sweep struct {
-	Tier   string
+	Tier   kernel.Tier
 	Groups []string      // the groups of numbers to measure, see Groups
 	Rounds int           // the times of a candidate are the best of so many
 	Time   time.Duration // how long each of them takes at least
@@ -28,107 +29,85 @@ type Sweep struct {
 type Entry struct {
 	CPU, Tier string
 	Source    string // on what the numbers were measured
-	Numbers   string // as tuning.Numbers returns them
+	Numbers   string // as kernel.Tier.Tuning returns them
 }
 
 // margin is how much less time a candidate must take to replace the numbers at hand.
 const margin = 0.015
 
 // Run measures the candidates of each group with those chosen before it, prints their times and
-// then the entry. It changes the numbers of the tier while it runs.
+// then the entry.
 func (s *Sweep) Run(ctx context.Context) (*Entry, error) {
-	before, err := tuning.Numbers(s.Tier)
-	if err != nil {
-		return nil, err
-	}
-	defer tuning.Set(s.Tier, before) // they fitted before
+	best := s.Tier
 	for _, g := range groups {
 		if !slices.Contains(s.Groups, g.name) {
 			continue
 		}
-		if err := s.group(ctx, &g); err != nil {
+		var err error
+		if best, err = s.group(ctx, &g, best); err != nil {
 			return nil, err
 		}
 	}
-	e := &Entry{CPU: tuning.CPU(), Tier: s.Tier, Source: "measured by bench -tune"}
-	if e.Numbers, err = tuning.Numbers(s.Tier); err != nil {
-		return nil, err
-	}
+	e := &Entry{CPU: tier.HostCPU(), Tier: best.String(), Source: "measured by bench -tune", Numbers: best.Tuning()}
 	fmt.Fprintf(s.Out, "\n%s\n", e.Literal())
-	if e.CPU == tuning.AnyCPU {
+	if e.CPU == tier.AnyCPU {
 		fmt.Fprintf(s.Out, "internal/tier/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
 	}
 	return e, nil
 }
 
-// group leaves the tier with the best candidate of a group.
-func (s *Sweep) group(ctx context.Context, g *group) error {
-	candidates, err := s.candidates(g)
-	if err != nil || len(candidates) == 1 {
-		return err
+// group returns the best of a tier and the candidates of a group that differ from it.
+func (s *Sweep) group(ctx context.Context, g *group, now kernel.Tier) (kernel.Tier, error) {
+	all := candidates(g, now)
+	if len(all) == 1 {
+		return now, nil
 	}
-	calls, err := g.workloads(s.Tier)
+	calls, err := g.workloads()
 	if err != nil {
-		return err
+		return now, err
 	}
-	times, err := s.measure(ctx, candidates, calls)
+	times, err := s.measure(ctx, all, calls)
 	if err != nil {
-		return err
+		return now, err
 	}
 	best := 0
-	for c := range candidates {
+	for c := range all {
 		if score(times[c], times[0]) < min(score(times[best], times[0]), 1-margin) {
 			best = c
 		}
 	}
-	s.print(g, candidates, calls, times, best)
-	return tuning.Set(s.Tier, candidates[best])
+	s.print(g, all, calls, times, best)
+	return all[best], nil
 }
 
-// candidates returns the numbers at hand and those of the group's candidates that the tier can
-// do with. It leaves the numbers as they are.
-func (s *Sweep) candidates(g *group) ([]string, error) {
-	now, err := tuning.Numbers(s.Tier)
-	if err != nil {
-		return nil, err
+// candidates returns a tier, and that with those of the group's candidates that it can do with.
+func candidates(g *group, now kernel.Tier) []kernel.Tier {
+	all := []kernel.Tier{now}
+	t, unavailable := tier.Handle(now).Tier()
+	if unavailable != nil {
+		return all
 	}
-	changes, err := g.candidates(s.Tier)
-	if err != nil {
-		return nil, err
-	}
-	all := []string{now}
-	for _, c := range changes {
-		if tuning.Set(s.Tier, c) != nil {
-			continue
-		}
-		x, err := tuning.Numbers(s.Tier)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(all, x) {
+	for _, c := range g.candidates(t) {
+		x, err := now.Tuned(c)
+		same := func(y kernel.Tier) bool { return y.Tuning() == x.Tuning() }
+		if err == nil && !slices.ContainsFunc(all, same) {
 			all = append(all, x)
 		}
-		if err := tuning.Set(s.Tier, now); err != nil {
-			return nil, err
-		}
 	}
-	return all, nil
+	return all
 }
 
-// measure returns the best times of all calls with each candidate, in nanoseconds. The
+// measure returns the best times of all calls on each candidate, in nanoseconds. The
 // candidates alternate, as the speed of a shared machine varies.
-func (s *Sweep) measure(ctx context.Context, candidates []string, calls []workload) ([][]float64, error) {
+func (s *Sweep) measure(ctx context.Context, candidates []kernel.Tier, calls []workload) ([][]float64, error) {
 	times := make([][]float64, len(candidates))
 	for round := range s.Rounds {
 		for w, call := range calls {
-			for c := range candidates {
+			for c, tier := range candidates {
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				if err := tuning.Set(s.Tier, candidates[c]); err != nil {
-					return nil, err
-				}
-				ns, err := s.time(call.call)
+				ns, err := s.time(func() error { return call.call(tier) })
 				if err != nil {
 					return nil, err
 				}
@@ -167,14 +146,14 @@ func score(times, to []float64) float64 {
 }
 
 // print prints the times of all candidates, the numbers at hand first.
-func (s *Sweep) print(g *group, candidates []string, calls []workload, times [][]float64, best int) {
+func (s *Sweep) print(g *group, candidates []kernel.Tier, calls []workload, times [][]float64, best int) {
 	head := g.name + "\t"
 	for _, c := range calls {
 		head += c.name + "\t"
 	}
 	rows := []string{head + "ratio\t"}
 	for c := range candidates {
-		row := g.describe(candidates[c]) + "\t"
+		row := g.describe(candidates[c].Tuning()) + "\t"
 		for _, ns := range times[c] {
 			row += table.Duration(ns) + "\t"
 		}

@@ -5,66 +5,45 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/tuning"
 )
 
-// A sweep measures all candidates that fit the tier, and leaves the tier as it was.
+// A sweep measures all candidates that fit the tier.
 func TestSweep(t *testing.T) {
 	tiers := kernel.Tiers()
-	tier := tiers[slices.IndexFunc(tiers, func(t kernel.TierInfo) bool { return t.Default })].Name
-	before := numbersOf(t, tier)
 	var out strings.Builder
-	s := Sweep{Tier: tier, Groups: []string{"full"}, Rounds: 1, Out: &out}
+	s := Sweep{Tier: tiers[0], Groups: []string{"full"}, Rounds: 1, Out: &out}
 	e, err := s.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if after := numbersOf(t, tier); after != before {
-		t.Errorf("the tier has %s, and had %s", after, before)
 	}
 	for _, want := range []string{"FullRows=0 ", "FullRows=16 ", e.Literal()} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
-	if err := tuning.Set(tier, e.Numbers); err != nil || e.Tier != tier || e.CPU != tuning.CPU() {
+	if x, err := tiers[0].Tuned(e.Numbers); err != nil || x.Tuning() != e.Numbers || e.Tier != tiers[0].String() || e.CPU != tier.HostCPU() {
 		t.Errorf("%+v: %v", e, err)
 	}
-	if err := tuning.Set(tier, before); err != nil {
-		t.Fatal(err)
-	}
 }
 
-func numbersOf(t *testing.T, tier string) string {
-	t.Helper()
-	x, err := tuning.Numbers(tier)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
-
-// Every group has candidates that a tier can do with, whatever tier has several of its kernels,
-// and looking for them leaves the numbers as they are.
+// Every group has candidates that a tier can do with, whatever tier has several of its kernels.
 func TestCandidates(t *testing.T) {
-	several := map[string]bool{}
-	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
-		before := numbersOf(t, tier.Name)
+	several, chosen := map[string]bool{}, map[string]bool{}
+	for _, x := range kernel.Tiers() {
+		inside, _ := tier.Handle(x).Tier()
 		for _, g := range groups {
-			s := Sweep{Tier: tier.Name}
-			all, err := s.candidates(&g)
-			if err != nil || all[0] != before || numbersOf(t, tier.Name) != before {
-				t.Errorf("tier %s, group %s: %v, error %v", tier.Name, g.name, all, err)
+			all := candidates(&g, x)
+			if all[0] != x {
+				t.Errorf("tier %s, group %s: %v", x, g.name, all)
 			}
 			several[g.name] = several[g.name] || len(all) > 1
+			chosen[g.name] = chosen[g.name] || len(inside.Choices(g.fields[0])) > 1
 		}
 	}
 	for _, g := range groups {
-		if list, _ := tuning.Choices("", g.fields[0]); !several[g.name] && len(list) > 1 {
+		if chosen[g.name] && !several[g.name] {
 			t.Errorf("group %s has no candidates", g.name)
 		}
 	}
@@ -72,22 +51,16 @@ func TestCandidates(t *testing.T) {
 
 // The combinations of choices have a value of each number that chooses.
 func TestChoices(t *testing.T) {
-	for _, tier := range kernel.Tiers() {
-		if !tier.Runs {
-			continue
-		}
+	for i := range tier.Tiers {
+		x := &tier.Tiers[i]
 		n := 1
 		fields := []string{"PVNear", "SkinnyRows", "QKSegments"}
 		for _, f := range fields {
-			list, err := tuning.Choices(tier.Name, f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n *= max(len(list), 1)
+			n *= max(len(x.Choices(f)), 1)
 		}
-		changes, err := choices(fields...)(tier.Name)
-		if err != nil || max(len(changes), 1) != n || len(slices.Compact(slices.Sorted(slices.Values(changes)))) != len(changes) {
-			t.Errorf("tier %s: %d combinations %v, error %v", tier.Name, n, changes, err)
+		changes := choices(fields...)(x)
+		if max(len(changes), 1) != n || len(slices.Compact(slices.Sorted(slices.Values(changes)))) != len(changes) {
+			t.Errorf("tier %s: %d combinations %v", x.Name, n, changes)
 		}
 	}
 }
@@ -95,7 +68,7 @@ func TestChoices(t *testing.T) {
 // Every number is in a group, and the groups name no others.
 func TestGroups(t *testing.T) {
 	numbers := map[string]bool{}
-	for item := range strings.SplitSeq(numbersOf(t, "generic"), ",") {
+	for item := range strings.SplitSeq(kernel.Tiers()[0].Tuning(), ",") {
 		name, _, _ := strings.Cut(item, "=")
 		numbers[name] = true
 	}

@@ -41,7 +41,7 @@ func run(args []string) error {
 		return fmt.Errorf("THREADS is %q, want at least 1", args[0])
 	}
 	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(map[string]string{"name": "attn " + defaultTier()}); err != nil {
+	if err := out.Encode(map[string]string{"name": "attn " + kernel.Tier{}.String()}); err != nil {
 		return err
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
@@ -65,15 +65,6 @@ func run(args []string) error {
 	return nil
 }
 
-func defaultTier() string {
-	for _, t := range kernel.Tiers() {
-		if t.Default {
-			return t.Name
-		}
-	}
-	return ""
-}
-
 // time returns the median time of a call in nanoseconds, of those that fit into a time.
 func (s *shape) time(threads int, limit time.Duration) (float64, error) {
 	n := s.Heads * s.Lq * s.D
@@ -85,12 +76,12 @@ func (s *shape) time(threads int, limit time.Duration) (float64, error) {
 		o.Mask = kernel.Causal(0)
 	}
 	var times []float64
-	if err := kernel.Attention(out, q, k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, &o); err != nil {
 		return 0, err
 	}
 	for start := time.Now(); len(times) == 0 || time.Since(start) < limit; {
 		before := time.Now()
-		if err := kernel.Attention(out, q, k, v, o); err != nil {
+		if err := kernel.Attention(out, q, k, v, &o); err != nil {
 			return 0, err
 		}
 		times = append(times, float64(time.Since(before).Nanoseconds()))

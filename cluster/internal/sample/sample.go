@@ -55,7 +55,7 @@ func (a *Activations) read(m *gobytes.Model, part string) error {
 		if layer == Layer {
 			a.Q, a.K, a.V = appendRows(a.Q, q), appendRows(a.K, k), appendRows(a.V, v)
 		}
-		return kernel.Attention(out, q, k, v, kernel.Options{Mask: kernel.Causal(0)})
+		return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
 	}
 	_, err = b.Forward([][]byte{[]byte(part)})
 	return err

@@ -111,14 +111,6 @@ func (AVX2) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VANDPS(m, x, x)
 }
 
-func (AVX2) ZeroWithout(c *build.Context, x reg.Register, bits operand.Op) {
-	m, zero := c.YMM(), c.YMM()
-	c.VPXOR(zero, zero, zero)
-	c.VPAND(bits, x, m)
-	c.VPCMPEQD(zero, m, m)
-	c.VPANDN(x, m, x)
-}
-
 func (AVX2) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 	m := c.YMM()
 	c.VPMAXUD(limit, y, m)
@@ -131,14 +123,6 @@ func (AVX2) Xor(c *build.Context, x, y reg.Register, m operand.Mem) {
 	c.VPBROADCASTD(m, z)
 	c.VPXOR(y, x, x)
 	c.VPXOR(z, x, x)
-}
-
-func (AVX2) ReplaceOutside(c *build.Context, s, j, lo, hi, other reg.Register) {
-	before, inside := c.YMM(), c.YMM()
-	c.VPCMPGTD(j, lo, before) // lo > j
-	c.VPCMPGTD(j, hi, inside) // hi > j
-	c.VPANDN(inside, before, inside)
-	c.VBLENDVPS(inside, s, other, s)
 }
 
 func (AVX2) SelectNegative(c *build.Context, s, m, other reg.Register) {

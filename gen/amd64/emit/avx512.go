@@ -30,7 +30,7 @@ func (AVX512) WeightVariants() []spec.WeightVariant {
 
 // BlockTiles leave registers for the scales and for what makes the weights.
 func (AVX512) BlockTiles() []spec.TileShape {
-	return []spec.TileShape{{Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}}
+	return []spec.TileShape{{Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 1}}
 }
 
 // SkinnyRows are as many as a query tile of 8 lanes has.
@@ -97,12 +97,6 @@ func (AVX512) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VMOVAPS_Z(x, k, x)
 }
 
-func (AVX512) ZeroWithout(c *build.Context, x reg.Register, bits operand.Op) {
-	k := c.K()
-	c.VPTESTMD(bits, x, k)
-	c.VMOVAPS_Z(x, k, x)
-}
-
 func (AVX512) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 	k := c.K()
 	c.VPCMPUD(operand.Imm(atLeast), limit, y, k)
@@ -112,13 +106,6 @@ func (AVX512) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 func (AVX512) Xor(c *build.Context, x, y reg.Register, m operand.Mem) {
 	const xor3 = 0x96
 	c.VPTERNLOGD_BCST(operand.U8(xor3), m, y, x)
-}
-
-func (AVX512) ReplaceOutside(c *build.Context, s, j, lo, hi, other reg.Register) {
-	after, inside := c.K(), c.K()
-	c.VPCMPD(operand.Imm(lessOrEqual), j, lo, after)
-	c.VPCMPD(operand.Imm(lessThan), hi, j, after, inside)
-	c.VBLENDMPS(s, other, inside, s)
 }
 
 func (AVX512) SelectNegative(c *build.Context, s, m, other reg.Register) {

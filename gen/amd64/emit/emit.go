@@ -269,16 +269,23 @@ func (g *Gen) VecBytes() int { return 4 * g.Lanes() }
 
 // Interleave emits the instructions of two functions. Those of beside are spread evenly
 // over the first two thirds of those of main, so that their results are ready at the end.
-// Comments of beside are dropped, as they would stand beside the wrong instructions.
-// Neither function may set labels or use results of the other.
+// Comments of beside are dropped, as they would stand beside the wrong instructions. None of them comes
+// between a jump of main and its label.
+// beside sets no labels, and neither function uses results of the other.
 func (g *Gen) Interleave(main, beside func()) {
 	fn := g.current()
 	others, nodes := g.emitted(beside), g.emitted(main)
 	others = slices.DeleteFunc(others, func(n ir.Node) bool { _, is := n.(*ir.Comment); return is })
-	done := 0
+	done, skipped := 0, false
 	for i, n := range nodes {
 		fn.AddNode(n)
-		for due := (i + 1) * 3 * len(others) / (2 * len(nodes)); done < min(due, len(others)); done++ {
+		switch n := n.(type) {
+		case *ir.Instruction:
+			skipped = skipped || n.IsBranch
+		case ir.Label:
+			skipped = false
+		}
+		for due := (i + 1) * 3 * len(others) / (2 * len(nodes)); !skipped && done < min(due, len(others)); done++ {
 			fn.AddNode(others[done])
 		}
 	}

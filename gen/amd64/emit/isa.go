@@ -59,17 +59,11 @@ type ISA interface {
 	// ZeroWhere clears the lanes of x in which y equals the vector z.
 	ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op)
 
-	// ZeroWithout clears the lanes of x that have none of some bits.
-	ZeroWithout(c *build.Context, x reg.Register, bits operand.Op)
-
 	// ZeroBelow clears the lanes of x in which y is below limit, both uint32.
 	ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op)
 
 	// Xor is x ^= y ^ m, m a single number of 32 bits.
 	Xor(c *build.Context, x, y reg.Register, m operand.Mem)
-
-	// ReplaceOutside replaces by other the lanes of s in which not lo ≤ j < hi, all int32.
-	ReplaceOutside(c *build.Context, s, j, lo, hi, other reg.Register)
 
 	// SelectNegative replaces by other the lanes of s in which the sign of m is set.
 	SelectNegative(c *build.Context, s, m, other reg.Register)
@@ -135,8 +129,6 @@ type ISA interface {
 
 // Predicates of compare instructions.
 const (
-	lessThan    = 1    // of integers
-	lessOrEqual = 2    // of integers
 	atLeast     = 5    // of integers
 	Unordered   = 3    // UNORD_Q: one is NaN
 	notEqual    = 4    // NEQ_UQ: true for NaN

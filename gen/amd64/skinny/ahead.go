@@ -143,6 +143,7 @@ func (f *qkEmitter) vectorBeside(acc [][]reg.VecVirtual, words []reg.VecVirtual,
 
 // vectorProducts emits the products of all columns of vector v of keys.
 func (f *qkEmitter) vectorProducts(acc [][]reg.VecVirtual, words []reg.VecVirtual, v int) {
+	f.rows.Compare()
 	columns := f.words.columns(words, v)
 	q := f.q
 	if v+1 < len(acc[0]) {
@@ -156,10 +157,7 @@ func (f *qkEmitter) vectorProducts(acc [][]reg.VecVirtual, words []reg.VecVirtua
 			next = columns[x+1]()
 		}
 		m := column(q, f.w, x)
-		for i := range acc {
-			f.g.FMABroadcast(f.g.Context, m, k, acc[i][v])
-			m.Disp += 4
-		}
+		f.rows.Rows(func(i int) { f.g.FMABroadcast(f.g.Context, m.Offset(4*i), k, acc[i][v]) })
 		if x%2 == 1 {
 			f.g.LEAQ(emit.Indexed(q, f.w, 2), q)
 		}

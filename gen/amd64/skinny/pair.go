@@ -26,7 +26,7 @@ import (
 // pairs reports whether a tile has pairs in a variant: more queries are chains enough, and leave no
 // registers.
 func (f *qkEmitter) pairs(t tile) bool {
-	return !t.ahead && t.size <= doubledQueries && slices.ContainsFunc(f.variants, hasPairs)
+	return !t.ahead && t.Most <= doubledQueries && slices.ContainsFunc(f.variants, hasPairs)
 }
 
 func hasPairs(v spec.QKVariant) bool { return v.Segments == 2 }
@@ -68,11 +68,12 @@ func (f *qkEmitter) pair(acc [][]reg.VecVirtual, name string) {
 	f.g.JE(operand.LabelRef(name + "pairsum"))
 	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.g.VADDPS(sum, v, v) })
 	f.g.Label(name + "pairsum")
-	for i := range acc {
+	f.rows.Compare()
+	f.rows.Rows(func(i int) {
 		for x, v := range acc[i] {
 			f.g.VADDPS(second[i][x], v, v)
 		}
-	}
+	})
 	f.g.JMP(operand.LabelRef(name + "added"))
 }
 
@@ -81,6 +82,7 @@ func (f *qkEmitter) pairSteps(acc, second [][]reg.VecVirtual, q reg.GPVirtual, n
 	f.g.AlignLoop()
 	f.g.Label(name + "step")
 	f.prefetchStep(2*f.words.n, f.times(acc), name)
+	f.rows.Compare()
 	segments := []struct {
 		acc  [][]reg.VecVirtual
 		q    reg.GPVirtual

@@ -33,8 +33,7 @@ import (
 // scales' stride in bytes, the start of the pass's scales, that of the current columns' scales, and
 // the columns left that have these.
 //
-// Sums are stored by one piece of code for all numbers of queries of a block: a group of n has them in the last
-// n rows of the accumulators, and jumps to where those are stored.
+// A loop serves several numbers of queries, see emit.Heights.
 func (g *gen) SkinnyPV(v spec.Element) {
 	_, variants := g.SkinnyVariants()
 	switch {
@@ -65,6 +64,7 @@ func (g *gen) skinnyPV(v spec.Element, near int) {
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
 	f.prefetch.LevelFrom(g.Memory(g.Param("o").Len()), 2)
 	g.SHLQ(operand.Imm(2), f.ldo)
+	f.height = g.Frame(8)
 	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
@@ -90,10 +90,13 @@ type pvEmitter struct {
 	column   reg.GPVirtual
 	columns  reg.GPVirtual // left
 	lane     reg.GPVirtual // first query of the current group
-	load     operand.Mem   // whether to start from o
-	left     operand.Mem   // keys, from the pass on
-	keys     operand.Mem   // in the pass
-	ldo, to  operand.Mem   // of o: bytes from row to row, the group's first row
+	rows     *emit.Heights // of the group
+	acc      []reg.VecVirtual
+	height   operand.Mem // for rows
+	load     operand.Mem // whether to start from o
+	left     operand.Mem // keys, from the pass on
+	keys     operand.Mem // in the pass
+	ldo, to  operand.Mem // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
@@ -169,8 +172,8 @@ func (f *pvEmitter) nextScales(s columnBlock) {
 type columnBlock struct {
 	name    string
 	columns int
-	sizes   []int // numbers of queries in a group that there is code for, from 1 on
-	lines   int   // in a row, 0 for less than a line
+	groups  []emit.Span // numbers of queries in a group, from 1 on
+	lines   int         // in a row, 0 for less than a line
 	vectors func() []reg.VecVirtual
 	move    func(fromTo ...operand.Op)
 	fma     func(p operand.Mem, v, acc []reg.VecVirtual)
@@ -178,9 +181,23 @@ type columnBlock struct {
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, fromOne(f.g.SkinnyRows()), 1,
+	return columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1,
 		func() []reg.VecVirtual { return f.g.Vecs(spec.LineBytes / f.g.VecBytes()) }, f.g.VMOVUPS, f.g.fmaVectors}
 }
+
+// lineGroups has a loop for each number of queries up to 4: on Zen 4 one for all takes up to half as long again with
+// AVX2, as the fewer instructions a line has, the more of the next ones the processor works on meanwhile.
+func (f *pvEmitter) lineGroups() (groups []emit.Span) {
+	for n := 1; n <= fewRows.Most; n++ {
+		groups = append(groups, emit.Span{Least: n, Most: n})
+	}
+	if f.g.SkinnyRows() > fewRows.Most {
+		groups = append(groups, emit.Span{Least: fewRows.Most + 1, Most: f.g.SkinnyRows()})
+	}
+	return groups
+}
+
+var fewRows = emit.Span{Least: 1, Most: 4}
 
 // quadLines are the lines of a quad.
 const quadLines = 4
@@ -188,19 +205,14 @@ const quadLines = 4
 // quad is the block of 4 lines. 6 queries take 24 accumulators, 4 vectors of V and a weight.
 func (f *pvEmitter) quad() columnBlock {
 	s := f.line()
-	s.name, s.columns, s.sizes, s.lines = "quad", quadLines*spec.SkinnyKeys, fromOne(6), quadLines
+	s.name, s.columns, s.groups, s.lines = "quad", quadLines*spec.SkinnyKeys, []emit.Span{{Least: 1, Most: 6}}, quadLines
 	s.vectors = func() []reg.VecVirtual { return f.g.Vecs(quadLines) }
 	return s
 }
 
-// fewSizes are the sizes of groups for less than a line: there are few such columns, if any.
-var fewSizes = []int{1, 4}
+func groupLabel(most int) string { return fmt.Sprintf("group%d", most) }
 
-// fromOne lists the numbers from 1 to n, upTo those from 0 to n-1.
-func fromOne(n int) []int { return upTo(n + 1)[1:] }
-
-func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
-
+// upTo lists the numbers from 0 to n-1.
 func upTo(n int) (list []int) {
 	for i := range n {
 		list = append(list, i)
@@ -211,7 +223,7 @@ func upTo(n int) (list []int) {
 func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.g.XMM()} }
 
 func (f *pvEmitter) four() columnBlock {
-	return columnBlock{"four", 4, fewSizes, 0, f.xmm, f.g.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+	return columnBlock{"four", 4, []emit.Span{fewRows}, 0, f.xmm, f.g.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
 		x := f.g.XMM()
 		f.g.VBROADCASTSS(p, x)
 		f.g.VFMADD231PS(v[0], x, acc[0])
@@ -219,7 +231,7 @@ func (f *pvEmitter) four() columnBlock {
 }
 
 func (f *pvEmitter) single() columnBlock {
-	return columnBlock{"single", 1, fewSizes, 0, f.xmm, f.g.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+	return columnBlock{"single", 1, []emit.Span{fewRows}, 0, f.xmm, f.g.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
 		x := f.g.XMM()
 		f.g.VMOVSS(p, x) // for qemu, see SkinnyMerge
 		f.g.VFMADD231SS(x, v[0], acc[0])
@@ -236,33 +248,21 @@ func (f *pvEmitter) block(s columnBlock) {
 		f.fits(s)
 	}
 	f.g.XORQ(f.lane, f.lane)
-	f.g.Comment("The largest group of queries that there is code for.")
 	f.g.Label(s.name + "group")
-	o, n := f.startOfO(), f.g.Num("n")
+	n := f.g.Num("n")
 	f.g.SUBQ(f.lane, n)
-	for _, size := range slices.Backward(s.sizes[1:]) {
-		f.g.CMPQ(n, operand.Imm(uint64(size)))
-		f.g.JGE(operand.LabelRef(s.name + groupLabel(size)))
+	for _, more := range slices.Backward(s.groups[1:]) {
+		f.g.CMPQ(n, operand.Imm(uint64(more.Least)))
+		f.g.JGE(operand.LabelRef(s.name + groupLabel(more.Most)))
 	}
-	acc := make([][]reg.VecVirtual, s.sizes[len(s.sizes)-1])
-	for i := range acc {
-		acc[i] = s.vectors()
-	}
-	to := f.g.GP64()
-	for _, size := range s.sizes {
-		f.group(s, acc[len(acc)-size:], o)
-		f.g.ADDQ(operand.Imm(uint64(size)), f.lane)
-		f.g.MOVQ(f.to, to)
-		if size < len(acc) {
-			f.g.JMP(operand.LabelRef(s.name + storeLabel(size)))
+	acc := f.accumulators(s)
+	for i, size := range s.groups {
+		f.group(s, size, acc[:size.Most], n)
+		if i+1 < len(s.groups) {
+			f.g.JMP(operand.LabelRef(s.name + "next"))
 		}
 	}
-	for i := range acc {
-		if size := len(acc) - i; slices.Contains(s.sizes, size) {
-			f.g.Label(s.name + storeLabel(size))
-		}
-		f.eachOfRow(acc[i:], to, func(v reg.Register, m operand.Mem) { s.move(v, m) })
-	}
+	f.g.Label(s.name + "next")
 	f.g.CMPQ(f.lane, f.g.Argument("n"))
 	f.g.JL(operand.LabelRef(s.name + "group"))
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.column)
@@ -274,10 +274,27 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
 }
 
+// accumulators returns those of a block. All blocks have the same: where rows may be missing, avo keeps registers from
+// the start of the function on.
+func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
+	each := len(s.vectors())
+	if len(f.acc) == 0 {
+		f.acc = f.g.Vecs(max(s.most()*each, f.line().most()*len(f.line().vectors())))
+	}
+	acc := make([][]reg.VecVirtual, s.most())
+	for i := range acc {
+		acc[i] = slices.Clone(f.acc[i*each:][:each])
+		if s.lines == 0 {
+			acc[i][0] = acc[i][0].AsX().(reg.VecVirtual)
+		}
+	}
+	return acc
+}
+
 // fits skips the blocks of several lines if the queries are more than one group, which would read
 // V more than once, or if the columns of a block have more than one scale.
 func (f *pvEmitter) fits(s columnBlock) {
-	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.sizes[len(s.sizes)-1])))
+	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.most())))
 	f.g.JG(operand.LabelRef(s.name + "end"))
 	if f.element == spec.Int8 {
 		f.g.CMPQ(f.ofScale, operand.Imm(uint64(s.columns)))
@@ -285,24 +302,29 @@ func (f *pvEmitter) fits(s columnBlock) {
 	}
 }
 
-// group emits the keys of a pass for a block and some queries, from lane on, whose first row of o is at o. It leaves the sums
-// in the accumulators.
-func (f *pvEmitter) group(s columnBlock, acc [][]reg.VecVirtual, o reg.GPVirtual) {
-	size := len(acc)
-	name := s.name + groupLabel(size)
-	f.g.Commentf("%d columns of %d queries.", s.columns, size)
+// most is the largest number of queries of a group.
+func (s columnBlock) most() int { return s.groups[len(s.groups)-1].Most }
+
+// group emits the keys of a pass for a block and some of the n queries from lane on, and goes on to the next ones.
+func (f *pvEmitter) group(s columnBlock, size emit.Span, acc [][]reg.VecVirtual, n reg.GPVirtual) {
+	name := s.name + groupLabel(size.Most)
+	f.g.Commentf("%d columns of %v queries.", s.columns, size)
 	f.g.Label(name)
-	for _, row := range acc {
-		for _, v := range row {
-			f.g.VXORPS(v, v, v)
-		}
-	}
+	f.rows = f.g.NewHeights(name, size, f.height)
+	f.rows.Set(n)
+	f.startOfO()
 	f.g.CMPB(f.load, operand.Imm(0))
 	f.g.JE(operand.LabelRef(name + "zero"))
-	for i := range acc {
-		f.eachOfRow(acc[i:], o, func(v reg.Register, m operand.Mem) { s.move(m, v) })
-	}
+	f.eachOfO(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	f.g.JMP(operand.LabelRef(name + "begin"))
 	f.g.Label(name + "zero")
+	f.rows.Compare()
+	f.rows.Rows(func(i int) {
+		for _, v := range acc[i] {
+			f.g.VXORPS(v, v, v)
+		}
+	})
+	f.g.Label(name + "begin")
 	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
 	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
 	if f.element == spec.Int8 {
@@ -312,12 +334,14 @@ func (f *pvEmitter) group(s columnBlock, acc [][]reg.VecVirtual, o reg.GPVirtual
 	switch {
 	case s.lines > 1:
 		f.keyByKey(s, acc, name)
-	case s.lines == 1 && f.g.EVEX() && f.element != spec.Float32 && size > countedQueries:
+	case s.lines == 1 && f.g.EVEX() && f.element != spec.Float32 && size.Least > countedQueries:
 		f.keysOfLines(s, acc, name)
 	default:
 		f.someKeys(s, acc, name)
 	}
 	f.g.Label(name + "store")
+	f.eachOfO(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
+	f.g.ADDQ(operand.Imm(uint64(size.Most)), f.lane)
 }
 
 // keyByKey emits the loop over the keys of a pass for several lines of a row: first the
@@ -411,30 +435,32 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
 		f.g.ADDQ(f.lsc, f.sj)
 	}
-	for i := range acc {
-		s.fma(emit.At(f.pj, 4*i), v, acc[i])
-	}
+	f.rows.Compare()
+	f.rows.Rows(func(i int) { s.fma(emit.At(f.pj, 4*i), v, acc[i]) })
 	f.g.ADDQ(f.ldv, f.vj)
 	f.g.ADDQ(f.ldp, f.pj)
 }
 
 // startOfO finds the group's first row of o.
-func (f *pvEmitter) startOfO() reg.GPVirtual {
+func (f *pvEmitter) startOfO() {
 	o := f.g.GP64()
 	f.g.MOVQ(f.ldo, o)
 	f.g.IMULQ(f.lane, o)
 	f.g.ADDQ(f.g.Memory(f.g.Param("o").Base()), o)
 	f.g.LEAQ(emit.Indexed(o, f.column, 4), o)
 	f.g.MOVQ(o, f.to)
-	return o
 }
 
-// eachOfRow calls do for the accumulators of the first row and their places in o, and goes on to the next one, if there is one.
-func (f *pvEmitter) eachOfRow(acc [][]reg.VecVirtual, o reg.GPVirtual, do func(v reg.Register, m operand.Mem)) {
-	for x, v := range acc[0] {
-		do(v, emit.At(o, x*f.g.VecBytes()))
-	}
-	if len(acc) > 1 {
-		f.g.ADDQ(f.ldo, o)
-	}
+// eachOfO calls do for the accumulators of the group's rows and their places in o.
+func (f *pvEmitter) eachOfO(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
+	o, ldo := f.g.GP64(), f.g.GP64()
+	f.g.MOVQ(f.to, o)
+	f.g.MOVQ(f.ldo, ldo)
+	f.rows.Compare()
+	f.rows.Rows(func(i int) {
+		for x, v := range acc[i] {
+			do(v, emit.At(o, x*f.g.VecBytes()))
+		}
+		f.g.LEAQ(emit.Indexed(o, ldo, 1), o)
+	})
 }

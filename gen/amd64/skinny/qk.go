@@ -44,8 +44,7 @@ import (
 // in the place of arguments: the scores (s), the first query of the current group (the
 // length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
 // the current segment of row 0 (the length of k), the columns after that (the capacity of k),
-// the number of the tile (the capacity of q), whether there are 4 more queries to store (the length of q),
-// and for ahead.go the last step (the length of max), what follows it (far), and whether words are loaded
+// the number of the tile (the capacity of q), and for ahead.go the last step (the length of max), what follows it (far), and whether words are loaded
 // (ldk). Types with slots, see slots.go, have 2 registers more.
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
@@ -96,7 +95,7 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 		f.odd[i] = g.GP64()
 		g.LEAQ(emit.Indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
 	}
-	f.q = g.GP64()
+	f.q, f.height = g.GP64(), g.Frame(8)
 	f.placeWords()
 	if f.looksAhead() {
 		g.MOVQ(operand.U32(0), f.loaded)
@@ -104,7 +103,7 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 			f.first = g.Vecs(f.words.n)
 		}
 	}
-	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
+	f.size = g.Memory(g.Param("q").Cap())
 	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
 	if f.most() > 1 {
 		f.acc[2] = f.accumulators(doubledQueries, 2)
@@ -138,9 +137,12 @@ type qkEmitter struct {
 	adds    operand.Mem // not 0 if there is a sum of the segments before it
 	sums    operand.Mem // that sum, for every accumulator
 
-	acc    [3][][]reg.VecVirtual // accumulators of a tile of 16 keys, and of twice as many, by query
-	size   operand.Mem           // number of the tile, while the remaining columns are computed
-	second operand.Mem           // not 0 if the scores of 4 more queries are to be stored
+	acc  [3][][]reg.VecVirtual // accumulators of a tile of 16 keys, and of twice as many, by query
+	size operand.Mem           // number of the tile, while the remaining columns are computed
+
+	queries reg.GPVirtual // that are left, before a tile
+	height  operand.Mem   // their number, for rows
+	rows    *emit.Heights // of the tile that is emitted
 }
 
 // accumulators allocates those of a tile for a number of queries, and times·16 keys.
@@ -191,7 +193,7 @@ func (f *qkEmitter) tiles() {
 
 	f.g.Label("group")
 	f.startGroup()
-	tiles := f.allTiles()
+	tiles := f.tilesOf(f.words.element)
 	f.choose(tiles)
 	for _, t := range tiles {
 		f.tile(t)
@@ -334,11 +336,12 @@ func (f *qkEmitter) addSums(acc [][]reg.VecVirtual, name string) {
 
 // eachSum calls do for every accumulator and its sum of the segments before.
 func (f *qkEmitter) eachSum(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, sum operand.Mem)) {
-	for i := range acc {
+	f.rows.Compare()
+	f.rows.Rows(func(i int) {
 		for x, v := range acc[i] {
 			do(v, f.sums.Offset((i*len(acc[i])+x)*f.g.VecBytes()))
 		}
-	}
+	})
 }
 
 // linesAtOnce is the number of lines that are prefetched at once, those of 64 columns of a
@@ -370,6 +373,7 @@ func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
 	f.g.AlignLoop()
 	f.g.Label(name + "step")
 	f.prefetchStep(f.words.n, f.times(acc), name)
+	f.rows.Compare()
 	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
 		products(column(f.q, f.w, x))
 		if x%2 == 1 {
@@ -423,10 +427,7 @@ func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]emit.KeyColumn,
 	for v := range columns {
 		column[v] = columns[v][c]()
 	}
-	for i := range acc {
-		f.g.fmaVectors(q, column, acc[i])
-		q.Disp += 4
-	}
+	f.rows.Rows(func(i int) { f.g.fmaVectors(q.Offset(4*i), column, acc[i]) })
 }
 
 // fmaVectors adds m, a single float32, times the vectors of b to those of acc.

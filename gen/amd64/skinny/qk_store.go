@@ -27,16 +27,16 @@ func (f *qkEmitter) toRest(t tile) {
 		}
 	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
-	f.g.JMP(operand.LabelRef(restLabel(t.rest())))
+	f.g.JMP(operand.LabelRef(restLabel(t.Most)))
 }
 
 func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
 
-// rest emits the remaining columns for tiles of up to a number of queries, a multiple of 4: it
-// loads those of a whole step that ends with the row, and skips the first of them. The products of
-// queries that a tile does not have are not used.
+// rest emits the remaining columns for tiles of up to a number of queries: it loads those of a whole step that
+// ends with the row, and skips the first of them. The products of queries that a tile does not have are not used.
 func (f *qkEmitter) rest(queries int, tiles []tile) {
 	name, acc := restLabel(queries), f.acc[1][:queries]
+	f.rows = f.g.NewHeights(name, emit.Span{Least: queries, Most: queries}, f.height)
 	f.g.Commentf("The remaining columns for up to %d queries.", queries)
 	f.g.Label(name)
 	left := f.g.Num("d")
@@ -62,7 +62,7 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 		f.forget()
 		f.g.Label(name + "plain")
 	}
-	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.rest() != queries })
+	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.Most != queries })
 	for _, t := range same[1:] {
 		f.g.CMPQ(f.size, operand.I32(t.number()))
 		f.g.JE(operand.LabelRef(t.label() + "sum"))
@@ -70,18 +70,8 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 	f.g.JMP(operand.LabelRef(same[0].label() + "sum"))
 }
 
-// toStore emits the way of a tile to where its scores are stored. The lanes after the last query,
-// up to a multiple of 4, repeat it.
+// toStore emits the way of a tile to where its scores are stored.
 func (f *qkEmitter) toStore(t tile) {
-	size, acc := t.size, f.acc[t.times]
-	for i := size; i%4 != 0; i++ {
-		for v := range acc[i] {
-			f.g.VMOVAPS(acc[size-1][v], acc[i][v])
-		}
-	}
-	if len(acc) > 4 {
-		f.g.MOVQ(operand.U32((size-1)/4), f.second)
-	}
 	if f.looksAhead() && !t.ahead {
 		f.g.JMP(operand.LabelRef("plain" + storeLabel(t.times)))
 	} else {
@@ -102,6 +92,7 @@ func (f *qkEmitter) store(times int, tiles []tile) {
 	}
 	f.g.Comment("Store 4 lanes.")
 	f.g.Label(name)
+	f.repeat(name, acc[:4])
 	t := make([][]reg.VecVirtual, len(acc[0]))
 	for v := range t {
 		t[v] = f.g.Transpose4([]reg.VecVirtual{acc[0][v], acc[1][v], acc[2][v], acc[3][v]})
@@ -109,26 +100,46 @@ func (f *qkEmitter) store(times int, tiles []tile) {
 	f.g.Label(name + "lanes")
 	f.storeLanes(t)
 	f.g.ADDQ(operand.Imm(4), f.lane)
+	end := f.g.GP64()
+	f.g.MOVQ(f.lane, end)
+	f.g.CMPQ(end, f.g.Argument("n"))
+	f.g.JGE(operand.LabelRef(name + "idle"))
 	if len(acc) > 4 {
-		f.g.CMPQ(f.second, operand.Imm(0))
-		f.g.JE(operand.LabelRef(name + "last"))
-		f.g.MOVQ(operand.U32(0), f.second)
+		f.g.Comment("The other 4 of 8.")
+		f.g.TESTQ(operand.I32(4), end)
+		f.g.JZ(operand.LabelRef(name + "end"))
 		for i := range 4 {
 			for v := range acc[i] {
 				f.g.VMOVAPS(acc[4+i][v], acc[i][v])
 			}
 		}
 		f.g.JMP(operand.LabelRef(name))
-		f.g.Label(name + "last")
+	} else {
+		f.g.JMP(operand.LabelRef(name + "end"))
 	}
-	end := f.g.GP64()
-	f.g.MOVQ(f.lane, end)
-	f.g.CMPQ(end, f.g.Argument("n"))
-	f.g.JL(operand.LabelRef(name + "end"))
+	f.g.Label(name + "idle")
 	f.g.SHLQ(operand.Imm(2), end)
 	f.g.CMPQ(end, f.w)
 	f.g.JL(operand.LabelRef(name + "lanes"))
 	f.g.Label(name + "end")
+}
+
+// repeat emits that the lanes after the last query, up to 4, repeat it.
+func (f *qkEmitter) repeat(name string, acc [][]reg.VecVirtual) {
+	rows := f.g.Num("n")
+	f.g.SUBQ(f.lane, rows)
+	f.g.CMPQ(rows, operand.Imm(uint64(len(acc))))
+	f.g.JGE(operand.LabelRef(name + "four"))
+	for i := 1; i < len(acc); i++ {
+		has := fmt.Sprintf("%shas%d", name, i)
+		f.g.CMPQ(rows, operand.Imm(uint64(i)))
+		f.g.JG(operand.LabelRef(has))
+		for v := range acc[i] {
+			f.g.VMOVAPS(acc[i-1][v], acc[i][v])
+		}
+		f.g.Label(has)
+	}
+	f.g.Label(name + "four")
 }
 
 // storeLanes stores 4 lanes of all keys and raises their maxima, key by key.

@@ -94,14 +94,12 @@ func (f *qkEmitter) slotsBeside(acc [][]reg.VecVirtual) {
 
 // slotProducts emits the products of the columns of a step.
 func (f *qkEmitter) slotProducts(acc [][]reg.VecVirtual) {
+	f.rows.Compare()
 	for x := range f.words.width() {
 		columns := f.g.Vecs(slotVectors)
 		f.widenSlots(columns, x%2, f.slot(f.slots.now, x/2, 0))
 		q := column(f.q, f.w, x)
-		for i := range acc {
-			f.g.fmaVectors(q, columns, acc[i])
-			q.Disp += 4
-		}
+		f.rows.Rows(func(i int) { f.g.fmaVectors(q.Offset(4*i), columns, acc[i]) })
 		if x%2 == 1 {
 			f.g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
 		}

@@ -4,14 +4,39 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// A tile of SkinnyQK is the code for a number of queries and times·16 keys.
+// A tile of SkinnyQK is the code for a span of queries and times·16 keys. Fewer queries are computed as if they were
+// the least of the span: the others' scores are not used.
 type tile struct {
-	size, times int
-	ahead       bool // whether its steps are those of stepsAhead
+	emit.Span
+	times int
+	ahead bool // whether its steps are those of stepsAhead
+}
+
+// tilesOf lists the tiles of an element's variants.
+//
+// One vector of keys and up to 4 queries take as long as the chain of a single one. So a tile for 4 does for fewer
+// where these are rare: a narrow type has twice 16 keys for them, but for the last ones.
+func (f *qkEmitter) tilesOf(e spec.Element) []tile {
+	rows := f.g.SkinnyRows()
+	from := leastOf(f.variants[0])
+	switch {
+	case e == spec.Float32 && f.looksAhead():
+		return []tile{{emit.Span{Least: 1, Most: 4}, 1, false}, {emit.Span{Least: 5, Most: rows}, 1, false}, {emit.Span{Least: 3, Most: rows}, 1, true}}
+	case f.most() > 1 && from == 1:
+		return []tile{{emit.Span{Least: 4, Most: rows}, 1, true}, {emit.Span{Least: 1, Most: doubledQueries}, 2, true}}
+	case f.most() > 1:
+		return []tile{{emit.Span{Least: 1, Most: from - 1}, 2, false}, {emit.Span{Least: 4, Most: rows}, 1, true}, {emit.Span{Least: from, Most: doubledQueries}, 2, true}}
+	case from == 1:
+		return []tile{{emit.Span{Least: 1, Most: rows}, 1, true}}
+	case from < rows:
+		return []tile{{emit.Span{Least: 1, Most: from - 1}, 1, false}, {emit.Span{Least: from, Most: rows}, 1, true}}
+	}
+	return []tile{{emit.Span{Least: 1, Most: rows}, 1, false}}
 }
 
 func (t tile) label() string {
@@ -22,19 +47,16 @@ func (t tile) label() string {
 	case t.ahead:
 		kind = "ahead"
 	}
-	return fmt.Sprint(kind, t.size)
+	return fmt.Sprint(kind, t.Most)
 }
 
 // number tells tiles of 16 keys apart.
 func (t tile) number() int {
 	if t.ahead {
-		return -t.size
+		return -t.Most
 	}
-	return t.size
+	return t.Most
 }
-
-// rest is the number of queries that the code for the remaining columns has.
-func (t tile) rest() int { return (t.size + 3) / 4 * 4 }
 
 // looksAhead reports whether a variant's tiles for a number of queries have the steps of stepsAhead.
 func looksAhead(v spec.QKVariant, queries int) bool { return v.Ahead > 0 && queries >= v.Ahead }
@@ -58,7 +80,12 @@ func leastOf(v spec.QKVariant) int {
 
 // variantsOf lists those that use a tile.
 func (f *qkEmitter) variantsOf(t tile) []spec.QKVariant {
-	return slices.DeleteFunc(slices.Clone(f.variants), func(v spec.QKVariant) bool { return looksAhead(v, t.size) != t.ahead })
+	return slices.DeleteFunc(slices.Clone(f.variants), func(v spec.QKVariant) bool {
+		if t.ahead {
+			return !looksAhead(v, t.Most)
+		}
+		return looksAhead(v, t.Least)
+	})
 }
 
 func isSecondLevel(v spec.QKVariant) bool { return v.Near == 2 }
@@ -72,67 +99,67 @@ func (f *qkEmitter) level(t tile) int {
 	return users[0].Near
 }
 
-// allTiles lists the tiles that a variant uses, those of 16 keys first, by their number of queries.
-// Tiles without steps ahead come before those with them.
-func (f *qkEmitter) allTiles() (tiles []tile) {
-	for _, ahead := range []bool{false, true} {
-		for times := 1; times <= f.most(); times++ {
-			for size := range f.acc[times] {
-				t := tile{size + 1, times, ahead}
-				if len(f.variantsOf(t)) > 0 {
-					tiles = append(tiles, t)
-				}
-			}
+// choose emits the jumps to the tile for the queries that are left.
+func (f *qkEmitter) choose(tiles []tile) {
+	f.queries = f.g.GP64()
+	f.countQueries()
+	plain, ahead := byKind(tiles)
+	if len(plain) > 0 && len(ahead) > 0 {
+		f.g.CMPQ(f.queries, f.least())
+		f.g.JL(operand.LabelRef("few"))
+	}
+	if len(ahead) > 0 {
+		f.g.Label("startahead")
+		f.startAhead()
+		f.countQueries()
+		f.toTile(ahead)
+	}
+	if len(plain) > 0 {
+		f.g.Label("few")
+		f.toTile(plain)
+	}
+}
+
+// byKind parts the tiles with steps ahead from those without.
+func byKind(tiles []tile) (plain, ahead []tile) {
+	for _, t := range tiles {
+		if t.ahead {
+			ahead = append(ahead, t)
+		} else {
+			plain = append(plain, t)
 		}
 	}
-	return tiles
+	return plain, ahead
 }
 
-// choose emits the jumps to the tile for the queries that are left. If that is the first one, it
-// follows.
-func (f *qkEmitter) choose(tiles []tile) {
-	ahead := slices.IndexFunc(tiles, func(t tile) bool { return t.ahead })
-	switch ahead {
-	case -1:
-		f.chooseOf(tiles, true)
-	case 0:
-		f.startAhead()
-		f.chooseOf(tiles, true)
-	default:
-		n := f.g.Num("n")
-		f.g.SUBQ(f.lane, n)
-		f.g.CMPQ(n, f.least())
-		f.g.JL(operand.LabelRef("few"))
-		f.startAhead()
-		f.chooseOf(tiles[ahead:], false)
-		f.g.Label("few")
-		f.chooseOf(tiles[:ahead], true)
-	}
+// countQueries counts the queries from lane on.
+func (f *qkEmitter) countQueries() {
+	f.g.MOVQ(f.g.Argument("n"), f.queries)
+	f.g.SUBQ(f.lane, f.queries)
 }
 
-// chooseOf emits the jumps to one of tiles that have steps of one kind. If follows is set, the first
-// one follows.
-func (f *qkEmitter) chooseOf(tiles []tile, follows bool) {
+// toTile emits the jumps to one of tiles that have steps of one kind. If these have only twice 16 keys and there
+// are fewer, steps ahead follow.
+func (f *qkEmitter) toTile(tiles []tile) {
+	singles := ofTimes(tiles, 1)
 	if doubles := ofTimes(tiles, 2); len(doubles) > 0 {
 		fewer := "fewer" + doubles[0].label()
 		f.g.Comment("Twice 16 keys, if all queries are one small group.")
 		f.g.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
 		f.g.JL(operand.LabelRef(fewer))
-		n := f.g.Num("n")
-		for _, t := range doubles {
-			f.g.CMPQ(n, operand.Imm(uint64(t.size)))
-			f.g.JE(operand.LabelRef(t.label()))
-		}
+		f.g.CMPQ(f.g.Argument("n"), operand.Imm(doubledQueries))
+		f.g.JLE(operand.LabelRef(doubles[0].label()))
 		f.g.Label(fewer)
+		if len(singles) == 0 {
+			f.g.JMP(operand.LabelRef("startahead"))
+			return
+		}
 	}
-	f.g.Comment("The largest group of queries that there is code for.")
-	singles, n := ofTimes(tiles, 1), f.g.Num("n")
-	f.g.SUBQ(f.lane, n)
 	for _, t := range slices.Backward(singles[1:]) {
-		f.g.CMPQ(n, operand.Imm(uint64(t.size)))
+		f.g.CMPQ(f.queries, operand.Imm(uint64(t.Least)))
 		f.g.JGE(operand.LabelRef(t.label()))
 	}
-	if !follows {
+	if first := f.tilesOf(f.words.element)[0]; first != singles[0] || len(tiles) < len(f.tilesOf(f.words.element)) {
 		f.g.JMP(operand.LabelRef(singles[0].label()))
 	}
 }
@@ -152,8 +179,10 @@ func (f *qkEmitter) least() operand.Op {
 
 // tile emits a tile for the queries from lane on.
 func (f *qkEmitter) tile(t tile) {
-	f.g.Commentf("%d keys by %d queries.", t.times*spec.SkinnyKeys, t.size)
+	f.g.Commentf("%d keys by %v queries.", t.times*spec.SkinnyKeys, t.Span)
 	f.g.Label(t.label())
-	f.segments(f.acc[t.times][:t.size], t)
+	f.rows = f.g.NewHeights(t.label(), t.Span, f.height)
+	f.rows.Set(f.queries)
+	f.segments(f.acc[t.times][:t.Most], t)
 	f.toStore(t)
 }

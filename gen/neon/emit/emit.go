@@ -13,7 +13,7 @@ import (
 // allocate registers by itself: the register maps are in the code.
 type Gen struct {
 	file       *a64.File
-	Exp2Consts [2]a64.Global // by domain
+	exp2Consts a64.Global
 	contracts  spec.Contracts
 	functions  []spec.Function
 	*a64.Func
@@ -27,9 +27,7 @@ const (
 // New returns what emits the functions of NEON.
 func New(c spec.Contracts) *Gen {
 	g := &Gen{file: a64.NewFile("asm", "arm64 && !purego"), contracts: c}
-	for d := range g.Exp2Consts {
-		g.Exp2Consts[d] = g.file.Data(domain(d).table(), domain(d).coefficients()...)
-	}
+	g.exp2Consts = g.file.Data("exp2NEON", exp2Table()...)
 	return g
 }
 

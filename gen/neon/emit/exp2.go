@@ -13,61 +13,36 @@ import (
 // step is near the subnormals, and the last product is exact, too. Unlike a sum with the
 // exponent it keeps a NaN, whatever its bits.
 //
-// For all x up to 128 that range is too small: then n is added to the exponent of the whole
-// polynomial, which leaves no bit for n+128, and NaNs are restored.
-//
 // Horner's steps overwrite their addend, so each loads its coefficient anew: there are loads
 // to spare, and a copy would take a vector unit.
 
 // roundAndBias is 1.5·2^23 + 128.
 const roundAndBias = 0x4b400080
 
-// A domain is the set of arguments of an exp2.
-type domain int
-
-const (
-	NotPositive domain = iota
-	AllNumbers         // up to 128, and NaN
-)
-
-func (d domain) table() string { return [...]string{"exp2NEON", "exp2AllNEON"}[d] }
-
-// coefficients are those of the polynomial, four times each, the constant term first.
-func (d domain) coefficients() []uint32 {
-	var words []uint32
+// exp2Table has the coefficients of half the polynomial, four times each, the constant term first.
+func exp2Table() (words []uint32) {
 	for _, c := range spec.Exp2Coefficients {
-		if d == NotPositive {
-			c -= 1 << 23 // half
-		}
+		c -= 1 << 23
 		words = append(words, c, c, c, c)
 	}
 	return words
 }
 
-// round is the number that rounds x to n, in the low bits of the sum.
-func (d domain) round() uint32 {
-	if d == NotPositive {
-		return roundAndBias
-	}
-	return spec.RoundMagic
-}
-
 // An Exp2Regs holds the constants of exp2.
 type Exp2Regs struct {
-	Domain       domain
-	Coefficients a64.GP
-	Highest      a64.Vec // coefficient
+	coefficients a64.GP
+	highest      a64.Vec // coefficient
 	round        a64.Vec
 	limit        a64.Vec // below it 2^x is 0
-	MinusInf     a64.Vec
+	minusInf     a64.Vec
 }
 
-// NewExp2 loads the constants of an exp2 that is 0 below limit, -126 or -100.
-func (g *Gen) NewExp2(d domain, limit uint32) Exp2Regs {
-	e := Exp2Regs{Domain: d, Coefficients: g.GP(), Highest: g.Vec()}
-	g.Op("MOVD", g.Exp2Consts[d], e.Coefficients)
-	g.LoadFrom(a64.At(e.Coefficients, 6*VecBytes), e.Highest)
-	e.round, e.limit, e.MinusInf = g.Broadcast(d.round()), g.Broadcast(limit), g.Broadcast(spec.MinusInf)
+// NewExp2 loads the constants of an exp2 for numbers up to 0 that is 0 below limit, -126 or -100.
+func (g *Gen) NewExp2(limit uint32) Exp2Regs {
+	e := Exp2Regs{coefficients: g.GP(), highest: g.Vec()}
+	g.Op("MOVD", g.exp2Consts, e.coefficients)
+	g.LoadFrom(a64.At(e.coefficients, 6*VecBytes), e.highest)
+	e.round, e.limit, e.minusInf = g.Broadcast(roundAndBias), g.Broadcast(limit), g.Broadcast(spec.MinusInf)
 	return e
 }
 
@@ -82,39 +57,33 @@ func (g *Gen) Exp2Vectors(e Exp2Regs, xs []a64.Vec) {
 			g.FSUB(rs[i], x, rs[i])
 			g.FCMGT(drop[i], e.limit, x)
 		}
-		g.Commentf("The polynomial in r, or half of it, by Horner's rule.")
-		g.Horner(e, xs, rs, ts)
-		g.Commentf("Scale by 2^n, or twice that.")
+		g.Commentf("Half of the polynomial in r, by Horner's rule.")
+		g.horner(e, xs, rs, ts)
+		g.Commentf("Scale by 2^(n+1).")
 		for i, x := range xs {
 			g.Op("VSHL", 23, ns[i].S4(), ns[i].S4())
-			if e.Domain == NotPositive {
-				g.FMUL(x, x, ns[i])
-			} else {
-				g.Op("VADD", ns[i].S4(), x.S4(), x.S4())
-				g.FCMEQ(ts[i], rs[i], rs[i])
-				g.Op("VBIF", ts[i].B16(), rs[i].B16(), x.B16())
-			}
+			g.FMUL(x, x, ns[i])
 			g.BIC(x, x, drop[i])
 		}
 	})
 }
 
-// Horner emits the polynomial of r into p. t is scratch.
-func (g *Gen) Horner(e Exp2Regs, ps, rs, ts []a64.Vec) {
+// horner emits the polynomial of r into p. t is scratch.
+func (g *Gen) horner(e Exp2Regs, ps, rs, ts []a64.Vec) {
 	for c := 5; c >= 0; c-- {
 		next := ps
 		if c%2 == 1 {
 			next = ts // the sixth and last step ends in p
 		}
 		for i := range rs {
-			factor := e.Highest
+			factor := e.highest
 			if c < 5 {
 				factor = ps[i]
 				if c%2 == 0 {
 					factor = ts[i]
 				}
 			}
-			g.LoadFrom(a64.At(e.Coefficients, c*VecBytes), next[i])
+			g.LoadFrom(a64.At(e.coefficients, c*VecBytes), next[i])
 			g.Op("VFMLA", rs[i].S4(), factor.S4(), next[i].S4())
 		}
 	}
@@ -125,7 +94,7 @@ func (g *Gen) Horner(e Exp2Regs, ps, rs, ts []a64.Vec) {
 func (g *Gen) FiniteMax(e Exp2Regs, m a64.Vec) {
 	g.Scope(func() {
 		none := g.Vec()
-		g.FCMEQ(none, m, e.MinusInf)
+		g.FCMEQ(none, m, e.minusInf)
 		g.BIC(m, m, none)
 	})
 }

@@ -35,14 +35,19 @@ type pvEmitter struct {
 	keys, left     a64.GP // in the pass, and from it on
 	column         a64.GP
 	columns        a64.GP // left
-	lane, begun    a64.GP
+	lane           a64.GP
+	queries        a64.GP        // from lane on
+	begun          a64.Param     // whether to start from o
+	rows           *emit.Heights // of the group
 }
 
 func (g *neon) SkinnyPV(v spec.Element) {
 	g.Kernel(spec.SkinnyPV(v))
 	f := &pvEmitter{neon: g, widener: g.NewWidener(v), v: g.Slice("v"), ldv: g.StrideOf("ldv", v), p: g.Slice("p"), ldp: g.Stride("ldp"),
-		left: g.Num("m"), begun: g.LoadParam(g.Param("load")), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
-		column: g.GP(), columns: g.GP(), lane: g.GP()}
+		left: g.Num("m"), begun: g.Len("o").Local(), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
+		column: g.GP(), columns: g.GP(), lane: g.GP(), queries: g.GP()}
+	g.Load(g.Param("load"), f.steps)
+	g.Op("MOVD", f.steps, f.begun)
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, 1)
 	if v == spec.Int8 {
 		f.scales = &valueScales{neon: g, pass: g.Slice("scales"), block: g.GP(), step: g.GP(), ld: g.Stride("lsc"), left: g.GP()}
@@ -63,7 +68,8 @@ func (f *pvEmitter) passes() {
 	f.Load(f.Param("dv"), f.columns)
 	f.Op("MOVD", 0, f.column)
 	f.blocks()
-	f.Op("MOVD", 1, f.begun)
+	f.Op("MOVD", 1, f.steps)
+	f.Op("MOVD", f.steps, f.begun)
 	f.Op("SUBS", f.keys, f.left, f.left)
 	f.Jump("BEQ", "done")
 	f.Op("ADD", f.ldv.Shl(4), f.v, f.v)
@@ -77,7 +83,8 @@ func (f *pvEmitter) passes() {
 
 // blocks emits the loops over blocks of columns. Narrow types have rows of whole lines. Many
 // queries take half a line at a time, so that it is widened for all of them at once. As they are at
-// least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for one of these only.
+// least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for one of these only. From 5 on a loop
+// is for two numbers of queries, see emit.Heights.
 func (f *pvEmitter) blocks() {
 	line := columnBlock{"line", spec.SkinnyKeys, []int{1, 2, 3, 4}, f.widener.Element}
 	if f.widener.Element == spec.Float32 {
@@ -90,7 +97,7 @@ func (f *pvEmitter) blocks() {
 	f.Op("CMP", skinnyRows, f.steps)
 	f.Jump("BGT", "half")
 	f.block(line)
-	f.block(columnBlock{"half", spec.SkinnyKeys / 2, []int{1, 5, 6, 7, 8}, f.widener.Element})
+	f.block(columnBlock{"half", spec.SkinnyKeys / 2, []int{1, 6, 8}, f.widener.Element})
 }
 
 // fewSizes are the sizes of groups for less than a line: there are few such columns, if any.
@@ -101,7 +108,7 @@ var fewSizes = []int{1, skinnyRows}
 type columnBlock struct {
 	name    string
 	columns int
-	sizes   []int // numbers of queries, from 1 on
+	sizes   []int // numbers of queries, from 1 on; those above 4 are also for one less
 	element spec.Element
 }
 
@@ -142,10 +149,14 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.Op("MOVD", 0, f.lane)
 	f.Commentf("The largest group of queries that there is code for.")
 	f.Label(s.name + "group")
-	f.Load(f.Param("n"), f.steps)
-	f.Op("SUB", f.lane, f.steps, f.steps)
+	f.Load(f.Param("n"), f.queries)
+	f.Op("SUB", f.lane, f.queries, f.queries)
 	for _, size := range slices.Backward(s.sizes[1:]) {
-		f.Op("CMP", size, f.steps)
+		least := size
+		if size > skinnyRows {
+			least--
+		}
+		f.Op("CMP", least, f.queries)
 		f.Jump("BGE", s.name+groupLabel(size))
 	}
 	for _, size := range s.sizes {
@@ -169,6 +180,10 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	if size > 1 {
 		f.Label(name)
 	}
+	f.rows = f.AllRows(size)
+	if size > skinnyRows {
+		f.rows = f.NewHeights(name, size, func() a64.GP { return f.queries })
+	}
 	acc := make([][]a64.Vec, size)
 	for i := range acc {
 		acc[i] = f.Vecs(vectorsOf(4 * s.columns))
@@ -176,7 +191,8 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 			f.Zero(x)
 		}
 	}
-	f.Jump("CBZ", name+"zero", f.begun)
+	f.Load(f.begun, f.steps)
+	f.Jump("CBZ", name+"zero", f.steps)
 	move := moveOf(4 * s.columns)
 	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, m, x) })
 	f.Label(name + "zero")
@@ -272,11 +288,12 @@ func (f *pvEmitter) step(s columnBlock, acc [][]a64.Vec) {
 		for x := range wide {
 			wide[x] = f.widener.Widen(v[x/groups], x%groups, half, wide[x], scale)
 		}
-		for i := range acc {
+		f.rows.Compare()
+		f.rows.Rows(func(i int) {
 			for x := range wide {
 				f.FMLALane(acc[i][x], wide[x], p[i/emit.VecLanes].S(i%emit.VecLanes))
 			}
-		}
+		})
 	})
 }
 
@@ -288,12 +305,13 @@ func (f *pvEmitter) eachRow(acc [][]a64.Vec, do func(x a64.Vec, m a64.Mem)) {
 	f.Op("ADD", f.column, row, row)
 	f.Load(f.Base("o"), f.steps)
 	f.Op("ADD", row.Shl(2), f.steps, row)
-	for i := range acc {
+	f.rows.Compare()
+	f.rows.Rows(func(i int) {
 		for x, v := range acc[i] {
 			do(v, a64.At(row, x*emit.VecBytes))
 		}
 		if i+1 < len(acc) {
 			f.Op("ADD", ldo.Shl(2), row, row)
 		}
-	}
+	})
 }

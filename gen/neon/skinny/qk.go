@@ -2,6 +2,7 @@ package skinny
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
@@ -46,6 +47,8 @@ type qkEmitter struct {
 	left        a64.GP    // keys, from the tile on
 	lane, steps a64.GP
 	scratch     a64.GP
+	queries     a64.Param     // that are left
+	heights     *emit.Heights // of the tile
 
 	columns, adds a64.Param   // columns after the current segment; not 0 if there is a sum of those before it
 	sums          []a64.Local // that sum, for every accumulator
@@ -57,7 +60,7 @@ type qkEmitter struct {
 func (g *neon) SkinnyQK(k spec.Element) {
 	g.Kernel(spec.SkinnyQK(k))
 	f := &qkEmitter{neon: g, widener: g.NewWidener(k), ld: g.StrideOf("ldk", k), left: g.Num("m"), s: g.Slice("s"),
-		w: g.LoadParam(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
+		w: g.LoadParam(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), queries: g.Cap("q").Local(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
 		size: g.Len("q").Local(),
 		sums: g.Frame(spec.SkinnyKeys / emit.VecLanes * skinnyRows)}
 	f.prefetch = g.NewPrefetch(f.ld, "d", k, emit.VecLanes/f.widener.Groups())
@@ -98,16 +101,18 @@ func (f *qkEmitter) tiles() {
 	f.Label("group")
 	f.Load(f.Param("n"), f.scratch)
 	f.Op("SUB", f.lane, f.scratch, f.scratch)
-	for size := skinnyRows; size > 1; size-- {
-		f.Op("CMP", size, f.scratch)
-		f.Jump("BGE", groupLabel(size))
+	f.Op("MOVD", f.scratch, f.queries)
+	groups := f.groups()
+	for _, g := range slices.Backward(groups[1:]) {
+		f.Op("CMP", g.least, f.scratch)
+		f.Jump("BGE", groupLabel(g.most))
 	}
 	f.acc = make([][]a64.Vec, spec.SkinnyKeys/emit.VecLanes)
 	for v := range f.acc {
 		f.acc[v] = f.Vecs(skinnyRows)
 	}
-	for size := 1; size <= skinnyRows; size++ {
-		f.group(size)
+	for i, g := range groups {
+		f.group(g, i == 0)
 	}
 	if f.widener.Element == spec.Float32 {
 		f.rest()
@@ -139,12 +144,31 @@ func (f *qkEmitter) moveRows(op string, bytes a64.GP) {
 	}
 }
 
-// group emits a tile for a number of queries, from lane on.
-func (f *qkEmitter) group(size int) {
-	name := groupLabel(size)
-	f.Commentf("16 keys by %d queries.", size)
-	if size > 1 {
+// A group is numbers of queries that share a loop.
+type group struct{ least, most int }
+
+// groups are loops for two numbers of queries each. llvm-mca predicts 5 to 8% more cycles for bfloat16 on some Neoverse
+// cores, as it takes few instructions to widen: it has a loop for each.
+func (f *qkEmitter) groups() []group {
+	if f.widener.Element == spec.BF16 {
+		return []group{{1, 1}, {2, 2}, {3, 3}, {4, 4}}
+	}
+	return []group{{1, 2}, {3, skinnyRows}}
+}
+
+// group emits a tile for a group of queries, from lane on.
+func (f *qkEmitter) group(g group, first bool) {
+	name, size := groupLabel(g.most), g.most
+	f.Commentf("16 keys by %d to %d queries.", g.least, g.most)
+	if !first {
 		f.Label(name)
+	}
+	f.heights = f.AllRows(size)
+	if g.least < g.most {
+		f.heights = f.NewHeights(name, size, func() a64.GP {
+			f.Load(f.queries, f.scratch)
+			return f.scratch
+		})
 	}
 	acc := make([][]a64.Vec, len(f.acc))
 	f.Scope(func() {
@@ -158,12 +182,6 @@ func (f *qkEmitter) group(size int) {
 		f.scales.start()
 		f.segments(acc, name)
 	})
-	for v := range acc {
-		last := acc[v][size-1].B16()
-		for _, x := range f.acc[v][size:] {
-			f.Op("VORR", last, last, x.B16())
-		}
-	}
 	f.Jump("B", "store")
 }
 
@@ -193,6 +211,7 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 	for i := range f.widener.Groups() { // 4 lines: rows with gaps are prefetched in units of 64 columns
 		f.prefetch.Step(fmt.Sprintf("%sahead%d", name, i))
 	}
+	f.heights.Compare()
 	f.eachColumn(acc, func(x int, column func()) { column() })
 	f.scales.next(name + "scale")
 	f.Op("SUBS", 1, f.steps, f.steps)
@@ -216,13 +235,12 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 // back to the stack unless this was the last one.
 func (f *qkEmitter) addSums(acc [][]a64.Vec, name string) {
 	each := func(do func(x a64.Vec, sum a64.Local)) {
-		n := 0
-		for _, v := range acc {
-			for _, x := range v {
-				do(x, f.sums[n])
-				n++
+		f.heights.Compare()
+		f.heights.Rows(func(i int) {
+			for v := range acc {
+				do(acc[v][i], f.sums[v*len(acc[v])+i])
 			}
-		}
+		})
 	}
 	f.Load(f.adds, f.scratch)
 	f.Jump("CBZ", name+"first", f.scratch)
@@ -242,6 +260,7 @@ func (f *qkEmitter) addSums(acc [][]a64.Vec, name string) {
 	each(func(x a64.Vec, sum a64.Local) { f.Op("FMOVQ", x, sum) })
 	f.Op("MOVD", 1, f.steps)
 	f.Op("MOVD", f.steps, f.adds)
+	f.Load(f.columns, f.scratch)
 	f.Jump("B", name+"segment")
 	f.Label(name + "store")
 }
@@ -260,24 +279,34 @@ func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func()))
 		}
 		q := f.Vecs(min(columns, f.FreeVecs()))
 		again := len(q) < columns
+		some := 1 // columns at a time: the fewer times, the fewer jumps
+		for !f.heights.Single() && 2*some <= min(len(q), len(keys[0].wide)) {
+			some *= 2
+		}
 		for first := 0; first < len(acc); first += len(keys) {
 			for i := range keys {
 				f.loadKeys(keys[i], first+i)
 			}
-			for x := range columns {
-				q := q[x%len(q)]
-				if first == 0 || again {
-					f.LoadFrom(a64.At(f.qx, 0), q)
+			for x := 0; x < columns; x += some {
+				for y := x; y < x+some && (first == 0 || again); y++ {
+					f.LoadFrom(a64.At(f.qx, 0), q[y%len(q)])
 					f.Op("ADD", f.w, f.qx, f.qx)
 				}
-				for k := range keys {
-					each(4*(first+k)+x, func() {
-						column := f.column(keys[k], x)
-						for i, a := range acc[first+k] {
-							f.FMLALane(a, column, q.S(i))
+				each(4*first+x, func() {
+					wide := make([][]a64.Vec, some)
+					for y := range wide {
+						for k := range keys {
+							wide[y] = append(wide[y], f.column(keys[k], x+y))
+						}
+					}
+					f.heights.Rows(func(i int) {
+						for y := range wide {
+							for k, column := range wide[y] {
+								f.FMLALane(acc[first+k][i], column, q[(x+y)%len(q)].S(i))
+							}
 						}
 					})
-				}
+				})
 			}
 			if again && first+len(keys) < len(acc) {
 				f.Op("SUB", f.w.Shl(f.columnsShift()), f.qx, f.qx)
@@ -343,6 +372,7 @@ func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 func (f *qkEmitter) rest() {
 	f.Commentf("The remaining columns.")
 	f.Label("rest")
+	f.heights = f.AllRows(skinnyRows)
 	f.Op("SUB", 4, f.steps, f.steps) // below 0
 	for _, k := range f.k {
 		f.Op("ADD", f.steps.Shl(2), k, k)
@@ -360,10 +390,8 @@ func (f *qkEmitter) rest() {
 		f.Label(skip)
 	})
 	f.Load(f.size, f.scratch)
-	for size := 1; size < skinnyRows; size++ {
-		f.Op("CMP", size, f.scratch)
-		f.Jump("BEQ", groupLabel(size)+"sum")
-	}
+	f.Op("CMP", 2, f.scratch)
+	f.Jump("BEQ", groupLabel(2)+"sum")
 	f.Jump("B", groupLabel(skinnyRows)+"sum")
 }
 
@@ -371,6 +399,7 @@ func (f *qkEmitter) rest() {
 func (f *qkEmitter) store() {
 	t := f.Vecs(4)
 	f.Label("store")
+	f.repeat()
 	for _, keys := range f.acc {
 		f.Transpose4(keys, t)
 	}
@@ -394,6 +423,23 @@ func (f *qkEmitter) store() {
 	f.Jump("BLT", "next")
 	f.Op("CMP", f.lane.Shl(2), f.w)
 	f.Jump("BGT", "lanes")
+}
+
+// repeat emits that the lanes after the last query, up to 4, repeat it.
+func (f *qkEmitter) repeat() {
+	f.Load(f.queries, f.scratch)
+	f.Op("CMP", skinnyRows, f.scratch)
+	f.Jump("BGE", "four")
+	for i := 1; i < skinnyRows; i++ {
+		has := fmt.Sprintf("has%d", i)
+		f.Op("CMP", i, f.scratch)
+		f.Jump("BGT", has)
+		for _, keys := range f.acc {
+			f.Op("VORR", keys[i-1].B16(), keys[i-1].B16(), keys[i].B16())
+		}
+		f.Label(has)
+	}
+	f.Label("four")
 }
 
 func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }

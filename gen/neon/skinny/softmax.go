@@ -13,7 +13,7 @@ func (g *neon) SkinnySoftmax() {
 	g.Kernel(spec.SkinnySoftmax)
 	f := &rowSoftmax{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), out: g.GP(), z: g.Vec(), sum: g.Vec()}
 	max, left := g.Slice("max"), g.Num("n")
-	f.e = g.NewExp2(emit.NotPositive, spec.LeastWeight)
+	f.e = g.NewExp2(spec.LeastWeight)
 	g.LoadFrom(a64.At(max, 0), f.z)
 	g.FiniteMax(f.e, f.z)
 	g.Zero(f.sum)

@@ -12,7 +12,7 @@ BYTES = 600  # about, for each type
 # Where the numbers in binary16 lie in a block.
 HALVES = {T.F16: [0], T.Q8_0: [0], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q2_K: [80, 82],
           T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.F32: [], T.BF16: [],
-          T.IQ4_NL: [0], T.MXFP4: []}
+          T.IQ4_NL: [0], T.MXFP4: [], T.NVFP4: []}
 
 def blocks(r, kind):
     size = GGML_QUANT_SIZES[kind][1]
@@ -22,6 +22,8 @@ def blocks(r, kind):
             b[bad, at + 1] = r.integers(0, 256, bad.sum(), dtype=np.uint8)
     if kind == T.MXFP4:  # scales that are binary16, too
         b[:, 0] = r.integers(104, 144, len(b))
+    if kind == T.NVFP4:  # scales without a sign, and no NaN
+        b[:, :4] = r.integers(0, 127, (len(b), 4))
     if kind in (T.F32, T.BF16):
         b[:, -1] &= 0xbf  # finite
     return b

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
@@ -149,7 +151,7 @@ func TestMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func() *GGUF {
-		k := ReadGGUF(f, "a", func(key, got, want string) error { return &gguf.KeyError{Key: key, Found: got, Want: want} })
+		k := ReadGGUF(f, "a", func(key, got, want string) error { return gguf.KeyError(key, got, want) })
 		k.Layers()
 		return k
 	}
@@ -158,14 +160,14 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("%d, %v", n, k.Err)
 	}
 	k.Unknown(Metadata)
-	want := &gguf.KeyError{Key: "a.differ", Found: "[3,4]", Want: "no such key: what it changes is not known"}
-	if bad, ok := errors.AsType[*gguf.KeyError](k.Err); !ok || *bad != *want {
+	want := gguf.KeyError("a.differ", "[3,4]", "no such key: what it changes is not known")
+	if bad, ok := errors.AsType[*kernel.Error](k.Err); !ok || !reflect.DeepEqual(bad, want) {
 		t.Errorf("%v, want %v", k.Err, want)
 	}
 	for name, found := range map[string]string{"differ": "4 in layer 1 and 3 in layer 0", "few": "1 numbers"} {
 		k := read()
 		k.Size(name, 0)
-		if bad, ok := errors.AsType[*gguf.KeyError](k.Err); !ok || bad.Key != "a."+name || bad.Found != found {
+		if bad, ok := errors.AsType[*kernel.Error](k.Err); !ok || bad.Arg() != fmt.Sprintf("metadata %q", "a."+name) || bad.Got != found {
 			t.Errorf("%s: %v", name, k.Err)
 		}
 	}

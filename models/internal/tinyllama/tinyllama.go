@@ -142,6 +142,13 @@ func (f *File) packed(kind gguf.Type, n int) (data []byte) {
 			half(0.015 + float32(f.Next()*0.005))
 			noise(4 + 16)
 		}
+	case gguf.NVFP4:
+		for range n / 64 {
+			for range 4 { // 0.03125 to 0.0625
+				data = append(data, 0x10+byte(int32(f.Next()*4+4)))
+			}
+			noise(32)
+		}
 	default:
 		panic(fmt.Sprintf("no random weights of type %v", kind))
 	}

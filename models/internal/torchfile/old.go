@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // oldBegin is what torch.save wrote before PyTorch 1.6, and writes with _use_new_zipfile_serialization=False: pickles of a
@@ -32,7 +34,7 @@ func parseOld(r io.ReaderAt, size int64) (*File, error) {
 		n = min(n, size)
 		head := make([]byte, n)
 		if m, err := r.ReadAt(head, 0); m < len(head) {
-			return nil, &Error{"the file", err.Error(), fmt.Sprintf("%d bytes", size)}
+			return nil, &kernel.Error{Where: "the file", Got: err.Error(), Want: fmt.Sprintf("%d bytes", size)}
 		}
 		o := &oldFile{r: r, size: size}
 		err := o.pickles(head)
@@ -40,7 +42,7 @@ func parseOld(r io.ReaderAt, size int64) (*File, error) {
 		case errors.Is(err, errShort) && n < min(size, mostRead):
 			continue
 		case err != nil:
-			return nil, &Error{"the pickles", err.Error(), "a dictionary of tensors in rows"}
+			return nil, &kernel.Error{Where: "the pickles", Got: err.Error(), Want: "a dictionary of tensors in rows"}
 		}
 		if err := o.storages(); err != nil {
 			return nil, err
@@ -109,12 +111,12 @@ func (o *oldFile) storages() error {
 		s, ok := known[key]
 		var count [8]byte
 		if n, _ := o.r.ReadAt(count[:], pos); n < len(count) || !ok || binary.LittleEndian.Uint64(count[:]) != uint64(s.n) {
-			return &Error{"storage " + key, fmt.Sprintf("%d numbers", binary.LittleEndian.Uint64(count[:])), fmt.Sprintf("%d, as the tensors of the file have", s.n)}
+			return &kernel.Error{Where: "storage " + key, Got: fmt.Sprintf("%d numbers", binary.LittleEndian.Uint64(count[:])), Want: fmt.Sprintf("%d, as the tensors of the file have", s.n)}
 		}
 		pos += int64(len(count))
 		width := max(1, dtypes[s.dtype].size)
 		if s.n > (o.size-pos)/width {
-			return &Error{"storage " + key, fmt.Sprintf("the file ends at byte %d", o.size), fmt.Sprintf("%d numbers of %d bytes from byte %d on", s.n, width, pos)}
+			return &kernel.Error{Where: "storage " + key, Got: fmt.Sprintf("the file ends at byte %d", o.size), Want: fmt.Sprintf("%d numbers of %d bytes from byte %d on", s.n, width, pos)}
 		}
 		o.at[key] = part{begin: pos, end: pos + s.n*width}
 		pos = o.at[key].end

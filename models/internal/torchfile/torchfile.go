@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/filemap"
 )
 
@@ -46,13 +47,7 @@ type storage struct {
 	n          int64
 }
 
-// An Error says what part of a file does not fit.
-type Error struct{ Name, Got, Want string }
-
-// Error returns "NAME: got GOT, want WANT".
-func (e *Error) Error() string { return fmt.Sprintf("%s: got %s, want %s", e.Name, e.Got, e.Want) }
-
-// Open opens a file. An error that is none of the operating system is an [*Error]. The caller closes it.
+// Open opens a file. An error that is none of the operating system is a [*kernel.Error] about a part of it. The caller closes it.
 func Open(path string) (*File, error) {
 	f, size, err := filemap.Open(path)
 	if err != nil {
@@ -81,20 +76,20 @@ func parse(r io.ReaderAt, size int64) (*File, error) {
 	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, &Error{"the file", err.Error(), "a zip archive, or what torch.save wrote before PyTorch 1.6"}
+		return nil, &kernel.Error{Where: "the file", Got: err.Error(), Want: "a zip archive, or what torch.save wrote before PyTorch 1.6"}
 	}
 	a := &archive{r, map[string]*zip.File{}, size}
 	for _, e := range z.File {
 		_, name, _ := strings.Cut(e.Name, "/")
 		if _, twice := a.entries[name]; twice {
-			return nil, &Error{e.Name, "two entries", "one"}
+			return nil, &kernel.Error{Where: e.Name, Got: "two entries", Want: "one"}
 		}
 		a.entries[name] = e
 	}
 	if a.entries["byteorder"] != nil { // files of PyTorch before 2.1 have none, and are little-endian
 		order, err := a.bytes("byteorder")
 		if err == nil && string(order) != "little" {
-			err = &Error{"byteorder", fmt.Sprintf("%.20q", order), "little"}
+			err = &kernel.Error{Where: "byteorder", Got: fmt.Sprintf("%.20q", order), Want: "little"}
 		}
 		if err != nil {
 			return nil, err
@@ -106,7 +101,7 @@ func parse(r io.ReaderAt, size int64) (*File, error) {
 	}
 	tensors, err := unpickle(pickle)
 	if err != nil {
-		return nil, &Error{"data.pkl", err.Error(), "a dictionary of tensors in rows"}
+		return nil, &kernel.Error{Where: "data.pkl", Got: err.Error(), Want: "a dictionary of tensors in rows"}
 	}
 	return newFile(r, tensors, func(key string) (at, n int64, err error) { return a.find("data/" + key) })
 }
@@ -115,15 +110,15 @@ func parse(r io.ReaderAt, size int64) (*File, error) {
 func (a *archive) find(name string) (at, n int64, err error) {
 	e := a.entries[name]
 	if e == nil {
-		return 0, 0, &Error{name, "nothing", "an entry of the archive"}
+		return 0, 0, &kernel.Error{Where: name, Got: "nothing", Want: "an entry of the archive"}
 	}
 	at, err = e.DataOffset()
 	if err != nil {
-		return 0, 0, &Error{name, err.Error(), "an entry of the archive"}
+		return 0, 0, &kernel.Error{Where: name, Got: err.Error(), Want: "an entry of the archive"}
 	}
 	n = int64(e.UncompressedSize64)
 	if e.Method != zip.Store || e.UncompressedSize64 != e.CompressedSize64 || n < 0 || at > a.size || n > a.size-at {
-		return 0, 0, &Error{name, fmt.Sprintf("%d bytes by method %d", e.UncompressedSize64, e.Method), "bytes of the file that are not compressed"}
+		return 0, 0, &kernel.Error{Where: name, Got: fmt.Sprintf("%d bytes by method %d", e.UncompressedSize64, e.Method), Want: "bytes of the file that are not compressed"}
 	}
 	return at, n, nil
 }
@@ -135,11 +130,11 @@ func (a *archive) bytes(name string) ([]byte, error) {
 		return nil, err
 	}
 	if n > mostRead {
-		return nil, &Error{name, fmt.Sprintf("%d bytes", n), fmt.Sprintf("at most %d", mostRead)}
+		return nil, &kernel.Error{Where: name, Got: fmt.Sprintf("%d bytes", n), Want: fmt.Sprintf("at most %d", mostRead)}
 	}
 	data := make([]byte, n)
 	if m, err := a.r.ReadAt(data, at); m < len(data) {
-		return nil, &Error{name, err.Error(), "an entry of the archive"}
+		return nil, &kernel.Error{Where: name, Got: err.Error(), Want: "an entry of the archive"}
 	}
 	return data, nil
 }
@@ -169,14 +164,14 @@ func newFile(r io.ReaderAt, tensors map[string]tensor, find func(key string) (at
 		t := tensors[name]
 		d, ok := dtypes[t.storage.dtype]
 		if !ok {
-			return nil, &Error{name, t.storage.dtype, "one of " + strings.Join(slices.Sorted(maps.Keys(dtypes)), ", ")}
+			return nil, &kernel.Error{Where: name, Got: t.storage.dtype, Want: "one of " + strings.Join(slices.Sorted(maps.Keys(dtypes)), ", ")}
 		}
 		at, n, err := find(t.storage.key)
 		if err != nil {
 			return nil, err
 		}
 		if n%d.size != 0 || n/d.size != t.storage.n {
-			return nil, &Error{"data/" + t.storage.key, fmt.Sprintf("%d bytes", n), fmt.Sprintf("%d numbers of %d bytes", t.storage.n, d.size)}
+			return nil, &kernel.Error{Where: "data/" + t.storage.key, Got: fmt.Sprintf("%d bytes", n), Want: fmt.Sprintf("%d numbers of %d bytes", t.storage.n, d.size)}
 		}
 		bytes := d.size
 		for _, x := range t.shape {
@@ -185,12 +180,12 @@ func newFile(r io.ReaderAt, tensors map[string]tensor, find func(key string) (at
 		header[name] = entry{d.name, t.shape, [2]int64{f.size, f.size + bytes}}
 		f.parts = append(f.parts, part{f.size, f.size + bytes, at + t.at*d.size})
 		if f.size += bytes; f.size < 0 || f.size > 1<<62 {
-			return nil, &Error{name, "a tensor after 2^62 bytes", "fewer"}
+			return nil, &kernel.Error{Where: name, Got: "a tensor after 2^62 bytes", Want: "fewer"}
 		}
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
-		return nil, &Error{"data.pkl", err.Error(), "names of tensors"}
+		return nil, &kernel.Error{Where: "data.pkl", Got: err.Error(), Want: "names of tensors"}
 	}
 	f.header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
 	return f, nil

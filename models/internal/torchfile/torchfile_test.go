@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -129,18 +130,18 @@ func TestOldErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{len(oldBegin), 100, 1000, len(data) / 2, len(data) - 1} {
-		if _, err := parsed(data[:n]); !errors.As(err, new(*Error)) {
+		if _, err := parsed(data[:n]); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%d of %d bytes: %v", n, len(data), err)
 		}
 	}
 	big := bytes.Replace(data, []byte("little_endianq\x02\x88"), []byte("little_endianq\x02\x89"), 1)
-	if _, err := parsed(big); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "little-endian") {
+	if _, err := parsed(big); !errors.As(err, new(*kernel.Error)) || !strings.Contains(err.Error(), "little-endian") {
 		t.Errorf("big-endian: %v", err)
 	}
 	at := len(data) - 4*8 - 8 // the last storage is a row of 8 numbers
 	other := slices.Clone(data)
 	other[at]++
-	if _, err := parsed(other); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "numbers") {
+	if _, err := parsed(other); !errors.As(err, new(*kernel.Error)) || !strings.Contains(err.Error(), "numbers") {
 		t.Errorf("another number of numbers: %v", err)
 	}
 }
@@ -206,7 +207,7 @@ func TestErrors(t *testing.T) {
 		{"a value that is not kept", "\x80\x02h\x01.", "not there"},
 	} {
 		_, err := parsed(changed(t, map[string]string{"data.pkl": x.pickle}))
-		if !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), x.want) {
+		if !errors.As(err, new(*kernel.Error)) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %s", x.name, err, x.want)
 		}
 	}
@@ -214,11 +215,11 @@ func TestErrors(t *testing.T) {
 	if _, err := parsed(changed(t, map[string]string{"data.pkl": parameter})); err != nil {
 		t.Errorf("a parameter of a module: %v", err)
 	}
-	if _, err := parsed(changed(t, map[string]string{"data/0": "short"})); !errors.As(err, new(*Error)) {
+	if _, err := parsed(changed(t, map[string]string{"data/0": "short"})); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("too few numbers: %v", err)
 	}
 	for name, data := range map[string][]byte{"big-endian": changed(t, map[string]string{"byteorder": "big"}), "no archive": []byte("\x80\x02}.")} {
-		if _, err := parsed(data); !errors.As(err, new(*Error)) {
+		if _, err := parsed(data); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

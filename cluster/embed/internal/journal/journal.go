@@ -18,6 +18,8 @@ import (
 	"os"
 
 	"github.com/gofrs/flock"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Header is what the results of a run depend on, apart from the texts.
@@ -32,17 +34,12 @@ type Header struct {
 	Files []string `json:"files"`
 }
 
-// A MismatchError reports a journal that belongs to another run.
-type MismatchError struct {
-	Path  string
-	Field string // of the header, or "record N"
-	Got   string // what the journal has
-	Want  string // what this run has
-}
+// ErrMismatch is the kind of a kernel.Error about a journal that belongs to another run.
+var ErrMismatch = errors.New("journal: it belongs to another run; remove it to start anew")
 
-// Error returns "journal: PATH: FIELD: got GOT, want WANT" and says what to do.
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("journal: %s: %s: got %s, want %s: the journal belongs to another run; remove it to start anew", e.Path, e.Field, e.Got, e.Want)
+// Mismatch reports a journal whose field is another one.
+func Mismatch(path, field, got, want string) error {
+	return &kernel.Error{Where: "journal: " + path + ": " + field, Got: got, Want: want + ": the journal belongs to another run; remove it to start anew", Kind: ErrMismatch}
 }
 
 // ErrLocked is the error of [Open] if another process uses the journal.
@@ -94,7 +91,7 @@ func noJournal(path string, err error) error {
 
 // Open opens the journal of a run, or begins it if there is none. A journal that exists has
 // its own Run and Files, and must equal h in all other fields: otherwise the error is a
-// [*MismatchError]. replay is called with each entry that exists, in order; it may keep it.
+// one of the kind [ErrMismatch]. replay is called with each entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))
 	if ok, err := lock.TryLock(); err != nil || !ok {
@@ -160,17 +157,17 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	return j.Sync()
 }
 
-// match returns a MismatchError if want differs in more than the run.
+// match returns a Mismatch if want differs in more than the run.
 func (h Header) match(path string, want Header) error {
 	switch {
 	case h.Version != want.Version:
-		return &MismatchError{path, "version", h.Version, want.Version}
+		return Mismatch(path, "version", h.Version, want.Version)
 	case h.Model != want.Model:
-		return &MismatchError{path, "model", h.Model, want.Model}
+		return Mismatch(path, "model", h.Model, want.Model)
 	case h.Width != want.Width:
-		return &MismatchError{path, "width", fmt.Sprint(h.Width), fmt.Sprint(want.Width)}
+		return Mismatch(path, "width", fmt.Sprint(h.Width), fmt.Sprint(want.Width))
 	case h.MaxText != want.MaxText:
-		return &MismatchError{path, "largest text", fmt.Sprint(h.MaxText), fmt.Sprint(want.MaxText)}
+		return Mismatch(path, "largest text", fmt.Sprint(h.MaxText), fmt.Sprint(want.MaxText))
 	}
 	return nil
 }

@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 var header = Header{Run: "r", Version: "1.2", Model: "ab", Width: 2, MaxText: 9}
@@ -157,8 +160,8 @@ func TestMismatch(t *testing.T) {
 		case "largest text":
 			h.MaxText = 8
 		}
-		var mismatch *MismatchError
-		if _, err := Open(path, h, nil); !errors.As(err, &mismatch) || mismatch.Field != field {
+		var mismatch *kernel.Error
+		if _, err := Open(path, h, nil); !errors.As(err, &mismatch) || mismatch.Kind != ErrMismatch || !strings.HasSuffix(mismatch.Where, ": "+field) {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}

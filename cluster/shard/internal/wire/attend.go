@@ -19,14 +19,9 @@ type Attend struct {
 
 // Call is what all items of a message share.
 type Call struct {
-	Type    kernel.DType // of the queries
-	Heads   int          // query heads
-	Scale   float32      // 0 is the default
-	Softcap float32      // 0 is none
-	Window  bool         // whether Left and Right limit what a query sees
-	Left    int          // as in kernel.Window
-	Right   int
-	Slopes  []float32 // of ALiBi: none, or one for each query head
+	Type    kernel.DType   // of the queries
+	Heads   int            // query heads
+	Scoring kernel.Scoring // the fields that fields says are sent
 }
 
 // Queries are the queries of one sequence, and the blocks that the worker is asked for.
@@ -44,8 +39,8 @@ type Queries struct {
 // Range is Count blocks from First on.
 type Range struct{ First, Count int }
 
-// AttendOverhead is the bytes of an [Attend], its items and slopes aside.
-const AttendOverhead = 9 + 1 + 2 + 2*4 + 1 + 2*4 + 4 + 4
+// AttendOverhead is the bytes of an [Attend], its items and [ScoringBytes] aside.
+const AttendOverhead = 9 + 1 + 2 + 4
 
 // QueriesOverhead is the most bytes of [Queries] in a message, its ranges and rows aside.
 const (
@@ -74,21 +69,12 @@ func (a *Attend) Append(b []byte) []byte {
 func (c *Call) append(b []byte) []byte {
 	b = append(b, byte(c.Type))
 	b = binary.LittleEndian.AppendUint16(b, uint16(c.Heads))
-	b = appendF32(appendF32(b, c.Scale), c.Softcap)
-	b = append(b, b2i(c.Window))
-	b = appendU32(appendU32(b, c.Left), c.Right)
-	b = appendU32(b, len(c.Slopes))
-	for _, x := range c.Slopes {
-		b = appendF32(b, x)
+	for x := range fields {
+		if fields[x].put != nil {
+			b = fields[x].put(b, &c.Scoring)
+		}
 	}
 	return b
-}
-
-func b2i(x bool) byte {
-	if x {
-		return 1
-	}
-	return 0
 }
 
 // ParseAttend reads an [Attend], whose rows are in the memory of data.
@@ -119,21 +105,14 @@ func (r *reader) call() Call {
 		r.fail("queries of element type %d", c.Type)
 		return Call{}
 	}
-	c.Heads, c.Scale, c.Softcap = r.u16(), r.f32(), r.f32()
+	c.Heads = r.u16()
 	if r.err == nil && (c.Heads < 1 || c.Heads > MaxHeads) {
 		r.fail("%d query heads, want 1 to %d", c.Heads, MaxHeads)
 	}
-	window := r.u8()
-	c.Window, c.Left, c.Right = window == 1, r.i32(), r.i32()
-	if r.err == nil && (window > 1 || min(c.Left, c.Right) < -1 || !c.Window && (c.Left != 0 || c.Right != 0)) {
-		r.fail("window %d of %d and %d keys", window, c.Left, c.Right)
-	}
-	n := r.count("slopes", 4)
-	if r.err == nil && n != 0 && n != c.Heads {
-		r.fail("%d slopes for %d heads", n, c.Heads)
-	}
-	for i := 0; i < n && r.err == nil; i++ {
-		c.Slopes = append(c.Slopes, r.f32())
+	for x := range fields {
+		if fields[x].get != nil {
+			fields[x].get(r, &c)
+		}
 	}
 	return c
 }

@@ -36,9 +36,9 @@ func putOf(g Geometry) *Put {
 }
 
 func attendOf(g Geometry) *Attend {
-	c := Call{Type: kernel.Float16, Heads: 2 * g.Heads, Scale: 0.5, Softcap: 3, Window: true, Left: -1, Right: 7}
+	c := Call{Type: kernel.Float16, Heads: 2 * g.Heads, Scoring: kernel.Scoring{Scale: 0.5, Softcap: 3, Mask: kernel.Window(-1, 7)}}
 	for i := range c.Heads {
-		c.Slopes = append(c.Slopes, float32(i))
+		c.Scoring.ALiBi = append(c.Scoring.ALiBi, float32(i))
 	}
 	row := c.Heads * g.KeySize * 2
 	return &Attend{g, c, []Queries{
@@ -270,9 +270,7 @@ func TestHostile(t *testing.T) {
 		"type":         func(a *Attend) { a.Call.Type = kernel.Int8 },
 		"float8":       func(a *Attend) { a.Call.Type = kernel.Float8E5M2 },
 		"heads":        func(a *Attend) { a.Geometry.Heads = 3 },
-		"slopes":       func(a *Attend) { a.Call.Slopes = a.Call.Slopes[1:] },
-		"window":       func(a *Attend) { a.Call.Left = -2 },
-		"no window":    func(a *Attend) { a.Call.Window = false },
+		"slopes":       func(a *Attend) { a.Call.Scoring.ALiBi = a.Call.Scoring.ALiBi[1:] },
 		"keys":         func(a *Attend) { a.Items[0].Keys = 768 },
 		"order":        func(a *Attend) { a.Items[0].Ranges[1].First = 1 },
 		"empty":        func(a *Attend) { a.Items[0].Ranges[1].Count = 0 },
@@ -285,6 +283,67 @@ func TestHostile(t *testing.T) {
 		change(a)
 		if _, err := ParseAttend(a.Append(nil)); !errors.As(err, &e) {
 			t.Errorf("attend, %s: %v", what, err)
+		}
+	}
+	const window = 9 + 1 + 2 + 2*4 // where it stands in a message
+	for what, change := range map[string]func(data []byte){
+		"no window":         func(data []byte) { data[window] = 0 },
+		"a third":           func(data []byte) { data[window] = 2 },
+		"without sides":     func(data []byte) { copy(data[window+1:], "\xff\xff\xff\xff\xff\xff\xff\xff") },
+		"a side beyond all": func(data []byte) { data[window+4] = 0x80 },
+	} {
+		data := attendOf(g).Append(nil)
+		change(data)
+		if _, err := ParseAttend(data); !errors.As(err, &e) {
+			t.Errorf("attend, %s: %v", what, err)
+		}
+	}
+}
+
+// TestFields: every field of kernel.Scoring is sent, looked at by the client, or refused if it is set.
+func TestFields(t *testing.T) {
+	all := reflect.TypeFor[kernel.Scoring]()
+	if all.NumField() != len(fields) {
+		t.Errorf("%d fields in the table, kernel.Scoring has %d", len(fields), all.NumField())
+	}
+	value := kernel.Scoring{
+		Scale: 2, Quantized: true, Score: func(*kernel.ScoreTile) {}, Softcap: 3, ALiBi: []float32{4}, Bias: kernel.BHLD([]float32{5}, 1, 1, 1, 1),
+		Mask: kernel.Window(6, 7), QueryStart: []int{8}, KeyStart: []int{9}, Sinks: []float32{10}, Dropout: kernel.Dropout{Rate: 0.5},
+	}
+	clients := []string{"Sinks", "QueryStart"}
+	for x := range fields {
+		f := &fields[x]
+		var s kernel.Scoring
+		to := reflect.ValueOf(&s).Elem().FieldByName(f.name)
+		if !to.IsValid() {
+			t.Errorf("kernel.Scoring has no %s", f.name)
+			continue
+		}
+		to.Set(reflect.ValueOf(value).FieldByName(f.name))
+		if to.IsZero() {
+			t.Errorf("the test has no value for %s", f.name)
+		}
+		sent := f.put != nil
+		err := CheckScoring(&s)
+		var bad *kernel.Error
+		if isRefused := errors.As(err, &bad) && bad.Arg() == "Options."+f.name; isRefused == (sent || slices.Contains(clients, f.name)) {
+			t.Errorf("%s: got error %v, and it is sent: %v", f.name, err, sent)
+		}
+		g := geometries[0]
+		a := Attend{Geometry: g, Call: Call{Heads: g.Heads, Scoring: s}}
+		if f.name == "ALiBi" {
+			a.Call.Scoring.ALiBi = make([]float32, g.Heads)
+		}
+		data := a.Append(nil)
+		if want := AttendOverhead + ScoringBytes(&a.Call.Scoring); len(data) != want {
+			t.Errorf("%s: a message of %d bytes, want %d", f.name, len(data), want)
+		}
+		got, err := ParseAttend(data)
+		if err != nil {
+			t.Fatal(f.name, err)
+		}
+		if same := reflect.DeepEqual(got.Call.Scoring, a.Call.Scoring); same != sent {
+			t.Errorf("%s: the same value was read: %v, want %v", f.name, same, sent)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/reranking"
@@ -156,7 +157,7 @@ func (t *transformerFile) check(answers bool, m Model) error {
 	return nil
 }
 
-// ReadFolder reads how the model of a folder scores pairs. Errors are those that Model.Fault makes, and [*folder.Error].
+// ReadFolder reads how the model of a folder scores pairs. Errors are those that Model.Fault makes, and [*kernel.Error].
 func ReadFolder(dir string, m Model) (*Ranking, error) {
 	c, err := reranking.ReadConfig(dir)
 	if err != nil {
@@ -179,7 +180,7 @@ func ReadFolder(dir string, m Model) (*Ranking, error) {
 	case path != nil:
 		err = r.readScore(dir, *path, m)
 	case list != nil && !list.classifies():
-		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: fmt.Sprintf("%d, which are no reranker", len(list)), Want: "Transformer, or Transformer and LogitScore"}
+		return nil, &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": the modules", Got: fmt.Sprintf("%d, which are no reranker", len(list)), Want: "Transformer, or Transformer and LogitScore"}
 	case classified(main.Classes):
 		if c.Pad != nil {
 			r.Padding = *c.Pad
@@ -199,7 +200,7 @@ func ReadFolder(dir string, m Model) (*Ranking, error) {
 func (r *Ranking) readScore(dir, path string, m Model) error {
 	name := path + "/" + configName
 	if path == "" {
-		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: `the path ""`, Want: "a folder below that of the model"}
+		return &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": module 1", Got: `the path ""`, Want: "a folder below that of the model"}
 	}
 	var err error
 	s := strict.ReadJSON(dir, filepath.FromSlash(name), &err, func(key, got, want string) error { return m.Fault(name, key, got, want) })

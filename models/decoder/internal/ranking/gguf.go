@@ -16,7 +16,7 @@ const ggufRank = 4
 // token, which sees no other in a decoder, so that all scores would be equal.
 var lastRanks = []string{"qwen3"}
 
-// ReadFile reads how the model of a GGUF file scores pairs. Errors are a [*gguf.KeyError].
+// ReadFile reads how the model of a GGUF file scores pairs. Errors are a [*kernel.Error].
 func ReadFile(f *gguf.File, m Model) (*Ranking, error) {
 	key := m.Architecture + ".pooling_type"
 	kind, err := f.Int(key)
@@ -24,10 +24,10 @@ func ReadFile(f *gguf.File, m Model) (*Ranking, error) {
 		return nil, err
 	}
 	if kind != ggufRank {
-		return nil, keyError(key, fmt.Sprint(kind), "4, the classifier of a reranker")
+		return nil, gguf.KeyError(key, fmt.Sprint(kind), "4, the classifier of a reranker")
 	}
 	if !slices.Contains(lastRanks, m.Architecture) {
-		return nil, keyError(key, fmt.Sprint(kind), fmt.Sprintf("a reranker of the architecture %s, whose score is that of the last token", strings.Join(lastRanks, ", ")))
+		return nil, gguf.KeyError(key, fmt.Sprint(kind), fmt.Sprintf("a reranker of the architecture %s, whose score is that of the last token", strings.Join(lastRanks, ", ")))
 	}
 	r := &Ranking{Padding: -1, First: true}
 	if key := m.Architecture + ".classifier.output_labels"; hasKey(f, key) {
@@ -52,15 +52,11 @@ func ReadFile(f *gguf.File, m Model) (*Ranking, error) {
 		}
 		p, err := reranking.NewTemplate(tok, template, "")
 		if err != nil {
-			return nil, keyError(templateKey, err.Error(), "a template for a query and a document")
+			return nil, gguf.KeyError(templateKey, err.Error(), "a template for a query and a document")
 		}
 		return p, nil
 	}
 	return r, nil
-}
-
-func keyError(key, got, want string) error {
-	return &gguf.KeyError{Key: key, Found: got, Want: want}
 }
 
 func hasKey(f *gguf.File, key string) bool {

@@ -3,6 +3,7 @@ package stores
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 )
 
@@ -16,16 +17,7 @@ type Store interface {
 	Unused() error        // reports a tensor that nothing has asked for
 }
 
-// An Error reports a tensor that a file lacks, that has another shape, or that nobody has a use for.
-type Error struct {
-	Tensor string // its name
-	Got    string
-	Want   string
+// badTensor reports a tensor by its name.
+func badTensor(name, got, want string) error {
+	return &kernel.Error{Where: fmt.Sprintf("tensor %q", name), Got: got, Want: want}
 }
-
-// Error returns "tensor NAME: got GOT, want WANT".
-func (e *Error) Error() string {
-	return fmt.Sprintf("tensor %q: got %s, want %s", e.Tensor, e.Got, e.Want)
-}
-
-func badTensor(name, got, want string) error { return &Error{name, got, want} }

@@ -74,7 +74,7 @@ func (a *alphabet) Spans(wanted func(class int) bool) (c Class) {
 }
 
 // explore returns the automaton of states that step leads to, in which a state is what it
-// is equal to. alive is false of states that lead to no end. It panics with a LimitError,
+// is equal to. alive is false of states that lead to no end. It panics with a Limit,
 // as add does.
 func explore[S comparable](a alphabet, start S, step func(s S, sample rune) (to S, alive bool), end func(S) bool) *Texts {
 	d := &Texts{alphabet: a}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
@@ -100,11 +101,11 @@ var optionFields = map[string]string{
 
 // namedOption returns an error about an option as one about the field that sets it.
 func namedOption(err error) error {
-	var bad *decoder.OptionError
+	var bad *kernel.Error
 	if !errors.As(err, &bad) {
 		return err
 	}
-	name, index, _ := strings.Cut(bad.Option, "[")
+	name, index, _ := strings.Cut(bad.Arg(), "[")
 	field := optionFields[name]
 	if field == "" {
 		return err

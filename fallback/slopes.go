@@ -1,0 +1,66 @@
+package fallback
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/scalar"
+)
+
+// The activations with their slopes. Each operation is rounded.
+
+const (
+	invRootTwoPi = 0.398942280401432677939946059934 // 1/sqrt(2π)
+	tanhSlope0   = 1.595769121605730711759542307706 // 2·sqrt(2/π)
+	tanhSlope1   = 3 * 0.044715 * tanhSlope0
+)
+
+// steep is where a slope is 0 or 1: from here on the formulas may multiply 0 by infinity.
+const steep = 100
+
+// slopes computes a function and its slope, given the slope for x and f(x).
+func slopes(f, slope, src []float32, of func(x float32) float32, at func(x, y float32) float32) {
+	slope = window(slope, 0, len(f))
+	for i, x := range window(src, 0, len(f)) {
+		y := of(x)
+		k := at(x, y)
+		switch {
+		case x < -steep:
+			k = 0
+		case x > steep:
+			k = 1
+		}
+		f[i], slope[i] = y, k
+	}
+}
+
+// ratio returns f(x)/x, and 1/2 for 0.
+func ratio(y, x float32) float32 {
+	if x == 0 {
+		return 0.5
+	}
+	return y / x
+}
+
+// siluSlope is s·(1 + x·(1-s)), s = SiLU(x)/x, with x·(1-s) = -SiLU(-x).
+func siluSlope(f, slope, src []float32) {
+	slopes(f, slope, src, scalar.SiLU, func(x, y float32) float32 {
+		return float32(ratio(y, x) * (1 - scalar.SiLU(-x)))
+	})
+}
+
+// geluSlope is Φ(x) + x·φ(x), with Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
+func geluSlope(f, slope, src []float32) {
+	slopes(f, slope, src, scalar.GELU, func(x, y float32) float32 {
+		power := scalar.Exp2(float32(float32(x*x) * (-math.Log2E / 2)))
+		return ratio(y, x) + float32(x*float32(power*invRootTwoPi))
+	})
+}
+
+// geluTanhSlope is s·(1 + x·(1-s)·u), s = GELUTanh(x)/x and u twice the slope of the argument of tanh, with
+// x·(1-s) = -GELUTanh(-x).
+func geluTanhSlope(f, slope, src []float32) {
+	slopes(f, slope, src, scalar.GELUTanh, func(x, y float32) float32 {
+		u := tanhSlope0 + float32(float32(x*x)*tanhSlope1)
+		return float32(ratio(y, x) * (1 - float32(scalar.GELUTanh(-x)*u)))
+	})
+}

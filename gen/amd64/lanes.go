@@ -1,0 +1,527 @@
+package amd64
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/lane"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The back end of package lane: avo allocates the registers; the plan sees to it that there are
+// enough. Slices are addressed by one index. What is left of a vector at the end is loaded and stored under
+// a mask. Constants that do not stay in registers are memory operands where an instruction has one.
+
+// A laner emits one kernel.
+type laner struct {
+	*gen
+	frame *lane.Frame[reg.VecVirtual]
+	at    reg.GPVirtual                  // of the current lanes, in bytes
+	count reg.GPVirtual                  // of lanes, if slices have several parts
+	bases map[string]reg.GPVirtual       // of slices, if there is no loop over rows
+	rows  map[*lane.Stream]reg.GPVirtual // in the loop over rows
+	mask  reg.Register                   // of the last lanes, nil for whole vectors
+}
+
+// laneKernels emits the kernels of package lane.
+func (g *gen) laneKernels() error {
+	for _, k := range lane.Kernels {
+		m := &laner{gen: g}
+		p := lane.Build(k, m.Traits())
+		plan, err := lane.NewPlan(p, m)
+		if err != nil {
+			return err
+		}
+		m.frame = lane.NewFrame(p, m)
+		m.kernel(p, plan)
+	}
+	return nil
+}
+
+func (m *laner) Traits() lane.Traits {
+	if m.EVEX() {
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true}
+	}
+	return lane.Traits{Exp2: lane.ByConversion}
+}
+
+// Size leaves a register for the mask of the last lanes.
+func (m *laner) Size() int {
+	if m.EVEX() {
+		return 32
+	}
+	return 15
+}
+
+func (m *laner) Widths() []int {
+	if m.EVEX() {
+		return []int{4, 2, 1}
+	}
+	return []int{2, 1}
+}
+
+func (m *laner) Reorders() bool        { return true }
+func (m *laner) Alloc() reg.VecVirtual { return m.Vec() }
+func (m *laner) Free(reg.VecVirtual)   {}
+
+func (m *laner) Home(v *lane.Value) (registers int, must bool) {
+	if v.Is(0) {
+		return 0, false
+	}
+	return 1, v.Op == lane.Param || v.Op == lane.Counter
+}
+
+// folds reports whether an operand may be in memory.
+func folds(n *lane.Value, i int) bool {
+	switch n.Op {
+	case lane.Add, lane.Mul, lane.And, lane.Or, lane.Xor, lane.AddInt:
+		return true // the other one is not, see commute
+	case lane.Sub, lane.SubInt, lane.Div:
+		return i == 1
+	case lane.Select:
+		return i == 1 || i == 2 || i == 4
+	case lane.ScaleBy:
+		return i == 3
+	case lane.MulAdd, lane.NegMulAdd, lane.Lookup, lane.Var:
+		return true
+	}
+	return false
+}
+
+func (m *laner) Worth(n *lane.Value, i int) int {
+	if folds(n, i) {
+		return 1
+	}
+	return 3
+}
+
+func (m *laner) InPlace(n *lane.Value) []int {
+	switch n.Op {
+	case lane.MulAdd, lane.NegMulAdd:
+		return []int{2, 0, 1}
+	case lane.CopySign:
+		return []int{0}
+	}
+	all := make([]int, len(n.Args))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func (m *laner) Scratch(n *lane.Value) (registers int) {
+	for i, a := range n.Args {
+		if a.Shared() && !folds(n, i) {
+			registers++
+		}
+	}
+	switch {
+	case n.Op == lane.Select && !m.EVEX(), n.Op == lane.CopySign:
+		registers++
+	case (n.Op == lane.MulAdd || n.Op == lane.NegMulAdd) && (n.Args[0].Shared() || n.Args[1].Shared()):
+		registers++
+	}
+	return registers
+}
+
+// kernel emits a function: its loops over some vectors at a time, and what is left.
+func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
+	m.Kernel(p.Function)
+	m.at = m.GP64()
+	left := m.lanes(p)
+	m.bases = map[string]reg.GPVirtual{}
+	for _, s := range p.Streams {
+		if p.Count == "" && m.bases[s.Slice] == nil {
+			m.bases[s.Slice] = m.Slice(s.Slice)
+		}
+		if s.Part > 0 && m.count == nil {
+			m.count = m.lanes(p)
+		}
+	}
+	for _, v := range plan.Stay {
+		r := m.Vec()
+		switch v.Op {
+		case lane.Param:
+			m.VBROADCASTSS(m.Argument(v.Name), r)
+		case lane.Const, lane.Table:
+			m.VMOVUPS(m.constant(v), r)
+		}
+		m.frame.Home[v] = r
+	}
+	if m.count == nil {
+		m.XORQ(m.at, m.at)
+	}
+	for i, w := range plan.Widths {
+		name := fmt.Sprint("lanes", w.Vectors)
+		lanes := operand.U32(w.Vectors * m.Lanes())
+		m.SUBQ(lanes, left)
+		m.JL(operand.LabelRef(name + "end"))
+		if p.Count == "" {
+			m.AlignLoop()
+		}
+		m.Label(name)
+		m.body(p, name, w)
+		m.advance(p, w.Vectors*m.VecBytes())
+		m.SUBQ(lanes, left)
+		m.JGE(operand.LabelRef(name))
+		m.Label(name + "end")
+		if !p.Tile || i < len(plan.Widths)-1 {
+			m.ADDQ(lanes, left)
+		}
+	}
+	if !p.Tile {
+		m.JZ(operand.LabelRef("end"))
+		m.Comment("Less than a vector is left.")
+		m.last(left)
+		m.body(p, "last", lane.Width{Vectors: 1, Turns: true})
+		m.Label("end")
+	}
+	m.Return()
+}
+
+// lanes loads the number of lanes.
+func (m *laner) lanes(p *lane.Program) reg.GPVirtual {
+	if p.Number != "" {
+		return m.Num(p.Number)
+	}
+	return m.SliceLen(p.Lanes)
+}
+
+// advance goes on by some bytes. An address has one index only, so with several parts the pointers go on.
+func (m *laner) advance(p *lane.Program, bytes int) {
+	if m.count == nil {
+		m.ADDQ(operand.U32(bytes), m.at)
+		return
+	}
+	done := map[string]bool{}
+	for _, s := range p.Streams {
+		if !done[s.Slice] {
+			m.ADDQ(operand.U32(bytes), m.bases[s.Slice])
+			done[s.Slice] = true
+		}
+	}
+}
+
+// last makes the mask of the last lanes.
+func (m *laner) last(left reg.GPVirtual) {
+	v := m.Vec()
+	m.VMOVUPS(emit.At(m.Masks(left), 0), v)
+	m.mask = v
+	if m.EVEX() {
+		k := m.K()
+		m.VPMOVD2M(v, k)
+		m.mask = k
+	}
+}
+
+// body emits the program for some vectors.
+func (m *laner) body(p *lane.Program, name string, w lane.Width) {
+	m.rows = nil
+	m.frame.Run(lane.Before, w)
+	if p.Count == "" {
+		return
+	}
+	m.rows = map[*lane.Stream]reg.GPVirtual{}
+	strides := map[string]reg.GPVirtual{}
+	for _, s := range p.Streams {
+		if !s.Rows {
+			continue
+		}
+		m.rows[s] = m.Slice(s.Slice)
+		if s.Stride == "" {
+			continue
+		}
+		m.ADDQ(m.at, m.rows[s])
+		if strides[s.Stride] == nil {
+			strides[s.Stride] = m.Stride(s.Stride)
+		}
+	}
+	for _, v := range p.Shared {
+		if v.Op == lane.Counter {
+			m.VPBROADCASTD(m.Argument(v.Name), m.frame.Home[v])
+		}
+	}
+	count := m.Num(p.Count)
+	m.JumpIfZero(count, name+"rows")
+	m.AlignLoop()
+	m.Label(name + "row")
+	m.frame.Run(lane.Row, w)
+	for _, s := range p.Streams {
+		if r := m.rows[s]; r != nil && s.Stride != "" {
+			m.ADDQ(strides[s.Stride], r)
+		} else if r != nil {
+			m.ADDQ(operand.Imm(4), r)
+		}
+	}
+	for _, v := range p.Shared {
+		if v.Op == lane.Counter {
+			m.VPADDD(m.constant(v.Args[0]), m.frame.Home[v], m.frame.Home[v])
+		}
+	}
+	m.DECQ(count)
+	m.JNZ(operand.LabelRef(name + "row"))
+	m.Label(name + "rows")
+	m.rows = nil
+	m.frame.Run(lane.After, w)
+}
+
+// address is that of a vector of a stream.
+func (m *laner) address(s *lane.Stream, vector int) operand.Mem {
+	if r := m.rows[s]; r != nil {
+		return emit.At(r, vector*m.VecBytes())
+	}
+	base := m.bases[s.Slice]
+	if base == nil {
+		base = m.Slice(s.Slice)
+	}
+	a := emit.Indexed(base, m.at, 1)
+	switch {
+	case m.count != nil && s.Part > 0:
+		a = emit.Indexed(base, m.count, uint8(4*s.Part))
+	case m.count != nil:
+		a = emit.At(base, 0)
+	}
+	a.Disp = vector * m.VecBytes()
+	return a
+}
+
+// constant is a constant or a table in memory.
+func (m *laner) constant(v *lane.Value) operand.Mem {
+	if v.Op == lane.Table {
+		return m.Repeated(v.Name, v.Words...)
+	}
+	return m.Constant(v.Bits)
+}
+
+// folded reports whether a load is a memory operand of the only instruction that uses it.
+func (m *laner) folded(v *lane.Value) bool {
+	if v.Op != lane.Load || m.mask != nil {
+		return false
+	}
+	n, i := m.frame.Once(v)
+	return n != nil && len(n.Args) == 2 && n.Op != lane.Set && folds(n, i) && !m.inMemory(n.Args[1-i], 0)
+}
+
+// op is an operand in a register or in memory, and reg one in a register.
+func (m *laner) op(v *lane.Value, vector int) operand.Op {
+	if m.folded(v) {
+		return m.address(v.Stream, vector)
+	}
+	if r, ok := m.frame.Reg(v, vector); ok {
+		return r
+	}
+	return m.constant(v)
+}
+
+func (m *laner) reg(v *lane.Value, vector int) reg.VecVirtual {
+	r, ok := m.frame.Reg(v, vector)
+	if !ok {
+		r = m.Vec()
+		m.move(v, vector, r)
+	}
+	return r
+}
+
+// move emits dst = v.
+func (m *laner) move(v *lane.Value, vector int, dst reg.VecVirtual) {
+	if r, ok := m.frame.Reg(v, vector); ok {
+		if r != dst {
+			m.VMOVAPS(r, dst)
+		}
+	} else if v.Is(0) {
+		m.Zero(m.Context, dst)
+	} else {
+		m.VMOVUPS(m.constant(v), dst)
+	}
+}
+
+// inMemory reports whether an operand is in memory.
+func (m *laner) inMemory(v *lane.Value, vector int) bool {
+	if m.folded(v) {
+		return true
+	}
+	_, ok := m.frame.Reg(v, vector)
+	return !ok
+}
+
+// Emit emits an instruction of a program.
+func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, dst reg.VecVirtual, vector int) {
+	x := func(i int) reg.VecVirtual { return m.reg(n.Args[i], vector) }
+	y := func(i int) operand.Op { return m.op(n.Args[i], vector) }
+	switch n.Op {
+	case lane.Load:
+		if !m.folded(n) {
+			m.load(m.address(n.Stream, vector), dst)
+		}
+	case lane.Store:
+		m.store(x(0), m.address(n.Stream, vector))
+	case lane.Spread:
+		m.VBROADCASTSS(m.address(n.Stream, 0), dst)
+	case lane.Var:
+		m.move(n.Args[0], vector, dst)
+	case lane.Set:
+		r, _ := m.frame.Reg(n.Args[0], vector)
+		m.move(n.Args[1], vector, r)
+	case lane.Sqrt:
+		m.VSQRTPS(y(0), dst)
+	case lane.AbsInt:
+		m.VPABSD(y(0), dst)
+	case lane.ToInt:
+		m.VCVTPS2DQ(y(0), dst)
+	case lane.ToFloat:
+		m.VCVTDQ2PS(y(0), dst)
+	case lane.Round:
+		m.VRNDSCALEPS(operand.Imm(0), y(0), dst)
+	case lane.ScaleBy:
+		k := m.K()
+		m.VCMPPS(predicates[lane.Less][1], y(3), x(2), k)
+		m.VSCALEFPS_Z(y(1), x(0), k, dst)
+	case lane.AtLeast:
+		m.VMAXPS(x(0), x(1), dst) // the second operand, x, where they are equal or one is NaN
+	case lane.AtMost:
+		m.VMINPS(x(0), x(1), dst)
+	case lane.ShiftLeft:
+		m.VPSLLD(operand.Imm(uint64(n.Bits)), x(0), dst)
+	case lane.ShiftRight:
+		m.VPSRLD(operand.Imm(uint64(n.Bits)), x(0), dst)
+	case lane.Lookup:
+		m.VPERMPS(y(0), x(1), dst)
+	case lane.MulAdd:
+		m.multiply(n, dst, vector, m.VFMADD231PS, m.VFMADD213PS)
+	case lane.NegMulAdd:
+		m.multiply(n, dst, vector, m.VFNMADD231PS, m.VFNMADD213PS)
+	case lane.CopySign:
+		m.copySign(y(0), x(1), y(2), dst)
+	case lane.Select:
+		m.choose(n, dst, vector)
+	default:
+		m.binary(n, dst, vector)
+	}
+}
+
+// binary emits operations of two operands. A constant in memory is the second one if it may.
+func (m *laner) binary(n *lane.Value, dst reg.VecVirtual, vector int) {
+	op, ok := map[lane.Op]func(...operand.Op){
+		lane.Add: m.VADDPS, lane.Sub: m.VSUBPS, lane.Mul: m.VMULPS, lane.Div: m.VDIVPS, lane.And: m.VANDPS, lane.Or: m.VORPS, lane.Xor: m.VXORPS,
+		lane.AddInt: m.VPADDD, lane.SubInt: m.VPSUBD, lane.MulInt: m.VPMULLD,
+	}[n.Op]
+	if !ok {
+		panic(fmt.Sprintf("amd64: %s: operation %d", m.frame.Name, n.Op))
+	}
+	a, b := n.Args[0], n.Args[1]
+	if folds(n, 0) && m.inMemory(a, vector) {
+		a, b = b, a
+	}
+	op(m.op(b, vector), m.reg(a, vector), dst)
+}
+
+// multiply emits dst = ±x·y + z, by the instruction whose result takes the place of an operand that is no
+// longer used.
+func (m *laner) multiply(n *lane.Value, dst reg.VecVirtual, vector int, toSum, toFactor func(...operand.Op)) {
+	factors, z := n.Args[:2], n.Args[2]
+	if m.inMemory(factors[1], vector) {
+		factors = []*lane.Value{factors[1], factors[0]}
+	}
+	i := slices.IndexFunc(factors, func(a *lane.Value) bool {
+		r, ok := m.frame.Reg(a, vector)
+		return ok && r == dst
+	})
+	if i >= 0 {
+		toFactor(m.op(z, vector), m.reg(factors[1-i], vector), dst)
+		return
+	}
+	m.move(z, vector, dst)
+	toSum(m.op(factors[0], vector), m.reg(factors[1], vector), dst)
+}
+
+// copySign emits dst = y with the sign of x.
+func (m *laner) copySign(y operand.Op, x reg.VecVirtual, sign operand.Op, dst reg.VecVirtual) {
+	if m.EVEX() {
+		const aOrBAndC = 0xf8
+		if y != dst {
+			m.VMOVAPS(y, dst)
+		}
+		m.VPTERNLOGD(operand.U8(aOrBAndC), sign, x, dst)
+		return
+	}
+	t := m.Vec()
+	m.VANDPS(sign, x, t)
+	m.VORPS(y, t, dst)
+}
+
+// predicates are those of comparisons, and their opposites.
+var predicates = map[lane.Cond][2]operand.Constant{
+	lane.Less: {operand.Imm(0x11), operand.Imm(0x15)}, lane.Equal: {operand.Imm(0), operand.Imm(4)}, lane.Unordered: {operand.Imm(3), operand.Imm(7)},
+	lane.LessInt: {operand.Imm(1), operand.Imm(5)}, lane.LessUint: {operand.Imm(1), operand.Imm(5)}, lane.Within: {operand.Imm(1)},
+}
+
+// choose emits a Select. With AVX-512 the opposite condition clears the lanes of zeros as it moves.
+func (m *laner) choose(n *lane.Value, dst reg.VecVirtual, vector int) {
+	x, zero, other := m.reg(n.Args[0], vector), n.Args[2].Is(0), m.reg(n.Args[3], vector)
+	negative := n.Cond == lane.LessInt && n.Args[1].Is(0)
+	if !m.EVEX() {
+		t := m.Vec()
+		switch {
+		case negative:
+			t = x // a blend reads signs
+		case n.Cond == lane.LessInt:
+			m.VPCMPGTD(x, m.reg(n.Args[1], vector), t)
+		default:
+			m.VCMPPS(predicates[n.Cond][0], m.op(n.Args[1], vector), x, t)
+		}
+		if zero {
+			m.VANDNPS(other, t, dst)
+		} else {
+			m.VBLENDVPS(t, m.op(n.Args[2], vector), other, dst)
+		}
+		return
+	}
+	k, predicate := m.K(), predicates[n.Cond][0]
+	if zero {
+		predicate = predicates[n.Cond][1]
+	}
+	switch {
+	case negative && !zero:
+		m.VPMOVD2M(x, k)
+	case n.Cond == lane.Within:
+		m.VPCMPD(predicates[lane.LessInt][1], m.op(n.Args[1], vector), x, k)
+		inside := m.K()
+		m.VPCMPD(predicate, m.op(n.Args[4], vector), x, k, inside)
+		k = inside
+	case n.Cond == lane.LessInt:
+		m.VPCMPD(predicate, m.op(n.Args[1], vector), x, k)
+	case n.Cond == lane.LessUint:
+		m.VPCMPUD(predicate, m.op(n.Args[1], vector), x, k)
+	default:
+		m.VCMPPS(predicate, m.op(n.Args[1], vector), x, k)
+	}
+	if zero {
+		m.VMOVAPS_Z(other, k, dst)
+	} else {
+		m.VBLENDMPS(m.op(n.Args[2], vector), other, k, dst)
+	}
+}
+
+func (m *laner) load(from operand.Mem, v reg.VecVirtual) {
+	switch {
+	case m.mask == nil:
+		m.VMOVUPS(from, v)
+	case m.EVEX():
+		m.VMOVUPS_Z(from, m.mask, v)
+	default:
+		m.VMASKMOVPS(from, m.mask, v)
+	}
+}
+
+func (m *laner) store(v reg.VecVirtual, to operand.Mem) {
+	switch {
+	case m.mask == nil:
+		m.VMOVUPS(v, to)
+	case m.EVEX():
+		m.VMOVUPS(v, m.mask, to)
+	default:
+		m.VMASKMOVPS(v, m.mask, to)
+	}
+}

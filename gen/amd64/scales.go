@@ -1,0 +1,252 @@
+package amd64
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
+
+// header makes the scales and minima of some lanes, and sets numbers to theirs.
+func (w *groupWidener) header(block, lane reg.GPVirtual) {
+	g, p := w.g, w.g.GP64()
+	if w.format.Float32Scales() {
+		w.singles(block, lane)
+		return
+	}
+	g.LEAQ(emit.Indexed(block, lane, 2), p)
+	next := func() { g.LEAQ(emit.Indexed(p, w.lanes, 2), p) }
+	scale, least := g.Vec(), g.Vec()
+	g.widenScales(w.format, emit.At(p, 0), scale)
+	next()
+	minima := w.format.Offset() == 0
+	if minima {
+		if !w.format.Brain() {
+			g.widenScales(w.format, emit.At(p, 0), least)
+		}
+		next()
+	}
+	w.d = w.products(p, scale)
+	next()
+	if minima {
+		if !w.format.Brain() {
+			w.m = w.products(p, least)
+		}
+		next()
+	} else {
+		w.takeOffset()
+	}
+	g.LEAQ(emit.Indexed(p, lane, 2), w.numbers)
+}
+
+// takeOffset makes the minima of a format with an offset.
+func (w *groupWidener) takeOffset() {
+	for i, d := range w.d {
+		w.m[i] = w.g.Vec()
+		w.g.VMULPS(w.g.Constant(math.Float32bits(float32(w.format.Offset()))), d, w.m[i])
+	}
+}
+
+// singles is header with scales of float32.
+func (w *groupWidener) singles(block, lane reg.GPVirtual) {
+	w.g.LEAQ(emit.Indexed(block, lane, 4), w.numbers)
+	for i := range w.d {
+		w.d[i] = w.g.Vec()
+		w.g.VMOVUPS(emit.At(w.numbers, 0), w.d[i])
+		w.g.ADDQ(w.row, w.numbers)
+	}
+	w.takeOffset()
+}
+
+// widenScales loads scales or minima of a format.
+func (g *gen) widenScales(q ukernel.PackedFormat, from operand.Mem, v reg.VecVirtual) {
+	if q.Brain() {
+		g.VPMOVZXWD(from, v)
+		g.VPSLLD(operand.Imm(16), v, v)
+		return
+	}
+	g.VCVTPH2PS(from, v)
+}
+
+// products are those of x and the pairs of int8 at p.
+func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.VecVirtual) {
+	g := w.g
+	y[0], y[1] = g.Vec(), g.Vec()
+	g.VPMOVSXBW(emit.At(p, 0), y[1])
+	g.VPSLLD(operand.Imm(16), y[1], y[0])
+	for _, v := range y {
+		g.VPSRAD(operand.Imm(16), v, v)
+		g.VCVTDQ2PS(v, v)
+		g.VMULPS(x, v, v)
+	}
+	return y
+}
+
+// weight makes weights of numbers, in the scales of the first half.
+func (w *groupWidener) weight(x reg.VecVirtual) {
+	if !w.format.Brain() {
+		w.g.VFMSUB213PS(w.m[0], w.d[0], x)
+		return
+	}
+	w.g.VSUBPS(w.g.Constant(math.Float32bits(ukernel.BrainZero)), x, x)
+	w.g.VMULPS(w.d[0], x, x)
+}
+
+// expandHeader writes the header of 16 lanes to the stack, and returns how many bytes a scale of theirs takes in
+// the block.
+func (w *vnniGrouped) expandHeader(from, to reg.GPVirtual) int {
+	if w.format.Float32Scales() {
+		w.copyScales(from, to)
+		return w.g.VecBytes()
+	}
+	w.expandScales(from, to)
+	return w.g.VecBytes() / 2
+}
+
+// scaleOf returns what the sums of a vector are multiplied with for a row whose scale is d. It may be p.
+func (w *vnniGrouped) scaleOf(d, p reg.VecVirtual, v int) reg.VecVirtual {
+	if w.format.Float32Scales() {
+		return d
+	}
+	w.g.VMULPS(w.lane(laneScale, v), d, p)
+	return p
+}
+
+// copyScales writes those of 16 lanes, of both groups.
+func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) {
+	for group := range 2 {
+		d := w.g.Vec()
+		w.g.VMOVUPS(emit.At(from, 0), d)
+		w.g.VMOVUPS(d, emit.At(to, laneScales+group*laneRow))
+		w.g.ADDQ(w.lanes2, from)
+		w.g.ADDQ(w.lanes2, from)
+	}
+}
+
+// expandScales writes the header of 16 lanes.
+func (w *vnniGrouped) expandScales(from, to reg.GPVirtual) {
+	g := w.g
+	w.widenHalves(from, emit.At(to, laneScale))
+	g.ADDQ(w.lanes2, from)
+	if w.format.Offset() == 0 {
+		w.widenHalves(from, emit.At(to, laneMinima))
+		g.ADDQ(w.lanes2, from)
+	}
+	s := g.Vecs(2)
+	g.VPMOVSXBW(emit.At(from, 0), s[1])
+	g.VPSLLD(operand.Imm(16), s[1], s[0])
+	for group, v := range s {
+		if w.wide() {
+			g.VPSRAD(operand.Imm(16), v, v)
+			g.VCVTDQ2PS(v, v)
+		} else {
+			g.VPSRLD(operand.Imm(16), v, v)
+		}
+		g.VMOVUPS(v, emit.At(to, laneScales+group*laneRow))
+	}
+	if w.format.Offset() == 0 {
+		t := g.Vec()
+		g.ADDQ(w.lanes2, from)
+		g.VPMOVSXBW(emit.At(from, 0), t)
+		g.VMOVDQU32(t, emit.At(to, laneTotals))
+	}
+}
+
+// widenHalves converts 16 numbers of 16 bits.
+func (w *vnniGrouped) widenHalves(from reg.GPVirtual, to operand.Mem) {
+	d := w.g.Vec()
+	w.g.widenScales(w.format, emit.At(from, 0), d)
+	w.g.VMOVUPS(d, to)
+}
+
+// groupedDot returns how AVX2 multiplies a format.
+func groupedDot(q ukernel.PackedFormat) int8Dot {
+	switch {
+	case q.Float32Scales():
+		return avx2Scales{}
+	case q.Bits() == 4:
+		return avx2Grouped{}
+	}
+	return avx2GroupedBytes{}
+}
+
+// avx2Scales is avx2GroupedBytes with scales of float32 for both groups, whose sums have accumulators of their
+// own: VPMADDWD with 1 and 0 takes those of the first group, with 0 and 1 those of the second.
+type avx2Scales struct{ avx2GroupedBytes }
+
+func (avx2Scales) tiles(ukernel.PackedFormat) [][]spec.TileShape {
+	return [][]spec.TileShape{{{Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
+}
+
+// groupOnes has a 1 for each group, 16 bits each.
+func (t *int8Gemmer) groupOnes(group int) operand.Mem { return t.g.Constant(1 << (16 * group)) }
+
+func (d avx2Scales) sums(t *int8Gemmer, name string) {
+	g := t.g
+	second := make([][]reg.VecVirtual, t.rows)
+	for i, row := range t.acc {
+		second[i] = g.Vecs(len(row))
+		for v := range row {
+			for group, acc := range []reg.VecVirtual{row[v], second[i][v]} {
+				g.VPBROADCASTD(t.frame.Offset(4*i), acc)
+				g.VPMADDWD(t.groupOnes(group), acc, acc)
+				g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
+			}
+		}
+	}
+	d.words(t, name, func(i, v int, p reg.VecVirtual) {
+		q := g.Vec()
+		g.VPMADDWD(t.groupOnes(1), p, q)
+		g.VPADDD(q, second[i][v], second[i][v])
+		g.VPMADDWD(t.groupOnes(0), p, p)
+		g.VPADDD(p, t.acc[i][v], t.acc[i][v])
+	})
+	t.scaleGroups(second)
+	t.scaled = true
+}
+
+// scaleGroups makes the accumulators float32: the sums of both groups, times their scales. The second product is
+// added to +0, as otherwise a sum of zeros could be -0.
+func (t *int8Gemmer) scaleGroups(second [][]reg.VecVirtual) {
+	g, zero, from := t.g, t.g.Vec(), t.g.GP64()
+	g.VPXOR(zero, zero, zero)
+	for group := 1; group >= 0; group-- {
+		g.LEAQ(emit.Indexed(t.block, t.lane2, 2), from)
+		if group == 1 {
+			g.LEAQ(emit.Indexed(from, t.lanes2, 2), from)
+		}
+		for v := range t.acc[0] {
+			scale := g.Vec()
+			g.VMOVUPS(emit.At(from, v*g.VecBytes()), scale)
+			for i, row := range t.acc {
+				acc, s := row[v], second[i][v]
+				if group == 1 {
+					g.VCVTDQ2PS(s, s)
+					g.VFMADD213PS(zero, scale, s)
+				} else {
+					g.VCVTDQ2PS(acc, acc)
+					g.VFMADD213PS(s, scale, acc)
+				}
+			}
+		}
+	}
+}
+
+// addScaled adds accumulators of float32 to C, times the scales of the rows.
+func (t *int8Gemmer) addScaled(x, c rowPointers) {
+	g := t.g
+	for i, row := range t.acc {
+		d := g.Vec()
+		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
+		for v, acc := range row {
+			g.VFMADD213PS(c.at(i, v*g.VecBytes()), d, acc)
+			g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
+		}
+	}
+}

@@ -1,0 +1,307 @@
+// Package lane is the language in which kernels are written that do the same in every lane: a kernel is
+// written once, as a program of values, and a back end for each instruction set makes instructions of it.
+//
+// A program goes over lanes, some vectors at a time. For each of these it has instructions before, in
+// and after an optional loop over rows. Each value is a vector of 32-bit lanes, floats or integers as its
+// operation sees them. Conditions exist only as parts of Select, as they lie in vectors on some machines
+// and in registers of masks on others.
+//
+// A back end has registers, addresses, loops, what is left of a vector at the end, and an instruction or a
+// few for each operation. The package does the rest for all of them: which values live how long, where a
+// result may take the place of an operand, how many vectors fit at a time, and which constants stay in
+// registers, see plan.go. Nothing here depends on the length of a vector.
+package lane
+
+import "github.com/attn-go/attn/gen/spec"
+
+// A Kernel is a function with its program.
+type Kernel struct {
+	spec.Function
+	Lanes   string // the slice with an element for each lane
+	Number  string // the parameter that counts the lanes instead
+	Tile    bool   // the lanes fill whole vectors
+	Vectors int    // at a time, at most
+	Body    func(b *Builder)
+}
+
+// An Op is an operation of a value.
+type Op int
+
+const (
+	// Values that are the same in all lanes, or tables. They exist from the start of the function.
+	Const   Op = iota // Bits
+	Param             // the parameter Name
+	Table             // the 8 numbers of Words
+	Counter           // the int parameter Name, one more with each row; the operand is 1
+
+	Load   // from Stream
+	Store  // the operand, to Stream
+	Spread // the number of Stream for this row, in all lanes
+	Var    // a variable, at first the operand
+	Set    // the first operand, a variable, becomes the second
+
+	Add
+	Sub
+	Mul
+	Div
+	Sqrt
+	MulAdd    // x·y + z, rounded once
+	NegMulAdd // z - x·y, rounded once
+	AtLeast   // y if x < y, else x: a NaN in x stays
+	AtMost    // y if y < x, else x
+	Abs
+	CopySign // |x| with the sign of y; the third operand is the sign's bit
+
+	And
+	Or
+	Xor
+	AddInt
+	SubInt
+	MulInt
+	MulHigh // the upper half of the product of uint32
+	ShiftLeft
+	ShiftRight // of uint32; both by Bits
+	AbsInt     // of int32
+	ToInt      // rounded to even
+	ToFloat    // from int32
+	Round      // to a float without a fraction, ties to even
+	ScaleBy    // x·2^y, but 0 where the third operand is below the fourth
+	Lookup     // the number of table x at index y
+	Select     // z if Cond holds for x and y, else the fourth operand
+)
+
+// A Cond is a condition of two operands.
+type Cond int
+
+const (
+	Less Cond = iota // floats
+	Equal
+	Unordered // one is NaN
+	LessInt   // int32
+	LessUint  // uint32
+	Within    // not x < y, and x < the fifth operand, int32
+)
+
+// A Value is an instruction and its result.
+type Value struct {
+	Op     Op
+	Args   []*Value
+	Bits   uint32
+	Name   string
+	Words  []uint32
+	Cond   Cond
+	Stream *Stream
+
+	last place  // of its uses
+	into *Value // the variable that it becomes, nil for none
+}
+
+// Is reports whether v is the constant with some bits.
+func (v *Value) Is(bits uint32) bool { return v.Op == Const && v.Bits == bits }
+
+// Shared reports whether all vectors share a value.
+func (v *Value) Shared() bool { return v.Op <= Counter || v.Op == Spread }
+
+// A Stream is a slice whose elements are those of lanes, or of the rows of a matrix.
+type Stream struct {
+	Slice  string
+	Part   int    // which of several parts, as long as the lanes
+	Stride string // the parameter with the distance of rows; "" if there are none
+	Rows   bool   // it is used in rows
+}
+
+// A Program is a kernel for an instruction set.
+type Program struct {
+	Kernel
+	Shared  []*Value // in the order of their first use
+	before  []*Value
+	row     []*Value
+	after   []*Value
+	Count   string // the parameter that counts rows, "" for none
+	Streams []*Stream
+}
+
+// Traits are what a program should know of an instruction set.
+type Traits struct {
+	Exp2   Exp2Style
+	Abs    bool // there is an instruction for it
+	Lookup LookupStyle
+	OneNaN bool // operations have the NaN of the contract
+	Masked bool // comparisons under a mask: Within is one condition
+}
+
+// A LookupStyle is what the index of a Lookup is.
+type LookupStyle int
+
+const (
+	ByLowBits LookupStyle = iota // the lowest bits of a number
+	ByNumber                     // the number
+	ByBytes                      // the places of its four bytes in the table, a byte each
+)
+
+// A Builder builds a program.
+type Builder struct {
+	Program
+	Traits
+	at      *[]*Value
+	streams map[Stream]*Stream
+}
+
+// Build returns the program of a kernel.
+func Build(k Kernel, t Traits) *Program {
+	b := &Builder{Program: Program{Kernel: k}, Traits: t, streams: map[Stream]*Stream{}}
+	b.at = &b.before
+	k.Body(b)
+	return &b.Program
+}
+
+// EachRow emits a loop over rows, whose number is a parameter. What follows comes after it.
+func (b *Builder) EachRow(count string, body func()) {
+	b.Count, b.at = count, &b.row
+	body()
+	b.at = &b.after
+}
+
+func (b *Builder) add(v *Value) *Value {
+	*b.at = append(*b.at, v)
+	return v
+}
+
+func (b *Builder) op(o Op, args ...*Value) *Value { return b.add(&Value{Op: o, Args: args}) }
+
+// shared returns the value that is the same, or else v.
+func (b *Builder) shared(v *Value) *Value {
+	for _, s := range b.Program.Shared {
+		if s.Op == v.Op && s.Bits == v.Bits && s.Name == v.Name {
+			return s
+		}
+	}
+	b.Program.Shared = append(b.Program.Shared, v)
+	return v
+}
+
+func (b *Builder) Const(bits uint32) *Value { return b.shared(&Value{Op: Const, Bits: bits}) }
+func (b *Builder) Param(name string) *Value { return b.shared(&Value{Op: Param, Name: name}) }
+
+// Table is a table of 8 numbers.
+func (b *Builder) Table(name string, words []uint32) *Value {
+	return b.shared(&Value{Op: Table, Name: name, Words: words})
+}
+
+// Counter is an int parameter that is one more with each row.
+func (b *Builder) Counter(name string) *Value {
+	return b.shared(&Value{Op: Counter, Name: name, Args: []*Value{b.Const(1)}})
+}
+
+func (b *Builder) stream(s Stream) *Stream {
+	if b.streams[s] == nil {
+		b.streams[s] = &s
+		b.Streams = append(b.Streams, &s)
+	}
+	return b.streams[s]
+}
+
+// Slice is a slice with an element for each lane.
+func (b *Builder) Slice(name string) *Stream { return b.stream(Stream{Slice: name}) }
+
+// Part is a part of a slice of several parts.
+func (b *Builder) Part(name string, i int) *Stream { return b.stream(Stream{Slice: name, Part: i}) }
+
+// Matrix is a slice of rows, whose distance is a parameter.
+func (b *Builder) Matrix(name, stride string) *Stream {
+	return b.stream(Stream{Slice: name, Stride: stride})
+}
+
+func (b *Builder) touch(s *Stream) *Stream {
+	s.Rows = s.Rows || b.at == &b.row
+	return s
+}
+
+func (b *Builder) Load(s *Stream) *Value { return b.add(&Value{Op: Load, Stream: b.touch(s)}) }
+
+func (b *Builder) Store(s *Stream, x *Value) {
+	b.add(&Value{Op: Store, Args: []*Value{x}, Stream: b.touch(s)})
+}
+
+// Spread is the number of a slice for this row.
+func (b *Builder) Spread(s *Stream) *Value { return b.add(&Value{Op: Spread, Stream: b.touch(s)}) }
+
+func (b *Builder) Var(first *Value) *Value { return b.op(Var, first) }
+func (b *Builder) Set(v, x *Value)         { b.op(Set, v, x) }
+
+func (b *Builder) Add(x, y *Value) *Value          { return b.op(Add, x, y) }
+func (b *Builder) Sub(x, y *Value) *Value          { return b.op(Sub, x, y) }
+func (b *Builder) Mul(x, y *Value) *Value          { return b.op(Mul, x, y) }
+func (b *Builder) Div(x, y *Value) *Value          { return b.op(Div, x, y) }
+func (b *Builder) Sqrt(x *Value) *Value            { return b.op(Sqrt, x) }
+func (b *Builder) MulAdd(x, y, z *Value) *Value    { return b.op(MulAdd, x, y, z) }
+func (b *Builder) NegMulAdd(x, y, z *Value) *Value { return b.op(NegMulAdd, x, y, z) }
+func (b *Builder) AtLeast(x, y *Value) *Value      { return b.op(AtLeast, x, y) }
+func (b *Builder) AtMost(x, y *Value) *Value       { return b.op(AtMost, x, y) }
+func (b *Builder) And(x, y *Value) *Value          { return b.op(And, x, y) }
+func (b *Builder) Or(x, y *Value) *Value           { return b.op(Or, x, y) }
+func (b *Builder) Xor(x, y *Value) *Value          { return b.op(Xor, x, y) }
+func (b *Builder) AddInt(x, y *Value) *Value       { return b.op(AddInt, x, y) }
+func (b *Builder) SubInt(x, y *Value) *Value       { return b.op(SubInt, x, y) }
+func (b *Builder) MulInt(x, y *Value) *Value       { return b.op(MulInt, x, y) }
+func (b *Builder) MulHigh(x, y *Value) *Value      { return b.op(MulHigh, x, y) }
+func (b *Builder) AbsInt(x *Value) *Value          { return b.op(AbsInt, x) }
+func (b *Builder) ToInt(x *Value) *Value           { return b.op(ToInt, x) }
+func (b *Builder) ToFloat(x *Value) *Value         { return b.op(ToFloat, x) }
+func (b *Builder) Lookup(table, i *Value) *Value   { return b.op(Lookup, table, i) }
+
+func (b *Builder) ShiftLeft(x *Value, by uint32) *Value {
+	return b.add(&Value{Op: ShiftLeft, Args: []*Value{x}, Bits: by})
+}
+
+func (b *Builder) ShiftRight(x *Value, by uint32) *Value {
+	return b.add(&Value{Op: ShiftRight, Args: []*Value{x}, Bits: by})
+}
+
+// Index makes an index for Lookup of the lowest three bits of x. The others are those of base.
+func (b *Builder) Index(x *Value, base uint32) *Value {
+	const bytes, places = 0x04040404, 0x03020100
+	switch b.Traits.Lookup {
+	case ByNumber:
+		return b.And(x, b.Const(7))
+	case ByBytes:
+		return b.AddInt(b.MulInt(x, b.Const(bytes)), b.Const(places-base*bytes))
+	}
+	return x
+}
+
+// Select is z where the condition holds for x and y, else w.
+func (b *Builder) Select(c Cond, x, y, z, w *Value) *Value {
+	return b.add(&Value{Op: Select, Cond: c, Args: []*Value{x, y, z, w}})
+}
+
+// ZeroWhere is x, but 0 where the condition holds for a and b.
+func (b *Builder) ZeroWhere(x *Value, c Cond, y, z *Value) *Value {
+	return b.Select(c, y, z, b.Const(0), x)
+}
+
+// Between is z where lo ≤ x < hi, as int32, else w.
+func (b *Builder) Between(x, lo, hi, z, w *Value) *Value {
+	if b.Masked {
+		return b.add(&Value{Op: Select, Cond: Within, Args: []*Value{x, lo, z, w, hi}})
+	}
+	return b.Select(LessInt, x, lo, w, b.Select(LessInt, x, hi, z, w))
+}
+
+func (b *Builder) Abs(x *Value) *Value {
+	if !b.Traits.Abs {
+		return b.And(x, b.Const(spec.SignBit-1))
+	}
+	return b.op(Abs, x)
+}
+
+// CopySign gives y, whose sign is not set, the sign of x.
+func (b *Builder) CopySign(y, x *Value) *Value { return b.op(CopySign, y, x, b.Const(spec.SignBit)) }
+
+// Canonical is x with the NaN of the contract. x is the result of an operation.
+func (b *Builder) Canonical(x *Value) *Value {
+	if b.OneNaN {
+		return x
+	}
+	return b.Select(Unordered, x, x, b.Const(spec.NaN), x)
+}

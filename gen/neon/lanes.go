@@ -1,0 +1,431 @@
+package neon
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/lane"
+	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// The back end of package lane. Pointers go on, as addresses have no index beside a distance. What is left
+// of a vector at the end is done one by one. Constants that do not stay in registers are loaded before each
+// use.
+
+// A laner emits one kernel.
+type laner struct {
+	*neon
+	frame    *lane.Frame[a64.Vec]
+	data     *constants
+	base     a64.GP                  // of the constants
+	pointers map[*lane.Stream]a64.GP // to the current lanes, or to the row
+	tables   map[*lane.Value][]a64.Vec
+	scratch  []a64.Vec // of the current instruction
+	load     string    // the instruction for elements
+	size     int       // of what it loads, in bytes
+}
+
+// constants are those of all kernels, each for a vector, and the tables.
+type constants struct {
+	words  []uint32
+	places map[string]int // in bytes
+	global a64.Global
+}
+
+// place is where a constant or a table lies.
+func (c *constants) place(v *lane.Value) int {
+	name := fmt.Sprint(v.Name, v.Bits)
+	at, ok := c.places[name]
+	if !ok {
+		at = 4 * len(c.words)
+		c.places[name] = at
+		if c.words = append(c.words, v.Words...); v.Op != lane.Table {
+			c.words = append(c.words, v.Bits, v.Bits, v.Bits, v.Bits)
+		}
+	}
+	return at
+}
+
+// laneKernels emits the kernels of package lane.
+func (g *neon) laneKernels() error {
+	data := &constants{places: map[string]int{}}
+	var programs []*lane.Program
+	for _, k := range lane.Kernels {
+		p := lane.Build(k, (*laner)(nil).Traits())
+		programs = append(programs, p)
+		for _, v := range p.Shared {
+			if v.Op == lane.Const || v.Op == lane.Table {
+				data.place(v)
+			}
+		}
+	}
+	data.global = g.Data("lanesNEON", data.words...)
+	for _, p := range programs {
+		m := &laner{neon: g, data: data, pointers: map[*lane.Stream]a64.GP{}, tables: map[*lane.Value][]a64.Vec{}}
+		plan, err := lane.NewPlan(p, m)
+		if err != nil {
+			return err
+		}
+		m.frame = lane.NewFrame(p, m)
+		m.kernel(p, plan)
+	}
+	return nil
+}
+
+func (m *laner) Traits() lane.Traits { return lane.Traits{Lookup: lane.ByBytes, Abs: true} }
+func (m *laner) Size() int           { return 32 }
+func (m *laner) Widths() []int       { return []int{3, 2, 1} }
+func (m *laner) Reorders() bool      { return false }
+func (m *laner) Alloc() a64.Vec      { return m.Vec() }
+func (m *laner) Free(v a64.Vec)      { m.Func.Free(v) }
+
+func (m *laner) Home(v *lane.Value) (registers int, must bool) {
+	if v.Op == lane.Table {
+		return 2, true
+	}
+	return 1, v.Op != lane.Const
+}
+
+// zeroed reports whether an operand is a 0 that takes no register.
+func zeroed(n *lane.Value, i int) bool {
+	return n.Args[i].Is(0) && (n.Op == lane.Select && (i == 2 || i == 1 && n.Cond == lane.Equal) || n.Op == lane.AtLeast)
+}
+
+func (m *laner) Worth(n *lane.Value, i int) int {
+	if zeroed(n, i) {
+		return 0
+	}
+	return 1
+}
+
+func (m *laner) InPlace(n *lane.Value) []int {
+	switch n.Op {
+	case lane.MulAdd, lane.NegMulAdd:
+		return []int{2}
+	case lane.Select:
+		return []int{3, 2}
+	case lane.CopySign:
+		return []int{1, 0}
+	case lane.AtLeast, lane.AtMost, lane.Sqrt, lane.Abs, lane.AbsInt, lane.ToInt, lane.ToFloat, lane.ShiftLeft, lane.ShiftRight, lane.Var:
+		return []int{0}
+	case lane.Lookup:
+		return []int{1}
+	case lane.Load, lane.Spread:
+		return nil
+	}
+	return []int{0, 1}
+}
+
+func (m *laner) Scratch(n *lane.Value) (registers int) {
+	for i, a := range n.Args {
+		if a.Op == lane.Const && !zeroed(n, i) {
+			registers++
+		}
+	}
+	if n.Op == lane.Select || n.Op == lane.AtLeast || n.Op == lane.AtMost {
+		registers++
+	}
+	return registers
+}
+
+// kernel emits a function: its loops over some vectors at a time, and what is left.
+func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
+	m.Kernel(p.Function)
+	for _, v := range plan.Stay { // the two registers of a table follow each other
+		if v.Op == lane.Table {
+			m.tables[v] = m.Vecs(2)
+		}
+	}
+	m.base = m.GP()
+	m.Op("MOVD", m.data.global, m.base)
+	for _, v := range plan.Stay {
+		m.stay(v)
+	}
+	left := m.lanes(p)
+	for _, s := range p.Streams {
+		m.pointers[s] = m.Slice(s.Slice)
+		if s.Part > 0 {
+			m.Scope(func() {
+				count := m.lanes(p)
+				for range s.Part {
+					m.Op("ADD", count.Shl(2), m.pointers[s], m.pointers[s])
+				}
+			})
+		}
+	}
+	strides := map[string]a64.GP{}
+	for _, s := range p.Streams {
+		if _, ok := strides[s.Stride]; !ok && s.Stride != "" {
+			strides[s.Stride] = m.Stride(s.Stride)
+		}
+	}
+	m.load, m.size = "FMOVQ", emit.VecBytes
+	for i, w := range plan.Widths {
+		name := fmt.Sprint("lanes", w.Vectors)
+		lanes := w.Vectors * emit.VecLanes
+		m.Op("SUBS", lanes, left, left)
+		m.Jump("BLT", name+"end")
+		if p.Count == "" {
+			m.AlignLoop()
+		}
+		m.Label(name)
+		m.body(p, name, w, strides)
+		m.Op("SUBS", lanes, left, left)
+		m.Jump("BGE", name)
+		m.Label(name + "end")
+		if !p.Tile || i < len(plan.Widths)-1 {
+			m.Op("ADDS", lanes, left, left)
+		}
+	}
+	if !p.Tile {
+		m.Jump("BEQ", "end")
+		m.load, m.size = "FMOVS", 4
+		m.Label("single")
+		m.body(p, "single", lane.Width{Vectors: 1, Turns: true}, strides)
+		m.Op("SUBS", 1, left, left)
+		m.Jump("BNE", "single")
+		m.Label("end")
+	}
+	m.Ret()
+}
+
+// stay loads a value into the register in which it stays.
+func (m *laner) stay(v *lane.Value) {
+	switch v.Op {
+	case lane.Param:
+		m.frame.Home[v] = m.BroadcastParam(v.Name)
+	case lane.Table:
+		m.frame.Home[v] = m.tables[v][0]
+		for i, half := range m.tables[v] {
+			m.LoadFrom(a64.At(m.base, m.data.place(v)+i*emit.VecBytes), half)
+		}
+	default:
+		m.frame.Home[v] = m.Vec()
+		if v.Op == lane.Const {
+			m.constant(v, m.frame.Home[v])
+		}
+	}
+}
+
+// lanes loads the number of lanes.
+func (m *laner) lanes(p *lane.Program) a64.GP {
+	if p.Number != "" {
+		return m.Num(p.Number)
+	}
+	return m.LoadParam(m.Len(p.Lanes))
+}
+
+// body emits the program for some vectors, and moves the pointers on.
+func (m *laner) body(p *lane.Program, name string, w lane.Width, strides map[string]a64.GP) {
+	m.frame.Run(lane.Before, w)
+	if p.Count != "" {
+		m.eachRow(p, name, w, strides)
+		m.frame.Run(lane.After, w)
+	}
+	for _, s := range p.Streams {
+		if s.Stride != "" || !s.Rows || p.Count == "" {
+			m.Advance(w.Vectors*m.size, m.pointers[s])
+		}
+	}
+}
+
+// eachRow emits the loop over rows.
+func (m *laner) eachRow(p *lane.Program, name string, w lane.Width, strides map[string]a64.GP) {
+	lanes := m.pointers
+	m.pointers = map[*lane.Stream]a64.GP{}
+	for _, s := range p.Streams {
+		if m.pointers[s] = lanes[s]; s.Rows {
+			m.pointers[s] = m.GP()
+			m.Op("MOVD", lanes[s], m.pointers[s])
+		}
+	}
+	count := m.Num(p.Count)
+	defer m.Func.Free(count)
+	for _, v := range p.Shared {
+		if v.Op == lane.Counter {
+			m.Scope(func() { m.Op("VDUP", m.Num(v.Name), m.frame.Home[v].S4()) })
+		}
+	}
+	m.JumpIfZero(count, name+"rows")
+	m.AlignLoop()
+	m.Label(name + "row")
+	m.frame.Run(lane.Row, w)
+	for _, s := range p.Streams {
+		if s.Rows && s.Stride != "" {
+			m.Op("ADD", strides[s.Stride], m.pointers[s], m.pointers[s])
+		} else if s.Rows {
+			m.Advance(4, m.pointers[s])
+		}
+	}
+	for _, v := range p.Shared {
+		if v.Op == lane.Counter {
+			j := m.frame.Home[v].S4()
+			m.Op("VADD", m.reg(v.Args[0], 0).S4(), j, j)
+			m.done()
+		}
+	}
+	m.CountDown(count, 1, name+"row")
+	m.Label(name + "rows")
+	for s, p := range m.pointers {
+		if s.Rows {
+			m.Func.Free(p)
+		}
+	}
+	m.pointers = lanes
+}
+
+// constant loads a constant.
+func (m *laner) constant(v *lane.Value, to a64.Vec) {
+	if v.Is(0) {
+		m.Zero(to)
+	} else {
+		m.LoadFrom(a64.At(m.base, m.data.place(v)), to)
+	}
+}
+
+// reg is the register of an operand. done frees what the instruction has taken for constants.
+func (m *laner) reg(v *lane.Value, vector int) a64.Vec {
+	r, ok := m.frame.Reg(v, vector)
+	if !ok {
+		r = m.temporary()
+		m.constant(v, r)
+	}
+	return r
+}
+
+func (m *laner) temporary() a64.Vec {
+	r := m.Vec()
+	m.scratch = append(m.scratch, r)
+	return r
+}
+
+func (m *laner) done() {
+	m.Func.Free(m.scratch)
+	m.scratch = nil
+}
+
+// move emits dst = v.
+func (m *laner) move(v *lane.Value, vector int, dst a64.Vec) {
+	if r, ok := m.frame.Reg(v, vector); !ok {
+		m.constant(v, dst)
+	} else if r != dst {
+		m.Op("VORR", r.B16(), r.B16(), dst.B16())
+	}
+}
+
+// Emit emits an instruction of a program.
+func (m *laner) Emit(_ *lane.Frame[a64.Vec], n *lane.Value, dst a64.Vec, vector int) {
+	defer m.done()
+	x := func(i int) a64.Vec { return m.reg(n.Args[i], vector) }
+	at := func() a64.Mem { return a64.At(m.pointers[n.Stream], vector*m.size) }
+	switch n.Op {
+	case lane.Load:
+		m.Op(m.load, at(), dst)
+	case lane.Store:
+		m.Op(m.load, x(0), at())
+	case lane.Spread:
+		m.Op("VLD1R", a64.At(m.pointers[n.Stream], 0), []a64.Arr{dst.S4()})
+	case lane.Var:
+		m.move(n.Args[0], vector, dst)
+	case lane.Set:
+		m.move(n.Args[1], vector, x(0))
+	case lane.ShiftLeft:
+		m.Op("VSHL", int(n.Bits), x(0).S4(), dst.S4())
+	case lane.ShiftRight:
+		m.Op("VUSHR", int(n.Bits), x(0).S4(), dst.S4())
+	case lane.Lookup:
+		t := m.tables[n.Args[0]]
+		m.Op("VTBL", x(1).B16(), []a64.Arr{t[0].B16(), t[1].B16()}, dst.B16())
+	case lane.MulAdd, lane.NegMulAdd:
+		m.move(n.Args[2], vector, dst)
+		m.Op(map[lane.Op]string{lane.MulAdd: "VFMLA", lane.NegMulAdd: "VFMLS"}[n.Op], x(1).S4(), x(0).S4(), dst.S4())
+	case lane.CopySign:
+		if y := x(0); y == dst {
+			m.Op("VBIT", x(2).B16(), x(1).B16(), dst.B16())
+		} else {
+			m.move(n.Args[1], vector, dst)
+			m.Op("VBIF", x(2).B16(), y.B16(), dst.B16())
+		}
+	case lane.AtLeast, lane.AtMost:
+		m.limit(n, dst, vector)
+	case lane.Select:
+		m.choose(n, dst, vector)
+	default:
+		m.operate(n, dst, vector)
+	}
+}
+
+// operate emits the operations that are one instruction.
+func (m *laner) operate(n *lane.Value, dst a64.Vec, vector int) {
+	x := m.reg(n.Args[0], vector)
+	if op := map[lane.Op]func(d, n a64.Vec){lane.Sqrt: m.FSQRT, lane.Abs: m.FABS, lane.AbsInt: m.ABS, lane.ToInt: m.FCVTNS, lane.ToFloat: m.SCVTF}[n.Op]; op != nil {
+		op(dst, x)
+		return
+	}
+	y := m.reg(n.Args[1], vector)
+	if op := map[lane.Op]func(d, n, m a64.Vec){lane.Add: m.FADD, lane.Sub: m.FSUB, lane.Mul: m.FMUL, lane.Div: m.FDIV, lane.MulInt: m.MUL}[n.Op]; op != nil {
+		op(dst, x, y)
+		return
+	}
+	if name := map[lane.Op]string{lane.AddInt: "VADD", lane.SubInt: "VSUB"}[n.Op]; name != "" {
+		m.Op(name, y.S4(), x.S4(), dst.S4())
+		return
+	}
+	m.Op(map[lane.Op]string{lane.And: "VAND", lane.Or: "VORR", lane.Xor: "VEOR"}[n.Op], y.B16(), x.B16(), dst.B16())
+}
+
+// limit emits AtLeast and AtMost. FMAX and FMIN return a NaN, and order zeros: that makes no difference for
+// x unless y is a zero or a number that is not known.
+func (m *laner) limit(n *lane.Value, dst a64.Vec, vector int) {
+	x, y := n.Args[0], n.Args[1]
+	switch {
+	case n.Op == lane.AtMost && y.Op == lane.Const && y.Bits != spec.SignBit:
+		m.FMIN(dst, m.reg(x, vector), m.reg(y, vector))
+	case n.Op == lane.AtLeast && y.Op == lane.Const && !y.Is(0):
+		m.FMAX(dst, m.reg(x, vector), m.reg(y, vector))
+	case n.Op == lane.AtLeast && y.Is(0):
+		t := m.temporary()
+		m.Zero(t)
+		m.FCMGT(t, t, m.reg(x, vector))
+		m.BIC(dst, m.reg(x, vector), t)
+	default:
+		t, a, b := m.temporary(), m.reg(y, vector), m.reg(x, vector)
+		if n.Op == lane.AtMost {
+			m.FCMGT(t, b, a)
+		} else {
+			m.FCMGT(t, a, b)
+		}
+		m.move(x, vector, dst)
+		m.Op("VBIT", t.B16(), a.B16(), dst.B16())
+	}
+}
+
+// choose emits a Select.
+func (m *laner) choose(n *lane.Value, dst a64.Vec, vector int) {
+	t, x := m.temporary(), m.reg(n.Args[0], vector)
+	insert, other := "VBIT", "VBIF"
+	switch {
+	case n.Cond == lane.Less:
+		m.FCMGT(t, m.reg(n.Args[1], vector), x)
+	case n.Cond == lane.Equal && n.Args[1].Is(0):
+		m.FCMEQZero(t, x)
+	case n.Cond == lane.Equal:
+		m.FCMEQ(t, x, m.reg(n.Args[1], vector))
+	case n.Cond == lane.LessInt:
+		m.CMGT(t, m.reg(n.Args[1], vector), x)
+	default: // where x is a number
+		m.FCMEQ(t, x, x)
+		insert, other = other, insert
+	}
+	if n.Args[2].Is(0) {
+		m.BIC(dst, m.reg(n.Args[3], vector), t)
+		return
+	}
+	if z, ok := m.frame.Reg(n.Args[2], vector); ok && z == dst {
+		m.Op(other, t.B16(), m.reg(n.Args[3], vector).B16(), dst.B16())
+		return
+	}
+	m.move(n.Args[3], vector, dst)
+	m.Op(insert, t.B16(), m.reg(n.Args[2], vector).B16(), dst.B16())
+}

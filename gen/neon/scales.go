@@ -1,0 +1,228 @@
+package neon
+
+import (
+	"math"
+	"slices"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
+
+// header makes the scales and minima, and sets numbers to those of the lanes.
+func (w *groupWidener) header() {
+	if w.format.Float32Scales() {
+		w.singles()
+		return
+	}
+	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
+	minima := w.format.Offset() == 0
+	d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
+	next()
+	var m []a64.Vec
+	if minima {
+		if !w.format.Brain() {
+			m = w.scalesOf(false, w.scales, groupVectors)
+		}
+		next()
+	}
+	w.d[0], w.d[3] = w.products(d, 1)
+	next()
+	w.Scope(func() {
+		if minima {
+			if !w.format.Brain() {
+				first, second := w.products(m, -1)
+				w.setMinima(append(first, second...))
+			}
+			next()
+		} else {
+			w.addOffset(slices.Concat(w.d[0], w.d[3]))
+		}
+	})
+	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	w.scaleBytes()
+}
+
+// scaleBytes makes the scales of the other bytes of a word.
+func (w *groupWidener) scaleBytes() {
+	if w.format.Brain() {
+		w.d[1], w.d[2] = w.d[0], w.d[3]
+		return
+	}
+	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
+}
+
+// singles is header with scales of float32.
+func (w *groupWidener) singles() {
+	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	for _, half := range []int{0, 3} {
+		w.d[half] = w.Vecs(groupVectors)
+		w.LoadVecs(w.numbers, w.d[half])
+		w.Op("ADD", w.row, w.numbers, w.numbers)
+	}
+	w.Scope(func() { w.addOffset(slices.Concat(w.d[0], w.d[3])) })
+	w.scaleBytes()
+}
+
+// times are the products of xs and a number.
+func (g *neon) times(xs []a64.Vec, by float32) []a64.Vec {
+	ys, factor := g.Vecs(len(xs)), g.Broadcast(math.Float32bits(by))
+	for i, y := range ys {
+		g.FMUL(y, xs[i], factor)
+	}
+	g.Free(factor)
+	return ys
+}
+
+// products are those of the numbers in xs, times a sign, and the pairs of int8 at the scales. Every int8 is
+// taken as the upper byte of an int16, and the numbers as smaller by as much, which is exact.
+func (w *groupWidener) products(xs []a64.Vec, sign float32) (first, second []a64.Vec) {
+	first, second = w.Vecs(groupVectors), w.Vecs(groupVectors)
+	w.Scope(func() {
+		pairs, xs := w.Vec(), w.times(xs, sign*0x1p-8)
+		w.LoadFrom(a64.At(w.scales, 0), pairs)
+		for _, ys := range [][]a64.Vec{first, second} {
+			if &ys[0] == &second[0] {
+				w.Op("VUSHR", 8, pairs.H8(), pairs.H8())
+			}
+			upper := w.Vec()
+			w.Op("VSHL", 8, pairs.H8(), upper.H8())
+			w.SXTL(ys[0], upper)
+			w.SXTL2(ys[1], upper)
+			for v, y := range ys {
+				w.SCVTF(y, y)
+				w.FMUL(y, y, xs[v])
+			}
+		}
+	})
+	return first, second
+}
+func (b groupedBlocks) header() int {
+	if b.kind.Float32Scales() {
+		return 8
+	}
+	return 4
+}
+
+// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
+func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
+	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
+	switch { // the only one of its kind
+	case q.Brain():
+		first, name = true, "weightInt8Brain"
+	case q.Float32Scales():
+		first, name = true, "weightInt8Scales"
+	}
+	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q})
+	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q})
+}
+
+// add adds the sums of a block to C.
+func (b groupedBlocks) add(t *int8Gemmer, name func(part string) string) {
+	if b.kind.Float32Scales() {
+		t.Scope(func() { b.addScaled(t) })
+		return
+	}
+	t.Scope(func() { b.addToC(t) })
+	t.Jump("CBZ", name("next"), t.minima)
+	b.takeMinima(t, name("minima"))
+	t.Label(name("next"))
+}
+
+// addToC scales the sums and adds them to C.
+func (b groupedBlocks) addToC(t *int8Gemmer) {
+	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
+	t.Scope(func() {
+		// The integers lie where the header of formats without minima ends.
+		t.Op("LSR", 1, t.minima, t.q)
+		t.Op("ADD", 2, t.q, t.q)
+		t.Op("MADD", t.q, t.p, t.lanes, t.q)
+		b.scale(t, t.pairs(t.q))
+	})
+	scales, x, cs := t.scalesOf(b.kind.Brain(), t.p, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
+	product := t.Vec()
+	t.Op("MOVD", t.xb, t.p)
+	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
+	for _, row := range t.acc {
+		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.LoadVecs(t.q, cs)
+		for v, c := range cs {
+			t.SCVTF(row[v], row[v])
+			t.FMULLane(product, scales[v], x.S(0))
+			t.Op("VFMLA", product.S4(), row[v].S4(), c.S4())
+		}
+		t.StoreVecs(cs, t.q)
+		t.Op("ADD", t.ldc, t.q, t.q)
+	}
+}
+
+// addScaled adds the sums to C, times scales of float32. The product of the second group is added to +0, as otherwise
+// a sum of zeros could be -0.
+func (b groupedBlocks) addScaled(t *int8Gemmer) {
+	var scales [2][]a64.Vec
+	t.Op("ADD", t.lane.Shl(2), t.block, t.p)
+	for i := range scales {
+		scales[i] = t.Vecs(int8Vectors)
+		t.LoadVecs(t.p, scales[i])
+		t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
+	}
+	d, zero, cs := t.Vec(), t.Vec(), t.Vecs(int8Vectors)
+	t.Zero(zero)
+	t.Op("MOVD", t.xb, t.p)
+	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
+	for _, row := range t.acc {
+		t.Op("FMOVS", a64.At(t.p, spec.RowScale), d)
+		t.Op("VDUP", d.S(0), d.S4())
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.LoadVecs(t.q, cs)
+		for v, c := range cs {
+			first, second := b.groups(t, row, v)
+			t.SCVTF(first, first)
+			t.SCVTF(second, second)
+			t.FMUL(second, second, scales[1][v])
+			t.FADD(second, second, zero)
+			t.Op("VFMLA", scales[0][v].S4(), first.S4(), second.S4())
+			t.Op("VFMLA", d.S4(), second.S4(), c.S4())
+		}
+		t.StoreVecs(cs, t.q)
+		t.Op("ADD", t.ldc, t.q, t.q)
+	}
+}
+
+// takeMinima takes the minima off C, row by row.
+func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
+	from, count := t.GP(), t.t
+	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
+	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
+	minima := t.scalesOf(b.kind.Brain(), t.p, int8Vectors)
+	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
+	integers := t.pairs(t.p)
+	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)
+	t.Op("MOVD", t.xb, t.p)
+	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
+	t.Op("MOVD", b.place(t, 0, rowMinus).Addr(), from)
+	t.Op("MOVD", t.rows, count)
+	loop.Times(t.neon, count, name, func() {
+		t.LoadFrom(a64.At(from, 0), minus)
+		t.Op("ADD", b.rowVectors()*emit.VecBytes, from, from)
+		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.LoadVecs(t.q, cs)
+		for v, c := range cs {
+			for i, sum := range sums {
+				t.MUL(sum, integers[2*v+i], minus)
+			}
+			t.Op("VADDP", sums[1].S4(), sums[0].S4(), sums[0].S4())
+			t.SCVTF(sums[0], sums[0])
+			t.FMULLane(sums[1], minima[v], x.S(0))
+			t.Op("VFMLA", sums[1].S4(), sums[0].S4(), c.S4())
+		}
+		t.StoreVecs(cs, t.q)
+		t.Op("ADD", t.ldc, t.q, t.q)
+	})
+}

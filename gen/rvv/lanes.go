@@ -1,0 +1,493 @@
+package rvv
+
+import (
+	"slices"
+
+	"github.com/attn-go/attn/gen/lane"
+	"github.com/attn-go/attn/gen/riscv"
+)
+
+// The back end of package lane. A vector is a group of registers, as large as the program leaves room for, and
+// has as many lanes as are left. Most instructions take a number from a scalar register: there constants lie. An
+// addend of a fused operation must be a vector: its constant stays in one, or is spread before each use.
+
+// A laner emits one kernel.
+type laner struct {
+	*gen
+	program  *lane.Program
+	frame    *lane.Frame[riscv.Vec]
+	group    int // registers of a vector
+	pointers map[*lane.Stream]riscv.GP
+	floats   map[*lane.Value]riscv.FP
+	ints     map[*lane.Value]riscv.GP
+	scratch  []riscv.Vec // of the current instruction
+}
+
+// laneKernels emits the kernels of package lane.
+func (g *gen) laneKernels() error {
+	for _, k := range lane.Kernels {
+		m := &laner{gen: g, pointers: map[*lane.Stream]riscv.GP{}, floats: map[*lane.Value]riscv.FP{}, ints: map[*lane.Value]riscv.GP{}}
+		m.program = lane.Build(k, m.Traits())
+		plan, err := m.plan()
+		if err != nil {
+			return err
+		}
+		m.frame = lane.NewFrame(m.program, m)
+		m.kernel(plan)
+	}
+	return nil
+}
+
+// plan finds the largest groups for which all vectors stay in registers. A table of 8 numbers fills a group
+// of two on every CPU, and a look-up takes longer in larger ones.
+func (m *laner) plan() (plan lane.Plan, err error) {
+	groups := []int{8, 4, 2}
+	if slices.ContainsFunc(m.program.Shared, func(v *lane.Value) bool { return v.Op == lane.Table }) {
+		groups = []int{2}
+	}
+	for _, m.group = range groups {
+		if plan, err = lane.NewPlan(m.program, m); err == nil && plan.All {
+			break
+		}
+	}
+	return plan, err
+}
+
+func (m *laner) Traits() lane.Traits {
+	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true}
+}
+
+func (m *laner) Size() int        { return 32/m.group - 1 } // V0 has masks
+func (m *laner) Widths() []int    { return []int{1} }
+func (m *laner) Reorders() bool   { return false }
+func (m *laner) Alloc() riscv.Vec { return m.Vec(m.group) }
+func (m *laner) Free(v riscv.Vec) { m.Func.Free(v) }
+
+func (m *laner) Home(v *lane.Value) (registers int, must bool) {
+	if v.Op == lane.Table {
+		return 1, true
+	}
+	if v.Op == lane.Const && m.uses(v, func(n *lane.Value, i int) bool { return !scalar(n, i) }) {
+		return 1, false
+	}
+	return 0, false
+}
+
+// uses reports whether an operand of an instruction is v and has a property.
+func (m *laner) uses(v *lane.Value, is func(n *lane.Value, i int) bool) bool {
+	return m.program.Any(func(n *lane.Value) bool {
+		for i, a := range n.Args {
+			if a == v && is(n, i) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// scalar reports whether an operand may be in a scalar register.
+func scalar(n *lane.Value, i int) bool {
+	switch n.Op {
+	case lane.Add, lane.Sub, lane.Mul, lane.And, lane.Or, lane.AddInt, lane.SubInt, lane.MulInt, lane.MulHigh, lane.Var, lane.Set:
+		return true
+	case lane.Div, lane.AtLeast, lane.AtMost:
+		return i == 1
+	case lane.MulAdd, lane.NegMulAdd:
+		return i < 2
+	case lane.CopySign:
+		return i == 2 // the sign's bit is not needed
+	case lane.Select:
+		return i == 1 || i == 2 || n.Args[0].Op == lane.Counter
+	}
+	return false
+}
+
+// whole reports whether an operand is an integer.
+func whole(n *lane.Value, i int) bool {
+	switch n.Op {
+	case lane.And, lane.Or, lane.Xor, lane.AddInt, lane.SubInt, lane.MulInt, lane.MulHigh:
+		return true
+	case lane.Select:
+		return i < 2 && (n.Cond == lane.LessInt || n.Cond == lane.LessUint)
+	}
+	return false
+}
+
+func (m *laner) Worth(n *lane.Value, i int) int {
+	if scalar(n, i) {
+		return 0
+	}
+	return 1
+}
+
+func (m *laner) InPlace(n *lane.Value) []int {
+	switch n.Op {
+	case lane.Load, lane.Spread, lane.Lookup:
+		return nil
+	case lane.NegMulAdd:
+		return []int{2}
+	case lane.MulAdd:
+		if n.Args[0].Shared() || n.Args[1].Shared() {
+			return []int{2}
+		}
+		return []int{2, 0, 1}
+	}
+	all := make([]int, len(n.Args))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func (m *laner) Scratch(n *lane.Value) (registers int) {
+	for i, a := range n.Args {
+		if a.Op == lane.Const && !scalar(n, i) {
+			registers++
+		}
+	}
+	if n.Op == lane.AbsInt {
+		registers++
+	}
+	return registers
+}
+
+// kernel emits a function: one loop over as many lanes as a group has.
+func (m *laner) kernel(plan lane.Plan) {
+	p := m.program
+	m.gen.kernel(p.Function)
+	left, got := m.lanes(), m.GP()
+	for _, s := range p.Streams {
+		m.pointers[s] = m.Load(m.Base(s.Slice))
+		for range s.Part {
+			m.Op("SLLI", 2, left, got)
+			m.add(got, m.pointers[s])
+		}
+	}
+	strides := map[string]riscv.GP{}
+	for _, s := range p.Streams {
+		if _, ok := strides[s.Stride]; !ok && s.Stride != "" {
+			strides[s.Stride] = m.stride(s.Stride)
+		}
+	}
+	for _, v := range p.Shared {
+		m.loadScalar(v)
+	}
+	m.stay(plan, got)
+	m.Jump("BEQZ", "done", left)
+	m.Label("lanes")
+	m.SetLanes(left, m.group, got)
+	m.frame.Run(lane.Before, plan.Widths[0])
+	if p.Count != "" {
+		m.rows(plan.Widths[0], strides)
+		m.frame.Run(lane.After, plan.Widths[0])
+	}
+	m.Op("SUB", got, left, left)
+	m.Op("SLLI", 2, got, got)
+	for _, s := range p.Streams {
+		if s.Stride != "" || !s.Rows || p.Count == "" {
+			m.add(got, m.pointers[s])
+		}
+	}
+	m.ForgetLanes()
+	m.Jump("BNEZ", "lanes", left)
+	m.Label("done")
+	m.Ret()
+}
+
+// lanes loads the number of lanes.
+func (m *laner) lanes() riscv.GP {
+	if n := m.program.Number; n != "" {
+		return m.Load(m.Param(n))
+	}
+	return m.Load(m.Len(m.program.Lanes))
+}
+
+// loadScalar loads a constant or a parameter into the scalar registers that instructions take it from.
+func (m *laner) loadScalar(v *lane.Value) {
+	switch v.Op {
+	case lane.Param:
+		m.floats[v] = m.loadFloat(v.Name)
+	case lane.Counter:
+		m.ints[v] = m.GP()
+	case lane.Const:
+		if m.uses(v, func(n *lane.Value, i int) bool { return whole(n, i) }) {
+			m.ints[v] = m.GP()
+			m.Op("MOV", int(int32(v.Bits)), m.ints[v])
+		}
+		if m.uses(v, func(n *lane.Value, i int) bool { return !whole(n, i) }) {
+			m.floats[v] = m.Float(v.Bits)
+		}
+	}
+}
+
+// stay loads the tables and the constants that stay in vectors.
+func (m *laner) stay(plan lane.Plan, got riscv.GP) {
+	if len(plan.Stay) == 0 {
+		m.ForgetLanes()
+		return
+	}
+	for _, v := range plan.Stay {
+		m.frame.Home[v] = m.Vec(m.group)
+		if v.Op == lane.Table {
+			m.Op("MOV", len(v.Words), got)
+			m.SetLanes(got, m.group, got)
+			m.Scope(func() { m.Op("VLE32V", riscv.At(m.Address(m.table(v)), 0), m.frame.Home[v]) })
+		}
+	}
+	m.SetLanes(riscv.Zero, m.group, got)
+	for _, v := range plan.Stay {
+		if v.Op == lane.Const {
+			m.spread(v, m.frame.Home[v])
+		}
+	}
+	m.ForgetLanes()
+}
+
+// table is the name of a table of the file.
+func (m *laner) table(v *lane.Value) string {
+	name := v.Name + isa
+	if !m.tables[name] {
+		m.tables[name] = true
+		m.file.Table(name, v.Words...)
+	}
+	return name
+}
+
+// rows emits the loop over rows.
+func (m *laner) rows(w lane.Width, strides map[string]riscv.GP) {
+	p, lanes := m.program, m.pointers
+	m.pointers = map[*lane.Stream]riscv.GP{}
+	for _, s := range p.Streams {
+		if m.pointers[s] = lanes[s]; s.Rows {
+			m.pointers[s] = m.GP()
+			m.Op("MOV", lanes[s], m.pointers[s])
+		}
+	}
+	for _, v := range p.Shared {
+		if v.Op == lane.Counter {
+			m.Op("MOV", m.Param(v.Name), m.ints[v])
+		}
+	}
+	count := m.Load(m.Param(p.Count))
+	m.Jump("BEQZ", "rows", count)
+	m.Label("row")
+	m.frame.Run(lane.Row, w)
+	for _, s := range p.Streams {
+		if s.Rows && s.Stride != "" {
+			m.add(strides[s.Stride], m.pointers[s])
+		} else if s.Rows {
+			m.Op("ADD", 4, m.pointers[s], m.pointers[s])
+		}
+	}
+	for _, v := range p.Shared {
+		if v.Op == lane.Counter {
+			m.Op("ADD", 1, m.ints[v], m.ints[v])
+		}
+	}
+	m.Op("ADD", -1, count, count)
+	m.Jump("BNEZ", "row", count)
+	m.Label("rows")
+	m.pointers = lanes
+}
+
+// spread emits a vector of a number.
+func (m *laner) spread(v *lane.Value, to riscv.Vec) {
+	if f, ok := m.floats[v]; ok && !v.Is(0) {
+		m.Op("VFMVVF", f, to)
+	} else if x, ok := m.ints[v]; ok {
+		m.Op("VMVVX", x, to)
+	} else {
+		m.Op("VMVVI", 0, to)
+	}
+}
+
+// reg is the vector of an operand.
+func (m *laner) reg(v *lane.Value, vector int) riscv.Vec {
+	if r, ok := m.frame.Reg(v, vector); ok && v.Op != lane.Spread {
+		return r
+	}
+	r := m.Vec(m.group)
+	m.scratch = append(m.scratch, r)
+	m.spread(v, r)
+	return r
+}
+
+// operand is a vector or a number.
+func (m *laner) operand(v *lane.Value, vector int, integer bool) any {
+	if x, ok := m.ints[v]; ok && integer {
+		return x
+	}
+	if f, ok := m.floats[v]; ok && !integer {
+		return f
+	}
+	return m.reg(v, vector)
+}
+
+// suffix is what the name of an instruction has for an operand.
+func suffix(operand any) string {
+	switch operand.(type) {
+	case riscv.FP:
+		return "VF"
+	case riscv.GP:
+		return "VX"
+	}
+	return "VV"
+}
+
+// move emits dst = v.
+func (m *laner) move(v *lane.Value, vector int, dst riscv.Vec) {
+	if r, ok := m.frame.Reg(v, vector); !ok || v.Op == lane.Spread {
+		m.spread(v, dst)
+	} else if r != dst {
+		m.Op("VMVVV", r, dst)
+	}
+}
+
+// Emit emits an instruction of a program.
+func (m *laner) Emit(_ *lane.Frame[riscv.Vec], n *lane.Value, dst riscv.Vec, vector int) {
+	defer func() {
+		for _, r := range m.scratch {
+			m.Func.Free(r)
+		}
+		m.scratch = nil
+	}()
+	x := func(i int) riscv.Vec { return m.reg(n.Args[i], vector) }
+	switch n.Op {
+	case lane.Load:
+		m.Op("VLE32V", riscv.At(m.pointers[n.Stream], 0), dst)
+	case lane.Store:
+		m.Op("VSE32V", x(0), riscv.At(m.pointers[n.Stream], 0))
+	case lane.Spread:
+		if _, ok := m.floats[n]; !ok {
+			m.floats[n] = m.FP()
+		}
+		m.Op("MOVF", riscv.At(m.pointers[n.Stream], 0), m.floats[n])
+	case lane.Var:
+		m.move(n.Args[0], vector, dst)
+	case lane.Set:
+		m.move(n.Args[1], vector, x(0))
+	case lane.Sqrt:
+		m.Op("VFSQRTV", x(0), dst)
+	case lane.Abs:
+		m.Op("VFABSV", x(0), dst)
+	case lane.ToFloat:
+		m.Op("VFCVTFXV", x(0), dst)
+	case lane.AbsInt:
+		t := m.Vec(m.group)
+		m.scratch = append(m.scratch, t)
+		m.Op("VRSUBVX", riscv.Zero, x(0), t)
+		m.Op("VMAXVV", t, x(0), dst)
+	case lane.ShiftLeft:
+		m.Op("VSLLVI", int(n.Bits), x(0), dst)
+	case lane.ShiftRight:
+		m.Op("VSRLVI", int(n.Bits), x(0), dst)
+	case lane.Lookup:
+		m.Op("VRGATHERVV", x(1), x(0), dst)
+	case lane.CopySign:
+		m.Op("VFSGNJVV", x(1), x(0), dst)
+	case lane.MulAdd, lane.NegMulAdd:
+		m.multiply(n, dst, vector)
+	case lane.AtLeast, lane.AtMost:
+		m.limit(n, dst, vector)
+	case lane.Select:
+		m.choose(n, dst, vector)
+	default:
+		m.binary(n, dst, vector)
+	}
+}
+
+// operations are those of two operands, with the operands as they are and exchanged.
+var operations = map[lane.Op][2]string{
+	lane.Add: {"VFADD", "VFADD"}, lane.Sub: {"VFSUB", "VFRSUB"}, lane.Mul: {"VFMUL", "VFMUL"}, lane.Div: {"VFDIV"},
+	lane.And: {"VAND", "VAND"}, lane.Or: {"VOR", "VOR"}, lane.Xor: {"VXOR", "VXOR"},
+	lane.AddInt: {"VADD", "VADD"}, lane.SubInt: {"VSUB", "VRSUB"}, lane.MulInt: {"VMUL", "VMUL"}, lane.MulHigh: {"VMULHU", "VMULHU"},
+}
+
+// binary emits operations of two operands. The first operand of an instruction may be a number.
+func (m *laner) binary(n *lane.Value, dst riscv.Vec, vector int) {
+	a, b, name := n.Args[0], n.Args[1], operations[n.Op]
+	if a.Shared() && scalar(n, 0) {
+		a, b, name[0] = b, a, name[1]
+	}
+	y := m.operand(b, vector, whole(n, 1))
+	m.Op(name[0]+suffix(y), y, m.reg(a, vector), dst)
+}
+
+// multiply emits fused operations. One that takes the place of a factor has its addend in a vector.
+func (m *laner) multiply(n *lane.Value, dst riscv.Vec, vector int) {
+	a, b := n.Args[0], n.Args[1]
+	if b.Shared() {
+		a, b = b, a
+	}
+	for _, f := range [][2]*lane.Value{{a, b}, {b, a}} {
+		if r, ok := m.frame.Reg(f[0], vector); ok && r == dst {
+			m.Op("VFMADDVV", m.reg(n.Args[2], vector), m.reg(f[1], vector), dst)
+			return
+		}
+	}
+	m.move(n.Args[2], vector, dst)
+	name := map[lane.Op]string{lane.MulAdd: "VFMACC", lane.NegMulAdd: "VFNMSAC"}[n.Op]
+	y := m.operand(a, vector, false)
+	m.Op(name+suffix(y), m.reg(b, vector), y, dst)
+}
+
+// limit emits AtLeast and AtMost by a comparison: VFMAX and VFMIN prefer a number to a NaN.
+func (m *laner) limit(n *lane.Value, dst riscv.Vec, vector int) {
+	x, y := m.reg(n.Args[0], vector), m.operand(n.Args[1], vector, false)
+	less, more := "VMFLT", "VMFGT"
+	if n.Op == lane.AtMost {
+		less, more = more, less
+	}
+	if r, ok := y.(riscv.Vec); ok {
+		if n.Op == lane.AtLeast { // x < y
+			m.Op("VMFLTVV", r, x, riscv.V0)
+		} else {
+			m.Op("VMFLTVV", x, r, riscv.V0)
+		}
+		m.Op("VMERGEVVM", r, x, riscv.V0, dst)
+		return
+	}
+	m.Op(less+"VF", y, x, riscv.V0)
+	m.Op("VFMERGEVFM", y, x, riscv.V0, dst)
+}
+
+// choose emits a Select.
+func (m *laner) choose(n *lane.Value, dst riscv.Vec, vector int) {
+	z, w := n.Args[2], n.Args[3]
+	swap := w.Op == lane.Const && n.Args[0].Op == lane.Counter // the opposite takes the number from a register
+	m.compare(n, vector, swap)
+	if swap {
+		z, w = w, z
+	}
+	switch y := m.operand(z, vector, false).(type) {
+	case riscv.FP:
+		if z.Is(0) {
+			m.Op("VMERGEVXM", riscv.Zero, m.reg(w, vector), riscv.V0, dst)
+		} else {
+			m.Op("VFMERGEVFM", y, m.reg(w, vector), riscv.V0, dst)
+		}
+	default:
+		m.Op("VMERGEVVM", y, m.reg(w, vector), riscv.V0, dst)
+	}
+}
+
+// compare emits the mask of a condition, or of its opposite.
+func (m *laner) compare(n *lane.Value, vector int, opposite bool) {
+	x, y := n.Args[0], n.Args[1]
+	switch {
+	case n.Cond == lane.LessInt && x.Op == lane.Counter && opposite: // y ≤ x
+		m.Op("VMSLEVX", m.ints[x], m.reg(y, vector), riscv.V0)
+	case n.Cond == lane.LessInt && x.Op == lane.Counter:
+		m.Op("VMSGTVX", m.ints[x], m.reg(y, vector), riscv.V0)
+	case n.Cond == lane.LessInt:
+		m.Op("VMSLTVX", m.ints[y], m.reg(x, vector), riscv.V0)
+	case n.Cond == lane.LessUint:
+		m.Op("VMSLTUVX", m.ints[y], m.reg(x, vector), riscv.V0)
+	case n.Cond == lane.Equal:
+		f := m.operand(y, vector, false)
+		m.Op("VMFEQ"+suffix(f), f, m.reg(x, vector), riscv.V0)
+	default:
+		f := m.operand(y, vector, false)
+		m.Op("VMFLT"+suffix(f), f, m.reg(x, vector), riscv.V0)
+	}
+}

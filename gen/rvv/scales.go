@@ -1,0 +1,90 @@
+package rvv
+
+import (
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// All that kernels of quantized weights know of the kinds of scales: binary16, or bfloat16, and times integers; float32.
+
+// header makes d and m, and sets row to the numbers.
+func (b *blockReader) header() {
+	q := b.format
+	b.t = b.v
+	if q.Float32Scales() {
+		b.Op("ADD", b.block, b.off, b.row)
+		b.multiply()
+		return
+	}
+	b.Op("SRLI", 1, b.off, b.row)
+	b.add(b.block, b.row)
+	element := spec.F16
+	if q.Brain() {
+		element = spec.BF16
+	}
+	b.half(b.d)
+	b.widen(element, b.d)
+	if q.Brain() {
+		b.skip()
+	} else if q.Offset() == 0 {
+		b.half(b.m)
+		b.widen(element, b.m)
+	}
+	if q.Grouped() {
+		b.multiply()
+	} else if q.Offset() != 0 {
+		b.Op("VFMULVF", b.minus, b.d, b.m)
+	}
+	b.Op("SRLI", 1, b.off, b.x)
+	b.add(b.x, b.row)
+}
+
+// skip goes past 16 bits of each lane.
+func (b *blockReader) skip() {
+	b.Op("SRLI", 1, b.lanes, b.x)
+	b.add(b.x, b.row)
+}
+
+// half loads 16 bits of each lane into the last half of v, and goes on to the next ones.
+func (b *blockReader) half(v riscv.Vec) {
+	b.Op("VLE16V", riscv.At(b.row, 0), v.Last(2))
+	b.skip()
+}
+
+// multiply makes d and m those of both groups, or loads scales of float32. Minima are subtracted: their products with 0 have the sign of that.
+func (b *blockReader) multiply() {
+	g, minima := b.groups, b.format.Offset() == 0
+	if b.format.Float32Scales() {
+		for _, d := range []riscv.Vec{b.d, g.d} {
+			b.Op("VLE32V", riscv.At(b.row, 0), d)
+			b.add(b.lanes, b.row)
+		}
+	} else {
+		b.products(b.d, g.d)
+	}
+	if b.format.Brain() {
+		b.skip()
+	} else if minima {
+		b.Op("VFMULVF", b.minus, b.m, b.m)
+		b.products(b.m, g.m)
+	} else {
+		b.Op("VFMULVF", b.minus, b.d, b.m)
+		b.Op("VFMULVF", b.minus, g.d, g.m)
+	}
+	if !b.format.Brain() {
+		b.Op("VFMULVF", g.half, g.d, g.d)
+	}
+}
+
+// products makes first and second those of first and a pair of int8, exactly.
+func (b *blockReader) products(first, second riscv.Vec) {
+	b.half(b.v)
+	b.Op("VSEXTVF2", b.v.Last(2), b.v)
+	b.Op("VSRAVI", 8, b.v, second)
+	b.Op("VFCVTFXV", second, second)
+	b.Op("VFMULVV", first, second, second)
+	b.Op("VSLLVI", 24, b.v, b.v)
+	b.Op("VSRAVI", 24, b.v, b.v)
+	b.Op("VFCVTFXV", b.v, b.v)
+	b.Op("VFMULVV", b.v, first, first)
+}

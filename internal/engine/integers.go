@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/kvrows"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// Quantized calls take keys and values as the integers that they are. Queries, and
+// weights times the scales of their values, are rounded to 11 and 12 bits, as multiples
+// of a power of two. So a product of the contract's segments is exact in float32, in any
+// order:
+//
+//	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
+//
+// Kernels for integers take int8; 4 bits become int8 before. A call of such a kernel
+// takes a piece of the columns, see kvrows.Columns.
+
+// The steps of tiles with a query row per lane, whose kernels are LaneKernels.CodeScores
+// and CodeValues. Keys and values lie in pairs of 16 bits, which all tiles of a KV head
+// share.
+
+// fitIntegers makes room for quantized calls.
+func (s *scratch) fitIntegers(j *Job) {
+	m, lanes := &s.memory, j.plan.lanes
+	parallel.Fit(m, &s.roundedUsage, &s.rounded, BlockKeys*lanes, rows.Aligned)
+	if j.plan.shape.codes { // also if only some batch rows have few queries
+		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
+	}
+}
+
+func packPairs(t *tile) {
+	packPanel(t)
+	t.job.tier.Skinny().Pairs(t.pairs, t.q, t.Lanes, t.job.d(), ones[:1], 0, contract.QueryBits, t.unit)
+}
+
+func integersScores(t *tile, part mask.Span, top []float32) {
+	x, w, d := &t.job.Call.K, t.Lanes, t.job.d()
+	for n := 0; part.Lo < part.Hi; part.Lo += n {
+		lo := t.Key(part.Lo)
+		n = x.Run(lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfPieces()))
+		t.keys().Pair(t.Head, mask.Span{Lo: lo, Hi: lo + n}, t.phase, t.job.tier.Convert().PairColumns)
+		t.eachPiece(part.Lo, n, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
+			t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: t.keys().PairOf(at, columns, lo), Scales: scales, Lsc: lsc, Q: t.pairs[at/2*w:], Unit: t.unit, M: n, D: columns, Max: top})
+		})
+	}
+}
+
+// values takes the values as float32 if a pair of keys would begin before the block.
+func integersValues(t *tile) {
+	if t.block.keys.Lo%2 != 0 {
+		asFloatsValues(t)
+		return
+	}
+	j, s, w, dv, keys := t.job, t.scratch, t.Lanes, t.job.dv(), t.block.keys
+	o, units, group := t.room(), s.units[:w], j.Call.V.Group()
+	t.values().Pair(t.Head, mask.Span{Lo: t.Key(keys.Lo), Hi: t.Key(keys.Hi)}, t.phase, j.tier.Convert().PairRows)
+	for part := range segments(keys) {
+		n := part.Len()
+		for at, columns := 0, 0; at < dv; at += columns {
+			columns = kvrows.Columns(group, at)
+			if at%group == 0 {
+				scales, lsc := t.valueScales(part, at/group)
+				j.tier.Skinny().Pairs(s.pairs, t.scoresFrom(part), w, n, scales, lsc, contract.WeightBits, units)
+			}
+			v := t.values().PairOf(at, columns, t.Key(part.Lo))
+			t.kern.CodeValues(ukernel.CodeValuesArgs{O: o[at*w:], V: v, P: s.pairs, Unit: units, Pairs: ints.CeilDiv(n, 2), Dv: columns, Load: part.Lo > keys.Lo})
+		}
+	}
+	t.mergeBlock(o)
+}
+
+func integersMerge(t *tile, part []float32) {
+	t.kern.CodeMerge(t.o, part, t.job.dv(), t.block.alpha, t.block.beta)
+}
+
+// segments yields each of the contract's segments of keys.
+func segments(keys mask.Span) func(yield func(mask.Span) bool) {
+	return func(yield func(mask.Span) bool) {
+		for keys.Lo < keys.Hi {
+			hi := min(keys.Hi, (keys.Lo+contract.ValueSegment)&^(contract.ValueSegment-1))
+			if !yield(mask.Span{Lo: keys.Lo, Hi: hi}) {
+				return
+			}
+			keys.Lo = hi
+		}
+	}
+}
+
+// valueScales returns the scales of a group of columns of the values of at most a segment
+// of keys, and their distance.
+func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride int) {
+	return t.values().GroupScales(t.Head, t.Key(keys.Lo), keys.Len(), group, t.scratch.valueScales[:])
+}
+
+// pieceKeys are the keys whose pieces are added up while their sums are in L1.
+const pieceKeys = 64
+
+// keysOfPieces returns the most keys for eachPiece: all those of a block if one piece has
+// all columns.
+func (t *tile) keysOfPieces() int {
+	if kvrows.Columns(t.job.Call.K.Group(), 0) == t.job.d() {
+		return BlockKeys
+	}
+	return pieceKeys
+}
+
+// eachPiece computes the scores of n keys from tile coordinate lo on, by calls of product
+// for each piece of w columns from column at on. It adds them up in the order of the
+// contract, with the scales t of a key's groups:
+//
+//	pieces are groups      s = piece 0·t[0], then s = fma(piece g, t[g], s)
+//	pieces of one group    A = piece 0, then A = fma(piece, 1, A);  s = A·t[0]
+//
+// Products that are to be added wait in the memory of rounded weights. A nil top leaves
+// the maxima to what follows.
+func (t *tile) eachPiece(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
+	x, lanes, d := &t.job.Call.K, t.Lanes, t.job.d()
+	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
+	scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, t.Key(lo), n)
+	group, ignored := x.Group(), t.ignored()
+	if top == nil {
+		top = ignored
+	}
+	w := kvrows.Columns(group, 0)
+	if w == d {
+		product(s, 0, d, scales, lsc, top)
+		return
+	}
+	groups := w == group // pieces are groups
+	for at := 0; at < d; at += w {
+		w = kvrows.Columns(group, at)
+		by, step, raised := ones[:1], 0, ignored
+		if groups {
+			by, step = scales[at/group:], lsc
+		}
+		if at == 0 {
+			product(s, 0, w, by, step, ignored)
+			continue
+		}
+		if groups && at+w == d {
+			raised = top
+		}
+		product(rest, at, w, ones[:1], 0, ignored)
+		t.kern.ScaleRows(s, lanes, rest, lanes, n, by, step, true, raised)
+	}
+	if !groups {
+		t.kern.ScaleRows(s, lanes, s, lanes, n, scales, lsc, false, top)
+	}
+}
+
+// The steps of quantized calls where the tier has no kernels for integers, or these do
+// not take the groups of columns: the products by those for float32, on integers as
+// float32, which gives the same bits. Products of later groups of columns wait in the
+// memory of rounded weights.
+
+func packRounded(t *tile) {
+	packPanel(t)
+	t.kern.Round(t.q, t.q, t.Lanes, t.job.d(), ones[:1], 0, contract.QueryBits, t.unit)
+}
+
+func asFloatsScores(t *tile, part mask.Span, top []float32) {
+	x, w, d := &t.job.Call.K, t.Lanes, t.job.d()
+	group := x.Group()
+	for n := 0; part.Lo < part.Hi; part.Lo += n {
+		s, lo := t.scoresFrom(part), t.Key(part.Lo)
+		n = x.Run(lo, ukernel.RowsPerCall(part.Len(), w*d))
+		k, stride, _ := t.keys().Floats(t.Head, lo, n)
+		scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, lo, n)
+		for at := 0; at < d; at += group {
+			a, max := s, t.ignored()
+			if at > 0 {
+				a = t.scratch.rounded[:n*w]
+			}
+			if at+group == d && top != nil {
+				max = top
+			}
+			t.kern.Gemm(a, w, k[at:], stride, 1, t.q[at*w:], w, n, group, ukernel.ColumnSegment, false)
+			t.kern.ScaleRows(s, w, a, w, n, scales[at/group:], lsc, at > 0, max)
+		}
+	}
+}
+
+func asFloatsValues(t *tile) { roundedValues(t, (*tile).valueScales) }
+
+// roundedValues is asFloatsValues with the scales of a group of columns of a segment of
+// keys.
+func roundedValues(t *tile, scalesOf func(t *tile, keys mask.Span, group int) (scales []float32, stride int)) {
+	o, w, group := t.room(), t.Lanes, t.job.Call.V.Group()
+	for at := 0; at < t.job.dv(); at += group {
+		for part := range segments(t.block.keys) {
+			scales, lsc := scalesOf(t, part, at/group)
+			to := t.scratch.rounded[(part.Lo-t.block.keys.Lo)*w:]
+			t.kern.Round(to, t.scoresFrom(part), w, part.Len(), scales, lsc, contract.WeightBits, t.scratch.units[:w])
+		}
+		t.productOfRounded(o, at)
+	}
+	t.mergeBlock(o)
+}
+
+// productOfRounded writes to o the products of the rounded weights and the group of
+// columns of V that begins with at.
+func (t *tile) productOfRounded(o []float32, at int) {
+	const seg = contract.ValueSegment
+	w, keys, group, rounded := t.Lanes, t.block.keys, t.job.Call.V.Group(), t.scratch.rounded
+	n := keys.Len()
+	v, stride, _ := t.values().Floats(t.Head, t.Key(keys.Lo), n)
+	first := min(n, seg-keys.Lo%seg)
+	for e, end := at, at+group; e < end; {
+		m := valuesPerCall(end-e, w, n)
+		t.kern.Gemm(o[e*w:], w, v[e:], 1, stride, rounded, w, m, first, seg, false)
+		if first < n {
+			t.kern.Gemm(o[e*w:], w, v[first*stride+e:], 1, stride, rounded[first*w:], w, m, n-first, seg, true)
+		}
+		e += m
+	}
+}

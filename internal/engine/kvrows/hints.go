@@ -1,0 +1,99 @@
+package kvrows
+
+import (
+	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Skinny kernels take prefetch hints: next are rows that are needed soon, and far is the
+// distance from there to those after them, see ukernel.SkinnyKernels.
+
+// piece is the number of keys that are widened, or gathered from pages, before skinny
+// kernels use them, so that they are still in L1.
+const piece = 16
+
+// Hinted is Floats with hints. Of widened rows it returns no more than a piece, always in
+// the same memory.
+func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got int, next []float32, far int) {
+	if r.copies {
+		r.cached = mask.Span{}
+		data, stride, got = r.Floats(h, lo, min(n, piece))
+		return data, stride, got, data, 0
+	}
+	data, got, next, far = withHints(r.tier, r.x, h, lo, n, r.x.F32())
+	return data, r.x.Stride(2), got, next, far
+}
+
+// Halves returns rows of 16 bits as they lie in memory.
+func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, got int, next []uint16, far int) {
+	return withHints(r.tier, r.x, h, lo, n, r.x.U16())
+}
+
+// withHints returns the rows of KV head h of x from row lo on, n of them or fewer where
+// a page ends, with prefetch hints. all is the slice of x. (The results are no struct:
+// the compiler keeps one of this size in memory, which took a tenth of a small call.)
+func withHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all []E) (rows []E, got int, next []E, far int) {
+	if x.IsPaged() {
+		return pagesWithHints(t, x, h, lo, n, all)
+	}
+	at, stride := x.Index(h.Batch, h.Head, lo), x.Stride(2)
+	rows = all[at : at+(n-1)*stride+x.Dim(3)]
+	if n < ukernel.SkinnyKeys { // too short to hide the time of a prefetch
+		return rows, n, rows, 0
+	}
+	ahead := rowsAhead(t, x)
+	if next = rows; ahead < (len(all)-at)/max(1, stride) {
+		next = all[at+ahead*stride:]
+	}
+	return rows, n, next, farRows(t, ahead) * stride
+}
+
+// farRows returns how far the rows lie from those needed soon, ahead rows ahead, that are
+// prefetched as well.
+func farRows(t *tier.Tier, ahead int) int {
+	if t.FarPrefetch < 0 {
+		return -ahead / 2
+	}
+	return t.FarPrefetch * ahead
+}
+
+// rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
+func rowsAhead(t *tier.Tier, x *view.Tensor) int {
+	return max(ukernel.SkinnyKeys, t.PrefetchBytes/x.DType().Bytes(x.Dim(3))&^(ukernel.SkinnyKeys-1))
+}
+
+// pagesWithHints is withHints for a tensor in pages, the next of which may lie anywhere.
+// The rows at next and at next+far must lie at equal distances, too. So the rows end
+// where the first of these pages ends, two or three, unless that leaves fewer than
+// SkinnyKeys rows.
+func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all []E) (rows []E, got int, next []E, far int) {
+	ahead := rowsAhead(t, x)
+	pages, size := x.Pages(h.Batch)
+	page, row := lo/size, lo%size
+	run := min(n, size-row)
+	left := x.Length(h.Batch) - lo
+	var at [3]int // of the rows, of those needed soon, of those after them
+	for i := range 2 + max(0, t.FarPrefetch) {
+		if i > 0 && left > ahead {
+			left -= ahead
+			if row += ahead; row >= size {
+				page, row = page+row/size, row%size
+			}
+			if size-row >= ukernel.SkinnyKeys {
+				run = min(run, size-row)
+			}
+		}
+		at[i] = x.At(int(pages[page]), h.Head, row)
+	}
+	rows = all[at[0] : at[0]+(run-1)*x.Stride(2)+x.Dim(3)]
+	switch {
+	case t.FarPrefetch > 0:
+		far = at[2] - at[1]
+	case row+farRows(t, ahead) >= 0:
+		far = farRows(t, ahead) * x.Stride(2)
+	}
+	return rows, run, all[at[1]:], far
+}

@@ -1,0 +1,124 @@
+package kvrows
+
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// int8Rows is the number of rows of 4 bits that become int8 before they are used as such,
+// so that they are still in L1. There is room for a segment of rows from several pages,
+// too.
+const int8Rows = max(64, contract.ValueSegment)
+
+// Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call
+// may overwrite those of 4 bits.
+func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
+	if r.x.DType() == view.Int8 {
+		codes, got, next, far = withHints(r.tier, r.x, h, lo, n, r.x.I8())
+		return codes, r.x.Stride(2), got, next, far
+	}
+	got = r.x.Run(lo, min(n, int8Rows))
+	r.copyInt8(r.codes, h, lo, got)
+	d := r.x.Dim(3)
+	return r.codes[:got*d], d, got, r.codes, 0
+}
+
+// Segment returns the rows of a segment as int8, their distance and those that are needed
+// soon. Rows on several pages are gathered.
+func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, next []int8) {
+	if r.x.DType() == view.Int8 && r.x.Run(lo, n) == n {
+		codes, _, next, _ = withHints(r.tier, r.x, h, lo, n, r.x.I8())
+		return codes, r.x.Stride(2), next
+	}
+	d := r.x.Dim(3)
+	codes = r.codes[:n*d]
+	for at, run := 0, 0; at < n; at += run {
+		run = r.x.Run(lo+at, n-at)
+		r.copyInt8(codes[at*d:], h, lo+at, run)
+	}
+	return codes, d, codes
+}
+
+// copyInt8 writes n rows from row lo on to dst as int8. They lie on one page.
+func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) {
+	x := r.x
+	d, bytes := x.Dim(3), x.DType().Bytes
+	at := x.Index(h.Batch, h.Head, lo)
+	if x.DType() == view.Int8 {
+		rows.Copy(dst, d, x.I8()[at:], x.Stride(2), n, d)
+		return
+	}
+	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
+	r.tier.Convert().UnpackInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
+}
+
+// pairs holds up to a block of rows of integers in pairs, piece by piece.
+type pairs struct {
+	memory []int32
+	usage  parallel.Usage
+	head   lanes.Head
+	cached mask.Span // the rows in memory
+}
+
+// Columns returns the number of columns of the piece of integers that begins with column
+// at. Columns that share a scale are a group. Its first two segments are one piece: the
+// sum of both rounds once, either way. Each other segment is one.
+func Columns(group, at int) int {
+	if in := at % group; in > 0 {
+		return min(group-in, ukernel.ColumnSegment)
+	}
+	return min(group, ukernel.CodesColumns)
+}
+
+// PairOf returns the pairs of a piece of w columns, from column at on, of rows from lo
+// on. Pair has made them.
+func (r *Reader) PairOf(at, w, lo int) []int32 {
+	return r.pairs.memory[(at*blockKeys+(lo-r.pairs.cached.Lo)*w)/2:]
+}
+
+// Pair makes pairs of rows, see ukernel.Converters.PairColumns and PairRows, or keeps
+// those that are there. Segments begin at multiples of their size of lo+phase, and for
+// pairs of rows keys.Lo+phase is even.
+func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []int32, src []int8, lds, n, d int)) {
+	const seg = contract.ValueSegment
+	p, d, group := &r.pairs, r.x.Dim(3), r.x.Group()
+	if h != p.head || keys.Lo < p.cached.Lo || keys.Lo > p.cached.Hi || keys.Hi-p.cached.Lo > blockKeys {
+		p.head, p.cached = h, mask.Span{Lo: keys.Lo, Hi: keys.Lo}
+	}
+	lo := p.cached.Hi
+	if lo >= keys.Hi {
+		return
+	}
+	if lo > p.cached.Lo {
+		lo -= (lo + phase) & 1 // the last row may lack its second
+	}
+	for n := 0; lo < keys.Hi; lo += n {
+		n = min(keys.Hi-lo, seg-(lo+phase)%seg)
+		src, stride, _ := r.Segment(h, lo, n)
+		for at, w := 0, 0; at < d; at += w {
+			w = Columns(group, at)
+			pair(r.PairOf(at, w, lo), src[at:], stride, n, w)
+		}
+	}
+	p.cached.Hi = keys.Hi
+}
+
+// GroupScales returns the scales of a group of columns of at most a segment of rows, and
+// their distance. If they lie on several pages, they are copied to room.
+func (r *Reader) GroupScales(h lanes.Head, lo, n, group int, room []float32) (scales []float32, stride int) {
+	if r.x.Run(lo, n) == n {
+		scales, stride = r.x.RowScales(h.Batch, h.Head, lo, n)
+		return scales[group:], stride
+	}
+	scales = room[:n]
+	for i := range scales {
+		of, _ := r.x.RowScales(h.Batch, h.Head, lo+i, 1)
+		scales[i] = of[group]
+	}
+	return scales, 1
+}

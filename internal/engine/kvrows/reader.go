@@ -1,0 +1,112 @@
+// Package kvrows reads rows of keys and values as kernels take them: in place, or
+// converted, gathered from pages or paired in memory that all tiles of a KV head share.
+//
+// Widening to float32 is exact, or with scales one rounded product: it does not matter
+// how often and where it is done.
+package kvrows
+
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// blockKeys is the most rows that are kept.
+const blockKeys = contract.KeyBlock
+
+// A Reader reads rows of one tensor, those of one KV head at a time. Keys are counted as
+// rows of the tensor. It is the memory of one goroutine.
+type Reader struct {
+	tier *tier.Tier
+	x    *view.Tensor
+
+	copies bool // rows are copied to memory as float32; otherwise they are read in place
+	widen  func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
+	memory []float32
+	head   lanes.Head
+	cached mask.Span // the rows in memory, the first one at its start
+
+	codes []int8 // rows of 4 bits, or from several pages, as int8
+	pairs pairs
+
+	usage, codesUsage parallel.Usage
+}
+
+// A Need says what a call asks its Readers for.
+type Need struct {
+	Gather bool // rows in pages as if they lay at equal distances
+	Pairs  bool // of integers
+	Codes  bool // integers without their scales, as float32
+}
+
+// Fit makes room for blocks of rows of x. Rows are copied unless they are float32 and lie
+// at equal distances.
+func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
+	d := x.Dim(3)
+	if r.widen = rows.Widen; need.Codes {
+		r.widen = rows.WidenCodes
+	}
+	r.copies = x.DType() != view.Float32 || x.IsPaged() && need.Gather
+	if r.copies {
+		parallel.Fit(m, &r.usage, &r.memory, blockKeys*d, rows.Aligned)
+	}
+	if x.DType() == view.Int4 || need.Pairs {
+		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d, parallel.Make[int8])
+	}
+	if need.Pairs {
+		parallel.Fit(m, &r.pairs.usage, &r.pairs.memory, blockKeys/2*d, parallel.Make[int32])
+	}
+}
+
+// Len returns the size of the memory for rows as float32.
+func (r *Reader) Len() int { return len(r.memory) }
+
+// Begin begins a call on rows of x.
+func (r *Reader) Begin(t *tier.Tier, x *view.Tensor) {
+	r.tier, r.x = t, x
+	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
+}
+
+// Floats returns n ≥ 1 rows from row lo on, their distance and their number, which is
+// less than n where a page ends and rows are not copied. Rows that are kept are not
+// converted again, and only rows that are asked for are read.
+func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got int) {
+	x := r.x
+	if x.DType() == view.Float32 {
+		if run := x.Run(lo, n); run == n || !r.copies {
+			return x.Rows(h.Batch, h.Head, lo, run), x.Stride(2), run
+		}
+	}
+	d := x.Dim(3)
+	if h != r.head || lo < r.cached.Lo || lo > r.cached.Hi || lo-r.cached.Lo+n > blockKeys {
+		r.head, r.cached = h, mask.Span{Lo: lo, Hi: lo}
+	}
+	if end := lo + n; end > r.cached.Hi {
+		r.widen(r.tier, r.memory[r.cached.Len()*d:], x, h.Batch, h.Head, r.cached.Hi, end-r.cached.Hi)
+		r.cached.Hi = end
+	}
+	at := (lo - r.cached.Lo) * d
+	return r.memory[at : at+n*d], d, n
+}
+
+// KeyScales returns the scales of n rows, those of the first group of columns row by row,
+// then those of the next group. Scales that lie otherwise are copied to the memory of
+// rows, which is large enough.
+func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
+	scales, stride := r.x.RowScales(h.Batch, h.Head, lo, n)
+	groups := r.x.Scales().Dim(3)
+	if groups == 1 && stride == 1 {
+		return scales[:n]
+	}
+	r.cached = mask.Span{}
+	for g := range groups {
+		for i := range n {
+			r.memory[g*n+i] = scales[i*stride+g]
+		}
+	}
+	return r.memory[:groups*n]
+}

@@ -1,0 +1,91 @@
+package kvrows
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// TestWideRowsAreKept: rows that have been widened are not widened again, and only rows
+// that are asked for are read.
+func TestWideRowsAreKept(t *testing.T) {
+	const d = 3
+	bits := make([]uint16, 2*300*d)
+	x := view.Other(view.BFloat16, bits, [4]int{1, 2, 300, d}, [3]int{0, 300 * d, d})
+	for i := range bits {
+		bits[i] = uint16(math.Float32bits(float32(i/d%128)) >> 16) // exact up to 256
+	}
+	span := func(lo, hi int) mask.Span { return mask.Span{Lo: lo, Hi: hi} }
+	for i := range tier.Tiers {
+		tier := &tier.Tiers[i]
+		if tier.Lacks() != "" {
+			continue
+		}
+		t.Run("tier="+tier.Name, func(t *testing.T) {
+			var r Reader
+			r.Fit(new(parallel.Memory), &x, Need{})
+			r.Begin(tier, &x)
+			for _, step := range []struct {
+				h, lo, n int
+				have     mask.Span
+			}{
+				{0, 0, 4, span(0, 4)}, {0, 4, 2, span(0, 6)}, {0, 2, 3, span(0, 6)}, {0, 5, 3, span(0, 8)},
+				{0, 10, 2, span(10, 12)}, {0, 9, 1, span(9, 10)}, {0, 10, 255, span(9, 265)}, {0, 265, 35, span(265, 300)},
+				{1, 265, 35, span(265, 300)}, {1, 299, 1, span(265, 300)}, {1, 0, 256, span(0, 256)},
+			} {
+				rows, stride, n := r.Floats(lanes.Head{Head: step.h}, step.lo, step.n)
+				if r.cached != step.have || stride != d || n != step.n || len(rows) != n*d {
+					t.Fatalf("%+v: have %v, %d elements at a distance of %d", step, r.cached, len(rows), stride)
+				}
+				for i, got := range rows {
+					if want := float32((step.h*300 + step.lo + i/d) % 128); got != want {
+						t.Fatalf("%+v: element %d is %v, want %v", step, i, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPrefetchHints: what is prefetched are rows to come, in pages that may lie anywhere.
+func TestPrefetchHints(t *testing.T) {
+	const d = 128
+	for _, test := range []struct{ size, lo, n, near, more, run int }{
+		{16, 0, 200, 16, 32, 16},
+		{16, 176, 24, 192, 192, 16}, // the last but one page: nothing after the next
+		{16, 192, 8, 192, 192, 8},   // nothing to wait for
+		{64, 0, 200, 16, 32, 32},    // then row 32 further on is one of another page
+		{64, 32, 168, 48, 64, 16},
+		{64, 48, 152, 64, 80, 16},
+		{64, 64, 20, 80, 96, 20},
+		{24, 0, 200, 16, 32, 16}, // 8 rows are too few for a call
+		{256, 0, 200, 16, 32, 200},
+	} {
+		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
+			table := view.PageTable{Lengths: []int{200}, Pages: [][]int32{make([]int32, ints.CeilDiv(200, test.size))}}
+			for i := range table.Pages[0] {
+				table.Pages[0][i] = int32(len(table.Pages[0]) - 1 - i)
+			}
+			memory := make([]float32, 256*2*d)
+			x := view.Floats(memory, [4]int{256 / test.size, 2, test.size, d}, [3]int{test.size * 2 * d, d, 2 * d}).Paged(&table)
+			tier := &tier.Tier{Tuning: tier.Tuning{PrefetchBytes: 16 * d * 4, FarPrefetch: 1}}
+			near, more := x.Index(0, 1, test.near), x.Index(0, 1, test.more)
+			_, run, next, far := withHints(tier, &x, lanes.Head{Head: 1}, test.lo, test.n, memory)
+			if got := len(memory) - len(next); got != near || far != more-near || run != test.run {
+				t.Errorf("next at %d, far %d, %d rows; want %d, %d", got, far, run, near, more-near)
+			}
+			tier.FarPrefetch = 0
+			_, alone, next, far := withHints(tier, &x, lanes.Head{Head: 1}, test.lo, test.n, memory)
+			if got := len(memory) - len(next); got != near || far != 0 || alone < test.run {
+				t.Errorf("without far prefetches: next at %d, far %d, %d rows; want %d, 0, %d or more", got, far, alone, near, test.run)
+			}
+		})
+	}
+}

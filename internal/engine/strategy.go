@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/attn-go/attn/internal/engine/tasks"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A strategy is how tiles compute the two products of attention: which kernels, and how
+// queries and output lie in memory for them. The plan chooses one for each bucket, and
+// the loops over tiles and blocks call its steps without asking which one it is. None
+// changes a bit of another's results.
+type strategy struct {
+	// pack makes the queries of t what scores takes.
+	pack func(t *tile)
+
+	// scores computes the products of the queries with keys of the current block, and
+	// raises top to their maxima, or leaves these to what follows if top is nil.
+	scores func(t *tile, keys mask.Span, top []float32)
+
+	// softmax turns the scores of n keys into weights, given their maxima, and sets sum.
+	softmax func(t *tile, n int, max, sum []float32)
+
+	// values computes the product of the block's weights with its values: the output of
+	// the first block, or merged into that of those before.
+	values func(t *tile)
+
+	// merge merges the output of a block, in the layout of the strategy, by the block's
+	// factors.
+	merge func(t *tile, part []float32)
+
+	*layout
+}
+
+// A layout is how the output of a tile lies in memory.
+type layout struct {
+	// mergeNone merges a block without values.
+	mergeNone func(t *tile)
+
+	// load makes rows of float32, which start at off, the output.
+	load func(t *tile, src []float32, off []int)
+
+	// unpack divides the output by sum and writes it to rows of dst that start at off. It
+	// returns the set of those that hold a NaN.
+	unpack func(t *tile, dst []float32, off []int, sum []float32) (nan uint64)
+}
+
+// The layouts: [Dv][lanes], and rows for few of them.
+var (
+	inLanes = layout{panelMergeNone, panelLoad, panelUnpack}
+	inRows  = layout{skinnyMergeNone, skinnyLoad, skinnyUnpack}
+)
+
+// The strategies. Exact ones are those of a row that is computed again, see exact.go.
+var (
+	panel          = strategy{packPanel, panelScores, panelSoftmax, panelValues, panelMerge, &inLanes}
+	skinny         = strategy{packPanel, skinnyScores, skinnySoftmax, skinnyValues, skinnyMerge, &inRows}
+	additivePanel  = strategy{packRows, additiveScores, panelSoftmax, panelValues, panelMerge, &inLanes}
+	additiveSkinny = strategy{packRows, additiveScores, skinnySoftmax, skinnyValues, skinnyMerge, &inRows}
+
+	integers       = strategy{packPairs, integersScores, panelSoftmax, integersValues, integersMerge, &inLanes}
+	skinnyIntegers = strategy{packCodes, skinnyIntegersScores, skinnySoftmax, skinnyIntegersValues, skinnyMerge, &inRows}
+	asFloats       = strategy{packRounded, asFloatsScores, panelSoftmax, asFloatsValues, panelMerge, &inLanes}
+
+	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}
+	exactAdditive = strategy{packRows, additiveScores, exactSoftmax, exactValues, panelMerge, &inLanes}
+	exactIntegers = strategy{packRounded, asFloatsScores, exactSoftmax, exactIntegersValues, panelMerge, &inLanes}
+)
+
+// strategies are those of a call, for KV heads with many rows and with few, and for rows
+// that are computed again.
+type strategies struct{ many, few, exact *strategy }
+
+var (
+	ofFloats   = strategies{&panel, &skinny, &exactPanel}
+	ofAdditive = strategies{&additivePanel, &additiveSkinny, &exactAdditive}
+	ofIntegers = strategies{&integers, &skinnyIntegers, &exactIntegers}
+	ofOthers   = strategies{&asFloats, &skinnyIntegers, &exactIntegers} // integers that the kernels for many rows do not take
+)
+
+// of returns the strategy of a bucket.
+func (s *strategies) of(b *tasks.Bucket) *strategy {
+	if b.IsSkinny {
+		return s.few
+	}
+	return s.many
+}
+
+// strategies returns the strategies of the call.
+func (j *Job) strategies() *strategies {
+	switch {
+	case j.Call.Quantized && j.fitsCodes() && j.hasCodeTiles():
+		return &ofIntegers
+	case j.Call.Quantized:
+		return &ofOthers
+	case j.derived.additive != nil:
+		return &ofAdditive
+	}
+	return &ofFloats
+}
+
+// MaxSkinnyWidth bounds D and Dv of skinny tiles, so that a call of 16 keys stays short.
+const MaxSkinnyWidth = 4 << 10
+
+// isSkinny tells whether KV heads with so many rows use the skinny kernels.
+func (j *Job) isSkinny(rows int) bool {
+	if j.Call.Quantized {
+		return rows <= j.tier.SkinnyRows && j.fitsCodes()
+	}
+	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
+}
+
+// fillsTile tells whether a tile is faster all the same: the rows of a KV head leave
+// no lane of it idle, and its keys are one block at most, so that reading them takes
+// little of the time.
+func (j *Job) fillsTile() bool {
+	t, rows := j.tier, j.rows()
+	least := t.FullRows
+	if x := j.Call.K.DType(); x == view.Float16 || x == view.BFloat16 {
+		least = t.FullHalfRows
+	}
+	return least > 0 && rows >= least && j.keys() <= BlockKeys && t.Tile(rows).Lanes == rows
+}
+
+// fitsCodes tells whether kernels for integers take the keys and values.
+func (j *Job) fitsCodes() bool {
+	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
+	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasCodes(k) && hasCodes(v) &&
+		(k.Group() <= ukernel.CodesColumns || k.Group() == j.d()) && max(j.d(), j.dv()) <= MaxSkinnyWidth
+}
+
+// hasCodes tells whether x has integers in groups of columns that such kernels take.
+func hasCodes(x *view.Tensor) bool {
+	return (x.DType() == view.Int8 || x.DType() == view.Int4) && x.Group()%ukernel.SkinnyGroup == 0
+}
+
+// hasCodeTiles tells whether the tier has them for tiles of every width.
+func (j *Job) hasCodeTiles() bool {
+	return !slices.ContainsFunc(j.tier.Tiles(), func(k ukernel.TileKernels) bool { return k.CodeScores == nil })
+}

@@ -1,0 +1,281 @@
+// Package quantized has the formats of quantized weights, a row each, and what becomes of them: numbers
+// of float32, or the blocks of packed panels, whose formats are those of package ukernel.
+package quantized
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// A Format is a format of quantized weights in files.
+type Format struct {
+	Name    string
+	Weights int // of a block
+	Bytes   int // of a block
+	Packed  ukernel.PackedFormat
+
+	// zero is the number of 0: a weight is (d·s)·(q-zero). If it is 0, a weight is (d·s)·q - m·t.
+	zero uint8
+
+	// read sets g to 32 weights of a block, number part.
+	read func(g *group, block []byte, part int)
+
+	// Blocks that do not fit make the weights be packed as wider. fits is nil if all fit.
+	fits  func(block []byte) bool
+	wider ukernel.PackedFormat
+}
+
+// formats has the formats at the numbers that GGUF files have for them. Their blocks are described in
+// ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there.
+var formats = [...]Format{
+	2:  {"Q4_0", 32, 18, ukernel.S4, 8, readQ4_0, nil, 0},
+	3:  {"Q4_1", 32, 20, ukernel.U4, 0, readQ4_1, nil, 0},
+	6:  {"Q5_0", 32, 22, ukernel.U5x16, 16, readQ5_0, nil, 0},
+	7:  {"Q5_1", 32, 24, ukernel.U5x16, 0, readQ5_1, nil, 0},
+	8:  {"Q8_0", 32, 34, ukernel.S8, 128, readQ8_0, nil, 0},
+	10: {"Q2_K", 256, 84, ukernel.U4x16, 0, readQ2_K, nil, 0},
+	11: {"Q3_K", 256, 110, ukernel.U4x16, 4, readQ3_K, nil, 0},
+	12: {"Q4_K", 256, 144, ukernel.U4x16, 0, readQ4_K, nil, 0},
+	13: {"Q5_K", 256, 176, ukernel.U5x16, 0, readQ5_K, nil, 0},
+	14: {"Q6_K", 256, 210, ukernel.S6x16, 32, readQ6_K, nil, 0},
+	20: {"IQ4_NL", 32, 18, ukernel.S8, 128, readIQ4_NL, nil, 0},
+	39: {"MXFP4", 32, 17, ukernel.U5x16, e2m1Zero, readMXFP4, fitsMXFP4, ukernel.U5x16BF16},
+	40: {"NVFP4", 64, 36, ukernel.S5x16F32, e2m1Zero, readNVFP4, nil, 0},
+}
+
+// Of returns the format of a number, or nil if there is none.
+func Of(number int) *Format {
+	if number < 0 || number >= len(formats) || formats[number].Name == "" {
+		return nil
+	}
+	return &formats[number]
+}
+
+// PackedFor returns what blocks are packed as.
+func (f *Format) PackedFor(blocks []byte) ukernel.PackedFormat {
+	for ; f.fits != nil && len(blocks) > 0; blocks = blocks[f.Bytes:] {
+		if !f.fits(blocks[:f.Bytes]) {
+			return f.wider
+		}
+	}
+	return f.Packed
+}
+
+// PackedAs tells whether blocks of the format may be packed as p.
+func (f *Format) PackedAs(p ukernel.PackedFormat) bool {
+	return p == f.Packed || f.fits != nil && p == f.wider
+}
+
+// A group is 32 weights of a block: (d·s[i])·(q-zero) or (d·s[i])·q - m·t[i], where i is that of
+// 16 weights, and zero the format's.
+type group struct {
+	d, m float32
+	s    [2]float32 // integers in all formats but NVFP4
+	t    [2]int8
+	q    [32]uint8
+}
+
+// half returns the binary16 at the start of b.
+func half(b []byte) float32 { return scalar.F16(binary.LittleEndian.Uint16(b)) }
+
+// scale sets d, without integers.
+func (g *group) scale(d float32) { g.d, g.s = d, [2]float32{1, 1} }
+
+// plus sets a minimum that is added.
+func (g *group) plus(m float32) { g.m, g.t = m, [2]int8{-1, -1} }
+
+// everyByte repeats a byte in all bytes of a word.
+const everyByte = 0x0101010101010101
+
+// set sets q to the bits of 32 bytes that a mask has from bit at on.
+func (g *group) set(b []byte, at int, mask uint64) {
+	for i := 0; i < len(g.q); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		binary.LittleEndian.PutUint64(g.q[i:], x>>at&(mask*everyByte))
+	}
+}
+
+// add adds such bits to q, from bit to on.
+func (g *group) add(b []byte, at int, mask uint64, to int) {
+	for i := 0; i < len(g.q); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:]) >> at & (mask * everyByte)
+		binary.LittleEndian.PutUint64(g.q[i:], binary.LittleEndian.Uint64(g.q[i:])|x<<to)
+	}
+}
+
+// readNibbles sets q to 16 bytes of numbers of 4 bits: byte i has those of weights i, in its lower half,
+// and i+16.
+func (g *group) readNibbles(b []byte) {
+	for i := 0; i < 16; i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		binary.LittleEndian.PutUint64(g.q[i:], x&(15*everyByte))
+		binary.LittleEndian.PutUint64(g.q[i+16:], x>>4&(15*everyByte))
+	}
+}
+
+// lookUp sets q to what the numbers of 16 bytes stand for.
+func (g *group) lookUp(values *[16]uint8, b []byte) {
+	for i, x := range (*[16]byte)(b) {
+		g.q[i], g.q[i+16] = values[x&15], values[x>>4]
+	}
+}
+
+// readQ8_0: d and 32 int8.
+func readQ8_0(g *group, b []byte, _ int) {
+	g.scale(half(b))
+	for i := 0; i < len(g.q); i += 8 {
+		x := binary.LittleEndian.Uint64(b[2+i:])
+		binary.LittleEndian.PutUint64(g.q[i:], x^128*everyByte) // adds 128
+	}
+}
+
+// readQ4_0: d and the numbers.
+func readQ4_0(g *group, b []byte, _ int) {
+	g.scale(half(b))
+	g.readNibbles(b[2:])
+}
+
+// readQ4_1: d, m and the numbers. m is added.
+func readQ4_1(g *group, b []byte, _ int) {
+	g.scale(half(b))
+	g.plus(half(b[2:]))
+	g.readNibbles(b[4:])
+}
+
+// readFifths adds fifth bits.
+func (g *group) readFifths(b []byte) {
+	bits := binary.LittleEndian.Uint32(b)
+	for i := range g.q {
+		g.q[i] |= uint8(bits>>(i&31)) & 1 << 4
+	}
+}
+
+// readQ5_0: d, the fifth bits and the others.
+func readQ5_0(g *group, b []byte, _ int) {
+	g.scale(half(b))
+	g.readNibbles(b[6:])
+	g.readFifths(b[2:])
+}
+
+// readQ5_1: d, m, the fifth bits and the others. m is added.
+func readQ5_1(g *group, b []byte, _ int) {
+	g.scale(half(b))
+	g.plus(half(b[2:]))
+	g.readNibbles(b[8:])
+	g.readFifths(b[4:])
+}
+
+// iq4Values are those of IQ4_NL plus 128: kvalues_iq4nl in ggml-common.h.
+var iq4Values = [16]uint8{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
+
+// readIQ4_NL: d and the numbers of values.
+func readIQ4_NL(g *group, b []byte, _ int) {
+	g.scale(half(b))
+	g.lookUp(&iq4Values, b[2:])
+}
+
+// e2m1Values are those of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the same negated
+// (Open Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). -0 is 0.
+var e2m1Values = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
+
+// e2m1Zero is the number of 0.
+const e2m1Zero = 16
+
+// readMXFP4: the exponent of the scale, 127 too large, and the numbers of values. The scale is half of that,
+// as the values are doubled; it is 0 if all of them are.
+func readMXFP4(g *group, b []byte, _ int) {
+	d := float32(math.Ldexp(1, int(b[0])-128))
+	switch {
+	case isZeroMXFP4(b):
+		d = 0
+	case b[0] == 255:
+		d = math.Float32frombits(0x7fc00000)
+	}
+	g.scale(d)
+	g.lookUp(&e2m1Values, b[1:])
+}
+
+// fitsMXFP4: the scale is a binary16, or all values are zeros, which have any.
+func fitsMXFP4(b []byte) bool { return b[0] >= 104 && b[0] <= 143 || isZeroMXFP4(b) }
+
+func isZeroMXFP4(b []byte) bool {
+	for _, x := range b[1:17] {
+		if x&0x77 != 0 { // the magnitudes
+			return false
+		}
+	}
+	return true
+}
+
+// readNVFP4: 4 scales of 16 weights as E4M3, half of which is s, as the values are doubled. Then 8 bytes
+// with the numbers of values of each 16: byte i has those of weights i, in its lower half, and i+8.
+func readNVFP4(g *group, b []byte, part int) {
+	g.d = 1
+	for i := range g.s {
+		n := 2*part + i
+		g.s[i] = scalar.F8E4M3(b[n]) / 2
+		for j, x := range (*[8]byte)(b[4+8*n:]) {
+			g.q[16*i+j], g.q[16*i+j+8] = e2m1Values[x&15], e2m1Values[x>>4]
+		}
+	}
+}
+
+// readQ2_K: a byte for each 16 weights, whose halves are s and t; 64 bytes with 2 bits; d and m.
+func readQ2_K(g *group, b []byte, part int) {
+	g.d, g.m = half(b[80:]), half(b[82:])
+	for i := range 2 {
+		x := b[2*part+i]
+		g.s[i], g.t[i] = float32(x&15), int8(x>>4)
+	}
+	g.set(b[16+part/4*32:], part%4*2, 3)
+}
+
+// readQ3_K: 32 bytes with the third bits, 64 with the two lower ones, 12 bytes with 16 s of 6 bits, 32
+// too large, and d.
+func readQ3_K(g *group, b []byte, part int) {
+	g.d = half(b[108:])
+	for i := range 2 {
+		n := 2*part + i
+		s := b[96+n%8]>>(n/8*4)&15 | b[104+n%4]>>(n/4*2)&3<<4
+		g.s[i] = float32(int8(s) - 32)
+	}
+	g.set(b[32+part/4*32:], part%4*2, 3)
+	g.add(b, part, 1, 2)
+}
+
+// readScales: s and t of 32 weights of Q4_K and Q5_K, 6 bits each, in 12 bytes.
+func (g *group) readScales(b []byte, part int) {
+	s, t := b[part%4]&63, b[part%4+4]&63
+	if part >= 4 {
+		s, t = b[part+4]&15|b[part-4]>>6<<4, b[part+4]>>4|b[part]>>6<<4
+	}
+	g.s, g.t = [2]float32{float32(s), float32(s)}, [2]int8{int8(t), int8(t)}
+}
+
+// readQ4_K: d, m, the scales and 128 bytes with 4 bits.
+func readQ4_K(g *group, b []byte, part int) {
+	g.d, g.m = half(b), half(b[2:])
+	g.readScales(b[4:], part)
+	g.set(b[16+part/2*32:], part%2*4, 15)
+}
+
+// readQ5_K: as Q4_K, with 32 bytes of fifth bits before the others.
+func readQ5_K(g *group, b []byte, part int) {
+	g.d, g.m = half(b), half(b[2:])
+	g.readScales(b[4:], part)
+	g.set(b[48+part/2*32:], part%2*4, 15)
+	g.add(b[16:], part, 1, 4)
+}
+
+// readQ6_K: 128 bytes with 4 bits, 64 with the 2 upper ones, 16 int8 that are s, and d.
+func readQ6_K(g *group, b []byte, part int) {
+	g.d = half(b[208:])
+	for i := range 2 {
+		g.s[i] = float32(int8(b[192+2*part+i]))
+	}
+	g.set(b[part/4*64+part%2*32:], part/2%2*4, 15)
+	g.add(b[128+part/4*32:], part%4*2, 3, 4)
+}

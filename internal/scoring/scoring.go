@@ -1,0 +1,48 @@
+// Package scoring has what makes weights of the products of queries and keys: scale, caps, biases, masks, positions,
+// sinks and dropout. The options of every call that takes them have one [Scoring], and so has the call of the engine.
+// The table of its fields says how each is checked, whose memory it reads, and which calls take it.
+package scoring
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Resolve makes s, which has passed Check for scores of shape c, ready for the engine: the mask tells what queries see,
+// and the bias has strides of 0 where it broadcasts.
+func (s *Scoring) Resolve(c *view.Scores) {
+	if s.Mask.IsSet() {
+		s.Mask.Resolve(c)
+	}
+	if s.Bias.IsSet() {
+		s.Bias, _ = s.Bias.Broadcast(fields[bias].arg, c)
+	}
+}
+
+// ScaleOr returns a Scale, or what its default, 0, stands for. -0 is 0.
+func ScaleOr(scale, natural float32) float32 {
+	if math.Float32bits(scale) == 0 {
+		return natural
+	}
+	return scale
+}
+
+// Tile has the fields of kernel.ScoreTile.
+type Tile = TileOf[Row]
+
+// TileOf is a Tile with rows of any type, such as kernel.ScoreRow.
+type TileOf[Row any] struct {
+	Scores                 []float32
+	Stride                 int
+	Batch                  int
+	Keys, Key, KeyPosition int
+	Rows                   []Row
+}
+
+// Row has the fields of kernel.ScoreRow.
+type Row struct {
+	Head     int // query head
+	Query    int // number of the query in the call
+	Position int // its position
+}

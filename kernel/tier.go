@@ -1,0 +1,109 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/tier"
+)
+
+// Tier is one implementation of the kernels, with the numbers that decide about its speed. A
+// program gets it by name, once, and [Exec] takes it: a call need not look for it. All tiers
+// compute the same bits. The zero Tier is the default one. Tiers are equal if == says so.
+type Tier tier.Handle
+
+// TierNamed returns the tier of this build with the name "generic", "avx2", "avx512", "neon" or
+// "rvv"; for "" the default one, of the environment variable ATTN_TIER or else the best one that
+// runs on this CPU. The error is an [*Error] of the kind [ErrTier], which says what the CPU lacks
+// and lists the tiers that run.
+func TierNamed(name string) (Tier, error) {
+	t, f := tier.Default()
+	if name != "" {
+		t, f = tier.Named(name, "name")
+	}
+	if f != nil {
+		return Tier{}, (*Error)(f.In("kernel.TierNamed"))
+	}
+	return Tier(t.Handle()), nil
+}
+
+// Tiers lists the tiers that this CPU can run, best first; the last one is generic. [attn.Report]
+// says of the others of this build why they cannot run.
+//
+// [attn.Report]: https://pkg.go.dev/github.com/attn-go/attn#Report
+func Tiers() (list []Tier) {
+	for i := range tier.Tiers {
+		if t := &tier.Tiers[i]; t.Lacks() == "" {
+			list = append(list, Tier(t.Handle()))
+		}
+	}
+	return list
+}
+
+// String returns the name of the tier. That of the zero Tier is the name of the default one, or ""
+// if ATTN_TIER names none that runs.
+func (t Tier) String() string {
+	if x, _ := tier.Handle(t).Tier(); x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// Tuning returns all numbers of the tier as [Tier.Tuned] takes them: "MainLanes=16,SkinnyRows=12,...",
+// or "" as String does.
+func (t Tier) Tuning() string {
+	if x, _ := tier.Handle(t).Tier(); x != nil {
+		return x.Tuning.String()
+	}
+	return ""
+}
+
+// Tuned returns a tier like t with other numbers, on which its speed depends and no bit of a result.
+// There are values for many CPUs by their family and model, so programs need not know of them: they
+// are for measurements. `go run ./bench -tune` finds the best ones for the machine at hand.
+// The environment variable ATTN_TUNING changes those of all tiers of a process. Both take items with
+// commas between:
+//
+//	SkinnyRows=8         a number, for all tiers
+//	avx512:MainLanes=32  a number of one tier; others leave the item out
+//	Zen 4                all numbers, as they are for that CPU
+//
+// These are the numbers:
+//
+//	MainLanes      the width of the query tile that is fastest if there are rows enough
+//	SkinnyRows     up to so many rows of a KV head the kernels for decoding are used
+//	FullRows       from so many rows on a tile is faster than these if the rows fill it and
+//	               there is one block of keys; 0: never
+//	FullHalfRows   the same for keys of 16 bits
+//	HeadKeys       up to so many keys one kernel multiplies with the values and transposes;
+//	               0: it is not used
+//	QKSegments     so many segments of the columns of keys the kernel for scores of decoding
+//	               takes at a time
+//	QKNear         the level of the cache into which it prefetches the next keys
+//	PVNear         the same for the next values
+//	PrefetchBytes  how far ahead keys and values are prefetched
+//	FarPrefetch    with 1 those once more as far ahead are, too; with -1 those half as far
+//	               ahead are, a second time, for CPUs that drop prefetches; with 0 neither
+//	PairBytes      above this size of the keys and values of a KV head gradients take two
+//	               segments of rows at a time; 0: never
+//	ThreadFMAs     with fewer FMAs for each thread one more thread makes a call slower
+//	WeightSteps    so many inputs the products of linear layers with many rows take at a time
+//	PanelPrefetch  which kernels of these prefetch weights
+//	WidenRows      for more rows 16-bit weights are widened once, before the product; 0: never
+//	QuantizedRows  for more rows quantized weights are
+//
+// The names are a part of the API. The best values belong to a version, as kernels change. A later version
+// may have further numbers, and a number that has lost its meaning stays and does nothing.
+//
+// The error is an [*Error] for a name that does not exist and for a value that the tier cannot do with.
+// If ATTN_TUNING has one, the tier ignores the whole variable, and attn.Report says why.
+func (t Tier) Tuned(changes string) (Tier, error) {
+	x, f := tier.Handle(t).Tier()
+	if f != nil {
+		return Tier{}, (*Error)(f.In("kernel.Tier.Tuned"))
+	}
+	tuned, err := x.Changed(changes)
+	if err != nil {
+		return Tier{}, &Error{Where: "kernel.Tier.Tuned: changes", Got: fmt.Sprintf("%q (%v)", changes, err), Want: "numbers that tier " + x.Name + " can do with"}
+	}
+	return Tier(tuned.Handle()), nil
+}
