@@ -44,6 +44,8 @@ func (e *exec) condition(cc string) *expr.Node {
 		return g.Or(e.condition("CS"), e.condition("E"))
 	case "PC", "NP":
 		return g.Not(e.condition("P"))
+	case "PL", "NS":
+		return g.Not(e.condition("MI"))
 	case "LT":
 		cc = "L"
 	case "Z", "EQ":
@@ -69,6 +71,10 @@ func (e *exec) condition(cc string) *expr.Node {
 	case kind.Val == byFloats && cc == "P":
 		return unordered()
 	case kind.Val == byCarry || kind.Val == byFloats:
+	case cc == "P" && kind.Val == byCompare:
+		return e.even(g.Sub(x, y))
+	case cc == "P":
+		return e.even(x)
 	case cc == "E" && kind.Val == bySum:
 		return g.Eq(x, g.Const(x.Width, 0))
 	case cc == "E":
@@ -77,7 +83,9 @@ func (e *exec) condition(cc string) *expr.Node {
 		return g.Lt(g.Sub(x, y), g.Neg(y))
 	case cc == "L":
 		return g.Lt(x, y)
-	case (cc == "MI" || cc == "S") && kind.Val == byResult:
+	case (cc == "MI" || cc == "S") && kind.Val == byCompare:
+		return g.Extract(g.Sub(x, y), x.Width-1, 1)
+	case cc == "MI" || cc == "S":
 		return g.Extract(x, x.Width-1, 1)
 	case cc == "CS" && kind.Val == byCompare:
 		return g.Ult(x, y)
@@ -86,6 +94,15 @@ func (e *exec) condition(cc string) *expr.Node {
 	}
 	machine.Failf("%v: the flags do not have this condition", e.in)
 	return nil
+}
+
+// even tells whether the lowest byte has an even number of ones: the parity flag.
+func (e *exec) even(x *expr.Node) *expr.Node {
+	n := e.g.Bool(true)
+	for i := range 8 {
+		n = e.g.Xor(n, e.g.Extract(x, i, 1))
+	}
+	return n
 }
 
 // jump executes a jump.

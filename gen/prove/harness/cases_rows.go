@@ -210,6 +210,13 @@ func norm(withBias bool) func(k *Kernel, quick bool) []Case {
 	}
 }
 
+func slopes(k *Kernel, quick bool) (list []Case) {
+	for _, n := range lengths(quick) {
+		list = append(list, Case{"f": out(n), "slope": out(n), "src": in(n)})
+	}
+	return list
+}
+
 func gru(k *Kernel, quick bool) (list []Case) {
 	for _, n := range lengths(quick) {
 		list = append(list, Case{"state": out(n), "gates": out(3 * n), "in": in(3 * n), "hidden": in(3 * n)})
@@ -279,7 +286,7 @@ func quantizeRow(k *Kernel, quick bool) (list []Case) {
 }
 
 // blockBytes are those of a lane of a block of 32 weights.
-var blockBytes = map[string]int{"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "K4": 24, "K5": 28, "K6": 28, "K5B": 28}
+var blockBytes = map[string]int{"S8": 34, "S4": 18, "U4": 20, "U4x16": 24, "U5x16": 28, "S6x16": 28, "U5x16BF16": 28, "S5x16F32": 28}
 
 func blockGemm(k *Kernel, quick bool) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {

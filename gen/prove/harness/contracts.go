@@ -78,14 +78,17 @@ var contracts = map[string]contract{
 	"Norms.RMSNorm":   {cases: norm(false)},
 	"Norms.LayerNorm": {cases: norm(true)},
 
-	"Activations.SiLU":        {cases: overSlices("src")},
-	"Activations.GELU":        {cases: overSlices("src")},
-	"Activations.GELUTanh":    {cases: overSlices("src")},
-	"Activations.SwiGLU":      {cases: overSlices("gate", "up")},
-	"Activations.GeGLU":       {cases: overSlices("gate", "up")},
-	"Activations.GeGLUTanh":   {cases: overSlices("gate", "up")},
-	"Activations.GRU":         {cases: gru},
-	"Activations.GRUBackward": {cases: gruBackward},
+	"Activations.SiLU":          {cases: overSlices("src")},
+	"Activations.GELU":          {cases: overSlices("src")},
+	"Activations.GELUTanh":      {cases: overSlices("src")},
+	"Activations.SwiGLU":        {cases: overSlices("gate", "up")},
+	"Activations.GeGLU":         {cases: overSlices("gate", "up")},
+	"Activations.GeGLUTanh":     {cases: overSlices("gate", "up")},
+	"Activations.SiLUSlope":     {cases: slopes, open: "the slope is a quotient by numbers that the lemmas do not know"},
+	"Activations.GELUSlope":     {cases: slopes, open: "the slope is a quotient by numbers that the lemmas do not know"},
+	"Activations.GELUTanhSlope": {cases: slopes, open: "the slope is a quotient by numbers that the lemmas do not know"},
+	"Activations.GRU":           {cases: gru},
+	"Activations.GRUBackward":   {cases: gruBackward},
 }
 
 // contractOf returns what is known of a kernel.
