@@ -44,6 +44,8 @@ func (e *exec) condition(cc string) *expr.Node {
 		return g.Or(e.condition("CS"), e.condition("E"))
 	case "PC", "NP":
 		return g.Not(e.condition("P"))
+	case "OC", "NO":
+		return g.Not(e.condition("OS"))
 	case "PL", "NS":
 		return g.Not(e.condition("MI"))
 	case "LT":
@@ -71,6 +73,12 @@ func (e *exec) condition(cc string) *expr.Node {
 	case kind.Val == byFloats && cc == "P":
 		return unordered()
 	case kind.Val == byCarry || kind.Val == byFloats:
+	case cc == "OS" && kind.Val == byCompare: // the signs differ, and the result has not that of x
+		return g.Extract(g.And(g.Xor(x, y), g.Xor(x, g.Sub(x, y))), x.Width-1, 1)
+	case cc == "OS" && kind.Val == bySum:
+		return g.Extract(g.And(g.Xor(g.Sub(x, y), x), g.Xor(y, x)), x.Width-1, 1)
+	case cc == "OS" && kind.Val == byResult:
+		return g.Bool(false)
 	case cc == "P" && kind.Val == byCompare:
 		return e.even(g.Sub(x, y))
 	case cc == "P":
