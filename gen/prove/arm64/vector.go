@@ -187,10 +187,18 @@ func (e *exec) vector() bool {
 		return false
 	}
 	if name, ok := goNames[op]; ok {
-		e.elementwise(same[name], parse(e.args[2].Text), e.args[1].Text, e.args[0].Text)
+		e.elementwise(same[name], wide(name, parse(e.args[2].Text)), e.args[1].Text, e.args[0].Text)
 		return true
 	}
 	return e.multiply(op) || e.place(op) || e.bits(op) || e.zip(op) || e.across(op)
+}
+
+// wide takes words of 32 bits for operations of single bits, whatever the elements are called.
+func wide(name string, r reg) reg {
+	if name == "and" || name == "orr" || name == "eor" || name == "bic" {
+		r.w = 32
+	}
+	return r
 }
 
 // elementwise sets a register to an operation of two others, or of one and an element of another.

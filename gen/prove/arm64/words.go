@@ -13,7 +13,7 @@ func (e *exec) word() bool {
 		return false
 	}
 	if f, ok := same[op]; ok && len(args) == 3 {
-		e.elementwise(f, parse(args[0].Text), args[1].Text, args[2].Text)
+		e.elementwise(f, wide(op, parse(args[0].Text)), args[1].Text, args[2].Text)
 		return true
 	}
 	if f, ok := unary[op]; ok && len(args) == 2 {

@@ -62,16 +62,13 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	return slices.Compact(used), nil
 }
 
-// culprit returns the parts of expressions that are to blame: as long as they are the same operation, and but one
-// pair of arguments cannot be proven the same.
+// culprit returns the parts of expressions that are to blame: as long as they are the same operation, the last
+// arguments that cannot be proven the same.
 func (q *Query) culprit(a, b *expr.Node) (*expr.Node, *expr.Node) {
 	for a.Op == b.Op && len(a.Args) == len(b.Args) && a.Op != expr.Sum {
 		at := -1
 		for i := range a.Args {
 			if _, ok := q.prove(claim{a.Args[i], b.Args[i], takesFloats(a.Op)}); !ok {
-				if at >= 0 {
-					return a, b
-				}
 				at = i
 			}
 		}

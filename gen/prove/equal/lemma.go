@@ -67,12 +67,12 @@ func (l *Lemmas) All() (list []*Lemma) {
 	return list
 }
 
-// OfPairs reports whether a lemma is about so many bits that all values cannot be tried.
-func (l *Lemmas) OfPairs(name string) bool {
+// Sampled reports whether all values of a lemma were never tried.
+func (l *Lemmas) Sampled(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.all[name]
-	return x != nil && x.Bits() > 32
+	return x != nil && x.How == Sampled
 }
 
 // try shows a claim as a lemma about functions of some nodes. Some others are the same as the first of them.

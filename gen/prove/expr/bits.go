@@ -24,6 +24,9 @@ func (g *Graph) Concat(parts ...*Node) *Node {
 	if n := g.sameSign(flat, w); n != nil {
 		return n
 	}
+	if n := withoutZeros(flat, w); n != nil {
+		return n
+	}
 	if n := g.sameSelect(flat); n != nil {
 		return n
 	}
@@ -64,6 +67,17 @@ func (g *Graph) sameSign(parts []*Node, w int) *Node {
 	}
 	if g.Extract(parts[0], parts[0].Width-1, 1) == parts[1].Args[0] {
 		return g.Sext(parts[0], w)
+	}
+	return nil
+}
+
+// withoutZeros returns a word whose upper bits are cleared, if they are 0 anyway.
+func withoutZeros(parts []*Node, w int) *Node {
+	if len(parts) != 2 || !parts[1].IsConst() || parts[1].Val != 0 || parts[0].Op != Extract || parts[0].Val != 0 {
+		return nil
+	}
+	if x := parts[0].Args[0]; x.Width == w && x.Op != Sym && x.lo >= 0 && uint64(x.hi) <= mask(parts[0].Width) {
+		return x
 	}
 	return nil
 }
@@ -126,8 +140,31 @@ func (g *Graph) Extract(x *Node, lo, w int) *Node {
 		}
 	case Not:
 		return g.Not(g.Extract(x.Args[0], lo, w))
+	case Sum:
+		if lo == 0 && w == 32 && x.Width == 64 && ofHalves(x) {
+			f := newForm(w)
+			f.constant = x.Val
+			for i, a := range x.Args {
+				g.addTo(f, g.Extract(a, 0, w), x.Coefs[i])
+			}
+			return g.sumOf(f)
+		}
 	}
 	return g.op(Extract, w, uint64(lo), x)
+}
+
+// ofHalves reports whether the summands are words of 32 bits that were extended.
+func ofHalves(x *Node) bool {
+	for _, a := range x.Args {
+		top := a
+		if a.Op == Concat {
+			top = a.Args[len(a.Args)-1]
+		}
+		if !(a.Op == Sext && a.Args[0].Width <= 32 || a.Op == Concat && top.IsConst() && top.Val == 0 && top.Width >= 32) {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *Graph) extractParts(x *Node, lo, w int) *Node {
@@ -578,6 +615,9 @@ func (g *Graph) Select(c, x, y *Node) *Node {
 		return g.Sext(c, x.Width)
 	case y.IsConst() && y.Val == mask(y.Width) && x.IsConst() && x.Val == 0:
 		return g.Sext(g.Not(c), x.Width)
+	}
+	if (c.Op == FLt || c.Op == Lt) && c.Args[0] == y && c.Args[1].IsConst() && c.Args[1].Val == 1 && x.IsConst() && x.Val == 0 && y.lo >= 0 {
+		return y // 0 where its bits are below 1
 	}
 	if n := g.selectOneBit(c, x, y); n != nil {
 		return n

@@ -291,8 +291,11 @@ func (g *Graph) eqParts(x, y *Node) *Node {
 func (g *Graph) narrower(x, y *Node) (a, b *Node, ok bool) {
 	w := 0
 	for _, n := range []*Node{x, y} {
-		if n.Op == Sext {
+		switch {
+		case n.Op == Sext:
 			w = max(w, n.Args[0].Width)
+		case n.Op == Concat && n.Width == 64 && n.lo >= 0 && n.hi < 1<<31:
+			w = max(w, 32)
 		}
 	}
 	if w == 0 {

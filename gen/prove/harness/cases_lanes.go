@@ -198,6 +198,7 @@ func codeValues(k *Kernel, quick bool) (list []Case) {
 
 func codeMerge(k *Kernel, quick bool) (list []Case) {
 	return scores(k, quick, func(i, w, n, ld int) Case {
+		n = max(n, 1)
 		return Case{"o": out(n * w), "part": in(n * w), "n": n, "alpha": in(w), "beta": in(w)}
 	})
 }

@@ -42,7 +42,7 @@ type Verdict struct {
 	Cases     int
 	Words     int             // that were compared
 	Lemmas    map[string]int  // that equality needed, and for how many words
-	Sampled   bool            // whether a lemma has more than 32 bits, of which samples were tried
+	Sampled   bool            // whether samples alone of a lemma were tried
 	Err       error           // a fault or a difference
 	Open      string          // why it is tested only
 	Why       error           // what could not be proven then
@@ -214,7 +214,7 @@ func (p *Prover) equalAll(l *call, contract contract, pairs []pair, v *Verdict) 
 		}
 		for _, name := range used {
 			v.Lemmas[name]++
-			v.Sampled = v.Sampled || p.Lemmas.OfPairs(name)
+			v.Sampled = v.Sampled || p.Lemmas.Sampled(name)
 		}
 	}
 	return nil

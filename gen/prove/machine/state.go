@@ -94,7 +94,8 @@ func (s *State) resolve(addr *expr.Node, size int) (*Region, int) {
 	return r, int(off)
 }
 
-// Load returns size bytes from an address on, at most 8.
+// Load returns size bytes from an address on, at most 8. Those that nothing has set are a symbol of their own, as in
+// registers.
 func (s *State) Load(addr *expr.Node, size int) *expr.Node {
 	r, off := s.resolve(addr, size)
 	return s.loadAt(r, off, size)
@@ -113,7 +114,7 @@ func (s *State) LoadWords(addr *expr.Node, size, n int) []*expr.Node {
 func (s *State) loadAt(r *Region, off, size int) *expr.Node {
 	for _, p := range r.bytes[off:][:size] {
 		if p.n == nil {
-			Failf("%v: reads bytes of %s that are not defined, from %d on", s.Now, r.Name, off)
+			return s.G.Sym(8*size, fmt.Sprintf("undefined %s[%d]", r.Name, off))
 		}
 	}
 	return join(s.G, r.bytes[off:][:size])
