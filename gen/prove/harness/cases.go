@@ -10,6 +10,7 @@ import (
 type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
 	suppose func(l *call, known equal.Suppose)
+	strict  bool   // whether a NaN in an output has bits of its own
 	open    string // why it may be that a layer's kernel is tested, but not proven
 }
 

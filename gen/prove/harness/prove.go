@@ -176,7 +176,7 @@ func (p *Prover) compare(l *call, contract contract, result *expr.Node, v *Verdi
 			if b.Ignored != nil && b.Ignored(i) {
 				continue
 			}
-			pairs = append(pairs, pair{fmt.Sprintf("%s[%d]", param.Name, i), want, got[i], b.elem == "float32"})
+			pairs = append(pairs, pair{fmt.Sprintf("%s[%d]", param.Name, i), want, got[i], b.elem == "float32" && !contract.strict})
 		}
 	}
 	if r := l.kernel.Result; r != nil {
