@@ -85,9 +85,9 @@ drift: ## fail if make generate would change, add or leave over a file
 	@new=$$(git ls-files --others -- asm) && test -z "$$new" || \
 		{ printf 'drift: not under version control:\n%s\n' "$$new" >&2; exit 1; }
 
-# A lemma of 32 bits is recorded once all of its values were tried; ARGS=-exhaust tries them again, which takes an hour.
+# ARGS=-exhaust tries all values of lemmas of 32 bits, too, which takes hours.
 prove: ## prove that the kernels in assembly compute what package fallback says, for all inputs; ARGS=-quick takes one size of each
-	@echo 'Executes every kernel of every instruction set over symbols, and package fallback, too. That takes some minutes.'
+	@echo 'Executes every kernel of every instruction set over symbols, and package fallback, too. That takes many minutes.'
 	go run ./gen/prove $(ARGS)
 
 lint: fmt vet ## gofmt, and go vet for amd64, arm64, riscv64 and purego
