@@ -11,9 +11,6 @@ type Domain struct {
 // NotPositive are the binary32 of at most 0, and NaN: a score less its maximum.
 var NotPositive = &Domain{"≤0", func(v uint64) bool { return v>>31 == 1 || v == 0 || v&0x7fffffff > 0x7f800000 }}
 
-// Finite are the binary32 that are finite.
-var Finite = &Domain{"finite", func(v uint64) bool { return v>>23&255 != 255 }}
-
 // A Kind of a symbol says which samples it takes; all symbols of a call together must keep to its contract.
 type Kind int
 

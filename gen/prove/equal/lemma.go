@@ -21,7 +21,6 @@ type Lemma struct {
 	A, B    *expr.Node
 	How     How
 	Uses    int
-	Where   string // a kernel that needs it
 	against string // values for which it does not hold
 	mu      sync.Mutex
 }
@@ -44,7 +43,6 @@ type Lemmas struct {
 	failed   map[string]string // what values show that a lemma does not hold
 	recorded map[string]bool
 	Exhaust  bool // try all values of 32 bits
-	Where    string
 }
 
 // NewLemmas reads a record: a name of a lemma a line, of which all values were tried.
@@ -116,7 +114,7 @@ func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain,
 		l.failed[x.Name] = x.against
 		return x.against, false
 	}
-	x.Uses, x.Where = 1, l.Where
+	x.Uses = 1
 	l.all[x.Name] = x
 	return x.Name, true
 }
@@ -242,15 +240,6 @@ func anyValue(r *rand.Rand) uint64 {
 		return uint64(r.Uint32N(2)<<31 | (100+r.Uint32N(50))<<23 | r.Uint32N(1<<23))
 	}
 	return r.Uint64()
-}
-
-// Exhausted tries all values of a lemma of at most 32 bits.
-func (x *Lemma) Exhausted() bool {
-	bits := 0
-	for _, v := range x.Vars {
-		bits += v.Width
-	}
-	return bits <= 32 && x.exhaust(0, 1<<bits)
 }
 
 // Bits is how many bits the variables have.

@@ -1,9 +1,6 @@
 package expr
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // quiet is the NaN that every float operation makes.
 const quiet = 0x7fc00000
@@ -371,9 +368,6 @@ func (p *Program) add(n *Node) int {
 // Values returns the memory for the values of a node: those of a leaf are set before Run.
 func (p *Program) Values(n *Node) []uint64 { return p.bufs[p.place[n]] }
 
-// Has reports whether the program computes a node.
-func (p *Program) Has(n *Node) bool { _, ok := p.place[n]; return ok }
-
 // Run computes all nodes.
 func (p *Program) Run() {
 	var in [8][]uint64
@@ -390,6 +384,3 @@ func (p *Program) Run() {
 func SameFloat(x, y uint64) bool {
 	return x == y || uint32(x)<<1 > 0x7f800000<<1 && uint32(y)<<1 > 0x7f800000<<1
 }
-
-// Ones returns the number of set bits.
-func Ones(x uint64) int { return bits.OnesCount64(x) }

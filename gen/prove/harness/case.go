@@ -27,7 +27,6 @@ type Buffer struct {
 	Absent  bool                                  // there need be no memory: a hint
 	Same    string                                // it is the same slice as another argument
 	Ignored func(i int) bool                      // elements that may hold anything afterwards
-	Tail    int                                   // elements between len and cap, which may not be touched
 }
 
 func in(n int) Buffer         { return Buffer{Len: n} }

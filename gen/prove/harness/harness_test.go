@@ -77,7 +77,7 @@ func TestRules(t *testing.T) {
 	a, k := kernel(t, "amd64", "exp2AVX2")
 	for _, x := range []struct{ from, to, want string }{
 		{"VZEROUPPER", "NOP", "returns without VZEROUPPER"},
-		{"(CX)(", "4(CX)(", "bytes"},
+		{"(BX)(AX*1)", "4(BX)(AX*1)", "bytes"},
 		{"dst_base+0(FP)", "src_base+24(FP)", "writes to src"},
 		{"VSUBPS", "VHSUBPS", "no such instruction"},
 	} {

@@ -122,7 +122,7 @@ func mutate(r *rand.Rand, in machine.Inst) (machine.Inst, bool) {
 	}
 	at := places[r.IntN(len(places))]
 	n, err := strconv.Atoi(rest[at[0]:at[1]])
-	if err != nil || at[0] > 0 && rest[at[0]-1] == 'x' {
+	if err != nil || at[0] > 0 && strings.ContainsRune("x.BHSD", rune(rest[at[0]-1])) { // a part of a number, or how a vector is cut
 		return in, false
 	}
 	return parsed(in, op+" "+rest[:at[0]]+fmt.Sprint(n+1+r.IntN(2))+rest[at[1]:])

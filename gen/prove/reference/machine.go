@@ -3,6 +3,7 @@ package reference
 import (
 	"fmt"
 	"go/types"
+	"os"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -23,7 +24,7 @@ type Source struct {
 
 // Load reads packages of the repository whose root is given, as they are compiled for CPUs that have an FMA.
 func Load(root string, patterns ...string) (*Source, error) {
-	cfg := &packages.Config{Mode: packages.LoadAllSyntax, Dir: root, Env: append(environment(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")}
+	cfg := &packages.Config{Mode: packages.LoadAllSyntax, Dir: root, Env: append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")}
 	list, err := packages.Load(cfg, patterns...)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,0 @@
-package reference
-
-import "os"
-
-func environment() []string { return os.Environ() }
