@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger vet-platforms staticcheck vulncheck api fuzz soak cross build-all sizes
+.PHONY: help test contract three bridges models bench report peers mca generate drift prove lint vet fmt race v3 standalone stranger vet-platforms staticcheck vulncheck api fuzz soak cross build-all sizes
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -84,6 +84,11 @@ drift: ## fail if make generate would change, add or leave over a file
 		{ echo 'drift: the generated files are not what gen/ makes: run make generate' >&2; exit 1; }
 	@new=$$(git ls-files --others -- asm) && test -z "$$new" || \
 		{ printf 'drift: not under version control:\n%s\n' "$$new" >&2; exit 1; }
+
+# ARGS=-exhaust tries all values of lemmas of 32 bits, too, which takes hours.
+prove: ## prove that the kernels in assembly compute what package fallback says, for all inputs; ARGS=-quick takes one size of each
+	@echo 'Executes every kernel of every instruction set over symbols, and package fallback, too. That takes many minutes.'
+	go run ./gen/prove $(ARGS)
 
 lint: fmt vet ## gofmt, and go vet for amd64, arm64, riscv64 and purego
 

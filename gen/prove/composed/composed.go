@@ -1,0 +1,154 @@
+// Package composed has, in Go, the kernels that package fallback lacks because a tier without them takes others:
+// products with narrow types, which are those for float32 on widened rows, and products of integers. They say
+// what package ukernel says of these kernels. Package reference executes them; nothing calls them.
+package composed
+
+import (
+	"unsafe"
+
+	"github.com/attn-go/attn/fallback"
+)
+
+// Numbers of element types in arrays of package ukernel.
+const (
+	float16  = 1
+	bfloat16 = 2
+)
+
+// fma is x·y+z, rounded once. Package reference knows it.
+func fma(x, y, z float32) float32 { return x*y + z }
+
+func larger(x, y float32) float32 {
+	if x > y {
+		return x
+	}
+	return y
+}
+
+// words returns the bytes of words. Package reference knows it.
+func bytesOf(w []uint16) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 2*len(w))
+}
+
+// QKF16 and QKBF16 are Skinny.QKF16 and QKBF16.
+func QKF16(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
+	qk(float16, s, k, ldk, q, n, m, d, max)
+}
+
+func QKBF16(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
+	qk(bfloat16, s, k, ldk, q, n, m, d, max)
+}
+
+func qk(typ int, s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32) {
+	wide := make([]float32, m*d)
+	fallback.Convert().Widen[typ](wide, d, bytesOf(k), 2*ldk, m, d)
+	fallback.Skinny().QK(s, wide, d, q, n, m, d, max, nil, 0)
+}
+
+// PVF16 and PVBF16 are Skinny.PVF16 and PVBF16.
+func PVF16(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+	pv(float16, o, ldo, v, ldv, p, ldp, n, m, dv, load)
+}
+
+func PVBF16(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+	pv(bfloat16, o, ldo, v, ldv, p, ldp, n, m, dv, load)
+}
+
+func pv(typ int, o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool) {
+	wide := make([]float32, m*dv)
+	fallback.Convert().Widen[typ](wide, dv, bytesOf(v), 2*ldv, m, dv)
+	fallback.Skinny().PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
+}
+
+// QKInt8 is Skinny.QKInt8.
+func QKInt8(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, _ []int8, _ int) {
+	wide := make([]float32, m*d)
+	for j := range m {
+		for x := range d {
+			wide[j*d+x] = float32(float32(k[j*ldk+x]) * scales[x/group*lsc+j])
+		}
+	}
+	fallback.Skinny().QK(s, wide, d, q, n, m, d, max, nil, 0)
+}
+
+// PVInt8 is Skinny.PVInt8.
+func PVInt8(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, _ []int8, _ int) {
+	wide := make([]float32, m*dv)
+	fallback.Convert().WidenInt8(wide, dv, v, ldv, scales, lsc, group, m, dv)
+	fallback.Skinny().PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
+}
+
+// QKCodes is Skinny.QKCodes.
+func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc int, q []int16, unit []float32, n, m, d int, max []float32, _ []int8) {
+	w := len(max)
+	for j := range m {
+		for lane := range (n + 3) / 4 * 4 {
+			from, sum := min(lane, n-1), int32(0)
+			for x := range d {
+				sum += int32(q[((lane/4*d/16+x/16)*4+lane%4)*16+x%16]) * int32(k[j*ldk+x])
+			}
+			y := float32(float32(float32(sum)*unit[from]) * scales[j*lsc])
+			s[j*w+lane], max[lane] = y, larger(y, max[lane])
+		}
+	}
+}
+
+// PVCodes is Skinny.PVCodes.
+func PVCodes(o []float32, ldo int, v []int8, ldv int, pairs []int32, ldp int, unit []float32, n, m, dv int, load bool, _ []int8) {
+	for i := range n {
+		for e := range dv {
+			sum := int32(0)
+			for j := range m {
+				sum += int32(int16(pairs[j/2*ldp+i]>>(j%2*16))) * int32(v[j*ldv+e])
+			}
+			if load {
+				o[i*ldo+e] = fma(float32(sum), unit[i], o[i*ldo+e])
+			} else {
+				o[i*ldo+e] = float32(float32(sum) * unit[i])
+			}
+		}
+	}
+}
+
+// dot is the sum of the products of n pairs of integers, which lie so far apart.
+func dot(a, b []int32, lda, ldb, n int) float32 {
+	total := int32(0)
+	for i := range n {
+		x, y := a[i*lda], b[i*ldb]
+		total += int32(int16(x))*int32(int16(y)) + x>>16*(y>>16)
+	}
+	return float32(total)
+}
+
+// CodeScores is Lanes.CodeScores.
+func CodeScores(s []float32, k []int32, scales []float32, lsc int, q []int32, unit []float32, m, d int, max []float32) {
+	w := len(max)
+	for j := range m {
+		for lane := range w {
+			y := float32(float32(dot(k[j*d/2:], q[lane:], 1, w, d/2)*unit[lane]) * scales[j*lsc])
+			s[j*w+lane], max[lane] = y, larger(y, max[lane])
+		}
+	}
+}
+
+// CodeValues is Lanes.CodeValues.
+func CodeValues(o []float32, v, p []int32, unit []float32, pairs, dv int, load bool) {
+	w := len(unit)
+	for e := range dv {
+		for lane, u := range unit {
+			x, to := dot(v[e:], p[lane:], dv, w, pairs), &o[e*w+lane]
+			if !load {
+				*to = 0
+			}
+			*to = fma(x, u, *to)
+		}
+	}
+}
+
+// CodeMerge is Lanes.CodeMerge.
+func CodeMerge(o, part []float32, n int, alpha, beta []float32) {
+	for i := range n * len(alpha) {
+		lane := i % len(alpha)
+		o[i] = fma(part[i], beta[lane], float32(o[i]*alpha[lane]))
+	}
+}

@@ -1,0 +1,417 @@
+// Package equal proves that two expressions have the same value whatever their symbols are.
+//
+// Expressions that are one node are. Two others are if they are the same operation of arguments that are
+// equal, or by a lemma: both are functions of few bits that they have in common, and these functions are the
+// same, which is tried for all values of those bits.
+package equal
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/attn-go/attn/gen/prove/expr"
+)
+
+// samples is how many values of every symbol are tried before a proof.
+const samples = 64
+
+// Unproven is the error for expressions that agree in all samples, but cannot be proven to be the same.
+type Unproven struct{ Why string }
+
+func (u Unproven) Error() string { return "cannot be proven: " + u.Why }
+
+// A Query compares expressions of a graph.
+type Query struct {
+	g      *expr.Graph
+	lemmas *Lemmas
+	known  Suppose
+	values map[*expr.Node]*[samples]uint64
+	proven map[claim][]string
+	open   map[claim]bool
+	splits int
+
+	against string // why the last lemma did not hold
+}
+
+// A claim is that two expressions are the same, but for the bits of a NaN if they are floats.
+type claim struct {
+	a, b    *expr.Node
+	isFloat bool
+}
+
+// New returns a query.
+func New(g *expr.Graph, l *Lemmas, known Suppose) *Query {
+	return &Query{g, l, known, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
+}
+
+// Equal proves that a and b are the same, and returns the names of the lemmas that it used.
+func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
+	if a.Width != b.Width {
+		return nil, fmt.Errorf("words of %d and %d bits", a.Width, b.Width)
+	}
+	if i := q.differ(a, b, isFloat); i >= 0 {
+		return nil, q.difference(a, b, i)
+	}
+	used, ok := q.prove(claim{a, b, isFloat})
+	if !ok {
+		x, y := q.culprit(a, b)
+		return nil, Unproven{fmt.Sprintf("the last lemma tried has %s\n    want %v\n    got  %v", q.against, x, y)}
+	}
+	slices.Sort(used)
+	return slices.Compact(used), nil
+}
+
+// culprit returns the parts of expressions that are to blame: as long as they are the same operation, the last
+// arguments that cannot be proven the same.
+func (q *Query) culprit(a, b *expr.Node) (*expr.Node, *expr.Node) {
+	for a.Op == b.Op && len(a.Args) == len(b.Args) && a.Op != expr.Sum {
+		at := -1
+		for i := range a.Args {
+			if _, ok := q.prove(claim{a.Args[i], b.Args[i], takesFloats(a.Op)}); !ok {
+				at = i
+			}
+		}
+		if at < 0 {
+			return a, b
+		}
+		a, b = a.Args[at], b.Args[at]
+	}
+	return a, b
+}
+
+// differ returns the number of a sample in which a and b differ, -1 for none.
+func (q *Query) differ(a, b *expr.Node, isFloat bool) int {
+	x, y := q.sample(a), q.sample(b)
+	for i := range x {
+		if x[i] != y[i] && !(isFloat && expr.SameFloat(x[i], y[i])) {
+			return i
+		}
+	}
+	return -1
+}
+
+// difference tells for which values of the symbols a and b differ.
+func (q *Query) difference(a, b *expr.Node, i int) error {
+	syms := map[*expr.Node]bool{}
+	collect(a, syms, map[*expr.Node]bool{})
+	collect(b, syms, map[*expr.Node]bool{})
+	text := ""
+	for s := range syms {
+		if len(text) < 300 {
+			text += fmt.Sprintf(" %s=%#x", s.Name, q.sample(s)[i])
+		}
+	}
+	return fmt.Errorf("differs: want %#x, got %#x, with%s\n    want %v\n    got  %v", q.sample(a)[i], q.sample(b)[i], text, a, b)
+}
+
+func collect(n *expr.Node, syms, seen map[*expr.Node]bool) {
+	if seen[n] || len(syms) > 20 {
+		return
+	}
+	seen[n] = true
+	if n.Op == expr.Sym {
+		syms[n] = true
+	}
+	for _, a := range n.Args {
+		collect(a, syms, seen)
+	}
+}
+
+// sample returns the values of a node for the samples of the symbols.
+func (q *Query) sample(n *expr.Node) *[samples]uint64 {
+	if v, ok := q.values[n]; ok {
+		return v
+	}
+	var in [][]uint64
+	for _, a := range n.Args {
+		in = append(in, q.sample(a)[:])
+	}
+	v := new([samples]uint64)
+	if n.Op == expr.Sym {
+		symbol(n, v, q.known.Kinds[n])
+	} else {
+		expr.Compute(n, v[:], in)
+	}
+	q.values[n] = v
+	return v
+}
+
+// symbol chooses values of a symbol: numbers of common size first, then all kinds.
+func symbol(n *expr.Node, v *[samples]uint64, kind Kind) {
+	r := rand.New(rand.NewPCG(n.Hash(), 1))
+	lo, hi := n.Bounds()
+	for i := range v {
+		switch {
+		case kind != Any:
+			v[i] = ofKind(r, kind, i)
+		case hi-lo >= 0 && hi-lo < 1<<31:
+			v[i] = uint64(lo+r.Int64N(hi-lo+1)) & (1<<n.Width - 1)
+		case n.Width == 32 && i < samples/2:
+			v[i] = uint64(r.Uint32N(2)<<31 | (120+r.Uint32N(12))<<23 | r.Uint32N(1<<23))
+		case n.Width == 32 && r.IntN(8) == 0:
+			v[i] = uint64(special[r.IntN(len(special))])
+		case n.Width == 32 && r.IntN(4) != 0:
+			v[i] = uint64(r.Uint32N(2)<<31 | (90+r.Uint32N(70))<<23 | r.Uint32N(1<<23))
+		default:
+			v[i] = r.Uint64() & (^uint64(0) >> (64 - n.Width))
+		}
+	}
+}
+
+// ofKind chooses a score, or the maximum of scores: in turn a number, a number with scores that are rare, +Inf
+// and -Inf.
+func ofKind(r *rand.Rand, kind Kind, i int) uint64 {
+	const inf, negInf, nan = 0x7f800000, 0xff800000, 0x7fc00001
+	if kind == Maximum {
+		return []uint64{0x41800000 + uint64(r.Uint32N(1<<22)), 0x42800000, inf, negInf}[i%4]
+	}
+	number := uint64(r.Uint32N(2)<<31 | (120+r.Uint32N(10))<<23 | r.Uint32N(1<<23))
+	switch i % 4 {
+	case 0:
+		return number
+	case 1:
+		return []uint64{nan, negInf, 0, 1 << 31, 0xc2c80000, 0x42800000, 0xff7fffff, number}[r.IntN(8)]
+	case 2:
+		return []uint64{nan, negInf, inf, number}[r.IntN(4)]
+	}
+	return []uint64{nan, negInf}[r.IntN(2)]
+}
+
+var special = []uint32{0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 1, 0x80000001, 0x7fffff, 0x800000, 0x80800000,
+	0x3f800000, 0xbf800000, 0x7f7fffff, 0xff7fffff, 0x4b000000, 0xcb000000, 0x3f000000, 0xc2fc0000, 0x43000000, 0xc2c80000}
+
+// prove proves a claim about expressions that do not differ in the samples.
+func (q *Query) prove(c claim) ([]string, bool) {
+	if c.a == c.b {
+		return nil, true
+	}
+	if used, ok := q.proven[c]; ok {
+		return used, true
+	}
+	if q.open[c] {
+		return nil, false
+	}
+	q.open[c] = true // a failure is remembered, too
+	used, ok := q.sameOperation(c)
+	if !ok {
+		used, ok = q.byLemma(c)
+	}
+	if !ok {
+		used, ok = q.byCases(c)
+	}
+	if ok {
+		q.proven[c] = used
+	}
+	return used, ok
+}
+
+// takesFloats tells which operations do not see the bits of a NaN.
+func takesFloats(o expr.Op) bool {
+	switch o {
+	case expr.FAdd, expr.FMul, expr.FFma, expr.FDiv, expr.FSqrt, expr.FLt, expr.FLe, expr.FEq, expr.FRound, expr.FScale, expr.FToS, expr.FToSat, expr.Widen, expr.FMax, expr.FMin:
+		return true
+	}
+	return false
+}
+
+// sameOperation proves that the arguments of an operation are the same, in some order if that does not matter.
+func (q *Query) sameOperation(c claim) ([]string, bool) {
+	a, b := c.a, c.b
+	if a.Op != b.Op || a.Val != b.Val || a.Width != b.Width || len(a.Args) != len(b.Args) || a.Op == expr.Sym || a.Op == expr.Const {
+		return nil, false
+	}
+	if a.Op == expr.Sum {
+		return q.sameTerms(c)
+	}
+	orders := [][]int{{0, 1, 2}}
+	switch a.Op {
+	case expr.FAdd, expr.FMul, expr.FFma, expr.And, expr.Or, expr.Xor, expr.Mul, expr.FMax, expr.FMin, expr.Eq, expr.FEq:
+		orders = append(orders, []int{1, 0, 2})
+	case expr.Concat:
+		orders = [][]int{make([]int, len(a.Args))}
+		for i := range a.Args {
+			orders[0][i] = i
+		}
+	}
+	for _, order := range orders {
+		if used, ok := q.allSame(c, order); ok {
+			return used, true
+		}
+	}
+	return nil, false
+}
+
+func (q *Query) allSame(c claim, order []int) (used []string, ok bool) {
+	sub := make([]claim, len(c.a.Args))
+	for i, x := range c.a.Args {
+		y := c.b.Args[order[i]]
+		float := takesFloats(c.a.Op) || c.isFloat && c.a.Op == expr.Select && i > 0
+		if x.Width != y.Width || q.differ(x, y, float) >= 0 {
+			return nil, false
+		}
+		sub[i] = claim{x, y, float}
+	}
+	for _, s := range sub {
+		u, ok := q.prove(s)
+		if !ok {
+			return nil, false
+		}
+		used = append(used, u...)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(used))), true
+}
+
+// sameTerms pairs the terms of sums that do not differ in the samples.
+func (q *Query) sameTerms(c claim) (used []string, ok bool) {
+	taken := make([]bool, len(c.b.Args))
+	for i, x := range c.a.Args {
+		found := false
+		for j, y := range c.b.Args {
+			if taken[j] || c.a.Coefs[i] != c.b.Coefs[j] || q.differ(x, y, false) >= 0 {
+				continue
+			}
+			if u, ok := q.prove(claim{x, y, false}); ok {
+				taken[j], found = true, true
+				used = append(used, u...)
+				break
+			}
+		}
+		if !found {
+			return nil, false
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(used))), true
+}
+
+// byCases splits a claim about a selection in two: for both values of the condition, which are put in its place
+// in both expressions.
+func (q *Query) byCases(c claim) (used []string, ok bool) {
+	for _, side := range []*expr.Node{c.a, c.b} {
+		if side.Op != expr.Select {
+			continue
+		}
+		all := true
+		used = nil
+		for _, holds := range []bool{true, false} {
+			known := map[*expr.Node]*expr.Node{side.Args[0]: q.g.Bool(holds)}
+			a, b := q.g.Copy(c.a, known), q.g.Copy(c.b, known)
+			if a == b {
+				continue
+			}
+			if a == c.a && b == c.b || q.splits >= mostSplits || q.differ(a, b, c.isFloat) >= 0 {
+				all = false
+				break
+			}
+			q.splits++
+			u, ok := q.prove(claim{a, b, c.isFloat})
+			q.splits--
+			if !ok {
+				all = false
+				break
+			}
+			used = append(used, u...)
+		}
+		if all {
+			return used, true
+		}
+	}
+	return nil, false
+}
+
+// mostSplits is how many conditions are split in one another.
+const mostSplits = 4
+
+// mostExpanded is how many nodes are taken into the functions of a lemma.
+const mostExpanded = 3000
+
+// byLemma looks for bits that both expressions are functions of, and proves that these are the same.
+func (q *Query) byLemma(c claim) ([]string, bool) {
+	var others [][]*expr.Node // fronts of more bits, the deepest first
+	front := map[*expr.Node]bool{c.a: true, c.b: true}
+	for range mostExpanded {
+		top := highest(front)
+		if top == nil {
+			break
+		}
+		delete(front, top)
+		for _, a := range top.Args {
+			if !a.IsConst() {
+				front[a] = true
+			}
+		}
+		if front[c.a] && front[c.b] {
+			continue
+		}
+		if used, ok := q.bySame(c, front); ok {
+			return used, true
+		}
+		width := 0
+		for n := range front {
+			width += n.Width
+		}
+		if width <= 32 {
+			name, ok := q.lemmas.try(c, leaves(front), q.known.Domains)
+			if ok {
+				return []string{name}, true
+			}
+			q.against = name
+		} else if len(front) <= 3 && width <= 96 {
+			others = append(others, leaves(front))
+		}
+	}
+	slices.Reverse(others)
+	slices.SortStableFunc(others, func(a, b []*expr.Node) int { return len(a) - len(b) })
+	for _, vars := range others[:min(len(others), mostTried)] {
+		name, ok := q.lemmas.try(c, vars, q.known.Domains)
+		if ok {
+			return []string{name}, true
+		}
+		q.against = name
+	}
+	return nil, false
+}
+
+// bySame proves a claim by a lemma about one word, where each side has a word of its own and these are the same.
+func (q *Query) bySame(c claim, front map[*expr.Node]bool) ([]string, bool) {
+	if len(front) != 2 || front[c.a] || front[c.b] {
+		return nil, false
+	}
+	two := leaves(front)
+	x, y := two[0], two[1]
+	if x.Width != y.Width || x.Op == expr.Sym || y.Op == expr.Sym || q.differ(x, y, false) >= 0 {
+		return nil, false
+	}
+	used, ok := q.prove(claim{x, y, false})
+	if !ok {
+		return nil, false
+	}
+	name, ok := q.lemmas.try(c, []*expr.Node{x}, q.known.Domains, y)
+	if !ok {
+		return nil, false
+	}
+	return append([]string{name}, used...), true
+}
+
+// mostTried is how many fronts of more than 32 bits are tried.
+const mostTried = 3
+
+// highest returns the node that was made last, nil if only symbols are left.
+func highest(front map[*expr.Node]bool) *expr.Node {
+	var top *expr.Node
+	for n := range front {
+		if n.Op != expr.Sym && (top == nil || n.ID > top.ID) {
+			top = n
+		}
+	}
+	return top
+}
+
+func leaves(front map[*expr.Node]bool) []*expr.Node {
+	var list []*expr.Node
+	for n := range front {
+		list = append(list, n)
+	}
+	slices.SortFunc(list, func(a, b *expr.Node) int { return a.ID - b.ID })
+	return list
+}

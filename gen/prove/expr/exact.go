@@ -1,0 +1,103 @@
+package expr
+
+import (
+	"math"
+	"slices"
+)
+
+// A magnitude is what is known of a float: it is 0, infinite, NaN, or a number of so many significant bits, a multiple of
+// 2^low and below 2^high.
+type magnitude struct{ bits, low, high int }
+
+// magnitudeOf returns what is known of a binary16, an integer, a power of two, or a product of such that is not
+// rounded.
+func magnitudeOf(x *Node) (m magnitude, ok bool) {
+	switch x.Op {
+	case HToF:
+		return magnitude{11, -24, 16}, true
+	case Const:
+		if x.Val<<41 != 0 || x.Val>>23&255 == 0 || x.Val>>23&255 == 255 {
+			return m, false
+		}
+		e := int(x.Val>>23&255) - 127
+		return magnitude{1, e, e + 1}, true
+	case SToF, UToF:
+		a := x.Args[0]
+		if x.Op == UToF && a.lo < 0 {
+			return m, false
+		}
+		n := 0
+		for most := max(a.hi, -a.lo); most>>n != 0; {
+			n++
+		}
+		low := 0
+		if a.Op == Concat && a.Args[0].IsConst() && a.Args[0].Val == 0 {
+			low = a.Args[0].Width
+		}
+		return magnitude{n - low, low, n}, n-low <= 24
+	case FMul:
+		a, okA := magnitudeOf(x.Args[0])
+		b, okB := magnitudeOf(x.Args[1])
+		return a.times(b), okA && okB && a.times(b).fits()
+	}
+	return m, false
+}
+
+func (m magnitude) times(n magnitude) magnitude {
+	return magnitude{m.bits + n.bits, m.low + n.low, m.high + n.high}
+}
+
+// fits reports whether the number is a binary32, and normal or 0.
+func (m magnitude) fits() bool { return m.bits <= 24 && m.low >= -126 && m.high <= 127 }
+
+// isExact reports whether a product is not rounded.
+func isExact(p *Node) bool { _, ok := magnitudeOf(p); return ok && p.Op == FMul }
+
+// exactProduct returns a product that is not rounded with its factors in order and powers of two joined, nil for
+// others. Products of products that are not rounded do not depend on their order; a zero has the sign of all.
+func (g *Graph) exactProduct(x, y *Node) *Node {
+	a, okA := magnitudeOf(x)
+	b, okB := magnitudeOf(y)
+	if !okA || !okB || !a.times(b).fits() {
+		return nil
+	}
+	scale := 0
+	factors := g.factors(y, g.factors(x, nil, &scale), &scale)
+	slices.SortFunc(factors, func(a, b *Node) int {
+		switch {
+		case a == b:
+			return 0
+		case before(a, b):
+			return -1
+		}
+		return 1
+	})
+	if len(factors) == 0 {
+		return nil
+	}
+	if scale != 0 {
+		factors = append(factors, g.Float(float32(math.Ldexp(1, scale))))
+	}
+	n := factors[len(factors)-1]
+	for i := len(factors) - 2; i >= 0; i-- {
+		n = g.op(FMul, 32, 0, factors[i], n)
+	}
+	return n
+}
+
+// factors adds the factors of a product that is not rounded, and the exponents of powers of two among them.
+func (g *Graph) factors(x *Node, list []*Node, scale *int) []*Node {
+	switch {
+	case x.IsConst():
+		*scale += int(x.Val>>23&255) - 127
+		return list
+	case x.Op == FMul:
+		return g.factors(x.Args[1], g.factors(x.Args[0], list, scale), scale)
+	case (x.Op == UToF || x.Op == SToF) && x.Args[0].lo >= 0 && x.Args[0].Op == Concat:
+		if a := x.Args[0]; a.Args[0].IsConst() && a.Args[0].Val == 0 {
+			*scale += a.Args[0].Width
+			return append(list, g.Unary(UToF, 32, g.Zext(g.Concat(a.Args[1:]...), a.Width)))
+		}
+	}
+	return append(list, x)
+}

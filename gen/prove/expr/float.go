@@ -1,0 +1,256 @@
+package expr
+
+import "math"
+
+const (
+	plusZero  = 0
+	minusZero = 0x80000000
+	floatOne  = 0x3f800000
+)
+
+// Float returns a binary32 constant.
+func (g *Graph) Float(x float32) *Node { return g.Const(32, uint64(math.Float32bits(x))) }
+
+// FNeg inverts the sign.
+func (g *Graph) FNeg(x *Node) *Node {
+	return g.Concat(g.Extract(x, 0, x.Width-1), g.Not(g.Extract(x, x.Width-1, 1)))
+}
+
+// FAbs clears the sign.
+func (g *Graph) FAbs(x *Node) *Node { return g.Concat(g.Extract(x, 0, x.Width-1), g.Const(1, 0)) }
+
+// FCopySign gives x the sign of y.
+func (g *Graph) FCopySign(x, y *Node) *Node {
+	return g.Concat(g.Extract(x, 0, x.Width-1), g.Extract(y, y.Width-1, 1))
+}
+
+// unsigned returns x without an inversion of the sign, and whether it had one.
+func (g *Graph) unsigned(x *Node) (*Node, bool) {
+	switch {
+	case x.IsConst() && x.Val>>31 == 1:
+		return g.Const(32, x.Val&^minusZero), true
+	case x.Op == Concat && len(x.Args) == 2 && x.Args[1].Op == Not:
+		if y, at := piece(x.Args[0]); at == 0 && y.Width == 32 && g.FNeg(y) == x {
+			return y, true
+		}
+	}
+	return x, false
+}
+
+// FAdd returns x+y.
+func (g *Graph) FAdd(x, y *Node) *Node {
+	x, y = inOrder(x, y)
+	if x.IsConst() && x.Val == minusZero {
+		return y
+	}
+	if y.IsConst() && y.Val == minusZero {
+		return x
+	}
+	for range 2 { // a product that is exact need not be rounded
+		if p, neg := g.unsigned(x); p.Op == FMul {
+			if isExact(p) {
+				a := p.Args[0]
+				if neg {
+					a = g.FNeg(a)
+				}
+				return g.FFma(a, p.Args[1], y)
+			}
+		}
+		x, y = y, x
+	}
+	return g.op(FAdd, 32, 0, x, y)
+}
+
+// FSub returns x-y.
+func (g *Graph) FSub(x, y *Node) *Node { return g.FAdd(x, g.FNeg(y)) }
+
+// FMul returns x·y.
+func (g *Graph) FMul(x, y *Node) *Node {
+	x, nx := g.unsigned(x)
+	y, ny := g.unsigned(y)
+	x, y = inOrder(x, y)
+	var n *Node
+	switch {
+	case x.IsConst() && x.Val == floatOne:
+		n = y
+	case y.IsConst() && y.Val == floatOne:
+		n = x
+	default:
+		if n = g.exactProduct(x, y); n == nil {
+			n = g.op(FMul, 32, 0, x, y)
+		}
+	}
+	if nx != ny {
+		return g.FNeg(n)
+	}
+	return n
+}
+
+// FFma returns x·y+z, rounded once.
+func (g *Graph) FFma(x, y, z *Node) *Node {
+	if z.IsConst() && z.Val == minusZero {
+		return g.FMul(x, y)
+	}
+	x, nx := g.unsigned(x)
+	y, ny := g.unsigned(y)
+	x, y = inOrder(x, y)
+	if x.IsConst() && x.Val == floatOne {
+		x, y = y, x
+	}
+	if y.IsConst() && y.Val == floatOne {
+		if nx != ny {
+			x = g.FNeg(x)
+		}
+		return g.FAdd(x, z)
+	}
+	if p := g.exactProduct(x, y); p != nil && p.Op == FMul {
+		x, y = p.Args[0], p.Args[1]
+	}
+	if nx != ny {
+		x = g.FNeg(x)
+	}
+	if n := g.fusedOther(x, y, z); n != nil {
+		return n
+	}
+	return g.op(FFma, 32, 0, x, y, z)
+}
+
+// fusedOther returns x·y+z with a z that is an exact product, and so is x·y, fused the other way round, if that is
+// the order in which products are fused.
+func (g *Graph) fusedOther(x, y, z *Node) *Node {
+	q, negQ := g.unsigned(z)
+	if q.Op != FMul {
+		return nil
+	}
+	if !isExact(q) {
+		return nil
+	}
+	p := g.FMul(x, y)
+	u, _ := g.unsigned(p)
+	if u.Op != FMul || !before(q, u) {
+		return nil
+	}
+	if !isExact(u) {
+		return nil
+	}
+	a := q.Args[0]
+	if negQ {
+		a = g.FNeg(a)
+	}
+	return g.op(FFma, 32, 0, a, q.Args[1], p)
+}
+
+// FDiv returns x/y.
+func (g *Graph) FDiv(x, y *Node) *Node {
+	x, nx := g.unsigned(x)
+	y, ny := g.unsigned(y)
+	n := g.op(FDiv, 32, 0, x, y)
+	if nx != ny {
+		return g.FNeg(n)
+	}
+	return n
+}
+
+// FSqrt returns the root.
+func (g *Graph) FSqrt(x *Node) *Node { return g.op(FSqrt, 32, 0, x) }
+
+// FLt, FLe and FEq compare; a NaN makes them false.
+func (g *Graph) FLt(x, y *Node) *Node {
+	if x == y || isMaximumOf(x, y) {
+		return g.Bool(false)
+	}
+	if x.IsConst() && x.Val == minusZero {
+		x = g.Const(32, 0)
+	}
+	if y.IsConst() && y.Val == minusZero {
+		y = g.Const(32, 0)
+	}
+	a, na := g.unsigned(x)
+	b, nb := g.unsigned(y)
+	if na && nb || na && y.IsConst() && !x.IsConst() || nb && x.IsConst() && !y.IsConst() {
+		if na && nb {
+			return g.FLt(b, a)
+		}
+		return g.FLt(g.FNeg(y), g.FNeg(x))
+	}
+	return g.op(FLt, 1, 0, x, y)
+}
+
+// isMaximumOf tells whether m is a running maximum, m = x > m' ? x : m', that y has been an x of. Then m is never
+// below y: by induction m' is not, and an x above m' is above all that m' is not below. A NaN as y is not below
+// anything, and one as m stays.
+func isMaximumOf(m, y *Node) bool {
+	for m.Op == Select {
+		c, x, rest := m.Args[0], m.Args[1], m.Args[2]
+		if c.Op != FLt || c.Args[0] != rest || c.Args[1] != x {
+			return false
+		}
+		if x == y {
+			return true
+		}
+		m = rest
+	}
+	return false
+}
+
+func (g *Graph) FLe(x, y *Node) *Node {
+	if x == y {
+		return g.op(FEq, 1, 0, x, x)
+	}
+	a, na := g.unsigned(x)
+	b, nb := g.unsigned(y)
+	if na && nb {
+		return g.FLe(b, a)
+	}
+	return g.op(FLe, 1, 0, x, y)
+}
+
+func (g *Graph) FEq(x, y *Node) *Node {
+	x, y = inOrder(x, y)
+	if x == y { // whether x is no NaN; the sign does not matter
+		if z, at := piece(x); x.Op == Concat {
+			if z, at = piece(x.Args[0]); at == 0 && z.Width == 32 && x.Args[0].Width == 31 {
+				return g.FEq(z, z)
+			}
+		}
+	}
+	return g.op(FEq, 1, 0, x, y)
+}
+
+// IsNaN tells whether x is a NaN.
+func (g *Graph) IsNaN(x *Node) *Node { return g.Not(g.FEq(x, x)) }
+
+// FMaxX86 and FMinX86 are those of x86: y unless x is larger, or smaller.
+func (g *Graph) FMaxX86(x, y *Node) *Node { return g.Select(g.FLt(y, x), x, y) }
+func (g *Graph) FMinX86(x, y *Node) *Node { return g.Select(g.FLt(x, y), x, y) }
+
+// FMax and FMin are those of IEEE 754-2019, which Go and Arm have.
+func (g *Graph) FMax(x, y *Node) *Node { return g.commute(FMax, x, y) }
+func (g *Graph) FMin(x, y *Node) *Node { return g.commute(FMin, x, y) }
+
+func (g *Graph) commute(op Op, x, y *Node) *Node {
+	x, y = inOrder(x, y)
+	return g.op(op, 32, 0, x, y)
+}
+
+// Unary returns an operation of one argument, w bits wide.
+func (g *Graph) Unary(op Op, w int, x *Node) *Node {
+	switch op {
+	case Sqrt64: // a root taken in binary64 and rounded is the correctly rounded root: 53 ≥ 2·24+2
+		if x.Op == Widen {
+			return g.Unary(Widen, 64, g.FSqrt(x.Args[0]))
+		}
+	case Narrow64:
+		if x.Op == Widen {
+			return x.Args[0]
+		}
+	case SToF:
+		if x.lo >= 0 && x.Width == 32 {
+			op = UToF
+		}
+	}
+	return g.op(op, w, 0, x)
+}
+
+// FScale returns x·2^floor(y).
+func (g *Graph) FScale(x, y *Node) *Node { return g.op(FScale, 32, 0, x, y) }

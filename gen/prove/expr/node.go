@@ -1,0 +1,329 @@
+// Package expr has expressions over words of 1 to 64 bits, hash-consed: two expressions that were built
+// alike are one node. The constructors bring expressions into a normal form by rules that hold for all
+// values of the symbols, where every NaN that a float operation makes counts as the same.
+//
+// Float operations are those of IEEE 754, rounded to nearest even. Bits are moved by Concat and Extract
+// alone: shifts, masks and the sign operations of floats become those. Integer sums are linear forms
+// modulo 2^width.
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Op says what a node computes from its arguments.
+type Op uint8
+
+const (
+	Const   Op = iota
+	Sym        // an unknown word
+	Concat     // arguments are words side by side, the lowest first
+	Extract    // Width bits of the argument, from bit Val on
+	Sext       // the argument, its sign repeated
+	Sum        // Val + sum of Coefs[i]·Args[i], modulo 2^Width
+	Mul        // product modulo 2^Width
+	And        // bitwise, two arguments
+	Or
+	Xor
+	Not
+	Shl // by a number of bits that is a word of the same width; beyond the width, 0 is left
+	Shr
+	Sar    // or the sign
+	Select // Args[0] ? Args[1] : Args[2]
+	Eq
+	Lt // signed
+	Ult
+	UMax // of unsigned words
+	UMin
+	FAdd // from here on binary32, unless the comment says otherwise
+	FMul
+	FFma // Args[0]·Args[1] + Args[2], rounded once
+	FDiv
+	FSqrt
+	FLt
+	FLe
+	FEq
+	FMax     // the larger one as IEEE 754-2019 maximum has it: NaN for a NaN, +0 above -0
+	FMin     // the same of minimum
+	FRound   // to an integer, ties to even
+	FScale   // Args[0]·2^floor(Args[1]), as VSCALEFPS has it
+	SToF     // from a signed integer of 32 or 64 bits
+	UToF     // from an unsigned one
+	FToS     // to a signed integer of 32 bits, ties to even, 0x80000000 beyond and for a NaN, as x86 has it
+	FToSat   // the same with the nearest integer beyond, and 0 for a NaN, as Arm has it
+	HToF     // from binary16; a NaN becomes quiet
+	FToH     // to binary16; a NaN stays one
+	Widen    // to binary64
+	Sqrt64   // of binary64
+	Narrow64 // from binary64 to binary32
+	ops
+)
+
+var opNames = [ops]string{"const", "sym", "concat", "extract", "sext", "sum", "mul", "and", "or", "xor", "not", "shl", "shr", "sar",
+	"select", "eq", "lt", "ult", "umax", "umin", "fadd", "fmul", "fma", "fdiv", "fsqrt", "flt", "fle", "feq", "fmax", "fmin", "fround", "fscale",
+	"stof", "utof", "ftos", "ftosat", "htof", "ftoh", "widen", "sqrt64", "narrow64"}
+
+func (o Op) String() string { return opNames[o] }
+
+// A Node is an expression.
+type Node struct {
+	Op    Op
+	Width int
+	Val   uint64 // of a constant; the first bit of Extract; the constant of Sum
+	Args  []*Node
+	Coefs []uint64 // of Sum
+	Name  string   // of a symbol
+
+	ID     int    // in the order of making: arguments have smaller ones
+	hash   uint64 // of the structure, the same in every graph
+	lo, hi int64  // bounds of the value as a signed number
+	not    *Node  // the inverse, once it was asked for
+}
+
+// IsConst reports whether n is a constant.
+func (n *Node) IsConst() bool { return n.Op == Const }
+
+// Signed returns a constant as a signed number.
+func (n *Node) Signed() int64 { return signed(n.Val, n.Width) }
+
+// Bounds returns bounds of the value as a signed number.
+func (n *Node) Bounds() (lo, hi int64) { return n.lo, n.hi }
+
+func mask(w int) uint64 { return ^uint64(0) >> (64 - w) }
+
+func signed(v uint64, w int) int64 { return int64(v<<(64-w)) >> (64 - w) }
+
+// A Graph holds the nodes that expressions consist of.
+type Graph struct {
+	nodes map[key]*Node
+	next  int
+}
+
+type key struct {
+	op      Op
+	width   int
+	val     uint64
+	a, b, c int
+	rest    string
+}
+
+// New returns an empty graph.
+func New() *Graph { return &Graph{nodes: map[key]*Node{}} }
+
+// Size returns the number of nodes.
+func (g *Graph) Size() int { return g.next }
+
+func (g *Graph) keyOf(n *Node) key {
+	k := key{op: n.Op, width: n.Width, val: n.Val, a: -1, b: -1, c: -1, rest: n.Name}
+	ids := [3]*int{&k.a, &k.b, &k.c}
+	if len(n.Args) <= 3 && n.Coefs == nil {
+		for i, a := range n.Args {
+			*ids[i] = a.ID
+		}
+		return k
+	}
+	b := make([]byte, 0, 12*len(n.Args))
+	for i, a := range n.Args {
+		b = append(b, byte(a.ID), byte(a.ID>>8), byte(a.ID>>16), byte(a.ID>>24))
+		if n.Coefs != nil {
+			for s := 0; s < 64; s += 8 {
+				b = append(b, byte(n.Coefs[i]>>s))
+			}
+		}
+	}
+	k.rest = string(b)
+	return k
+}
+
+// intern returns the node of the graph that is n.
+func (g *Graph) intern(n Node) *Node {
+	k := g.keyOf(&n)
+	if old, ok := g.nodes[k]; ok {
+		return old
+	}
+	n.ID = g.next
+	g.next++
+	n.hash = n.digest()
+	n.lo, n.hi = n.bounds()
+	g.nodes[k] = &n
+	return &n
+}
+
+func mix(h, x uint64) uint64 {
+	h = (h ^ x) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+func (n *Node) digest() uint64 {
+	h := mix(uint64(n.Op)<<8|uint64(n.Width), n.Val)
+	for i, a := range n.Args {
+		h = mix(h, a.hash)
+		if n.Coefs != nil {
+			h = mix(h, n.Coefs[i])
+		}
+	}
+	for _, c := range []byte(n.Name) {
+		h = mix(h, uint64(c))
+	}
+	return h
+}
+
+// before orders the arguments of commutative operations.
+func before(a, b *Node) bool {
+	if a.hash != b.hash {
+		return a.hash < b.hash
+	}
+	return a.ID < b.ID
+}
+
+func inOrder(a, b *Node) (*Node, *Node) {
+	if before(b, a) {
+		return b, a
+	}
+	return a, b
+}
+
+// Const returns a constant of w bits.
+func (g *Graph) Const(w int, v uint64) *Node {
+	return g.intern(Node{Op: Const, Width: w, Val: v & mask(w)})
+}
+
+// Int returns a signed constant of 64 bits.
+func (g *Graph) Int(v int64) *Node { return g.Const(64, uint64(v)) }
+
+// Bool returns a constant of one bit.
+func (g *Graph) Bool(b bool) *Node {
+	if b {
+		return g.Const(1, 1)
+	}
+	return g.Const(1, 0)
+}
+
+// Sym returns an unknown word. Its name tells it apart.
+func (g *Graph) Sym(w int, name string) *Node { return g.intern(Node{Op: Sym, Width: w, Name: name}) }
+
+// SymWithin returns an unknown word that a contract limits to lo..hi, as a signed number.
+func (g *Graph) SymWithin(w int, name string, lo, hi int64) *Node {
+	n := g.Sym(w, name)
+	n.lo, n.hi = lo, hi
+	return n
+}
+
+// op returns a node with its arguments, after folding constants.
+func (g *Graph) op(op Op, w int, val uint64, args ...*Node) *Node {
+	n := Node{Op: op, Width: w, Val: val, Args: args}
+	if op != Sym && !slices.ContainsFunc(args, func(a *Node) bool { return !a.IsConst() }) {
+		var in [3]uint64
+		if len(args) <= len(in) {
+			for i, a := range args {
+				in[i] = a.Val
+			}
+			return g.Const(w, evalOne(&n, in[0], in[1], in[2]))
+		}
+	}
+	return g.intern(n)
+}
+
+// bounds returns bounds of the value of n as a signed number.
+func (n *Node) bounds() (lo, hi int64) {
+	lo, hi = -1<<(n.Width-1), int64(mask(n.Width)>>1)
+	switch n.Op {
+	case Const:
+		return n.Signed(), n.Signed()
+	case Sext:
+		return n.Args[0].lo, n.Args[0].hi
+	case Concat:
+		top := n.Args[len(n.Args)-1]
+		if !top.IsConst() || top.Val != 0 {
+			return lo, hi
+		}
+		rest := n.Width - top.Width
+		hi = int64(mask(rest))
+		if len(n.Args) == 2 && n.Args[0].lo >= 0 {
+			return n.Args[0].lo, n.Args[0].hi
+		}
+		return 0, hi
+	case UMax, UMin:
+		if n.Args[0].lo >= 0 && n.Args[1].lo >= 0 {
+			return 0, max(n.Args[0].hi, n.Args[1].hi)
+		}
+	case Select:
+		return min(n.Args[1].lo, n.Args[2].lo), max(n.Args[1].hi, n.Args[2].hi)
+	case Extract:
+		if a := n.Args[0]; n.Val == 0 && a.lo >= lo && a.hi <= hi {
+			return a.lo, a.hi
+		}
+	case Sum:
+		if l, h, ok := n.exact(); ok && l >= lo && h <= hi {
+			return l, h
+		}
+	case Mul:
+		if l, h, ok := times(n.Args[0], n.Args[1]); ok && l >= lo && h <= hi {
+			return l, h
+		}
+	}
+	return lo, hi
+}
+
+const far = 1 << 45 // bounds beyond are not kept
+
+// times returns the bounds of a product, if they are small.
+func times(a, b *Node) (lo, hi int64, ok bool) {
+	const far = 1 << 30
+	if a.lo < -far || a.hi > far || b.lo < -far || b.hi > far {
+		return 0, 0, false
+	}
+	p := [4]int64{a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi}
+	return slices.Min(p[:]), slices.Max(p[:]), true
+}
+
+// exact returns the bounds of a sum that does not wrap around.
+func (n *Node) exact() (lo, hi int64, ok bool) {
+	lo = signed(n.Val, n.Width)
+	hi = lo
+	for i, a := range n.Args {
+		c := signed(n.Coefs[i], n.Width)
+		if a.lo < -far || a.hi > far || c < -1<<16 || c > 1<<16 {
+			return 0, 0, false
+		}
+		l, h := c*a.lo, c*a.hi
+		lo, hi = lo+min(l, h), hi+max(l, h)
+		if lo < -far<<16 || hi > far<<16 {
+			return 0, 0, false
+		}
+	}
+	return lo, hi, true
+}
+
+// String returns n in prefix form, cut at some depth.
+func (n *Node) String() string { return n.text(6) }
+
+func (n *Node) text(depth int) string {
+	switch {
+	case n.Op == Const:
+		return fmt.Sprintf("%#x:%d", n.Val, n.Width)
+	case n.Op == Sym:
+		return n.Name
+	case depth == 0:
+		return fmt.Sprintf("#%d", n.ID)
+	}
+	var parts []string
+	for i, a := range n.Args {
+		s := a.text(depth - 1)
+		if n.Coefs != nil && n.Coefs[i] != 1 {
+			s = fmt.Sprintf("%d·%s", signed(n.Coefs[i], n.Width), s)
+		}
+		parts = append(parts, s)
+	}
+	switch {
+	case n.Op == Sum && n.Val != 0:
+		parts = append(parts, fmt.Sprintf("%#x", n.Val))
+	case n.Op == Extract:
+		parts = append(parts, fmt.Sprintf("%d+%d", n.Val, n.Width))
+	case n.Op == Sext:
+		parts = append(parts, fmt.Sprint(n.Width))
+	}
+	return n.Op.String() + "(" + strings.Join(parts, " ") + ")"
+}

@@ -1,0 +1,179 @@
+package expr
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// A raw value is what an expression is by definition, computed beside the graph without any of its rules.
+type raw struct {
+	n *Node
+	v uint64
+}
+
+// numbers are values in which the rules may go wrong.
+var numbers = []uint64{0, 1, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x3f800000, 0xbf800000, 0x7fffffff, 0xffffffff, 0x800000, 0x7fffff,
+	0x3f000000, 0x4b400000, 0x80, 0xff, 0xff00, 0x477ff000, 2, 3}
+
+// TestRules builds random expressions and compares what their normal forms compute with what the operations do
+// one by one. It finds a rule that does not hold for all values.
+func TestRules(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		g := New()
+		words, bits := leavesOf(g, r)
+		leaves := words[:len(words):len(words)]
+		for range 12 {
+			x := operation(g, r, &words, &bits)
+			p := Compile(1, nodesOf(leaves), x.n)
+			for _, l := range leaves {
+				p.Values(l.n)[0] = l.v
+			}
+			p.Run()
+			if got := p.Values(x.n)[0]; got != x.v && !(x.n.Width == 32 && SameFloat(got, x.v)) {
+				t.Fatalf("%v is %#x, want %#x", x.n, got, x.v)
+			}
+			if lo, hi := x.n.Bounds(); signed(x.v, x.n.Width) < lo || signed(x.v, x.n.Width) > hi {
+				if !SameFloat(x.v, quiet) {
+					t.Fatalf("%v is %#x, beyond its bounds %d and %d", x.n, x.v, lo, hi)
+				}
+			}
+		}
+	}
+}
+
+func nodesOf(list []raw) (nodes []*Node) {
+	for _, x := range list {
+		nodes = append(nodes, x.n)
+	}
+	return nodes
+}
+
+func leavesOf(g *Graph, r *rand.Rand) (words, bits []raw) {
+	for _, name := range []string{"a", "b", "c"} {
+		v := numbers[r.IntN(len(numbers))]
+		if r.IntN(3) == 0 {
+			v = uint64(r.Uint32())
+		}
+		words = append(words, raw{g.Sym(32, name), v})
+	}
+	return words, nil
+}
+
+// operation adds an operation of what is there. A NaN that it makes has the bits of Compute's.
+func operation(g *Graph, r *rand.Rand, words, bits *[]raw) raw {
+	word := func() raw {
+		if r.IntN(5) == 0 {
+			v := numbers[r.IntN(len(numbers))]
+			return raw{g.Const(32, v), v}
+		}
+		return (*words)[r.IntN(len(*words))]
+	}
+	addBit := func(n *Node, v bool) raw {
+		x := raw{n, bit(v)}
+		*bits = append(*bits, x)
+		return x
+	}
+	add := func(n *Node, v uint64) raw {
+		x := raw{n, v & mask(32)}
+		// What follows must not depend on the bits of a NaN.
+		if v&0x7fffffff <= 0x7f800000 {
+			*words = append(*words, x)
+		}
+		return x
+	}
+	x, y, z := word(), word(), word()
+	k := r.IntN(32)
+	switch r.IntN(24) {
+	case 0:
+		return add(g.Add(x.n, y.n), x.v+y.v)
+	case 1:
+		return add(g.Sub(x.n, y.n), x.v-y.v)
+	case 2:
+		return add(g.Mul(x.n, y.n), x.v*y.v)
+	case 3:
+		return add(g.And(x.n, y.n), x.v&y.v)
+	case 4:
+		return add(g.Or(x.n, y.n), x.v|y.v)
+	case 5:
+		return add(g.Xor(x.n, y.n), x.v^y.v)
+	case 6:
+		return add(g.Not(x.n), ^x.v)
+	case 7:
+		return add(g.ShlBy(x.n, k), x.v<<k)
+	case 8:
+		return add(g.ShrBy(x.n, k), x.v>>k)
+	case 9:
+		return add(g.SarBy(x.n, k), uint64(int64(int32(x.v))>>k))
+	case 10:
+		return add(g.Sext(g.Extract(x.n, k/4*1, 8), 32), uint64(int64(int8(x.v>>(k/4)))))
+	case 11:
+		return add(g.Concat(g.Extract(x.n, 0, 16), g.Extract(y.n, 16, 16)), x.v&0xffff|y.v&0xffff0000)
+	case 12:
+		return addBit(g.Eq(x.n, y.n), x.v == y.v)
+	case 13:
+		return addBit(g.Lt(x.n, y.n), int32(x.v) < int32(y.v))
+	case 14:
+		return addBit(g.Ult(x.n, y.n), x.v < y.v)
+	case 15:
+		return addBit(g.FLt(x.n, y.n), float(x.v) < float(y.v))
+	case 16:
+		return addBit(g.FLe(x.n, y.n), float(x.v) <= float(y.v))
+	case 17:
+		return addBit(g.FEq(x.n, y.n), float(x.v) == float(y.v))
+	case 18:
+		return add(g.FAdd(x.n, y.n), bitsOf(float(x.v)+float(y.v)))
+	case 19:
+		return add(g.FMul(x.n, y.n), bitsOf(float(x.v)*float(y.v)))
+	case 20:
+		return add(g.FFma(x.n, y.n, z.n), bitsOf(fma(float(x.v), float(y.v), float(z.v))))
+	case 21:
+		h := g.Extract(x.n, 0, 16)
+		return add(g.Unary(HToF, 32, h), fromHalf(uint16(x.v)))
+	}
+	return choice(g, r, add, addBit, *bits, x, y)
+}
+
+// choice adds an operation of single bits, or a selection by one.
+func choice(g *Graph, r *rand.Rand, add func(*Node, uint64) raw, addBit func(*Node, bool) raw, bits []raw, x, y raw) raw {
+	if len(bits) == 0 {
+		return add(g.FNeg(x.n), x.v^1<<31)
+	}
+	c, d := bits[r.IntN(len(bits))], bits[r.IntN(len(bits))]
+	switch r.IntN(4) {
+	case 0:
+		return addBit(g.And(c.n, d.n), c.v&d.v == 1)
+	case 1:
+		return addBit(g.Or(c.n, g.Not(d.n)), c.v == 1 || d.v == 0)
+	case 2:
+		return addBit(g.Select(c.n, d.n, g.Not(d.n)), c.v == d.v)
+	}
+	v := y.v
+	if c.v == 1 {
+		v = x.v
+	}
+	return add(g.Select(c.n, x.n, y.n), v)
+}
+
+// TestSame: expressions that mean the same in the order of their operands are one node.
+func TestSame(t *testing.T) {
+	g := New()
+	a, b, c := g.Sym(32, "a"), g.Sym(32, "b"), g.Sym(32, "c")
+	for i, p := range [][2]*Node{
+		{g.Add(g.Add(a, b), c), g.Add(c, g.Add(b, a))},
+		{g.FAdd(a, b), g.FAdd(b, a)},
+		{g.FSub(a, g.FMul(b, c)), g.FAdd(g.FMul(g.FNeg(c), b), a)},
+		{g.FFma(g.FNeg(a), b, c), g.FFma(b, g.FNeg(a), c)},
+		{g.Xor(a, g.Xor(b, c)), g.Xor(c, g.Xor(a, b))},
+		{g.Select(g.FLt(a, b), c, a), g.Or(g.And(g.Sext(g.FLt(a, b), 32), c), g.And(g.Not(g.Sext(g.FLt(a, b), 32)), a))},
+		{g.ShrBy(g.ShlBy(a, 8), 8), g.And(a, g.Const(32, 0xffffff))},
+		{g.FAbs(a), g.And(a, g.Const(32, 0x7fffffff))},
+	} {
+		if p[0] != p[1] {
+			t.Errorf("%d: %v and %v", i, p[0], p[1])
+		}
+	}
+	if g.FFma(a, b, c) == g.FAdd(g.FMul(a, b), c) {
+		t.Error("an fma is a product and a sum")
+	}
+}

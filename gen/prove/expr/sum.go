@@ -1,0 +1,372 @@
+package expr
+
+import (
+	"maps"
+	"slices"
+)
+
+// A form is a linear form while it is put together.
+type form struct {
+	width    int
+	constant uint64
+	terms    map[*Node]uint64
+}
+
+func newForm(w int) *form { return &form{width: w, terms: map[*Node]uint64{}} }
+
+// addTo adds a multiple of x to a form.
+func (g *Graph) addTo(f *form, x *Node, times uint64) {
+	switch {
+	case x.IsConst():
+		f.constant += times * x.Val
+	case x.Op == Sum:
+		f.constant += times * x.Val
+		for i, a := range x.Args {
+			f.terms[a] += times * x.Coefs[i]
+		}
+	case x.Op == Concat && x.Args[0].IsConst() && x.Args[0].Val == 0: // shifted to the left
+		k := x.Args[0].Width
+		rest := g.Concat(x.Args[1:]...)
+		y, at := piece(rest)
+		if at == 0 && y.Width == f.width {
+			g.addTo(f, y, times<<k)
+			return
+		}
+		g.addTo(f, g.Zext(rest, f.width), times<<k)
+	case x.Op == Not:
+		f.constant -= times // -x - 1
+		g.addTo(f, x.Args[0], -times)
+	default:
+		f.terms[x] += times
+	}
+}
+
+// sumOf returns the node of a form.
+func (g *Graph) sumOf(f *form) *Node {
+	m := mask(f.width)
+	f.constant &= m
+	terms := slices.Collect(maps.Keys(f.terms))
+	terms = slices.DeleteFunc(terms, func(x *Node) bool { return f.terms[x]&m == 0 })
+	slices.SortFunc(terms, func(x, y *Node) int {
+		if before(x, y) {
+			return -1
+		}
+		return 1
+	})
+	switch {
+	case len(terms) == 0:
+		return g.Const(f.width, f.constant)
+	case len(terms) == 1 && f.constant == 0:
+		c := f.terms[terms[0]] & m
+		if c == 1 {
+			return terms[0]
+		}
+		if c&(c-1) == 0 {
+			k := 0
+			for c>>k != 1 {
+				k++
+			}
+			return g.ShlBy(terms[0], k)
+		}
+	}
+	if n := g.disjoint(f, terms); n != nil {
+		return n
+	}
+	n := Node{Op: Sum, Width: f.width, Val: f.constant, Args: terms}
+	for _, t := range terms {
+		n.Coefs = append(n.Coefs, f.terms[t]&m)
+	}
+	return g.intern(n)
+}
+
+// disjoint returns a sum of words that have no bits in common: they lie side by side.
+func (g *Graph) disjoint(f *form, terms []*Node) *Node {
+	all := f.constant
+	for _, t := range terms {
+		c := f.terms[t] & mask(f.width)
+		if t.Op != Concat || c&(c-1) != 0 {
+			return nil
+		}
+		bits := mayBeSet(t) * c & mask(f.width)
+		if bits&all != 0 {
+			return nil
+		}
+		all |= bits
+	}
+	n := g.Const(f.width, f.constant)
+	for _, t := range terms {
+		c, k := f.terms[t]&mask(f.width), 0
+		for c>>k != 1 {
+			k++
+		}
+		n = g.Or(n, g.ShlBy(t, k))
+	}
+	if n.Op != Concat {
+		return nil
+	}
+	return n
+}
+
+// mayBeSet returns the bits of a word that are not known to be 0.
+func mayBeSet(x *Node) (bits uint64) {
+	at := 0
+	for _, p := range x.Args {
+		if p.IsConst() {
+			bits |= p.Val << at
+		} else {
+			bits |= mask(p.Width) << at
+		}
+		at += p.Width
+	}
+	return bits
+}
+
+// Add returns the sum of words modulo 2^width.
+func (g *Graph) Add(x ...*Node) *Node {
+	if len(x) == 2 {
+		switch {
+		case x[1].IsConst():
+			return g.Plus(x[0], int64(x[1].Val))
+		case x[0].IsConst():
+			return g.Plus(x[1], int64(x[0].Val))
+		}
+	}
+	f := newForm(x[0].Width)
+	for _, y := range x {
+		g.addTo(f, y, 1)
+	}
+	return g.sumOf(f)
+}
+
+// Plus returns x+c modulo 2^width.
+func (g *Graph) Plus(x *Node, c int64) *Node {
+	switch {
+	case x.IsConst():
+		return g.Const(x.Width, x.Val+uint64(c))
+	case c == 0:
+		return x
+	case x.Op == Sum:
+		v := (x.Val + uint64(c)) & mask(x.Width)
+		if v != 0 || len(x.Args) > 1 {
+			return g.intern(Node{Op: Sum, Width: x.Width, Val: v, Args: x.Args, Coefs: x.Coefs})
+		}
+	case x.Op == Sym:
+		return g.intern(Node{Op: Sum, Width: x.Width, Val: uint64(c) & mask(x.Width), Args: []*Node{x}, Coefs: []uint64{1}})
+	}
+	f := newForm(x.Width)
+	f.constant = uint64(c)
+	g.addTo(f, x, 1)
+	return g.sumOf(f)
+}
+
+// Sub returns x-y modulo 2^width.
+func (g *Graph) Sub(x, y *Node) *Node {
+	if y.IsConst() {
+		return g.Plus(x, -int64(y.Val))
+	}
+	f := newForm(x.Width)
+	g.addTo(f, x, 1)
+	g.addTo(f, y, ^uint64(0))
+	return g.sumOf(f)
+}
+
+// Neg returns -x modulo 2^width.
+func (g *Graph) Neg(x *Node) *Node { return g.Sub(g.Const(x.Width, 0), x) }
+
+// Mul returns the product modulo 2^width. Sums are multiplied out if one side is constant or both are short.
+func (g *Graph) Mul(x, y *Node) *Node {
+	if x.IsConst() {
+		x, y = y, x
+	}
+	if y.IsConst() {
+		if x.IsConst() {
+			return g.Const(x.Width, x.Val*y.Val)
+		}
+		f := newForm(x.Width)
+		g.addTo(f, x, y.Val)
+		return g.sumOf(f)
+	}
+	for range 2 { // the first summand is positive
+		if x.Op == Sum && signed(x.Coefs[0], x.Width) < 0 && x.Coefs[0] != 1<<(x.Width-1) {
+			return g.Neg(g.Mul(g.Neg(x), y))
+		}
+		x, y = y, x
+	}
+	fx, fy := newForm(x.Width), newForm(x.Width)
+	g.addTo(fx, x, 1)
+	g.addTo(fy, y, 1)
+	if len(fx.terms) > 3 || len(fy.terms) > 3 || x.Width == 64 {
+		return g.product(x, y)
+	}
+	out := newForm(x.Width)
+	out.constant = fx.constant * fy.constant
+	for a, c := range fx.terms {
+		out.terms[a] += c * fy.constant
+		for b, d := range fy.terms {
+			out.terms[g.product(a, b)] += c * d
+		}
+	}
+	for b, d := range fy.terms {
+		out.terms[b] += d * fx.constant
+	}
+	return g.sumOf(out)
+}
+
+func (g *Graph) product(x, y *Node) *Node {
+	x, y = inOrder(x, y)
+	return g.op(Mul, x.Width, 0, x, y)
+}
+
+// Eq, Lt and Ult compare integers, the last unsigned.
+func (g *Graph) Eq(x, y *Node) *Node {
+	d := g.Sub(x, y)
+	if d.IsConst() {
+		return g.Bool(d.Val == 0)
+	}
+	if d.Op == Sext && d.Args[0].Width == 1 {
+		return g.Not(d.Args[0])
+	}
+	if x.hi < y.lo || y.hi < x.lo {
+		return g.Bool(false)
+	}
+	if a, b, ok := g.narrower(x, y); ok {
+		return g.Eq(a, b)
+	}
+	x, y = inOrder(x, y)
+	for range 2 {
+		if x.Op == UMax && (x.Args[0] == y || x.Args[1] == y) { // y is not below the other one
+			if x.Args[0] == y {
+				return g.Not(g.Ult(y, x.Args[1]))
+			}
+			return g.Not(g.Ult(y, x.Args[0]))
+		}
+		if x.Op == Select && (x.Args[1] == y || x.Args[2] == y) {
+			if x.Args[1] == y {
+				return g.Or(x.Args[0], g.Eq(x.Args[2], y))
+			}
+			return g.Or(g.Not(x.Args[0]), g.Eq(x.Args[1], y))
+		}
+		if y.IsConst() && x.Op == Select && x.Args[1].IsConst() && x.Args[2].IsConst() {
+			return g.Select(x.Args[0], g.Eq(x.Args[1], y), g.Eq(x.Args[2], y))
+		}
+		x, y = y, x
+	}
+	if n := g.eqParts(x, y); n != nil {
+		return n
+	}
+	if y.IsConst() && x.Width == 1 || x.IsConst() && x.Width == 1 {
+		return g.Not(g.Xor(x, y))
+	}
+	return g.op(Eq, 1, 0, x, y)
+}
+
+// eqParts compares a word of which parts are constant with a constant: by the other parts.
+func (g *Graph) eqParts(x, y *Node) *Node {
+	if x.IsConst() {
+		x, y = y, x
+	}
+	if !y.IsConst() || x.Op != Concat {
+		return nil
+	}
+	at := 0
+	all := g.Bool(true)
+	for _, p := range x.Args {
+		q := g.Extract(y, at, p.Width)
+		if p.IsConst() {
+			if p != q {
+				return g.Bool(false)
+			}
+		} else {
+			if p.Op == Concat {
+				return nil
+			}
+			all = g.And(all, g.Eq(p, q))
+		}
+		at += p.Width
+	}
+	return all
+}
+
+// narrower returns words that compare as x and y do, if these are sign extensions or constants.
+func (g *Graph) narrower(x, y *Node) (a, b *Node, ok bool) {
+	w := 0
+	for _, n := range []*Node{x, y} {
+		switch {
+		case n.Op == Sext:
+			w = max(w, n.Args[0].Width)
+		case n.Op == Concat && n.Width == 64 && n.lo >= 0 && n.hi < 1<<31:
+			w = max(w, 32)
+		}
+	}
+	if w == 0 {
+		return nil, nil, false
+	}
+	for _, n := range []*Node{x, y} {
+		if n.lo < -1<<(w-1) || n.hi > 1<<(w-1)-1 {
+			return nil, nil, false
+		}
+	}
+	return g.Extract(x, 0, w), g.Extract(y, 0, w), true
+}
+
+func (g *Graph) Lt(x, y *Node) *Node {
+	if a, b, ok := g.narrower(x, y); ok {
+		return g.Lt(a, b)
+	}
+	switch d := g.Sub(x, y); {
+	case x == y:
+		return g.Bool(false)
+	case d.IsConst() && !x.IsConst() && x.Width == 64: // addresses in one slice do not wrap around
+		return g.Bool(d.Signed() < 0)
+	case x.hi < y.lo:
+		return g.Bool(true)
+	case x.lo >= y.hi:
+		return g.Bool(false)
+	case y.IsConst() && y.Val == 0:
+		return g.Extract(x, x.Width-1, 1)
+	case x.IsConst() && x.Signed() < int64(mask(x.Width)>>1):
+		return g.Not(g.Lt(y, g.Plus(x, 1)))
+	case y.IsConst() && x.Width == 32:
+		if n := g.magnitudeBelow(x, y.Val); n != nil {
+			return n
+		}
+	case x.IsConst() && x.Signed() == -1:
+		return g.Not(g.Extract(y, y.Width-1, 1))
+	}
+	return g.op(Lt, 1, 0, x, y)
+}
+
+// magnitudeBelow compares the bits of a float without its sign with those of a constant: they have the order of the
+// numbers, and those of a NaN are above all.
+func (g *Graph) magnitudeBelow(x *Node, c uint64) *Node {
+	const inf = 0x7f800000
+	if x.Op != Concat || len(x.Args) != 2 || x.Args[0].Width != 31 || !x.Args[1].IsConst() || x.Args[1].Val != 0 {
+		return nil
+	}
+	f, at := piece(x.Args[0])
+	switch {
+	case at != 0 || f.Width != 32 || g.FAbs(f) != x || c > inf+1:
+		return nil
+	case c == inf+1:
+		return g.FEq(f, f)
+	}
+	return g.FLt(x, g.Const(32, c))
+}
+
+func (g *Graph) Ult(x, y *Node) *Node {
+	switch d := g.Sub(x, y); {
+	case x == y:
+		return g.Bool(false)
+	case d.IsConst() && !x.IsConst() && x.Width == 64:
+		return g.Bool(d.Signed() < 0)
+	case x.lo >= 0 && y.lo >= 0 && x.hi < y.lo:
+		return g.Bool(true)
+	case x.lo >= 0 && y.lo >= 0 && x.lo >= y.hi:
+		return g.Bool(false)
+	case y.IsConst() && y.Val == 0:
+		return g.Bool(false)
+	case x.lo >= 0 && y.lo >= 0:
+		return g.op(Lt, 1, 0, x, y)
+	}
+	return g.op(Ult, 1, 0, x, y)
+}

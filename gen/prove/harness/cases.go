@@ -1,0 +1,279 @@
+package harness
+
+import (
+	"github.com/attn-go/attn/gen/prove/equal"
+	"github.com/attn-go/attn/gen/prove/expr"
+)
+
+// A contract is what is known of a kernel besides its signature: calls with all remainders, and what may be
+// supposed of the arguments.
+type contract struct {
+	cases   func(k *Kernel, quick bool) []Case
+	suppose func(l *call, known equal.Suppose)
+	strict  bool   // whether a NaN in an output has bits of its own
+	open    string // why it may be that a layer's kernel is tested, but not proven
+}
+
+// rowsOf returns counts of rows: all up to more than two tiles of the highest, and some beyond.
+func rowsOf(quick bool) []int {
+	if quick {
+		return []int{7}
+	}
+	return []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 23, 25, 29, 30, 31, 33, 37, 41, 49}
+}
+
+// span returns the floats that rows of n take that are ld apart.
+func span(rows, ld, n int) int {
+	if rows == 0 || n == 0 {
+		return 0
+	}
+	return (rows-1)*ld + n
+}
+
+// An operand lies by rows or by columns.
+type layout struct{ rs, cs func(m, k int) int }
+
+var layouts = []layout{
+	{func(m, k int) int { return k }, func(m, k int) int { return 1 }},
+	{func(m, k int) int { return 1 }, func(m, k int) int { return m }},
+	{func(m, k int) int { return k + 3 }, func(m, k int) int { return 1 }},
+	{func(m, k int) int { return 2 }, func(m, k int) int { return 2*m + 1 }},
+}
+
+func products(k *Kernel, quick bool, add func(c Case, m, steps int)) {
+	steps := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 17}
+	if quick {
+		steps = []int{9}
+	}
+	i := 0
+	for _, m := range rowsOf(quick) {
+		for j, n := range steps {
+			if !quick && m > 4 && (j+m)%4 != 0 {
+				continue
+			}
+			lay := layouts[i%len(layouts)]
+			i++
+			rs, cs := lay.rs(m, n), lay.cs(m, n)
+			ldb, ldc := k.Lanes+i%2, k.Lanes+i%3
+			if m == 0 && n > 1 {
+				continue
+			}
+			a := 0
+			if m > 0 && n > 0 {
+				a = (m-1)*rs + (n-1)*cs + 1
+			}
+			add(Case{"c": out(span(m, ldc, k.Lanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs,
+				"b": in(span(n, ldb, k.Lanes)), "ldb": ldb, "m": m, "k": n}, m, n)
+		}
+	}
+}
+
+func gemm(k *Kernel, quick bool) (list []Case) {
+	segments := []int{1 << 40, 1, 2, 3, 4, 5, 8}
+	products(k, quick, func(c Case, m, n int) {
+		c["seg"] = segments[len(list)%len(segments)]
+		c["load"] = len(list)/2%2 == 1
+		list = append(list, c)
+	})
+	return list
+}
+
+func gemmMax(k *Kernel, quick bool) (list []Case) {
+	list = gemm(k, quick)
+	for _, c := range list {
+		delete(c, "load")
+		c["max"] = out(k.Lanes)
+	}
+	return list
+}
+
+func gemmMerge(k *Kernel, quick bool) (list []Case) {
+	products(k, quick, func(c Case, m, n int) {
+		c["alpha"], c["beta"] = in(k.Lanes), in(k.Lanes)
+		list = append(list, c)
+	})
+	return list
+}
+
+// lanesOf returns widths of query tiles: multiples of a vector.
+func lanesOf(k *Kernel, quick bool) []int {
+	step := max(k.Lanes, 8) // one layer for all vectors: 8 is the least width of a tile of two registers
+	if k.Lanes == 4 {
+		step = 4
+	}
+	if quick {
+		return []int{2 * step}
+	}
+	var list []int
+	for w := step; w <= 5*step && w <= 64; w += step {
+		list = append(list, w)
+	}
+	return list
+}
+
+func counts(quick bool) []int {
+	if quick {
+		return []int{5}
+	}
+	return []int{0, 1, 2, 3, 4, 5, 7, 9, 13}
+}
+
+func softmax(k *Kernel, quick bool) (list []Case) {
+	widths := []int{4}
+	if k.Table == "Lanes" {
+		widths = lanesOf(k, quick)
+	}
+	for _, w := range widths {
+		for i, n := range counts(quick) {
+			ld := w + i%3*4
+			s := out(span(n, ld, w))
+			if k.Table == "Skinny" {
+				ld = max(ld, 8)
+				s = out(n * ld).but(func(i int) bool { return i%ld >= w })
+			}
+			list = append(list, Case{"s": s, "ld": ld, "n": n, "max": in(w), "sum": out(w)})
+		}
+	}
+	return list
+}
+
+func mergeStats(k *Kernel, quick bool) (list []Case) {
+	for _, w := range lanesOf(k, quick) {
+		list = append(list, Case{"max": out(w), "sum": out(w), "blockMax": in(w), "blockSum": in(w), "alpha": out(w), "beta": out(w)})
+	}
+	return list
+}
+
+// columns returns numbers of columns with all remainders of the longest steps.
+func columns(quick bool) []int {
+	if quick {
+		return []int{37}
+	}
+	var list []int
+	for d := 1; d <= 70; d++ {
+		list = append(list, d)
+	}
+	return append(list, 95, 96, 97, 127, 128, 129, 160, 191, 192, 200)
+}
+
+func skinnyMerge(k *Kernel, quick bool) (list []Case) {
+	for i, dv := range columns(quick) {
+		n, ldo, ldp := 1+i%5, dv+i%3, dv+i%2
+		list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "part": in(span(n, ldp, dv)), "ldp": ldp, "n": n, "dv": dv, "alpha": in(n), "beta": in(n)})
+	}
+	return list
+}
+
+// skinnyQK returns calls of QK with numbers of columns that a step divides.
+func skinnyQK(step int) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) (list []Case) {
+		const w = 16
+		ds := []int{8, 9, 10, 11, 12, 13, 15, 17, 33, 63, 64, 65, 72, 129, 136, 200}
+		if step > 1 {
+			ds = []int{16, 32, 48, 64, 80, 128, 144, 208}
+		}
+		if quick {
+			ds = []int{80}
+		}
+		i := 0
+		for _, d := range ds {
+			for n := 1; n <= w; n++ {
+				if quick && n != 3 && n != 9 || !quick && d > 80 && (n+d)%5 != 0 {
+					continue
+				}
+				i++
+				m := 16 + i%17
+				if i%7 == 0 {
+					m = 48 + i%3
+				}
+				ldk := d + i%3
+				list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "q": in(d * w), "n": n, "m": m, "d": d,
+					"max": out(w), "next": Buffer{Len: d, Absent: true}, "far": i % 3 * d})
+			}
+		}
+		return list
+	}
+}
+
+// skinnyPV returns calls of PV with numbers of columns that a step divides.
+func skinnyPV(step int) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) (list []Case) {
+		i := 0
+		for _, dv := range columns(quick) {
+			if step > 1 {
+				dv = (dv + step - 1) / step * step
+			}
+			for _, m := range []int{0, 1, 2, 3, 4, 5, 9} {
+				if quick && m != 5 || !quick && (m+dv)%3 != 0 && dv > 8 {
+					continue
+				}
+				i++
+				n := 1 + i%9
+				ldo, ldv, ldp := dv+i%3, dv+i%2, (n+3)/4*4+i%2*4
+				list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
+					"n": n, "m": m, "dv": dv, "load": i%2 == 0, "next": Buffer{Len: dv, Absent: true}, "far": i % 3 * dv})
+			}
+		}
+		return list
+	}
+}
+
+// withScales adds scales to calls. Those of keys lie side by side, those of values row by row.
+func withScales(cases func(k *Kernel, quick bool) []Case, keys bool) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) []Case {
+		list := cases(k, quick)
+		for i, c := range list {
+			m, d := c["m"].(int), 0
+			if keys {
+				d = c["d"].(int)
+			} else {
+				d = c["dv"].(int)
+			}
+			group := d
+			if i%2 == 1 && d%32 == 0 {
+				group = 32
+			} else if i%3 == 1 {
+				group = 16
+			}
+			rows, n := d/group, m
+			if !keys {
+				rows, n = m, d/group
+			}
+			c["group"], c["lsc"] = group, n+i%3
+			c["scales"] = in(span(rows, n+i%3, n))
+		}
+		return list
+	}
+}
+
+// orZero is fallback.orZero.
+func orZero(g *expr.Graph, m *expr.Node) *expr.Node {
+	return g.Select(g.FEq(m, g.Const(32, 0xff800000)), g.Const(32, 0), m)
+}
+
+// scoresBelow says that scores are at most the maximum of their lane, or NaN: it is the maximum of them. So
+// is what is left of them after the maximum is subtracted at most 0: the difference of numbers of which the
+// first is not larger is not positive, rounded or not; if the maximum is -Inf, 0 is subtracted from -Inf.
+func scoresBelow(l *call, known equal.Suppose) {
+	maxima := l.buffers["max"].before
+	for _, m := range maxima {
+		known.Kinds[m] = equal.Maximum
+	}
+	ld := l.c["ld"].(int)
+	for i, s := range l.buffers["s"].before {
+		known.Kinds[s] = equal.Score
+		if i%ld < len(maxima) {
+			known.Domains[l.g.FSub(s, orZero(l.g, maxima[i%ld]))] = equal.NotPositive
+		}
+	}
+}
+
+// maximaBelow says the same of two maxima and the larger one, where nothing need be supposed.
+func maximaBelow(l *call, known equal.Suppose) {
+	g := l.g
+	block := l.buffers["blockMax"].before
+	for i, old := range l.buffers["max"].before {
+		z := orZero(g, g.Select(g.FLt(old, block[i]), block[i], old))
+		known.Domains[g.FSub(old, z)], known.Domains[g.FSub(block[i], z)] = equal.NotPositive, equal.NotPositive
+	}
+}

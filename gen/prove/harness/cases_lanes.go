@@ -1,0 +1,330 @@
+package harness
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/prove/expr"
+)
+
+// rows of scores of a tile: the widths of a layer, and counts.
+func scores(k *Kernel, quick bool, add func(i, w, n, ld int) Case) (list []Case) {
+	for _, w := range lanesOf(k, quick) {
+		for i, n := range counts(quick) {
+			list = append(list, add(i, w, n, w+i%3*4))
+		}
+	}
+	return list
+}
+
+func maskSpan(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		return Case{"s": out(span(n, ld, w)), "ld": ld, "j0": 7 * i, "n": n, "lo": in(w).within(0, 1<<30), "hi": in(w).within(0, 1<<30), "max": out(w)}
+	})
+}
+
+func maskBool(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		off, size := rowStarts(w, n, i)
+		return Case{"s": out(span(n, ld, w)), "ld": ld, "n": n, "keep": in(size), "off": offsets(off...), "hidden": i%2 == 0, "max": out(w)}
+	})
+}
+
+// rowStarts returns where w rows of n elements begin, and their end: in some order, with gaps, the first two at
+// the same place.
+func rowStarts(w, n, seed int) (off []int, size int) {
+	off = make([]int, w)
+	for i := range off {
+		at := (i*5 + seed) % w // 5 has no divisor in common with most widths; others share rows
+		off[i] = at * (n + seed%3)
+		size = max(size, off[i]+n)
+	}
+	return off, size
+}
+
+func softcap(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		return Case{"s": out(span(n, ld, w)), "ld": ld, "n": n, "limit": Unknown{}, "inv": Unknown{}, "max": out(w)}
+	})
+}
+
+func alibi(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		return Case{"s": out(span(n, ld, w)), "ld": ld, "j0": 9 * i, "n": n, "slopes": in(w), "pos": in(w).within(-1<<30, 1<<30), "max": out(w)}
+	})
+}
+
+func bias(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		off, size := rowStarts(w, n, i)
+		return Case{"s": out(span(n, ld, w)), "ld": ld, "n": n, "src": in(size), "off": offsets(off...), "max": out(w)}
+	})
+}
+
+func dropout(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		return Case{"s": out(span(n, ld, w)), "ld": ld, "j0": 4*i + i/2, "n": n, "keys": in(20), "sequence": Unknown{}, "head": in(w), "pos": in(w),
+			"threshold": Unknown{}, "scale": Unknown{}}
+	})
+}
+
+// repeated returns where n rows of d elements begin, then the last one again up to w.
+func repeated(w, n, d, seed int) (off []int, size int) {
+	off, size = rowStarts(n, d, seed)
+	for len(off) < w {
+		off = append(off, off[n-1])
+	}
+	return off, size
+}
+
+// apart returns where n rows of d elements begin that do not overlap.
+func apart(w, n, d, seed int) (off []int, size int) {
+	for i := range n {
+		off = append(off, (n-1-i)*(d+seed%3))
+	}
+	for len(off) < w {
+		off = append(off, off[n-1])
+	}
+	return off, n * (d + seed%3)
+}
+
+// rowShapes are widths, numbers of rows up to them, and lengths of rows.
+func rowShapes(k *Kernel, quick bool, add func(i, w, n, d int)) {
+	ds := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 15, 16, 17, 19, 31, 32, 33, 35, 64}
+	if quick {
+		ds = []int{19}
+	}
+	i := 0
+	for _, w := range lanesOf(k, quick) {
+		for _, d := range ds {
+			for n := 1; n <= w; n++ {
+				if i++; quick && n != w-1 || !quick && (n*7+d+w)%(w/2+1) != 0 {
+					continue
+				}
+				add(i, w, n, d)
+			}
+		}
+	}
+}
+
+func pack(k *Kernel, quick bool) (list []Case) {
+	rowShapes(k, quick, func(i, w, n, d int) {
+		off, size := repeated(w, n, d, i)
+		ld := w + i%2*3
+		list = append(list, Case{"dst": out(span(d, ld, w)).but(func(i int) bool { return i%ld >= n && i%ld < w }), "ld": ld, "src": in(size),
+			"off": offsets(off...), "n": n, "d": d, "scale": Unknown{}})
+	})
+	return list
+}
+
+func unpack(k *Kernel, quick bool) (list []Case) {
+	rowShapes(k, quick, func(i, w, n, d int) {
+		off, size := apart(w, n, d, i)
+		ld := w + i%2*3
+		list = append(list, Case{"dst": out(size), "off": offsets(off...), "src": in(span(d, ld, w)), "ld": ld, "n": n, "d": d, "sum": in(w), resultBits: n})
+	})
+	return list
+}
+
+// resultBits names, in place of a parameter, how many bits of the result count.
+const resultBits = "bits of the result"
+
+func roundLanes(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		n = max(n, 1)
+		lsc := 1 + i%3
+		return Case{"dst": out(span(n, ld, w)), "s": in(span(n, ld, w)), "ld": ld, "n": n, "scales": in(span(n, lsc, 1)), "lsc": lsc, "bits": 10 + i%2, "unit": out(w)}
+	})
+}
+
+func scaleRows(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		lsc, lda := 1+i%3, w+i%2
+		return Case{"s": out(span(n, ld, w)), "ld": ld, "a": in(span(n, lda, w)), "lda": lda, "n": n, "scales": in(span(n, lsc, 1)), "lsc": lsc, "load": i%2 == 0, "max": out(w)}
+	})
+}
+
+// codePairs makes words of two integers of 16 bits that are at most so large.
+func codePairs(name string, most int64) func(g *expr.Graph, i int) *expr.Node {
+	return func(g *expr.Graph, i int) *expr.Node {
+		half := func(which string) *expr.Node {
+			return g.SymWithin(16, fmt.Sprintf("%s[%d].%s", name, i, which), -most, most)
+		}
+		return g.Concat(half("low"), half("high"))
+	}
+}
+
+// lastAlone makes 0 of the second integers of pairs from one on.
+func lastAlone(pair func(g *expr.Graph, i int) *expr.Node, from int) func(g *expr.Graph, i int) *expr.Node {
+	return func(g *expr.Graph, i int) *expr.Node {
+		n := pair(g, i)
+		if i >= from {
+			return g.Concat(g.Extract(n, 0, 16), g.Const(16, 0))
+		}
+		return n
+	}
+}
+
+func codeScores(k *Kernel, quick bool) (list []Case) {
+	for _, w := range lanesOf(k, quick) {
+		for i, d := range []int{16, 32, 48, 64, 80, 128} {
+			if quick && d != 48 {
+				continue
+			}
+			m, lsc := 1+(i*5+w/8)%14, 1+i%3
+			list = append(list, Case{"s": out(m * w), "k": Buffer{Len: m * d / 2, Make: codePairs("k", 128)}, "scales": in(span(m, lsc, 1)), "lsc": lsc,
+				"q": Buffer{Len: d / 2 * w, Make: codePairs("q", 1<<11)}, "unit": in(w), "m": m, "d": d, "max": out(w)})
+		}
+	}
+	return list
+}
+
+func codeValues(k *Kernel, quick bool) (list []Case) {
+	for _, w := range lanesOf(k, quick) {
+		for i, dv := range []int{16, 32, 48, 64, 80} {
+			if quick && dv != 48 {
+				continue
+			}
+			for pairs := 1; pairs <= 16; pairs += 3 {
+				if quick && pairs != 4 {
+					continue
+				}
+				list = append(list, Case{"o": out(dv * w), "v": Buffer{Len: pairs * dv, Make: codePairs("v", 128)}, "p": Buffer{Len: pairs * w, Make: codePairs("p", 1<<12)},
+					"unit": in(w), "pairs": pairs, "dv": dv, "load": (i+pairs)%2 == 0})
+			}
+		}
+	}
+	return list
+}
+
+func codeMerge(k *Kernel, quick bool) (list []Case) {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		n = max(n, 1)
+		return Case{"o": out(n * w), "part": in(n * w), "n": n, "alpha": in(w), "beta": in(w)}
+	})
+}
+
+func headScores(k *Kernel, quick bool) (list []Case) {
+	for _, w := range lanesOf(k, quick) {
+		for i, d := range []int{8, 16, 24, 32, 40, 56, 64} {
+			if quick && d != 24 {
+				continue
+			}
+			for m := 1; m <= 9; m += 2 {
+				if quick && m != 5 {
+					continue
+				}
+				ldk := d + i%3
+				off, size := repeated(w, w-i%3, span(m, ldk, d), m)
+				list = append(list, Case{"s": out(m * w), "k": in(size), "off": offsets(off...), "ldk": ldk, "q": in(d * w), "m": m, "d": d, "max": out(w)})
+			}
+		}
+	}
+	return list
+}
+
+func backwardWeights(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		return Case{"s": out(span(n, ld, w)), "dp": in(span(n, ld, w)), "ld": ld, "n": n, "lse": in(w), "sum": out(w), "dot": out(w)}
+	})
+}
+
+func backwardScores(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		return Case{"p": out(span(n, ld, w)), "dp": out(span(n, ld, w)), "ld": ld, "n": n, "inv": in(w), "mean": in(w)}
+	})
+}
+
+func backwardSoftcap(k *Kernel, quick bool) []Case {
+	return scores(k, quick, func(i, w, n, ld int) Case {
+		return Case{"ds": out(span(n, ld, w)), "s": in(span(n, ld, w)), "ld": ld, "n": n, "lanes": w, "inv": Unknown{}}
+	})
+}
+
+func qkCodes(k *Kernel, quick bool) (list []Case) {
+	const w = 16
+	for i, d := range []int{16, 32, 48, 64, 80, 128} {
+		for n := 1; n <= w; n++ {
+			if quick && (n != 3 && n != 9 || d != 48) || !quick && d > 48 && n%3 != i%3 {
+				continue
+			}
+			m := 1 + (i*5+n*3)%35
+			ldk, lsc, groups := d+i%3, 1+i%3, (n+3)/4
+			list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "scales": in(span(m, lsc, 1)), "lsc": lsc,
+				"q": Buffer{Len: groups * 4 * d, Make: queries(n, d)}, "unit": Buffer{Len: groups * 4, Make: units(n)}, "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}})
+		}
+	}
+	return list
+}
+
+// queries makes the integers of QKCodes: lanes from n on repeat the last one.
+func queries(n, d int) func(g *expr.Graph, i int) *expr.Node {
+	return func(g *expr.Graph, i int) *expr.Node {
+		step := i / 64
+		lane, x := min(step/(d/16)*4+i/16%4, n-1), step%(d/16)*16+i%16
+		return g.SymWithin(16, fmt.Sprintf("q[%d][%d]", lane, x), -1<<11, 1<<11)
+	}
+}
+
+// units makes numbers for lanes, those from n on the last one.
+func units(n int) func(g *expr.Graph, i int) *expr.Node {
+	return func(g *expr.Graph, i int) *expr.Node { return g.Sym(32, fmt.Sprintf("unit[%d]", min(i, n-1))) }
+}
+
+func pvCodes(k *Kernel, quick bool) (list []Case) {
+	for i, dv := range []int{16, 32, 48, 64, 80, 128, 144} {
+		for m := 1; m <= 32; m++ {
+			if quick && (m != 7 || dv != 80) || !quick && (m+dv/16)%4 != 0 && m > 4 {
+				continue
+			}
+			n := 1 + (i+m)%9
+			ldo, ldv, ldp := dv+i%3, dv+i%2, (n+15)/16*16
+			list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv,
+				"pairs": Buffer{Len: (m + 1) / 2 * ldp, Make: lastAlone(codePairs("p", 1<<12), m/2*ldp)}, "ldp": ldp, "unit": in(n), "n": n, "m": m, "dv": dv, "load": m%2 == 0,
+				"next": Buffer{Len: dv, Absent: true}})
+		}
+	}
+	return list
+}
+
+func skinnyUnpack(k *Kernel, quick bool) (list []Case) {
+	for i, dv := range columns(quick) {
+		n := 1 + i%7
+		off, size := apart(n, n, dv, i)
+		ldo := dv + i%3
+		list = append(list, Case{"dst": out(size), "off": offsets(off...), "o": in(span(n, ldo, dv)), "ldo": ldo, "n": n, "dv": dv, "sum": in(n)})
+	}
+	return list
+}
+
+func headValues(k *Kernel, quick bool) (list []Case) {
+	for i, dv := range columns(quick) {
+		for _, m := range []int{1, 2, 3, 4, 5, 9} {
+			if quick && m != 5 || !quick && (m+dv)%3 != 0 {
+				continue
+			}
+			n := 1 + (i+m)%9
+			const w = 16
+			off, size := apart(w, n, dv, i)
+			ldv, ldp := dv+i%2, (n+3)/4*4+m%2*4
+			offv, sizev := repeated(w, n, span(m, ldv, dv), i)
+			list = append(list, Case{"dst": out(size), "off": offsets(off...), "v": in(sizev), "offv": offsets(offv...), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
+				"n": n, "m": m, "dv": dv, "sum": in(w), resultBits: n})
+		}
+	}
+	return list
+}
+
+func additive(k *Kernel, quick bool) (list []Case) {
+	for i, d := range []int{16, 32, 48, 64, 80} {
+		for n := 1; n <= 4; n++ {
+			if quick && (n != 3 || d != 32) || !quick && n*d > 128 {
+				continue
+			}
+			m := 1 + (i+n)%4
+			ldq, ldk, ld := d+i%2, d+i%3, n+i
+			list = append(list, Case{"s": out(span(m, ld, n)), "ld": ld, "q": in(span(n, ldq, d)), "ldq": ldq, "k": in(span(m, ldk, d)), "ldk": ldk, "n": n, "m": m,
+				"weights": in(d), "next": Buffer{Len: d, Absent: true}})
+		}
+	}
+	return list
+}

@@ -1,0 +1,367 @@
+package harness
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/prove/expr"
+)
+
+// lengths are those of slices, with all remainders of three times the longest step.
+func lengths(quick bool) []int {
+	if quick {
+		return []int{37}
+	}
+	list := []int{}
+	for n := range 36 {
+		list = append(list, n)
+	}
+	return append(list, 47, 48, 49, 63, 64, 65, 79, 95, 96, 97, 127, 128, 129, 145)
+}
+
+// overSlices are calls of dst = f(sources).
+func overSlices(sources ...string) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) (list []Case) {
+		for i, n := range lengths(quick) {
+			c := Case{"dst": out(n)}
+			for _, s := range sources {
+				c[s] = in(n)
+			}
+			if i%3 == 2 { // in place
+				c[sources[0]] = Buffer{Len: n, Same: "dst"}
+			}
+			list = append(list, c)
+		}
+		return list
+	}
+}
+
+// shapes are numbers of rows and columns, with gaps between rows.
+func shapes(quick bool, step int, add func(i, n, d, gap int) Case) (list []Case) {
+	for i, d := range lengths(quick) {
+		d = d / step * step
+		if i > 0 && step > 1 && d == 0 {
+			continue
+		}
+		list = append(list, add(i, 1+i%4, d, i%3*step))
+	}
+	return append(list, add(0, 0, step, 0))
+}
+
+var elementBytes = map[string]int{"Float16": 2, "BFloat16": 2, "Float8E4M3": 1, "Float8E5M2": 1}
+
+func widen(k *Kernel, quick bool) []Case {
+	size := elementBytes[k.Index]
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		ldd, lds := d+gap, size*(d+i%2)
+		return Case{"dst": out(span(n, ldd, d)), "ldd": ldd, "src": in(span(n, lds, size*d)), "lds": lds, "n": n, "d": d}
+	})
+}
+
+func narrow(k *Kernel, quick bool) []Case {
+	size := elementBytes[k.Index]
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		ldd, lds := size*(d+i%2), d+gap
+		return Case{"dst": out(span(n, ldd, size*d)), "ldd": ldd, "src": in(span(n, lds, d)), "lds": lds, "n": n, "d": d}
+	})
+}
+
+// groupOf returns how many elements of a row of d share a scale.
+func groupOf(i, d, step int) int {
+	if g := step * (1 + i%5); i%2 == 0 && g <= d {
+		return g
+	}
+	return max(d, 1)
+}
+
+func widenInt8(k *Kernel, quick bool) []Case {
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		group := groupOf(i, d, 7)
+		scales := (d + group - 1) / group
+		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "scales": in(span(n, scales+1, scales)), "lsc": scales + 1,
+			"group": group, "n": n, "d": d}
+	})
+}
+
+func widenInt4(k *Kernel, quick bool) []Case {
+	return shapes(quick, 2, func(i, n, d, gap int) Case {
+		group := groupOf(i, d, 8)
+		scales := (d + group - 1) / group
+		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d/2+i%2, d/2)), "lds": d/2 + i%2, "scales": in(span(n, scales+1, scales)), "lsc": scales + 1,
+			"group": group, "n": n, "d": d}
+	})
+}
+
+func unpackInt4(k *Kernel, quick bool) []Case {
+	return shapes(quick, 2, func(i, n, d, gap int) Case {
+		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d/2+i%2, d/2)), "lds": d/2 + i%2, "n": n, "d": d}
+	})
+}
+
+func quantizeShapes(quick bool, step int, add func(i, n, groups, group int) Case) (list []Case) {
+	for i, group := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 64} {
+		group *= step
+		if quick && group != 17*step || group > 64 {
+			continue
+		}
+		list = append(list, add(i, 1+i%2, 1+i%3, group))
+	}
+	return list
+}
+
+func quantizeInt8(k *Kernel, quick bool) []Case {
+	return quantizeShapes(quick, 1, func(i, n, groups, group int) Case {
+		d, lsc := groups*group, groups+i%2
+		return Case{"dst": out(span(n, d+i%3, d)), "ldd": d + i%3, "scales": out(span(n, lsc, groups)), "lsc": lsc, "src": in(span(n, d+i%2, d)), "lds": d + i%2,
+			"group": group, "n": n, "d": d}
+	})
+}
+
+func quantizeInt4(k *Kernel, quick bool) []Case {
+	return quantizeShapes(quick, 2, func(i, n, groups, group int) Case {
+		d, lsc := groups*group, groups+i%2
+		return Case{"dst": out(span(n, d/2+i%3, d/2)), "ldd": d/2 + i%3, "scales": out(span(n, lsc, groups)), "lsc": lsc, "src": in(span(n, d+i%2, d)), "lds": d + i%2,
+			"group": group, "n": n, "d": d}
+	})
+}
+
+func pairColumns(k *Kernel, quick bool) (list []Case) {
+	for i := range 6 {
+		n, d := 1+i%4, 16*(1+i)
+		list = append(list, Case{"dst": out(n * d / 2), "src": in(span(n, d+i%3, d)), "lds": d + i%3, "n": n, "d": d})
+	}
+	return list
+}
+
+func pairRows(k *Kernel, quick bool) (list []Case) {
+	for i := range 8 {
+		n, d := 1+i, 16*(1+i%5)
+		list = append(list, Case{"dst": out((n + 1) / 2 * d), "src": in(span(n, d+i%3, d)), "lds": d + i%3, "n": n, "d": d})
+	}
+	return list
+}
+
+func flush(k *Kernel, quick bool) []Case {
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "d": d, "least": Unknown{Positive: true}}
+	})
+}
+
+func finite(k *Kernel, quick bool) (list []Case) {
+	for _, n := range lengths(quick) {
+		list = append(list, Case{"src": in(n)})
+	}
+	return list
+}
+
+func addRows(k *Kernel, quick bool) []Case {
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		n = max(n, 1)
+		return Case{"dst": out(d), "src": in(span(n, d+gap, d)), "lds": d + gap, "n": n}
+	})
+}
+
+func hadamard(k *Kernel, quick bool) (list []Case) {
+	for i, n := range []int{16, 32, 64, 128, 256} {
+		if quick && n != 64 {
+			continue
+		}
+		list = append(list, Case{"x": out(n * (1 + i%2)), "n": n, "scale": Unknown{}})
+	}
+	return list
+}
+
+func adamW(k *Kernel, quick bool) (list []Case) {
+	for _, n := range lengths(quick) {
+		c := Case{"w": out(n), "g": in(n), "m": out(n), "v": out(n)}
+		for _, name := range []string{"keep", "gain1", "beta2", "gain2", "root", "epsilon", "rate"} {
+			c[name] = Unknown{}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func additiveBackward(k *Kernel, quick bool) []Case {
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		return Case{"dk": out(span(n, d+gap, d)), "ldd": d + gap, "q": in(d), "k": in(span(n, d+i%2, d)), "ldk": d + i%2, "n": n, "x": in(n), "dq": out(d), "dw": out(d)}
+	})
+}
+
+func addWeighted(k *Kernel, quick bool) []Case {
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "weights": in(d)}
+	})
+}
+
+func norm(withBias bool) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) (list []Case) {
+		for i, d := range lengths(quick) {
+			if d == 0 {
+				continue
+			}
+			n := 1 + i%2
+			c := Case{"dst": out(span(n, d+i%3, d)), "ldd": d + i%3, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "weight": in(d), "size": Unknown{}, "eps": Unknown{}}
+			if withBias {
+				c["bias"] = in(d)
+			}
+			list = append(list, c)
+		}
+		return list
+	}
+}
+
+func slopes(k *Kernel, quick bool) (list []Case) {
+	for _, n := range lengths(quick) {
+		list = append(list, Case{"f": out(n), "slope": out(n), "src": in(n)})
+	}
+	return list
+}
+
+func gru(k *Kernel, quick bool) (list []Case) {
+	for _, n := range lengths(quick) {
+		list = append(list, Case{"state": out(n), "gates": out(3 * n), "in": in(3 * n), "hidden": in(3 * n)})
+	}
+	return list
+}
+
+func gruBackward(k *Kernel, quick bool) (list []Case) {
+	for _, n := range lengths(quick) {
+		list = append(list, Case{"d": out(n), "dIn": out(3 * n), "dHidden": out(3 * n), "gates": in(3 * n), "hidden": in(3 * n), "before": in(n)})
+	}
+	return list
+}
+
+const panelLanes = 48 // ukernel.PanelLanes
+
+func weightGemm(k *Kernel, quick bool) (list []Case) {
+	steps := []int{0, 1, 2, 3, 5, 8, 127, 128, 129, 130, 257}
+	if quick {
+		steps = []int{130}
+	}
+	for j, n := range steps {
+		for m := range 19 {
+			if quick && m != 3 || !quick && n > 8 && m != 1+j && m != j-4 {
+				continue
+			}
+			i := len(list)
+			lay := layouts[i%len(layouts)]
+			rs, cs := lay.rs(m, n), lay.cs(m, n)
+			ldb, ldc, a := panelLanes+i%2, panelLanes+i%3, 0
+			if m > 0 && n > 0 {
+				a = (m-1)*rs + (n-1)*cs + 1
+			}
+			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": in(span(n, ldb, panelLanes)), "ldb": ldb,
+				"m": m, "k": n, "load": i%2 == 1, "next": Buffer{Len: 1000 * (i % 2), Absent: true}})
+		}
+	}
+	return list
+}
+
+func addBias(k *Kernel, quick bool) (list []Case) {
+	for i := range 8 {
+		w := 16 * (1 + i%4)
+		list = append(list, Case{"c": out(span(i, w+i%3, w)), "ldc": w + i%3, "m": i, "bias": in(w)})
+	}
+	return list
+}
+
+func weightPack(k *Kernel, quick bool) (list []Case) {
+	for i, d := range []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 23, 24, 31, 32, 33, 40} {
+		for n := 0; n <= panelLanes; n += 16 {
+			if quick && (n != 32 || d != 19) {
+				continue
+			}
+			ld, lds := n+i%3, d+i%2
+			list = append(list, Case{"dst": out(span(d, ld, n)), "ld": ld, "src": in(span(n, lds, d)), "lds": lds, "n": n, "d": d})
+		}
+	}
+	return list
+}
+
+func quantizeRow(k *Kernel, quick bool) (list []Case) {
+	for blocks := range 4 {
+		list = append(list, Case{"dst": out(12 * blocks), "src": in(32 * blocks)})
+	}
+	return list
+}
+
+// blockBytes are those of a lane of a block of 32 weights.
+var blockBytes = map[string]int{"S8": 34, "S4": 18, "U4": 20, "U4x16": 24, "U5x16": 28, "S6x16": 28, "U5x16BF16": 28, "S5x16F32": 28}
+
+func blockGemm(k *Kernel, quick bool) (list []Case) {
+	for j, n := range []int{32, 64, 128, 160} {
+		for _, m := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11} {
+			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 2+2*j {
+				continue
+			}
+			i := len(list)
+			lay := layouts[i%len(layouts)]
+			rs, cs := lay.rs(m, n), lay.cs(m, n)
+			ldc, a := panelLanes+i%3, 0
+			if m > 0 {
+				a = (m-1)*rs + (n-1)*cs + 1
+			}
+			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": in(panelLanes * blockBytes[k.Index] * n / 32),
+				"m": m, "k": n, "load": i%2 == 1})
+		}
+	}
+	return list
+}
+
+// quantizedRows makes rows of Weights.Quantize: bytes that are not -128, the scale, its product with their sum,
+// and the sum with its sign changed.
+func quantizedRows(g *expr.Graph, i int) *expr.Node {
+	const words = 12
+	at, block := i%words, i/words
+	code := func(w, b int) *expr.Node { return g.SymWithin(8, fmt.Sprintf("x%d.%d.%d", block, w, b), -127, 127) }
+	d := g.Sym(32, fmt.Sprintf("x%d.d", block))
+	if at == 8 {
+		return d
+	}
+	if at < 8 {
+		return g.Concat(code(at, 0), code(at, 1), code(at, 2), code(at, 3))
+	}
+	var terms []*expr.Node
+	for w := range 8 {
+		for b := range 4 {
+			terms = append(terms, g.Sext(code(w, b), 32))
+		}
+	}
+	sum := g.Add(terms...)
+	switch at {
+	case 9:
+		return g.FMul(d, g.Unary(expr.SToF, 32, sum))
+	case 10:
+		return g.Neg(sum)
+	}
+	return g.Const(32, 0)
+}
+
+func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
+	for j, n := range []int{32, 64, 96} {
+		for _, lanes := range []int{16, 32, 48} {
+			for m := range 10 {
+				if quick && (m != 2 || n != 64 || lanes != 48) || !quick && n > 32 && m != 1+j && m != 4 {
+					continue
+				}
+				i := len(list)
+				ldc, ldx := lanes+i%3, 12*n/32+i%2*12
+				list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
+					"b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1})
+			}
+		}
+	}
+	return list
+}
+
+func blockWiden(k *Kernel, quick bool) (list []Case) {
+	for _, lanes := range []int{16, 32, 48} {
+		for n := 0; n <= 96; n += 32 {
+			if quick && (n != 64 || lanes != 48) {
+				continue
+			}
+			list = append(list, Case{"dst": out(lanes * n), "b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "k": n})
+		}
+	}
+	return list
+}

@@ -1,0 +1,100 @@
+package harness
+
+// contracts are the kernels, by table and field, or by table and array of fields.
+var contracts = map[string]contract{
+	"Products.Gemm":      {cases: gemm},
+	"Products.GemmMax":   {cases: gemmMax},
+	"Products.GemmMerge": {cases: gemmMerge},
+
+	"Lanes.MaskSpan":   {cases: maskSpan},
+	"Lanes.MaskBool":   {cases: maskBool},
+	"Lanes.Softcap":    {cases: softcap},
+	"Lanes.ALiBi":      {cases: alibi},
+	"Lanes.Bias":       {cases: bias},
+	"Lanes.Softmax":    {cases: softmax, suppose: scoresBelow},
+	"Lanes.Dropout":    {cases: dropout, open: "the rounds of Philox on NEON are not brought into the same form yet"},
+	"Lanes.MergeStats": {cases: mergeStats, suppose: maximaBelow},
+	"Lanes.Pack":       {cases: pack},
+	"Lanes.Unpack":     {cases: unpack, open: "the set of lanes with a NaN is put together in another order"},
+	"Lanes.Round":      {cases: roundLanes},
+	"Lanes.ScaleRows":  {cases: scaleRows},
+	"Lanes.CodeScores": {cases: codeScores},
+	"Lanes.CodeValues": {cases: codeValues},
+	"Lanes.CodeMerge":  {cases: codeMerge},
+	"Lanes.HeadScores": {cases: headScores},
+
+	"Gradients.BackwardWeights": {cases: backwardWeights},
+	"Gradients.BackwardScores":  {cases: backwardScores},
+	"Gradients.BackwardSoftcap": {cases: backwardSoftcap},
+
+	"Skinny.QK":         {cases: skinnyQK(1)},
+	"Skinny.PV":         {cases: skinnyPV(1)},
+	"Skinny.QKF16":      {cases: skinnyQK(16)},
+	"Skinny.PVF16":      {cases: skinnyPV(16)},
+	"Skinny.QKBF16":     {cases: skinnyQK(16)},
+	"Skinny.PVBF16":     {cases: skinnyPV(16)},
+	"Skinny.QKInt8":     {cases: withScales(skinnyQK(16), true)},
+	"Skinny.PVInt8":     {cases: withScales(skinnyPV(16), false)},
+	"Skinny.QKCodes":    {cases: qkCodes},
+	"Skinny.PVCodes":    {cases: pvCodes},
+	"Skinny.Softmax":    {cases: softmax, suppose: scoresBelow},
+	"Skinny.Merge":      {cases: skinnyMerge},
+	"Skinny.Unpack":     {cases: skinnyUnpack, open: "the set of lanes with a NaN is put together in another order"},
+	"Skinny.HeadValues": {cases: headValues, open: "the set of lanes with a NaN is put together in another order"},
+	"Skinny.Additive":   {cases: additive},
+
+	"Convert.Widen":        {cases: widen},
+	"Convert.Narrow":       {cases: narrow, open: "the conversion of the hardware is compared with that of Go by the tests of all numbers alone"},
+	"Convert.WidenInt8":    {cases: widenInt8},
+	"Convert.WidenInt4":    {cases: widenInt4},
+	"Convert.UnpackInt4":   {cases: unpackInt4},
+	"Convert.QuantizeInt8": {cases: quantizeInt8, open: "its scale bounds what is rounded, which the lemmas do not know"},
+	"Convert.QuantizeInt4": {cases: quantizeInt4, open: "its scale bounds what is rounded, which the lemmas do not know"},
+	"Convert.PairColumns":  {cases: pairColumns},
+	"Convert.PairRows":     {cases: pairRows},
+	"Convert.Flush":        {cases: flush, open: "the least number may be any"},
+	"Convert.Finite":       {cases: finite},
+
+	"Weights.Gemm":            {cases: weightGemm},
+	"Weights.GemmF16":         {cases: weightGemm},
+	"Weights.GemmBF16":        {cases: weightGemm},
+	"Weights.Quantize":        {cases: quantizeRow, open: "its scale bounds what is rounded, which the lemmas do not know"},
+	"Weights.AddBias":         {cases: addBias, strict: true},
+	"Weights.Pack":            {cases: weightPack},
+	"Weights.PackHalves":      {cases: weightPack},
+	"Weights.Blocks.Gemm":     {cases: blockGemm, open: "exact products and sums of scales are taken in another order"},
+	"Weights.Blocks.GemmInt8": {cases: blockGemmInt8, open: "exact products and sums of scales are taken in another order"},
+	"Weights.Blocks.Widen":    {cases: blockWiden, open: "exact products and sums of scales are taken in another order"},
+
+	"Elementwise.Exp2":             {cases: overSlices("src")},
+	"Elementwise.Tanh":             {cases: overSlices("src")},
+	"Elementwise.Add":              {cases: overSlices("x", "y"), strict: true},
+	"Elementwise.AddRows":          {cases: addRows, strict: true},
+	"Elementwise.Hadamard":         {cases: hadamard, strict: true},
+	"Elementwise.AdamW":            {cases: adamW},
+	"Elementwise.AdditiveBackward": {cases: additiveBackward},
+	"Elementwise.AddWeighted":      {cases: addWeighted, strict: true},
+
+	"Norms.RMSNorm":   {cases: norm(false), strict: true},
+	"Norms.LayerNorm": {cases: norm(true), strict: true},
+
+	"Activations.SiLU":          {cases: overSlices("src")},
+	"Activations.GELU":          {cases: overSlices("src")},
+	"Activations.GELUTanh":      {cases: overSlices("src")},
+	"Activations.SwiGLU":        {cases: overSlices("gate", "up")},
+	"Activations.GeGLU":         {cases: overSlices("gate", "up")},
+	"Activations.GeGLUTanh":     {cases: overSlices("gate", "up")},
+	"Activations.SiLUSlope":     {cases: slopes, open: "the slope is a quotient by numbers that the lemmas do not know"},
+	"Activations.GELUSlope":     {cases: slopes, open: "the slope is a quotient by numbers that the lemmas do not know"},
+	"Activations.GELUTanhSlope": {cases: slopes, open: "the slope is a quotient by numbers that the lemmas do not know"},
+	"Activations.GRU":           {cases: gru},
+	"Activations.GRUBackward":   {cases: gruBackward},
+}
+
+// contractOf returns what is known of a kernel.
+func contractOf(k *Kernel) contract {
+	if k.Array != "" && k.Array != k.Field {
+		return contracts[k.Table+"."+k.Array+"."+k.Field]
+	}
+	return contracts[k.Table+"."+k.Field]
+}

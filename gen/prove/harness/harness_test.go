@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/gen/prove/equal"
+	"github.com/attn-go/attn/gen/prove/machine"
+	"github.com/attn-go/attn/gen/prove/reference"
+)
+
+const root = "../../.."
+
+func newProver(t *testing.T) *Prover {
+	t.Helper()
+	s, err := reference.Load(root, "./fallback", "./gen/prove/composed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Prover{Source: s, Lemmas: equal.NewLemmas(strings.NewReader("")), Quick: true}
+}
+
+func kernel(t *testing.T, goarch, function string) (*Architecture, *Kernel) {
+	t.Helper()
+	a, err := ReadArchitecture(root, goarch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range a.Kernels {
+		if k.Function == function {
+			return a, k
+		}
+	}
+	t.Fatalf("%s has no %s", goarch, function)
+	return nil, nil
+}
+
+// TestProofs proves a kernel of each architecture, and finds a mistake in each.
+func TestProofs(t *testing.T) {
+	p := newProver(t)
+	for _, x := range []struct{ goarch, function, from, to string }{
+		{"amd64", "gemm1AVX2", "VFMADD231PS", "VFMADD213PS"},
+		{"amd64", "softmaxAVX2", "VSUBPS", "VADDPS"},
+		{"amd64", "gemmMerge4AVX512", "VMULPS", "VADDPS"},
+		{"arm64", "softmaxNEON", "fsub", "fadd"},
+		{"arm64", "gemmMax2NEON", "fcmgt", "fcmeq"},
+		{"riscv64", "softmaxRVV", "VFSUBVV", "VFADDVV"},
+	} {
+		a, k := kernel(t, x.goarch, x.function)
+		if v := p.Prove(a, k); v.Err != nil || v.Open != "" {
+			t.Errorf("%v", v)
+		}
+		a.Files[k.ISA] = spoiled(t, a.Files[k.ISA], x.from, x.to)
+		if v := p.Prove(a, k); v.Err == nil {
+			t.Errorf("%s with %s in the place of %s is still proven", x.function, x.to, x.from)
+		}
+	}
+}
+
+// spoiled replaces every instruction of a kind by another.
+func spoiled(t *testing.T, f *machine.File, from, to string) *machine.File {
+	t.Helper()
+	for name, fn := range f.Functions {
+		for i, in := range fn.Insts {
+			if in.Op == from {
+				in.Op = to
+				f = f.With(name, i, in)
+			}
+		}
+	}
+	return f
+}
+
+// TestRules finds functions that break a rule which no result shows.
+func TestRules(t *testing.T) {
+	p := newProver(t)
+	a, k := kernel(t, "amd64", "exp2AVX2")
+	for _, x := range []struct{ from, to, want string }{
+		{"VZEROUPPER", "NOP", "returns without VZEROUPPER"},
+		{"(BX)(AX*1)", "4(BX)(AX*1)", "bytes"},
+		{"dst_base+0(FP)", "src_base+24(FP)", "writes to src"},
+		{"VSUBPS", "VHSUBPS", "no such instruction"},
+	} {
+		b := *a
+		b.Files = map[string]*machine.File{k.ISA: rewritten(t, a.Files[k.ISA], k.Function, x.from, x.to)}
+		if v := p.Prove(&b, k); v.Err == nil {
+			t.Errorf("%s in the place of %s goes unnoticed", x.to, x.from)
+		} else if !strings.Contains(v.Err.Error(), x.want) {
+			t.Errorf("%s in the place of %s: %v, want %q", x.to, x.from, v.Err, x.want)
+		}
+	}
+}
+
+// rewritten replaces a text in all instructions of a function.
+func rewritten(t *testing.T, f *machine.File, function, from, to string) *machine.File {
+	t.Helper()
+	for i, old := range f.Functions[function].Insts {
+		if !strings.Contains(old.Text, from) {
+			continue
+		}
+		in, err := machine.Parse(strings.ReplaceAll(old.Text, from, to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Line, in.Target = old.Line, old.Target
+		f = f.With(function, i, in)
+	}
+	return f
+}

@@ -1,0 +1,274 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/attn-go/attn/gen/prove/amd64"
+	"github.com/attn-go/attn/gen/prove/arm64"
+	"github.com/attn-go/attn/gen/prove/equal"
+	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/gen/prove/machine"
+	"github.com/attn-go/attn/gen/prove/reference"
+	"github.com/attn-go/attn/gen/prove/riscv64"
+)
+
+// A CPU is an interpreter, and what tells CPUs of an architecture apart.
+type cpu struct {
+	name  string
+	isa   machine.ISA
+	lanes int // of a vector; 0 if the layers say it
+}
+
+// cpus are the interpreters, by GOARCH.
+var cpus = map[string][]cpu{
+	"amd64":   {{"", amd64.ISA{}, 0}},
+	"arm64":   {{"", arm64.ISA{}, 0}},
+	"riscv64": {{" VLEN=128", riscv64.ISA{VLEN: 128}, 4}, {" VLEN=256", riscv64.ISA{VLEN: 256}, 8}, {" VLEN=512", riscv64.ISA{VLEN: 512}, 16}},
+}
+
+// A Prover proves kernels.
+type Prover struct {
+	Source *reference.Source
+	Lemmas *equal.Lemmas
+	Quick  bool
+}
+
+// A Verdict is what came out for a kernel.
+type Verdict struct {
+	Kernel    *Kernel
+	Cases     int
+	Words     int             // that were compared
+	Lemmas    map[string]int  // that equality needed, and for how many words
+	Sampled   bool            // whether samples alone of a lemma were tried
+	Err       error           // a fault or a difference
+	Open      string          // why it is tested only
+	Why       error           // what could not be proven then
+	Notes     map[string]bool // what is odd, but does no harm
+	Uncovered []string        // instructions that no case executes
+}
+
+// Prove executes all cases of a kernel.
+func (p *Prover) Prove(a *Architecture, k *Kernel) *Verdict {
+	covered := map[int]bool{}
+	v := p.prove(a, k, contractOf(k), covered)
+	if v.Err == nil && v.Open == "" {
+		v.Uncovered = uncovered(a.Files[k.ISA], k.Function, covered)
+	}
+	return v
+}
+
+// prove executes all cases of a kernel. What a mutant's execution breaks is an error, too.
+func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered map[int]bool) (v *Verdict) {
+	defer func() {
+		switch x := recover().(type) {
+		case nil:
+		case error:
+			v.Err = x
+		default:
+			panic(x)
+		}
+	}()
+	v = &Verdict{Kernel: k, Lemmas: map[string]int{}, Notes: map[string]bool{}}
+	if contract.cases == nil {
+		v.Open = "package fallback has no such kernel, and nothing here says yet what it computes"
+		return v
+	}
+	for _, cpu := range cpus[a.GOARCH] {
+		if cpu.lanes > 0 && k.Table == "Products" && k.Lanes != cpu.lanes && k.Lanes != 2*cpu.lanes && k.Lanes != 4*cpu.lanes {
+			continue // no tile of this CPU is so wide
+		}
+		for _, c := range contract.cases(k, p.Quick) {
+			v.Cases++
+			err := p.one(a, cpu.isa, k, contract, c, v, covered)
+			if errors.As(err, new(equal.Unproven)) && contract.open != "" {
+				v.Open, v.Why = contract.open, err
+				return v
+			}
+			if err != nil {
+				v.Err = fmt.Errorf("%s%s: %w", c.text(k), cpu.name, err)
+				return v
+			}
+		}
+	}
+	if v.Cases == 0 {
+		v.Open = "no CPU has such tiles"
+		return v
+	}
+	return v
+}
+
+// one executes a case in both ways and compares what they leave.
+func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contract, c Case, v *Verdict, covered map[int]bool) error {
+	g := expr.New()
+	l, err := layOut(g, k, c)
+	if err != nil {
+		return err
+	}
+	result, err := p.reference(l, contract)
+	if err != nil {
+		return fmt.Errorf("the reference: %w", err)
+	}
+	run := machine.NewRun(g, a.Files[k.ISA], isa, l.args, l.regions...)
+	run.Covered, run.Misaligned = covered, v.Cases*8%64
+	if err := run.Call(k.Function); err != nil {
+		return err
+	}
+	for note := range run.State.Notes {
+		v.Notes[note] = true
+	}
+	return p.compare(l, contract, result, v)
+}
+
+// reference executes the reference.
+func (p *Prover) reference(l *call, contract contract) (result *expr.Node, err error) {
+	defer func() {
+		if f, ok := recover().(reference.Fault); ok {
+			err = f
+		}
+	}()
+	m := p.Source.New(l.g)
+	var r reference.Value
+	if f := l.kernel.fallback(m); f != nil {
+		r = m.CallValue(f, l.values...)
+	} else {
+		r = m.Call("gen/prove/composed", l.kernel.Field, l.values...)
+	}
+	result, _ = r.(*expr.Node)
+	return result, nil
+}
+
+// fallback returns the function of package fallback, nil if it has none.
+func (k *Kernel) fallback(m *reference.Machine) reference.Value {
+	var args []reference.Value
+	if k.Table == "Products" {
+		args = append(args, m.G.Int(int64(k.Lanes)))
+	}
+	table := m.Table("fallback", k.Table, args...)
+	switch {
+	case k.Array != "" && k.Array == k.Field: // an array of functions
+		return table.Field(k.Array).Element(k.Index).Value
+	case k.Array != "":
+		return table.Field(k.Array).Element(k.Index).Field(k.Field).Value
+	}
+	return table.Field(k.Field).Value
+}
+
+// A pair is a word that both sides have left.
+type pair struct {
+	name      string
+	want, got *expr.Node
+	isFloat   bool
+}
+
+// compare compares what both sides have left in the slices that they may write to, and the result.
+func (p *Prover) compare(l *call, contract contract, result *expr.Node, v *Verdict) error {
+	var pairs []pair
+	for _, param := range l.kernel.Params {
+		b := l.buffers[param.Name]
+		if b == nil || !b.Write || b.Same != "" {
+			continue
+		}
+		got := b.region.Words(l.g, widths[b.elem]/8)
+		for i, want := range b.slice.Nodes() {
+			if b.Ignored != nil && b.Ignored(i) {
+				continue
+			}
+			pairs = append(pairs, pair{fmt.Sprintf("%s[%d]", param.Name, i), want, got[i], b.elem == "float32" && !contract.strict})
+		}
+	}
+	if r := l.kernel.Result; r != nil {
+		size := sizes[r.Type]
+		got := l.args.Words(l.g, 1)[r.Offset:][:size]
+		if slices.Contains(got, nil) {
+			return fmt.Errorf("the result is not set")
+		}
+		x := pair{"result", l.g.Zext(result, 8*size), l.g.Concat(got...), false}
+		if n, ok := l.c[resultBits].(int); ok {
+			x.want, x.got = l.g.Extract(x.want, 0, n), l.g.Extract(x.got, 0, n)
+		}
+		pairs = append(pairs, x)
+	}
+	v.Words += len(pairs)
+	return p.equalAll(l, contract, pairs, v)
+}
+
+func (p *Prover) equalAll(l *call, contract contract, pairs []pair, v *Verdict) error {
+	known := equal.Suppose{Domains: map[*expr.Node]*equal.Domain{}, Kinds: map[*expr.Node]equal.Kind{}}
+	if contract.suppose != nil {
+		contract.suppose(l, known)
+	}
+	q := equal.New(l.g, p.Lemmas, known)
+	for _, x := range pairs {
+		if x.got == nil {
+			return fmt.Errorf("%s is not defined", x.name)
+		}
+		if x.got == x.want {
+			continue
+		}
+		used, err := q.Equal(x.want, x.got, x.isFloat)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+		for _, name := range used {
+			v.Lemmas[name]++
+			v.Sampled = v.Sampled || p.Lemmas.Sampled(name)
+		}
+	}
+	return nil
+}
+
+// uncovered returns the instructions of a function, with those that it ends in a jump to, that no case executes.
+func uncovered(f *machine.File, name string, covered map[int]bool) (list []string) {
+	fn := f.Functions[name]
+	for i := range fn.Insts {
+		if in := &fn.Insts[i]; !covered[in.Line] {
+			list = append(list, in.String())
+		}
+	}
+	return list
+}
+
+// Each runs f for all numbers below n, on some goroutines.
+func Each(n, workers int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				f(i)
+			}
+		}()
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// String tells the verdict in a line.
+func (v *Verdict) String() string {
+	s := v.Kernel.Layer() + " " + v.Kernel.Name() + ": "
+	switch {
+	case v.Open != "":
+		return s + "tested only: " + v.Open
+	case v.Err != nil:
+		return s + "FAILED: " + v.Err.Error()
+	}
+	s += fmt.Sprintf("proven in %d cases, %d words", v.Cases, v.Words)
+	if len(v.Lemmas) > 0 {
+		s += fmt.Sprintf(", lemmas %v", v.Lemmas)
+	}
+	for note := range v.Notes {
+		s += "; " + note
+	}
+	if len(v.Uncovered) > 0 {
+		s += fmt.Sprintf(", %d instructions not executed", len(v.Uncovered))
+	}
+	return s
+}

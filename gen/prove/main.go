@@ -1,0 +1,132 @@
+// Command prove shows that the kernels in package asm compute what package fallback says, for all inputs, by
+// symbolic execution of both. See docs/proofs.md.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/attn-go/attn/gen/prove/equal"
+	"github.com/attn-go/attn/gen/prove/harness"
+	"github.com/attn-go/attn/gen/prove/reference"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("prove: ")
+	root := flag.String("root", ".", "root directory of the repository")
+	quick := flag.Bool("quick", false, "one size a kernel")
+	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas of 32 bits")
+	only := flag.String("run", "", "prove the kernels alone whose `layer and name` match, such as 'avx2.*Softmax'")
+	archs := flag.String("arch", "amd64,arm64,riscv64", "architectures")
+	workers := flag.Int("workers", 2, "goroutines")
+	verbose := flag.Bool("v", false, "print every kernel")
+	mutants := flag.Int("mutants", 0, "make so many mistakes in the kernels of each architecture, and tell which are found")
+	table := flag.String("table", "", "write a table of kernels and layers to a file")
+	profile := flag.String("cpuprofile", "", "write a profile to a file")
+	flag.Parse()
+	if *profile != "" {
+		f, _ := os.Create(*profile)
+		pprof.StartCPUProfile(f)
+		defer pprof.StopCPUProfile()
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		log.Fatal(err)
+	}
+	source, err := reference.Load(*root, "./fallback", "./gen/prove/composed")
+	if err != nil {
+		log.Fatal(err)
+	}
+	record, err := os.Open(filepath.Join(*root, "gen", "prove", "lemmas.txt"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer record.Close()
+	p := &harness.Prover{Source: source, Lemmas: equal.NewLemmas(record), Quick: *quick}
+	p.Lemmas.Exhaust = *exhaust
+	var all []*harness.Verdict
+	for _, goarch := range strings.Split(*archs, ",") {
+		a, err := harness.ReadArchitecture(*root, goarch)
+		if err != nil {
+			log.Fatal(err)
+		}
+		a.Kernels = slices.DeleteFunc(a.Kernels, func(k *harness.Kernel) bool { return !pattern.MatchString(k.Layer() + " " + k.Name()) })
+		if *mutants > 0 {
+			mutate(p, a, *mutants, *workers)
+			continue
+		}
+		all = append(all, prove(p, a, *workers, *verbose)...)
+	}
+	if *table != "" {
+		if err := os.WriteFile(*table, []byte(harness.Table(all)), 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, l := range p.Lemmas.All() {
+		fmt.Printf("lemma %s: %d bits, %v, %d uses\n    %v\n    %v\n", l.Name, l.Bits(), l.How, l.Uses, l.A, l.B)
+	}
+	proven, sampled, open, failed := 0, 0, 0, 0
+	for _, v := range all {
+		switch {
+		case v.Err != nil:
+			failed++
+		case v.Open != "":
+			open++
+		case v.Sampled:
+			sampled++
+		default:
+			proven++
+		}
+	}
+	fmt.Printf("%d kernels of layers are proven, %d with lemmas of which samples alone were tried, %d are tested only, %d failed\n", proven, sampled, open, failed)
+	if failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// prove proves the kernels of an architecture, and prints what is not proven, or all.
+func prove(p *harness.Prover, a *harness.Architecture, workers int, verbose bool) []*harness.Verdict {
+	list := make([]*harness.Verdict, len(a.Kernels))
+	harness.Each(len(a.Kernels), workers, func(i int) {
+		at := time.Now()
+		v := p.Prove(a, a.Kernels[i])
+		list[i] = v
+		if verbose || v.Err != nil {
+			fmt.Printf("%s %v\n", v, time.Since(at).Round(time.Millisecond))
+			if v.Why != nil {
+				fmt.Printf("    %v\n", v.Why)
+			}
+		}
+	})
+	return list
+}
+
+// mutate makes mistakes in kernels, and prints how many are found, and those that are not.
+func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
+	list := make([]*harness.Mutant, n)
+	harness.Each(n, workers, func(i int) {
+		list[i] = p.Mutate(a, a.Kernels[i*7919%len(a.Kernels)], uint64(i))
+	})
+	found, made := 0, 0
+	for _, m := range list {
+		switch {
+		case m == nil:
+			continue
+		case m.Found != "":
+			found++
+		default:
+			fmt.Printf("not found: %s %s: %s becomes %s\n", m.Kernel.Layer(), m.Kernel.Name(), m.From, m.To)
+		}
+		made++
+	}
+	fmt.Printf("%s: %d of %d mistakes found\n", a.GOARCH, found, made)
+}
