@@ -127,7 +127,7 @@ func (b *Batch) Extend(counts ...int) error {
 	taken := b.taken[:0]
 	if need > 0 || len(b.unseen) > 0 {
 		var err error
-		if taken, err = b.cache.pool.take(taken, need, b.unseen...); err != nil {
+		if taken, err = b.cache.pool.take("kvcache.Batch.Extend", taken, need, b.unseen...); err != nil {
 			return err
 		}
 		b.taken = taken

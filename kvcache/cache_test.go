@@ -144,6 +144,54 @@ func TestForkCopiesOnePage(t *testing.T) {
 	}
 }
 
+// Of a step, the tokens that are kept move together, over pages, and into copies of those that forks share: with the bits
+// that a sequence has which never had the others. The forks stay what they are.
+func TestKeep(t *testing.T) {
+	for _, dtype := range contracttest.KeyTypes() {
+		for i, size := range []int{1, 5, 16, 64} {
+			c := smallConfig()
+			c.Type, c.Layout, c.PageSize, c.Pages = dtype, kvcache.PageLayout(i%2), size, 1000/size+12
+			if testutil.Quick() {
+				c.Layers = 1
+			}
+			h := newHarness(t, c)
+			a, b := h.begin(), h.begin()
+			for n, rows := range [][]int{{0, 2, 5, 8}, {}, {3}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7, 8}, {0, 1}} {
+				h.grow([]int{a, b}, []int{9, 3 + n})
+				before := h.fork(a, h.sequences[a].Len()-9+n)
+				all := h.fork(a, h.sequences[a].Len())
+				h.keep(a, rows...)
+				h.keep(a) // there is no step
+				h.keep(b, 1, 2+n)
+				h.check()
+				h.grow([]int{b, before, a, all}, []int{1, 2, 3, 4})
+				h.attend(2, threads(1), a, b, before, all)
+				h.check()
+			}
+		}
+	}
+}
+
+// Without room for copies, nothing changes.
+func TestKeepCapacity(t *testing.T) {
+	c := smallConfig()
+	c.Pages = 2
+	h := newHarness(t, c)
+	a := h.begin()
+	h.grow([]int{a}, []int{20})
+	f := h.fork(a, 20)
+	var full *kvcache.CapacityError
+	if err := h.sequences[a].Keep([]int{1, 19}); !errors.As(err, &full) || full.Need != 1 || full.Free != 0 || err.Error() != "kvcache.Sequence.Keep: the cache: 0 free pages, want 1" {
+		t.Errorf("got %v", err)
+	}
+	h.check()
+	h.attend(1, threads(1), a)
+	h.sequences[f].Free()
+	h.sequences, h.models = h.sequences[:1], h.models[:1]
+	h.keep(a, 1, 19)
+	h.check()
+}
+
 // Tokens dropped by hand are gone, and positions stay.
 func TestDrop(t *testing.T) {
 	h := newHarness(t, smallConfig())
@@ -223,7 +271,7 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	}
 	h := harnessOf(t, c, cache)
 	a, b := h.begin(), h.begin()
-	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}} {
+	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}, {1, 1}} {
 		numbers := []int{a, b}
 		h.extend(numbers, counts)
 		k := h.tokens(numbers, c.HeadSize, dtype, func(m *model) *[]float32 { return &m.k[0] })
@@ -237,6 +285,10 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 		}
 		h.attend(4, threads(1), a, b)
 		h.check()
+		if counts[1] > 1 {
+			h.keep(b, counts[1]/2, counts[1]-2, counts[1]-1)
+			h.check()
+		}
 	}
 }
 

@@ -118,6 +118,10 @@ func TestErrors(t *testing.T) {
 		{"n", "103, want", long.Truncate(103)},
 		{"n", "47, want 48 to 102", long.DropBefore(47)},
 		{"n", "103, want 48 to 102", long.DropBefore(103)},
+		{"tokens", "2 as number 0, want ascending numbers of the last step's tokens, here 0 to 1", long.Keep([]int{2})},
+		{"tokens", "0 as number 1, want ascending numbers of the last step's tokens, here 1 to 0", short.Keep([]int{0, 0})},
+		{"tokens", "-1 as number 0", long.Keep([]int{-1, 0})},
+		{"sequence", "freed", freed.Keep(nil)},
 		{"sequence", "freed", freed.Truncate(0)},
 		{"sequence", "freed", freed.DropBefore(0)},
 		{"sequence", "freed", fork(freed, 0)},
@@ -161,10 +165,10 @@ func TestFull(t *testing.T) {
 	a, b := h.begin(), h.begin()
 	h.grow([]int{a, b}, []int{30, 33})
 	h.set(a, b)
-	checkFull(t, h.batch.Extend(3, 16), kvcache.CapacityError{Need: 2, Free: 0}) // one page for each
+	checkFull(t, h.batch.Extend(3, 16), kvcache.CapacityError{Where: "kvcache.Batch.Extend", Need: 2, Free: 0}) // one page for each
 	f := h.fork(a, 30)
 	h.set(f)
-	checkFull(t, h.batch.Extend(1), kvcache.CapacityError{Need: 1, Free: 0}) // for a copy
+	checkFull(t, h.batch.Extend(1), kvcache.CapacityError{Where: "kvcache.Batch.Extend", Need: 1, Free: 0}) // for a copy
 	h.check()
 	h.grow([]int{b}, []int{15})
 	h.truncate(b, 10)
@@ -193,7 +197,7 @@ func TestFullUnderWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := slices.Clone(a.Pages())
-	checkFull(t, batch.Extend(5), kvcache.CapacityError{Need: 3, Free: 2}) // one was free, one is dropped
+	checkFull(t, batch.Extend(5), kvcache.CapacityError{Where: "kvcache.Batch.Extend", Need: 3, Free: 2}) // one was free, one is dropped
 	if a.Start() != 0 || a.Len() != 10 || !slices.Equal(a.Pages(), before) || cache.FreePages() != 1 {
 		t.Errorf("after the error: tokens %d to %d in pages %v, %d free; want 0 to 10 in %v, 1 free", a.Start(), a.Len(), a.Pages(), cache.FreePages(), before)
 	}

@@ -278,6 +278,23 @@ func (h *harness) truncate(number, n int) {
 	}
 }
 
+// keep drops those tokens of a sequence's last step that are not in rows.
+func (h *harness) keep(number int, rows ...int) {
+	h.t.Helper()
+	h.must(h.sequences[number].Keep(rows))
+	m := h.models[number]
+	f := m.fork(&h.config, m.length-m.fresh)
+	for layer := range m.k {
+		for _, r := range rows {
+			token := func(x []float32, d int) []float32 { return x[f.length*d:][r*d:][:d] }
+			f.k[layer] = append(f.k[layer], token(m.k[layer], h.config.Heads*h.config.HeadSize)...)
+			f.v[layer] = append(f.v[layer], token(m.v[layer], h.config.Heads*h.config.ValueSize)...)
+		}
+	}
+	f.length += len(rows)
+	h.models[number] = f
+}
+
 // drop drops the whole pages of a sequence before position n.
 func (h *harness) drop(number, n int) {
 	h.t.Helper()

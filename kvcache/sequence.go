@@ -64,7 +64,8 @@ func (s *Sequence) Fork(n int) (*Sequence, error) {
 	return fork, nil
 }
 
-// Truncate drops the tokens from position n on, such as the rejected tokens of a draft.
+// Truncate drops the tokens from position n on, such as the rejected tokens of a draft. For
+// those of a tree of drafts there is Keep.
 // The limits of n are those of Fork.
 func (s *Sequence) Truncate(n int) error {
 	if f := s.checkLength(n); f != nil {
@@ -227,15 +228,20 @@ func (s *Sequence) grow(n int, taken []int32) []int32 {
 	return taken[k:]
 }
 
+// copyRows copies n tokens in all layers.
+func (c *Cache) copyRows(to, from slot, n int) {
+	for layer := range c.keys {
+		copyRows(&c.keys[layer], to, from, n)
+		copyRows(&c.values[layer], to, from, n)
+	}
+}
+
 // copyLast replaces the last page, which others share, by a copy. Once it has been
 // released, and not before, they may write to it.
 func (s *Sequence) copyLast(page int32) {
 	last := &s.pages[len(s.pages)-1]
 	rows := (s.length - s.start) % s.cache.pageSize
-	for layer := range s.cache.keys {
-		copyPage(&s.cache.keys[layer], int(page), int(*last), rows)
-		copyPage(&s.cache.values[layer], int(page), int(*last), rows)
-	}
+	s.cache.copyRows(slot{page: int(page)}, slot{page: int(*last)}, rows)
 	s.cache.pool.release(s.pages[len(s.pages)-1:])
 	*last = page
 	s.mayShare.Store(false)
