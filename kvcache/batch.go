@@ -133,7 +133,7 @@ func (b *Batch) Extend(counts ...int) error {
 		b.taken = taken
 	}
 	for i, s := range b.sequences {
-		s.forget(s.unseen())
+		s.forget(0, s.unseen())
 		taken = s.grow(position.Of(counts, i), taken)
 	}
 	return nil

@@ -211,6 +211,43 @@ func TestDrop(t *testing.T) {
 	h.check()
 }
 
+// First tokens stay while those after them are dropped, step by step, in forks too: attention is that of a text in which
+// they come right before the others.
+func TestDropBetween(t *testing.T) {
+	for _, size := range []int{1, 4, 16} {
+		c := smallConfig()
+		c.PageSize, c.Pages = size, 2000/size
+		h := newHarness(t, c)
+		a, b := h.begin(), h.begin()
+		h.grow([]int{a, b}, []int{300, 9})
+		for range 5 {
+			h.grow([]int{a, b}, []int{7, 1})
+			h.dropBetween(a, 4, h.sequences[a].Len()-100)
+			h.dropBetween(b, 100, h.sequences[b].Len()-1) // keeps all
+			h.check()
+			h.attend(2, threads(1), a, b)
+			f := h.fork(a, h.sequences[a].Len()-3)
+			h.grow([]int{f, a}, []int{20, 1})
+			h.dropBetween(f, 5, h.sequences[f].Len()-60)
+			h.attend(1, threads(2), f, a)
+			h.check()
+		}
+		if got, most := len(h.sequences[a].Pages()), (108+4)/size+2; got > most {
+			t.Errorf("size %d: %d pages, want at most %d", size, got, most)
+		}
+		first := h.sequences[a].Start() + (4+size-1)/size*size
+		contracttest.CheckArgument(t, "cut among the first tokens", h.sequences[a].Truncate(first-1), "n", fmt.Sprintf("want %d to", first))
+		h.truncate(a, first)
+		h.grow([]int{a}, []int{30})
+		h.attend(1, threads(1), a)
+		h.drop(a, h.sequences[a].Len()-20) // the first ones, too
+		h.truncate(a, h.sequences[a].Start())
+		h.grow([]int{a}, []int{2})
+		h.attend(1, threads(1), a)
+		h.check()
+	}
+}
+
 // Tokens that are dropped before they are stored are not stored anywhere, above all not
 // in pages that other sequences have got since.
 func TestDropBeforeStore(t *testing.T) {

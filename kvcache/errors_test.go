@@ -91,6 +91,7 @@ func TestErrors(t *testing.T) {
 	h.grow([]int{a, b}, []int{2, 1})
 	long, short := h.sequences[a], h.sequences[b]
 	freed, other := h.cache.NewSequence(), newHarness(t, c).cache.NewSequence()
+	endless := newHarness(t, smallConfig()).cache.NewSequence()
 	freed.Free()
 	freed.Free()
 	rows := func(n, d int) kernel.Tensor { return kernel.BHLD(make([]float32, 2*2*n*d), 2, 2, n, d) }
@@ -124,6 +125,11 @@ func TestErrors(t *testing.T) {
 		{"sequence", "freed", freed.Keep(nil)},
 		{"sequence", "freed", freed.Truncate(0)},
 		{"sequence", "freed", freed.DropBefore(0)},
+		{"sequence", "freed", freed.DropBetween(1, 0)},
+		{"sequence", "a window of 40, want one of a cache without", long.DropBetween(1, 50)},
+		{"first", "-1, want at least 0", endless.DropBetween(-1, 0)},
+		{"n", "1, want 0 to 0", endless.DropBetween(0, 1)},
+		{"n", "-1, want 0 to 0", endless.DropBetween(4, -1)},
 		{"sequence", "freed", fork(freed, 0)},
 		{"sequence", "freed", fork(nil, 0)},
 		{"sequence", "freed", fork(new(kvcache.Sequence), 0)},

@@ -138,6 +138,23 @@ func ExampleSequence_Keep() {
 	// [20] [40]
 }
 
+// Attention sinks: the first token stays, of the others those of the last four positions, in whole pages.
+func ExampleSequence_DropBetween() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	fmt.Println(batch.Extend(10), batch.Extend(1), text.Pages())
+	fmt.Println(text.DropBetween(1, text.Len()-4), text.Len(), text.Pages())
+
+	// Output:
+	// <nil> <nil> [0 1 2 3 4 5]
+	// <nil> 11 [0 3 4 5]
+}
+
 // In a model with several layers, room for new tokens is made once. Then each layer stores
 // its own keys and values of them.
 func ExampleBatch_Extend() {

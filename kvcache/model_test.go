@@ -303,6 +303,24 @@ func (h *harness) drop(number, n int) {
 	m.start += (n - m.start) / h.config.PageSize * h.config.PageSize
 }
 
+// dropBetween drops the whole pages of a sequence before position n but the first ones, which move up to the others.
+func (h *harness) dropBetween(number, first, n int) {
+	h.t.Helper()
+	h.must(h.sequences[number].DropBetween(first, n))
+	m, size := h.models[number], h.config.PageSize
+	keep := (min(first, m.length-m.start) + size - 1) / size
+	k := (n-m.start)/size - keep
+	if k <= 0 {
+		return
+	}
+	move := func(x []float32, d int) { copy(x[(m.start+k*size)*d:], x[m.start*d:][:keep*size*d]) }
+	for layer := range m.k {
+		move(m.k[layer], h.config.Heads*h.config.HeadSize)
+		move(m.v[layer], h.config.Heads*h.config.ValueSize)
+	}
+	m.start += k * size
+}
+
 // attend compares attention from the newest tokens of some sequences, in every layer,
 // with the same call on contiguous float32. Each key head has so many query heads.
 func (h *harness) attend(group int, e kernel.Exec, numbers ...int) {

@@ -277,6 +277,13 @@ var table = []entry{
 	{name: "kvcache.Batch.Scoring", f: (*kvcache.Batch).Scoring, args: aBatch()},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
 	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
+	{name: "kvcache.Sequence.DropBetween", f: (*kvcache.Sequence).DropBetween, args: func(w *world) []any {
+		c := must(kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8}))
+		s := c.NewSequence()
+		must(0, must(c.NewBatch(s)).Extend(9))
+		must(0, must(c.NewBatch(s)).Extend(1))
+		return []any{s, 1, 6}
+	}},
 	{name: "kvcache.Sequence.Fork", f: (*kvcache.Sequence).Fork, args: aSequence(5)},
 	{name: "kvcache.Sequence.Keep", f: (*kvcache.Sequence).Keep, args: func(w *world) []any {
 		c := w.cache(1, false)
