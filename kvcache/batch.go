@@ -127,13 +127,13 @@ func (b *Batch) Extend(counts ...int) error {
 	taken := b.taken[:0]
 	if need > 0 || len(b.unseen) > 0 {
 		var err error
-		if taken, err = b.cache.pool.take(taken, need, b.unseen...); err != nil {
+		if taken, err = b.cache.pool.take("kvcache.Batch.Extend", taken, need, b.unseen...); err != nil {
 			return err
 		}
 		b.taken = taken
 	}
 	for i, s := range b.sequences {
-		s.forget(s.unseen())
+		s.forget(0, s.unseen())
 		taken = s.grow(position.Of(counts, i), taken)
 	}
 	return nil

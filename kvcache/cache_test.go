@@ -144,6 +144,54 @@ func TestForkCopiesOnePage(t *testing.T) {
 	}
 }
 
+// Of a step, the tokens that are kept move together, over pages, and into copies of those that forks share: with the bits
+// that a sequence has which never had the others. The forks stay what they are.
+func TestKeep(t *testing.T) {
+	for _, dtype := range contracttest.KeyTypes() {
+		for i, size := range []int{1, 5, 16, 64} {
+			c := smallConfig()
+			c.Type, c.Layout, c.PageSize, c.Pages = dtype, kvcache.PageLayout(i%2), size, 1000/size+12
+			if testutil.Quick() {
+				c.Layers = 1
+			}
+			h := newHarness(t, c)
+			a, b := h.begin(), h.begin()
+			for n, rows := range [][]int{{0, 2, 5, 8}, {}, {3}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7, 8}, {0, 1}} {
+				h.grow([]int{a, b}, []int{9, 3 + n})
+				before := h.fork(a, h.sequences[a].Len()-9+n)
+				all := h.fork(a, h.sequences[a].Len())
+				h.keep(a, rows...)
+				h.keep(a) // there is no step
+				h.keep(b, 1, 2+n)
+				h.check()
+				h.grow([]int{b, before, a, all}, []int{1, 2, 3, 4})
+				h.attend(2, threads(1), a, b, before, all)
+				h.check()
+			}
+		}
+	}
+}
+
+// Without room for copies, nothing changes.
+func TestKeepCapacity(t *testing.T) {
+	c := smallConfig()
+	c.Pages = 2
+	h := newHarness(t, c)
+	a := h.begin()
+	h.grow([]int{a}, []int{20})
+	f := h.fork(a, 20)
+	var full *kvcache.CapacityError
+	if err := h.sequences[a].Keep([]int{1, 19}); !errors.As(err, &full) || full.Need != 1 || full.Free != 0 || err.Error() != "kvcache.Sequence.Keep: the cache: 0 free pages, want 1" {
+		t.Errorf("got %v", err)
+	}
+	h.check()
+	h.attend(1, threads(1), a)
+	h.sequences[f].Free()
+	h.sequences, h.models = h.sequences[:1], h.models[:1]
+	h.keep(a, 1, 19)
+	h.check()
+}
+
 // Tokens dropped by hand are gone, and positions stay.
 func TestDrop(t *testing.T) {
 	h := newHarness(t, smallConfig())
@@ -161,6 +209,43 @@ func TestDrop(t *testing.T) {
 	h.grow([]int{a}, []int{20})
 	h.attend(2, threads(0), a)
 	h.check()
+}
+
+// First tokens stay while those after them are dropped, step by step, in forks too: attention is that of a text in which
+// they come right before the others.
+func TestDropBetween(t *testing.T) {
+	for _, size := range []int{1, 4, 16} {
+		c := smallConfig()
+		c.PageSize, c.Pages = size, 2000/size
+		h := newHarness(t, c)
+		a, b := h.begin(), h.begin()
+		h.grow([]int{a, b}, []int{300, 9})
+		for range 5 {
+			h.grow([]int{a, b}, []int{7, 1})
+			h.dropBetween(a, 4, h.sequences[a].Len()-100)
+			h.dropBetween(b, 100, h.sequences[b].Len()-1) // keeps all
+			h.check()
+			h.attend(2, threads(1), a, b)
+			f := h.fork(a, h.sequences[a].Len()-3)
+			h.grow([]int{f, a}, []int{20, 1})
+			h.dropBetween(f, 5, h.sequences[f].Len()-60)
+			h.attend(1, threads(2), f, a)
+			h.check()
+		}
+		if got, most := len(h.sequences[a].Pages()), (108+4)/size+2; got > most {
+			t.Errorf("size %d: %d pages, want at most %d", size, got, most)
+		}
+		first := h.sequences[a].Start() + (4+size-1)/size*size
+		contracttest.CheckArgument(t, "cut among the first tokens", h.sequences[a].Truncate(first-1), "n", fmt.Sprintf("want %d to", first))
+		h.truncate(a, first)
+		h.grow([]int{a}, []int{30})
+		h.attend(1, threads(1), a)
+		h.drop(a, h.sequences[a].Len()-20) // the first ones, too
+		h.truncate(a, h.sequences[a].Start())
+		h.grow([]int{a}, []int{2})
+		h.attend(1, threads(1), a)
+		h.check()
+	}
 }
 
 // Tokens that are dropped before they are stored are not stored anywhere, above all not
@@ -223,7 +308,7 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	}
 	h := harnessOf(t, c, cache)
 	a, b := h.begin(), h.begin()
-	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}} {
+	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}, {1, 1}} {
 		numbers := []int{a, b}
 		h.extend(numbers, counts)
 		k := h.tokens(numbers, c.HeadSize, dtype, func(m *model) *[]float32 { return &m.k[0] })
@@ -237,6 +322,10 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 		}
 		h.attend(4, threads(1), a, b)
 		h.check()
+		if counts[1] > 1 {
+			h.keep(b, counts[1]/2, counts[1]-2, counts[1]-1)
+			h.check()
+		}
 	}
 }
 

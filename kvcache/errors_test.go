@@ -91,6 +91,7 @@ func TestErrors(t *testing.T) {
 	h.grow([]int{a, b}, []int{2, 1})
 	long, short := h.sequences[a], h.sequences[b]
 	freed, other := h.cache.NewSequence(), newHarness(t, c).cache.NewSequence()
+	endless := newHarness(t, smallConfig()).cache.NewSequence()
 	freed.Free()
 	freed.Free()
 	rows := func(n, d int) kernel.Tensor { return kernel.BHLD(make([]float32, 2*2*n*d), 2, 2, n, d) }
@@ -118,8 +119,17 @@ func TestErrors(t *testing.T) {
 		{"n", "103, want", long.Truncate(103)},
 		{"n", "47, want 48 to 102", long.DropBefore(47)},
 		{"n", "103, want 48 to 102", long.DropBefore(103)},
+		{"tokens", "2 as number 0, want ascending numbers of the last step's tokens, here 0 to 1", long.Keep([]int{2})},
+		{"tokens", "0 as number 1, want ascending numbers of the last step's tokens, here 1 to 0", short.Keep([]int{0, 0})},
+		{"tokens", "-1 as number 0", long.Keep([]int{-1, 0})},
+		{"sequence", "freed", freed.Keep(nil)},
 		{"sequence", "freed", freed.Truncate(0)},
 		{"sequence", "freed", freed.DropBefore(0)},
+		{"sequence", "freed", freed.DropBetween(1, 0)},
+		{"sequence", "a window of 40, want one of a cache without", long.DropBetween(1, 50)},
+		{"first", "-1, want at least 0", endless.DropBetween(-1, 0)},
+		{"n", "1, want 0 to 0", endless.DropBetween(0, 1)},
+		{"n", "-1, want 0 to 0", endless.DropBetween(4, -1)},
 		{"sequence", "freed", fork(freed, 0)},
 		{"sequence", "freed", fork(nil, 0)},
 		{"sequence", "freed", fork(new(kvcache.Sequence), 0)},
@@ -161,10 +171,10 @@ func TestFull(t *testing.T) {
 	a, b := h.begin(), h.begin()
 	h.grow([]int{a, b}, []int{30, 33})
 	h.set(a, b)
-	checkFull(t, h.batch.Extend(3, 16), kvcache.CapacityError{Need: 2, Free: 0}) // one page for each
+	checkFull(t, h.batch.Extend(3, 16), kvcache.CapacityError{Where: "kvcache.Batch.Extend", Need: 2, Free: 0}) // one page for each
 	f := h.fork(a, 30)
 	h.set(f)
-	checkFull(t, h.batch.Extend(1), kvcache.CapacityError{Need: 1, Free: 0}) // for a copy
+	checkFull(t, h.batch.Extend(1), kvcache.CapacityError{Where: "kvcache.Batch.Extend", Need: 1, Free: 0}) // for a copy
 	h.check()
 	h.grow([]int{b}, []int{15})
 	h.truncate(b, 10)
@@ -193,7 +203,7 @@ func TestFullUnderWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := slices.Clone(a.Pages())
-	checkFull(t, batch.Extend(5), kvcache.CapacityError{Need: 3, Free: 2}) // one was free, one is dropped
+	checkFull(t, batch.Extend(5), kvcache.CapacityError{Where: "kvcache.Batch.Extend", Need: 3, Free: 2}) // one was free, one is dropped
 	if a.Start() != 0 || a.Len() != 10 || !slices.Equal(a.Pages(), before) || cache.FreePages() != 1 {
 		t.Errorf("after the error: tokens %d to %d in pages %v, %d free; want 0 to 10 in %v, 1 free", a.Start(), a.Len(), a.Pages(), cache.FreePages(), before)
 	}

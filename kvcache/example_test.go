@@ -116,6 +116,45 @@ func ExampleSequence_Truncate() {
 	// <nil> 4 [0 1]
 }
 
+// A tree of four drafted tokens, of which the second and the fourth are accepted.
+func ExampleSequence_Keep() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	k := kernel.BHLD([]float32{1, 2, 3, 4}, 1, 1, 4, 1)
+	v := kernel.BHLD([]float32{10, 20, 30, 40}, 1, 1, 4, 1)
+	fmt.Println(batch.Append(k, v), text.Len())
+	fmt.Println(text.Keep([]int{1, 3}), text.Len())
+	_, values := cache.Memory(0)
+	fmt.Println(kernel.Row[float32](values, int(text.Pages()[0]), 0, 0), kernel.Row[float32](values, int(text.Pages()[0]), 0, 1))
+
+	// Output:
+	// <nil> 4
+	// <nil> 2
+	// [20] [40]
+}
+
+// Attention sinks: the first token stays, of the others those of the last four positions, in whole pages.
+func ExampleSequence_DropBetween() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	fmt.Println(batch.Extend(10), batch.Extend(1), text.Pages())
+	fmt.Println(text.DropBetween(1, text.Len()-4), text.Len(), text.Pages())
+
+	// Output:
+	// <nil> <nil> [0 1 2 3 4 5]
+	// <nil> 11 [0 3 4 5]
+}
+
 // In a model with several layers, room for new tokens is made once. Then each layer stores
 // its own keys and values of them.
 func ExampleBatch_Extend() {

@@ -37,7 +37,7 @@ func FuzzCache(f *testing.F) {
 // fuzz does one operation, to the sequences that its number means, if there are any.
 func (h *harness) fuzz(kind byte, x int) {
 	h.t.Helper()
-	if kind %= 7; kind == 0 && len(h.sequences) < 5 || len(h.sequences) == 0 {
+	if kind %= 8; kind == 0 && len(h.sequences) < 5 || len(h.sequences) == 0 {
 		h.begin()
 		return
 	}
@@ -64,6 +64,16 @@ func (h *harness) fuzz(kind byte, x int) {
 	case 5:
 		s.Free()
 		h.sequences, h.models = slices.Delete(h.sequences, number, number+1), slices.Delete(h.models, number, number+1)
+	case 6:
+		if m.start <= m.length-m.fresh && h.cache.FreePages() > m.fresh/h.config.PageSize+1 {
+			var rows []int
+			for r := range m.fresh {
+				if (x+r*r)%3 > 0 {
+					rows = append(rows, r)
+				}
+			}
+			h.keep(number, rows...)
+		}
 	default:
 		h.attend(1+x%2, threads(1+x%3), h.some(x)...)
 	}

@@ -278,12 +278,47 @@ func (h *harness) truncate(number, n int) {
 	}
 }
 
+// keep drops those tokens of a sequence's last step that are not in rows.
+func (h *harness) keep(number int, rows ...int) {
+	h.t.Helper()
+	h.must(h.sequences[number].Keep(rows))
+	m := h.models[number]
+	f := m.fork(&h.config, m.length-m.fresh)
+	for layer := range m.k {
+		for _, r := range rows {
+			token := func(x []float32, d int) []float32 { return x[f.length*d:][r*d:][:d] }
+			f.k[layer] = append(f.k[layer], token(m.k[layer], h.config.Heads*h.config.HeadSize)...)
+			f.v[layer] = append(f.v[layer], token(m.v[layer], h.config.Heads*h.config.ValueSize)...)
+		}
+	}
+	f.length += len(rows)
+	h.models[number] = f
+}
+
 // drop drops the whole pages of a sequence before position n.
 func (h *harness) drop(number, n int) {
 	h.t.Helper()
 	h.must(h.sequences[number].DropBefore(n))
 	m := h.models[number]
 	m.start += (n - m.start) / h.config.PageSize * h.config.PageSize
+}
+
+// dropBetween drops the whole pages of a sequence before position n but the first ones, which move up to the others.
+func (h *harness) dropBetween(number, first, n int) {
+	h.t.Helper()
+	h.must(h.sequences[number].DropBetween(first, n))
+	m, size := h.models[number], h.config.PageSize
+	keep := (min(first, m.length-m.start) + size - 1) / size
+	k := (n-m.start)/size - keep
+	if k <= 0 {
+		return
+	}
+	move := func(x []float32, d int) { copy(x[(m.start+k*size)*d:], x[m.start*d:][:keep*size*d]) }
+	for layer := range m.k {
+		move(m.k[layer], h.config.Heads*h.config.HeadSize)
+		move(m.v[layer], h.config.Heads*h.config.ValueSize)
+	}
+	m.start += k * size
 }
 
 // attend compares attention from the newest tokens of some sequences, in every layer,

@@ -16,13 +16,14 @@ type pagePool struct {
 // CapacityError reports a cache with too few free pages. Nothing has changed. A program can
 // free or truncate sequences and try again.
 type CapacityError struct {
-	Need int // pages that the call needs
-	Free int // pages that are free, with those that the call would have dropped
+	Where string // the function
+	Need  int    // pages that the call needs
+	Free  int    // pages that are free, with those that the call would have dropped
 }
 
-// Error returns the numbers of pages that are needed and free.
+// Error returns the function, and the numbers of pages that are needed and free.
 func (e *CapacityError) Error() string {
-	return fmt.Sprintf("kvcache.Batch.Extend: the cache: %d free pages, want %d", e.Free, e.Need)
+	return fmt.Sprintf("%s: the cache: %d free pages, want %d", e.Where, e.Free, e.Need)
 }
 
 // fill makes n pages free. The first ones are taken first, so that the pages of a new
@@ -42,15 +43,15 @@ func (p *pagePool) left() int {
 }
 
 // take releases the pages that are gone and appends n free ones to dst, each for one
-// sequence. If there are too few, it does neither.
-func (p *pagePool) take(dst []int32, n int, gone ...int32) ([]int32, error) {
+// sequence. If there are too few, it does neither. where is the exported function.
+func (p *pagePool) take(where string, dst []int32, n int, gone ...int32) ([]int32, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := len(p.free)
 	p.put(gone)
 	rest := len(p.free) - n
 	if rest < 0 {
-		err := &CapacityError{Need: n, Free: len(p.free)}
+		err := &CapacityError{Where: where, Need: n, Free: len(p.free)}
 		p.free = p.free[:before]
 		for _, x := range gone {
 			p.refs[x]++

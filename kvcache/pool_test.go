@@ -13,7 +13,7 @@ func TestPoolOrder(t *testing.T) {
 	p.fill(8)
 	take := func(n int, want ...int32) []int32 {
 		t.Helper()
-		got, err := p.take(nil, n)
+		got, err := p.take("", nil, n)
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("got pages %v, %v; want %v", got, err, want)
 		}
@@ -34,7 +34,7 @@ func TestPoolOrder(t *testing.T) {
 func TestPoolShares(t *testing.T) {
 	var p pagePool
 	p.fill(4)
-	pages, _ := p.take(nil, 2)
+	pages, _ := p.take("", nil, 2)
 	p.share(pages[:1])
 	if !p.isShared(pages[0]) || p.isShared(pages[1]) {
 		t.Errorf("shared: %v, %v; want the first page alone", p.isShared(pages[0]), p.isShared(pages[1]))
@@ -54,7 +54,7 @@ func TestPoolIsExhausted(t *testing.T) {
 	var p pagePool
 	p.fill(3)
 	before := []int32{7}
-	got, err := p.take(before, 4)
+	got, err := p.take("", before, 4)
 	var full *CapacityError
 	if !errors.As(err, &full) || *full != (CapacityError{Need: 4, Free: 3}) || !slices.Equal(got, before) || p.left() != 3 {
 		t.Errorf("got %v, %v with %d pages left", got, err, p.left())

@@ -19,6 +19,7 @@ type Sequence struct {
 	start  int       // position of the first token that is kept, a multiple of the page size
 	length int       // position after the last
 	fresh  int       // tokens of the last step
+	first  int       // pages before the last ones that DropBetween has dropped
 
 	// mayShare is true if other sequences may have the last page: then this one must copy
 	// it before it writes there.
@@ -56,7 +57,7 @@ func (s *Sequence) Fork(n int) (*Sequence, error) {
 	if f := s.checkLength(n); f != nil {
 		return nil, (*kernel.Error)(f.In("kvcache.Sequence.Fork"))
 	}
-	fork := &Sequence{cache: s.cache, start: s.start, length: n}
+	fork := &Sequence{cache: s.cache, start: s.start, first: s.first, length: n}
 	fork.pages = append(fork.pages, s.pages[:s.pagesFor(n)]...)
 	s.cache.pool.share(fork.pages)
 	fork.mayShare.Store(true)
@@ -64,7 +65,8 @@ func (s *Sequence) Fork(n int) (*Sequence, error) {
 	return fork, nil
 }
 
-// Truncate drops the tokens from position n on, such as the rejected tokens of a draft.
+// Truncate drops the tokens from position n on, such as the rejected tokens of a draft. For
+// those of a tree of drafts there is Keep.
 // The limits of n are those of Fork.
 func (s *Sequence) Truncate(n int) error {
 	if f := s.checkLength(n); f != nil {
@@ -112,23 +114,52 @@ func (s *Sequence) DropBefore(n int) error {
 	if n < s.start || n > s.length {
 		return &kernel.Error{Where: "kvcache.Sequence.DropBefore: n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d", s.start, s.length)}
 	}
-	s.drop(n)
+	s.drop(0, n)
 	return nil
 }
 
-func (s *Sequence) drop(n int) {
-	k := (n - s.start) / s.cache.pageSize
+// DropBetween is DropBefore for a sequence that keeps its first tokens, as attention sinks (StreamingLLM): pages with any
+// of the first tokens that it has, so many, are not dropped. n is from Start to the position of the first token of the
+// last step.
+//
+// Attention is that of a text without the dropped tokens which begins at Start: the first tokens count as those right
+// before the others that are kept. What rotations the stored keys have stays. Fork and Truncate no longer
+// cut among the first tokens.
+//
+// In a cache with a window, which hides them, it is an error.
+func (s *Sequence) DropBetween(first, n int) error {
+	f := s.check("sequence")
+	switch {
+	case f != nil:
+	case s.cache.window > 0:
+		f = &check.Failure{Where: "sequence", Got: fmt.Sprintf("one of a cache with a window of %d", s.cache.window), Want: "one of a cache without"}
+	case first < 0:
+		f = &check.Failure{Where: "first", Got: fmt.Sprint(first), Want: "at least 0"}
+	case n < s.start || n > s.length-s.fresh:
+		f = &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d", s.start, s.length-s.fresh)}
+	}
+	if f != nil {
+		return (*kernel.Error)(f.In("kvcache.Sequence.DropBetween"))
+	}
+	s.drop(s.pagesFor(s.start+min(first, s.length-s.start)), n)
+	return nil
+}
+
+// drop drops the pages from number from on whose tokens all lie before position n.
+func (s *Sequence) drop(from, n int) {
+	k := (n-s.start)/s.cache.pageSize - from
 	if k <= 0 {
 		return
 	}
-	s.cache.pool.release(s.pages[:k])
-	s.forget(k)
+	s.cache.pool.release(s.pages[from : from+k])
+	s.forget(from, k)
 }
 
-// forget takes the first k pages off the sequence, which no longer owns them.
-func (s *Sequence) forget(k int) {
-	s.pages = s.pages[:copy(s.pages, s.pages[k:])]
+// forget takes k pages, from number from on, off the sequence, which no longer owns them.
+func (s *Sequence) forget(from, k int) {
+	s.pages = s.pages[:from+copy(s.pages[from:], s.pages[from+k:])]
 	s.start += k * s.cache.pageSize
+	s.first = max(from, s.first-k)
 }
 
 // Free gives the pages back. Afterwards, every call that the sequence, a batch with it or a
@@ -136,7 +167,7 @@ func (s *Sequence) forget(k int) {
 func (s *Sequence) Free() {
 	if s != nil && s.cache != nil {
 		s.release(0)
-		s.cache, s.pages, s.before, s.start, s.length, s.fresh = nil, nil, nil, 0, 0, 0
+		s.cache, s.pages, s.before, s.start, s.first, s.length, s.fresh = nil, nil, nil, 0, 0, 0, 0
 	}
 }
 
@@ -153,7 +184,7 @@ func (s *Sequence) checkLength(n int) *check.Failure {
 	if f := s.check("sequence"); f != nil {
 		return f
 	}
-	least := s.start
+	least := s.start + s.first*s.cache.pageSize
 	if s.start > 0 {
 		least += s.cache.window
 	}
@@ -227,15 +258,20 @@ func (s *Sequence) grow(n int, taken []int32) []int32 {
 	return taken[k:]
 }
 
+// copyRows copies n tokens in all layers.
+func (c *Cache) copyRows(to, from slot, n int) {
+	for layer := range c.keys {
+		copyRows(&c.keys[layer], to, from, n)
+		copyRows(&c.values[layer], to, from, n)
+	}
+}
+
 // copyLast replaces the last page, which others share, by a copy. Once it has been
 // released, and not before, they may write to it.
 func (s *Sequence) copyLast(page int32) {
 	last := &s.pages[len(s.pages)-1]
 	rows := (s.length - s.start) % s.cache.pageSize
-	for layer := range s.cache.keys {
-		copyPage(&s.cache.keys[layer], int(page), int(*last), rows)
-		copyPage(&s.cache.values[layer], int(page), int(*last), rows)
-	}
+	s.cache.copyRows(slot{page: int(page)}, slot{page: int(*last)}, rows)
 	s.cache.pool.release(s.pages[len(s.pages)-1:])
 	*last = page
 	s.mayShare.Store(false)

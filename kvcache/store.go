@@ -269,17 +269,20 @@ func notFinite(arg string, src *view.Tensor, b, l, n int) error {
 	return nil
 }
 
-// copyPage copies the first n rows of a page to another one, with their scales.
-func copyPage(t *view.Tensor, to, from, n int) {
+// A slot is a row of a page.
+type slot struct{ page, row int }
+
+// copyRows copies n rows of all heads from one page to another, or to rows before them, with their scales.
+func copyRows(t *view.Tensor, to, from slot, n int) {
 	data, bytes, heads, d := t.Bytes(), t.DType().Bytes, t.Dim(1), t.Dim(3)
 	if t.Stride(1) == d {
 		heads, d = 1, heads*d
 	}
 	for h := range heads {
 		ld := bytes(t.Stride(2))
-		rows.Copy(data[bytes(t.At(to, h, 0)):], ld, data[bytes(t.At(from, h, 0)):], ld, n, bytes(d))
+		rows.Copy(data[bytes(t.At(to.page, h, to.row)):], ld, data[bytes(t.At(from.page, h, from.row)):], ld, n, bytes(d))
 	}
 	if s := t.Scales(); s != nil {
-		copyPage(s, to, from, n)
+		copyRows(s, to, from, n)
 	}
 }

@@ -277,13 +277,26 @@ var table = []entry{
 	{name: "kvcache.Batch.Scoring", f: (*kvcache.Batch).Scoring, args: aBatch()},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
 	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
+	{name: "kvcache.Sequence.DropBetween", f: (*kvcache.Sequence).DropBetween, args: func(w *world) []any {
+		c := must(kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8}))
+		s := c.NewSequence()
+		must(0, must(c.NewBatch(s)).Extend(9))
+		must(0, must(c.NewBatch(s)).Extend(1))
+		return []any{s, 1, 6}
+	}},
 	{name: "kvcache.Sequence.Fork", f: (*kvcache.Sequence).Fork, args: aSequence(5)},
+	{name: "kvcache.Sequence.Keep", f: (*kvcache.Sequence).Keep, args: func(w *world) []any {
+		c := w.cache(1, false)
+		s := c.NewSequence()
+		must(0, must(c.NewBatch(s)).Extend(5))
+		return []any{s, []int{0, 2}}
+	}},
 	{name: "kvcache.Sequence.Truncate", f: (*kvcache.Sequence).Truncate, args: aSequence(5)},
 	{name: "kvcache.Sequence.Free", f: (*kvcache.Sequence).Free, args: aSequence()},
 	{name: "kvcache.Sequence.Len", f: (*kvcache.Sequence).Len, args: aSequence()},
 	{name: "kvcache.Sequence.Pages", f: (*kvcache.Sequence).Pages, args: aSequence()},
 	{name: "kvcache.Sequence.Start", f: (*kvcache.Sequence).Start, args: aSequence()},
-	{name: "kvcache.CapacityError.Error", f: (*kvcache.CapacityError).Error, args: list(&kvcache.CapacityError{Need: 2})},
+	{name: "kvcache.CapacityError.Error", f: (*kvcache.CapacityError).Error, args: list(&kvcache.CapacityError{Where: "kvcache.Batch.Extend", Need: 2})},
 
 	{name: "kernel.Alloc", f: kernel.Alloc[float32], args: list(7)},
 	{name: "kernel.Alloc", f: kernel.Alloc[int8], args: list(7)},
