@@ -60,24 +60,30 @@ func (j *job) task(s *scratch, lo, hi int) {
 		} else {
 			row = j.rope.mixed(j.positions[at:], each, s.numbers[:n])
 		}
-		for h := range j.x.Dim(1) {
-			j.rotate(b, h, l, row, s.numbers[n:2*n])
+		if j.x.DType() == view.Float32 {
+			j.rotate(b, l, row)
+		} else {
+			j.rotateHalves(b, l, row, s.numbers[n:2*n])
 		}
 	}
 }
 
-// rotate rotates a head. wide is memory for one that is widened.
-func (j *job) rotate(b, h, l int, row, wide []float32) {
-	n := j.rope.Dims()
-	if j.x.DType() == view.Float32 {
-		j.rope.rotate(j.x.Row(b, h, l)[:n], row)
-		return
+// rotate rotates the heads of a token of float32.
+func (j *job) rotate(b, l int, row []float32) {
+	for h := range j.x.Dim(1) {
+		j.rope.rotate(j.x.Row(b, h, l)[:len(row)], row)
 	}
-	if view.Races {
-		j.x.AnnouncePart(view.Write, b, h, l, 0, n)
+}
+
+// rotateHalves rotates the heads of a token of 16 bits. wide is memory for one that is widened.
+func (j *job) rotateHalves(b, l int, row, wide []float32) {
+	for h := range j.x.Dim(1) {
+		if view.Races {
+			j.x.AnnouncePart(view.Write, b, h, l, 0, len(wide))
+		}
+		at := j.x.Index(b, h, l)
+		rows.WidenRow(j.tier, wide, &j.x, at, len(wide))
+		j.rope.rotate(wide, row)
+		rows.Store(j.tier, &j.x, at, wide)
 	}
-	at := j.x.Index(b, h, l)
-	rows.WidenRow(j.tier, wide, &j.x, at, n)
-	j.rope.rotate(wide, row)
-	rows.Store(j.tier, &j.x, at, wide)
 }

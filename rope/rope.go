@@ -81,8 +81,9 @@ func (r *Rope) CosSin(position int, cos, sin []float32) error {
 }
 
 func (r *Rope) cosSin(position int, cos, sin []float32) {
+	magnitude := r.magnitude
 	for i := range r.frequencies {
-		cos[i], sin[i] = r.pair(i, position)
+		cos[i], sin[i] = r.frequencies[i].times(position).cosSin(magnitude)
 	}
 }
 
