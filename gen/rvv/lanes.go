@@ -122,7 +122,7 @@ func (m *laner) Worth(n *lane.Value, i int) int {
 
 func (m *laner) InPlace(n *lane.Value) []int {
 	switch n.Op {
-	case lane.Load, lane.Spread, lane.Lookup:
+	case lane.Given, lane.Load, lane.Spread, lane.Lookup:
 		return nil
 	case lane.NegMulAdd:
 		return []int{2}
