@@ -57,9 +57,9 @@ func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVir
 
 func (m *laner) Traits() lane.Traits {
 	if m.EVEX() {
-		return lane.Traits{Exp2: lane.ByScaling, Masked: true}
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true}
 	}
-	return lane.Traits{Exp2: lane.ByConversion}
+	return lane.Traits{Exp2: lane.ByConversion, Halves: true}
 }
 
 // Size leaves a register for the mask of the last lanes.

@@ -130,6 +130,7 @@ type Traits struct {
 	Lookup LookupStyle
 	OneNaN bool // operations have the NaN of the contract
 	Masked bool // comparisons under a mask: Within is one condition
+	Halves bool // there is a conversion to float16
 }
 
 // A LookupStyle is what the index of a Lookup is.

@@ -84,12 +84,14 @@ func (g *neon) inline(f lane.Function, vectors, later int) *lane.Frame[a64.Vec] 
 	return m.frame
 }
 
-func (m *laner) Traits() lane.Traits { return lane.Traits{Lookup: lane.ByBytes, Abs: true} }
-func (m *laner) Size() int           { return m.registers }
-func (m *laner) Widths() []int       { return []int{3, 2, 1} }
-func (m *laner) Reorders() bool      { return false }
-func (m *laner) Alloc() a64.Vec      { return m.Vec() }
-func (m *laner) Free(v a64.Vec)      { m.Func.Free(v) }
+func (m *laner) Traits() lane.Traits {
+	return lane.Traits{Lookup: lane.ByBytes, Abs: true, Halves: true}
+}
+func (m *laner) Size() int      { return m.registers }
+func (m *laner) Widths() []int  { return []int{3, 2, 1} }
+func (m *laner) Reorders() bool { return false }
+func (m *laner) Alloc() a64.Vec { return m.Vec() }
+func (m *laner) Free(v a64.Vec) { m.Func.Free(v) }
 
 func (m *laner) Home(v *lane.Value) (registers int, must bool) {
 	if v.Op == lane.Table {
