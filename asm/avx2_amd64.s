@@ -172,9 +172,9 @@ tile11:
 	MOVQ    $0x0000000b, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
-	LEAQ    heightsAVX2<>+8(SB), R15
-	MOVL    (R15)(R13*4), R13
-	MOVB    R13, rs+56(FP)
+	LEAQ    heightsAVX2<>+16(SB), R15
+	MOVQ    (R15)(R13*8), R13
+	MOVQ    R13, rs+56(FP)
 	MOVQ    b_base+72(FP), R13
 	MOVQ    k+112(FP), R15
 
@@ -199,7 +199,7 @@ tile11segment:
 	PCALIGN $0x40
 
 tile11steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R13), Y12
 	VBROADCASTSS (R14)(R9*2), Y13
 	VFMADD231PS  Y12, Y13, Y11
@@ -234,7 +234,7 @@ tile11next0:
 	ADDQ SI, R14
 
 tile11odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R13), Y12
 	VBROADCASTSS (R14)(R9*2), Y13
 	VFMADD231PS  Y12, Y13, Y11
@@ -290,9 +290,9 @@ tile5:
 	MOVQ    $0x00000005, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
-	LEAQ    heightsAVX2<>+24(SB), R15
-	MOVL    (R15)(R13*4), R13
-	MOVB    R13, rs+56(FP)
+	LEAQ    heightsAVX2<>+48(SB), R15
+	MOVQ    (R15)(R13*8), R13
+	MOVQ    R13, rs+56(FP)
 	MOVQ    b_base+72(FP), R13
 	MOVQ    k+112(FP), R15
 
@@ -311,7 +311,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R13), Y12
 	VBROADCASTSS (R14)(BX*4), Y13
 	VFMADD231PS  Y12, Y13, Y11
@@ -332,7 +332,7 @@ tile5next0:
 	ADDQ SI, R14
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R13), Y12
 	VBROADCASTSS (R14)(BX*4), Y13
 	VFMADD231PS  Y12, Y13, Y11
@@ -876,14 +876,21 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-DATA heightsAVX2<>+0(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+8(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+16(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+24(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+32(SB)/8, $0x0000008500000082
-DATA heightsAVX2<>+40(SB)/8, $0x0000000100000083
-DATA heightsAVX2<>+48(SB)/8, $0x0000000200000080
-GLOBL heightsAVX2<>(SB), RODATA|NOPTR, $56
+DATA heightsAVX2<>+0(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+8(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+16(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+24(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+32(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+40(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+48(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+56(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+64(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+72(SB)/8, $0xffffffffffffff85
+DATA heightsAVX2<>+80(SB)/8, $0xffffffffffffff83
+DATA heightsAVX2<>+88(SB)/8, $0x0000000000000001
+DATA heightsAVX2<>+96(SB)/8, $0xffffffffffffff80
+DATA heightsAVX2<>+104(SB)/8, $0x7fffffffffffff83
+GLOBL heightsAVX2<>(SB), RODATA|NOPTR, $112
 
 // func gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm1AVX2(SB), NOSPLIT, $0-129
@@ -1164,9 +1171,9 @@ tile5:
 	MOVQ    $0x00000005, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
-	LEAQ    heightsAVX2<>+24(SB), R13
-	MOVL    (R13)(R11*4), R11
-	MOVB    R11, rs+56(FP)
+	LEAQ    heightsAVX2<>+48(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
 	MOVQ    b_base+72(FP), R11
 	MOVQ    k+112(FP), R13
 
@@ -1190,7 +1197,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R12)(BX*4), Y14
@@ -1217,7 +1224,7 @@ tile5next0:
 	ADDQ DI, R12
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R12)(BX*4), Y14
@@ -1819,9 +1826,9 @@ tile3:
 	MOVQ    $0x00000003, R11
 	CMPQ    R9, R11
 	CMOVQGT R11, R9
-	LEAQ    heightsAVX2<>+24(SB), R11
-	MOVL    (R11)(R9*4), R9
-	MOVB    R9, rs+56(FP)
+	LEAQ    heightsAVX2<>+48(SB), R11
+	MOVQ    (R11)(R9*8), R9
+	MOVQ    R9, rs+56(FP)
 	MOVQ    b_base+72(FP), R9
 	MOVQ    k+112(FP), R11
 
@@ -1844,7 +1851,7 @@ tile3segment:
 	PCALIGN $0x40
 
 tile3steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R9), Y12
 	VMOVUPS      32(R9), Y13
 	VMOVUPS      64(R9), Y14
@@ -1867,7 +1874,7 @@ tile3next0:
 	ADDQ SI, R10
 
 tile3odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R9), Y12
 	VMOVUPS      32(R9), Y13
 	VMOVUPS      64(R9), Y14
@@ -17422,9 +17429,9 @@ group:
 	MOVQ    $0x00000004, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX2<>+28(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 256(SP)
 
 group4segment:
 	MOVQ   k_cap+40(FP), R13
@@ -17468,7 +17475,7 @@ group4near0only:
 	MOVQ next_len+136(FP), BX
 
 group4ahead0:
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VBROADCASTF128 (DI), Y8
 	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
 	VBROADCASTF128 (R8), Y9
@@ -17594,7 +17601,7 @@ group4rest:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    group4next4
@@ -17611,7 +17618,7 @@ group4next4:
 group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     group4next5
@@ -18412,9 +18419,9 @@ fourgroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -18424,7 +18431,7 @@ fourgroup:
 	JE      fourgroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next0
@@ -18441,7 +18448,7 @@ fourgroup4next0:
 	JMP fourgroup4begin
 
 fourgroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    fourgroup4next1
 	VXORPS X1, X1, X1
@@ -18461,7 +18468,7 @@ fourgroup4begin:
 
 fourgroup4turn:
 	VMOVUPS      (R9), X4
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
 	JEQ          fourgroup4next2
@@ -18478,7 +18485,7 @@ fourgroup4next2:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	VMOVUPS      (R9), X4
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
 	JEQ          fourgroup4next3
@@ -18503,7 +18510,7 @@ fourgroup4fewer:
 
 fourgroup4step:
 	VMOVUPS      (R9), X4
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
 	JEQ          fourgroup4next4
@@ -18525,7 +18532,7 @@ fourgroup4next4:
 fourgroup4store:
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS X0, (CX)
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next5
@@ -18561,9 +18568,9 @@ singlegroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -18573,7 +18580,7 @@ singlegroup:
 	JE      singlegroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVSS  (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     singlegroup4next0
@@ -18590,7 +18597,7 @@ singlegroup4next0:
 	JMP singlegroup4begin
 
 singlegroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    singlegroup4next1
 	VXORPS X1, X1, X1
@@ -18610,7 +18617,7 @@ singlegroup4begin:
 
 singlegroup4turn:
 	VMOVSS      (R9), X4
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
 	JEQ         singlegroup4next2
@@ -18627,7 +18634,7 @@ singlegroup4next2:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X4
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
 	JEQ         singlegroup4next3
@@ -18652,7 +18659,7 @@ singlegroup4fewer:
 
 singlegroup4step:
 	VMOVSS      (R9), X4
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
 	JEQ         singlegroup4next4
@@ -18674,7 +18681,7 @@ singlegroup4next4:
 singlegroup4store:
 	MOVQ   o_cap+16(FP), CX
 	MOVQ   ldo+24(FP), BX
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VMOVSS X0, (CX)
 	LEAQ   (CX)(BX*1), CX
 	JEQ    singlegroup4next5
@@ -18885,9 +18892,9 @@ begin:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX2<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 256(SP)
 
 ahead4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -18953,7 +18960,7 @@ ahead4more:
 	ADDQ           $+16, R8
 	ADDQ           $+16, R9
 	ADDQ           $+16, R10
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VCVTPH2PS      264(SP)(R13*1), Y10
 	VBROADCASTF128 (DI)(AX*1), Y8
 	VCVTPH2PS      280(SP)(R13*1), Y11
@@ -19175,7 +19182,7 @@ ahead4next7:
 	JNE    ahead4step
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    ahead4next8
@@ -19192,7 +19199,7 @@ ahead4next8:
 ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     ahead4next9
@@ -20148,9 +20155,9 @@ group2:
 	MOVQ    $0x00000002, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX2<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 256(SP)
 
 group2segment:
 	MOVQ   k_cap+40(FP), R15
@@ -20199,7 +20206,7 @@ group2near2only:
 	MOVQ next_len+136(FP), BX
 
 group2ahead2:
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VBROADCASTF128 (DI), Y8
 	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
 	VBROADCASTF128 (R8), Y9
@@ -20338,7 +20345,7 @@ group2next7:
 	JNE    group2step
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group2added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    group2next8
@@ -20349,7 +20356,7 @@ group2next8:
 group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     group2next9
@@ -20368,9 +20375,9 @@ ahead4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX2<>+20(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 256(SP)
+	LEAQ    heightsAVX2<>+40(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 256(SP)
 
 ahead4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -20436,7 +20443,7 @@ ahead4more:
 	ADDQ           $+16, R8
 	ADDQ           $+16, R9
 	ADDQ           $+16, R10
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VMOVUPS        264(SP)(R13*1), Y11
 	VPSLLD         $0x10, Y11, Y11
 	VBROADCASTF128 (DI), Y8
@@ -20634,7 +20641,7 @@ ahead4next7:
 	JNE    ahead4step
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -20649,7 +20656,7 @@ ahead4next8:
 ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -21577,9 +21584,9 @@ group:
 	MOVQ    $0x00000004, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX2<>+28(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 256(SP)
 
 group4segment:
 	MOVQ   a_K_cap+40(FP), R13
@@ -21654,7 +21661,7 @@ group4near3only:
 	MOVQ a_Next_len+176(FP), BX
 
 group4ahead3:
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VBROADCASTF128 (DI), Y8
 	VBROADCASTF128 (DI)(AX*1), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -22119,7 +22126,7 @@ group4scale:
 	JNE    group4step
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    group4next16
@@ -22136,7 +22143,7 @@ group4next16:
 group4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     group4next17

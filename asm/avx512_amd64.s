@@ -148,9 +148,9 @@ tile11:
 	MOVQ    $0x0000000b, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
-	LEAQ    heightsAVX512<>+8(SB), R15
-	MOVL    (R15)(R13*4), R13
-	MOVB    R13, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R15
+	MOVQ    (R15)(R13*8), R13
+	MOVQ    R13, rs+56(FP)
 	MOVQ    b_base+72(FP), R13
 	MOVQ    k+112(FP), R15
 
@@ -175,7 +175,7 @@ tile11segment:
 	PCALIGN $0x40
 
 tile11steps:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(R9*2), Z12, Z11
 	VFMADD231PS.BCST (R14)(R11*1), Z12, Z10
@@ -199,7 +199,7 @@ tile11next0:
 	ADDQ SI, R14
 
 tile11odd:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(R9*2), Z12, Z11
 	VFMADD231PS.BCST (R14)(R11*1), Z12, Z10
@@ -244,9 +244,9 @@ tile5:
 	MOVQ    $0x00000005, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
-	LEAQ    heightsAVX512<>+24(SB), R15
-	MOVL    (R15)(R13*4), R13
-	MOVB    R13, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R15
+	MOVQ    (R15)(R13*8), R13
+	MOVQ    R13, rs+56(FP)
 	MOVQ    b_base+72(FP), R13
 	MOVQ    k+112(FP), R15
 
@@ -265,7 +265,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(BX*4), Z12, Z11
 	VFMADD231PS.BCST (R14)(R8*1), Z12, Z10
@@ -281,7 +281,7 @@ tile5next0:
 	ADDQ SI, R14
 
 tile5odd:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(BX*4), Z12, Z11
 	VFMADD231PS.BCST (R14)(R8*1), Z12, Z10
@@ -818,14 +818,21 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-DATA heightsAVX512<>+0(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+8(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+16(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+24(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+32(SB)/8, $0x0000008500000082
-DATA heightsAVX512<>+40(SB)/8, $0x0000000100000083
-DATA heightsAVX512<>+48(SB)/8, $0x0000000200000080
-GLOBL heightsAVX512<>(SB), RODATA|NOPTR, $56
+DATA heightsAVX512<>+0(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+8(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+16(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+24(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+32(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+40(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+48(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+56(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+64(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+72(SB)/8, $0xffffffffffffff85
+DATA heightsAVX512<>+80(SB)/8, $0xffffffffffffff83
+DATA heightsAVX512<>+88(SB)/8, $0x0000000000000001
+DATA heightsAVX512<>+96(SB)/8, $0xffffffffffffff80
+DATA heightsAVX512<>+104(SB)/8, $0x7fffffffffffff83
+GLOBL heightsAVX512<>(SB), RODATA|NOPTR, $112
 
 // func gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm1AVX512(SB), NOSPLIT, $0-129
@@ -1020,9 +1027,9 @@ tile7:
 	MOVQ    $0x00000007, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
-	LEAQ    heightsAVX512<>+24(SB), R13
-	MOVL    (R13)(R11*4), R11
-	MOVB    R11, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
 	MOVQ    b_base+72(FP), R11
 	MOVQ    k+112(FP), R13
 
@@ -1050,7 +1057,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VBROADCASTSS (R12)(R8*2), Z18
@@ -1085,7 +1092,7 @@ tile7next0:
 	ADDQ SI, R12
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VBROADCASTSS (R12)(R8*2), Z18
@@ -1817,9 +1824,9 @@ tile7:
 	MOVQ       $0x00000007, R13
 	CMPQ       R11, R13
 	CMOVQGT    R13, R11
-	LEAQ       heightsAVX512<>+8(SB), R13
-	MOVL       (R13)(R11*4), R11
-	MOVB       R11, rs+56(FP)
+	LEAQ       heightsAVX512<>+16(SB), R13
+	MOVQ       (R13)(R11*8), R11
+	MOVQ       R11, rs+56(FP)
 	MOVQ       b_base+72(FP), R11
 	CMPQ       c_len+8(FP), $0x01
 	JNE        tile7fetched
@@ -1887,7 +1894,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -1947,9 +1954,9 @@ tile5:
 	MOVQ    $0x00000005, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
-	LEAQ    heightsAVX512<>+24(SB), R13
-	MOVL    (R13)(R11*4), R11
-	MOVB    R11, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
 	MOVQ    b_base+72(FP), R11
 	MOVQ    k+112(FP), R13
 
@@ -1978,7 +1985,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -2011,7 +2018,7 @@ tile5next0:
 	ADDQ SI, R12
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -2926,9 +2933,9 @@ tile4:
 	MOVQ    $0x00000004, R12
 	CMPQ    R10, R12
 	CMOVQGT R12, R10
-	LEAQ    heightsAVX512<>+24(SB), R12
-	MOVL    (R12)(R10*4), R10
-	MOVB    R10, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R12
+	MOVQ    (R12)(R10*8), R10
+	MOVQ    R10, rs+56(FP)
 	MOVQ    b_base+72(FP), R10
 	MOVQ    k+112(FP), R12
 
@@ -2958,7 +2965,7 @@ tile4segment:
 	PCALIGN $0x40
 
 tile4steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VMOVUPS      128(R10), Z26
@@ -2991,7 +2998,7 @@ tile4next0:
 	ADDQ SI, R11
 
 tile4odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VMOVUPS      128(R10), Z26
@@ -3791,9 +3798,9 @@ tile7:
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+8(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -3828,7 +3835,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -3870,7 +3877,7 @@ tile7next0:
 	ADDQ       SI, R13
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -3941,9 +3948,9 @@ tile5:
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -3972,7 +3979,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -4005,7 +4012,7 @@ tile5next0:
 	ADDQ SI, R13
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -4581,9 +4588,9 @@ tile7:
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+8(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -4618,7 +4625,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -4659,7 +4666,7 @@ tile7next0:
 	ADDQ       SI, R13
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -4728,9 +4735,9 @@ tile5:
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -4759,7 +4766,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -4792,7 +4799,7 @@ tile5next0:
 	ADDQ SI, R13
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -5423,9 +5430,9 @@ tile7:
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+8(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -5460,7 +5467,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -5504,7 +5511,7 @@ tile7next0:
 	ADDQ       SI, R13
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -5576,9 +5583,9 @@ tile5:
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -5607,7 +5614,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -5643,7 +5650,7 @@ tile5next0:
 	ADDQ SI, R13
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -6327,9 +6334,9 @@ rows4:
 	MOVQ    $0x00000004, DI
 	CMPQ    SI, DI
 	CMOVQGT DI, SI
-	LEAQ    heightsAVX512<>+24(SB), DI
-	MOVL    (DI)(SI*4), SI
-	MOVB    SI, 200(SP)
+	LEAQ    heightsAVX512<>+48(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -6390,7 +6397,7 @@ rows4step0words:
 	VPANDD       128(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -6421,7 +6428,7 @@ rows4next0:
 	VPANDD       320(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -6452,7 +6459,7 @@ rows4next1:
 	VPANDD       512(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -6483,7 +6490,7 @@ rows4next2:
 	VPANDD       704(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -6532,7 +6539,7 @@ rows4next3:
 	MOVQ       b_cap+88(FP), SI
 	LEAQ       (AX)(SI*4), SI
 	MOVQ       ldc+24(FP), R9
-	CMPB       200(SP), $0x82
+	CMPQ       200(SP), $-126
 	VADDPS     (SI), Z0, Z0
 	VADDPS     64(SI), Z1, Z1
 	VADDPS     128(SI), Z2, Z2
@@ -6557,7 +6564,7 @@ rows4store:
 	MOVQ    b_cap+88(FP), SI
 	LEAQ    (AX)(SI*4), SI
 	MOVQ    ldc+24(FP), R9
-	CMPB    200(SP), $0x82
+	CMPQ    200(SP), $-126
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -8563,9 +8570,9 @@ rows4:
 	MOVQ    $0x00000004, DI
 	CMPQ    SI, DI
 	CMOVQGT DI, SI
-	LEAQ    heightsAVX512<>+24(SB), DI
-	MOVL    (DI)(SI*4), SI
-	MOVB    SI, 200(SP)
+	LEAQ    heightsAVX512<>+48(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -8628,7 +8635,7 @@ rows4step0minima:
 	VMOVDQU32    128(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -8659,7 +8666,7 @@ rows4next0:
 	VMOVDQU32    320(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -8690,7 +8697,7 @@ rows4next1:
 	VMOVDQU32    512(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -8721,7 +8728,7 @@ rows4next2:
 	VMOVDQU32    704(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -8764,7 +8771,7 @@ rows4step0:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -8798,7 +8805,7 @@ rows4next4:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -8832,7 +8839,7 @@ rows4next5:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -8866,7 +8873,7 @@ rows4next6:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -8902,7 +8909,7 @@ rows4next7:
 	MOVQ       b_cap+88(FP), SI
 	LEAQ       (AX)(SI*4), SI
 	MOVQ       ldc+24(FP), R9
-	CMPB       200(SP), $0x82
+	CMPQ       200(SP), $-126
 	VADDPS     (SI), Z0, Z0
 	VADDPS     64(SI), Z1, Z1
 	VADDPS     128(SI), Z2, Z2
@@ -8927,7 +8934,7 @@ rows4store:
 	MOVQ    b_cap+88(FP), SI
 	LEAQ    (AX)(SI*4), SI
 	MOVQ    ldc+24(FP), R9
-	CMPB    200(SP), $0x82
+	CMPQ    200(SP), $-126
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -15422,9 +15429,9 @@ group4:
 	MOVQ    $0x00000004, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+28(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 512(SP)
+	LEAQ    heightsAVX512<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 512(SP)
 
 group4segment:
 	MOVQ k_cap+40(FP), R13
@@ -15511,7 +15518,7 @@ group4pairahead8:
 	MOVQ       next_len+136(FP), BX
 
 group4pairahead12:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VMOVUPS          (DI), Y4
 	VINSERTF64X4     $0x01, (DI)(AX*1), Z4, Z4
 	VMOVUPS          (R8), Y5
@@ -15757,7 +15764,7 @@ group4next15:
 	MOVQ   R13, R12
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4pairsum
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	JEQ    group4next16
 	VADDPS 64(SP), Z9, Z9
@@ -15768,7 +15775,7 @@ group4next15:
 
 group4next16:
 group4pairsum:
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS Z0, Z8, Z8
 	JEQ    group4next17
 	VADDPS Z1, Z9, Z9
@@ -15850,7 +15857,7 @@ group4near4far:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead4:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VMOVUPS          (DI), Y0
 	VINSERTF64X4     $0x01, (DI)(AX*1), Z0, Z0
 	VMOVUPS          (R8), Y1
@@ -15986,7 +15993,7 @@ group4rest:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	JEQ    group4next26
 	VADDPS 64(SP), Z9, Z9
@@ -15999,7 +16006,7 @@ group4next26:
 group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	JEQ     group4next27
 	VMOVUPS Z9, 64(SP)
@@ -16020,9 +16027,9 @@ group8:
 	MOVQ    $0x00000008, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+12(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 512(SP)
+	LEAQ    heightsAVX512<>+24(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 512(SP)
 
 group8segment:
 	MOVQ   k_cap+40(FP), R13
@@ -16077,7 +16084,7 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead4:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VMOVUPS          (DI), Y16
 	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
 	VMOVUPS          (R8), Y17
@@ -16245,7 +16252,7 @@ group8rest:
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group8added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	VADDPS 128(SP), Z10, Z10
@@ -16262,7 +16269,7 @@ group8next8:
 group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	VMOVUPS Z10, 128(SP)
@@ -16287,9 +16294,9 @@ ahead8:
 	MOVQ    $0x00000008, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+20(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 512(SP)
+	LEAQ    heightsAVX512<>+40(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 512(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R13
@@ -16357,7 +16364,7 @@ ahead8more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VMOVUPS          (DI), Y16
 	VFMADD231PS.BCST 4(R12), Z0, Z9
@@ -16549,7 +16556,7 @@ ahead8rest:
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	VADDPS 128(SP), Z10, Z10
@@ -16568,7 +16575,7 @@ ahead8next8:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	VMOVUPS Z10, 128(SP)
@@ -17124,9 +17131,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -17136,7 +17143,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -17177,7 +17184,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17262,7 +17269,7 @@ quadgroup6ahead1:
 	VMOVUPS      64(R9), Z25
 	VMOVUPS      128(R9), Z26
 	VMOVUPS      192(R9), Z27
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -17308,7 +17315,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -17764,9 +17771,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -17776,7 +17783,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -17801,7 +17808,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17835,7 +17842,7 @@ linegroup8near0level2:
 linegroup8near0far:
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -17862,7 +17869,7 @@ linegroup8near1level2:
 linegroup8near1far:
 	PREFETCHT1       64(CX)(DX*1)
 	VMOVUPS          (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -17894,7 +17901,7 @@ linegroup8fewer:
 
 linegroup8step:
 	VMOVUPS          (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -17916,7 +17923,7 @@ linegroup8next4:
 linegroup8store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
@@ -17962,9 +17969,9 @@ fourgroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -17974,7 +17981,7 @@ fourgroup:
 	JE      fourgroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next0
@@ -17991,7 +17998,7 @@ fourgroup4next0:
 	JMP fourgroup4begin
 
 fourgroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    fourgroup4next1
 	VXORPS X1, X1, X1
@@ -18011,7 +18018,7 @@ fourgroup4begin:
 
 fourgroup4turn:
 	VMOVUPS      (R9), X24
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X25
 	VFMADD231PS  X24, X25, X0
 	JEQ          fourgroup4next2
@@ -18028,7 +18035,7 @@ fourgroup4next2:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	VMOVUPS      (R9), X24
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X25
 	VFMADD231PS  X24, X25, X0
 	JEQ          fourgroup4next3
@@ -18053,7 +18060,7 @@ fourgroup4fewer:
 
 fourgroup4step:
 	VMOVUPS      (R9), X24
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X25
 	VFMADD231PS  X24, X25, X0
 	JEQ          fourgroup4next4
@@ -18075,7 +18082,7 @@ fourgroup4next4:
 fourgroup4store:
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS X0, (CX)
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next5
@@ -18111,9 +18118,9 @@ singlegroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -18123,7 +18130,7 @@ singlegroup:
 	JE      singlegroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVSS  (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     singlegroup4next0
@@ -18140,7 +18147,7 @@ singlegroup4next0:
 	JMP singlegroup4begin
 
 singlegroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    singlegroup4next1
 	VXORPS X1, X1, X1
@@ -18160,7 +18167,7 @@ singlegroup4begin:
 
 singlegroup4turn:
 	VMOVSS      (R9), X24
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X25
 	VFMADD231SS X25, X24, X0
 	JEQ         singlegroup4next2
@@ -18177,7 +18184,7 @@ singlegroup4next2:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X24
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X25
 	VFMADD231SS X25, X24, X0
 	JEQ         singlegroup4next3
@@ -18202,7 +18209,7 @@ singlegroup4fewer:
 
 singlegroup4step:
 	VMOVSS      (R9), X24
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X25
 	VFMADD231SS X25, X24, X0
 	JEQ         singlegroup4next4
@@ -18224,7 +18231,7 @@ singlegroup4next4:
 singlegroup4store:
 	MOVQ   o_cap+16(FP), CX
 	MOVQ   ldo+24(FP), BX
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VMOVSS X0, (CX)
 	LEAQ   (CX)(BX*1), CX
 	JEQ    singlegroup4next5
@@ -18451,9 +18458,9 @@ fewerdouble4:
 	MOVQ    $0x00000008, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+16(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R15
@@ -18533,7 +18540,7 @@ ahead8more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z18
 	VEXTRACTI64X4    $0x01, Z1, Y1
@@ -18850,7 +18857,7 @@ ahead8next15:
 	JNE     ahead8step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      ahead8added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	VADDPS  128(SP), Z11, Z11
@@ -18868,7 +18875,7 @@ ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	VMOVUPS Z11, 128(SP)
@@ -18894,9 +18901,9 @@ double4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -19008,7 +19015,7 @@ double4ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double4ahead14:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             R14, R15
 	VPERMW           Z1, Z0, Z1
 	VMOVUPS          (DI)(AX*4), Y17
@@ -19246,7 +19253,7 @@ double4more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPERMW           Z17, Z0, Z17
 	VCVTPH2PS        Y17, Z7
 	VMOVUPS          (DI), Y3
@@ -19483,7 +19490,7 @@ double4next31:
 	JNE     double4step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      double4added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	JEQ     double4next32
@@ -19500,7 +19507,7 @@ double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	JEQ     double4next33
@@ -19935,9 +19942,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -19947,7 +19954,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -19988,7 +19995,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -20044,7 +20051,7 @@ quadgroup6ahead0:
 	VCVTPH2PS    32(R9), Z25
 	VCVTPH2PS    64(R9), Z26
 	VCVTPH2PS    96(R9), Z27
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -20090,7 +20097,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -20526,9 +20533,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -20538,7 +20545,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -20563,7 +20570,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -20600,7 +20607,7 @@ linegroup8turn:
 linegroup8ahead:
 linegroup8step:
 	VCVTPH2PS        (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -20625,7 +20632,7 @@ linegroup8next2:
 linegroup8store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
@@ -21162,9 +21169,9 @@ ahead8:
 	MOVQ    $0x00000008, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+16(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R15
@@ -21244,7 +21251,7 @@ ahead8more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPSLLD           $0x10, Z1, Z24
 	VANDPS           Z0, Z1, Z1
 	VFMADD231PS.BCST (R14), Z24, Z9
@@ -21545,7 +21552,7 @@ ahead8next15:
 	JNE     ahead8step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      ahead8added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	VADDPS  128(SP), Z11, Z11
@@ -21563,7 +21570,7 @@ ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	VMOVUPS Z11, 128(SP)
@@ -21589,9 +21596,9 @@ double4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+24(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+48(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -21703,7 +21710,7 @@ double4ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double4ahead14:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             R14, R15
 	VPSLLD           $0x10, Z1, Z12
 	VMOVUPS          (DI)(AX*4), Y11
@@ -21909,7 +21916,7 @@ double4more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPSLLD           $0x10, Z11, Z6
 	VANDPS           Z0, Z11, Z11
 	VMOVUPS          (DI), Y3
@@ -22114,7 +22121,7 @@ double4next31:
 	JNE     double4step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      double4added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	VADDPS  128(SP), Z17, Z17
@@ -22130,7 +22137,7 @@ double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	VMOVUPS Z17, 128(SP)
@@ -22571,9 +22578,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -22583,7 +22590,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -22624,7 +22631,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -22684,7 +22691,7 @@ quadgroup6ahead0:
 	VPSLLD       $0x10, Z26, Z26
 	VPMOVZXWD    96(R9), Z27
 	VPSLLD       $0x10, Z27, Z27
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -22730,7 +22737,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -23186,9 +23193,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -23198,7 +23205,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -23223,7 +23230,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -23261,7 +23268,7 @@ linegroup8ahead:
 linegroup8step:
 	VPMOVZXWD        (R9), Z24
 	VPSLLD           $0x10, Z24, Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -23286,7 +23293,7 @@ linegroup8next2:
 linegroup8store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
@@ -23498,9 +23505,9 @@ fewerdouble4:
 	MOVQ    $0x00000008, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+16(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 ahead8segment:
 	MOVQ   a_K_cap+40(FP), R15
@@ -23572,7 +23579,7 @@ ahead8more:
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	VMOVAPS          Z4, Z19
@@ -23907,7 +23914,7 @@ ahead8scale:
 	JNE    ahead8step
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	VADDPS 128(SP), Z10, Z10
@@ -23925,7 +23932,7 @@ ahead8next16:
 ahead8added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	VMOVUPS Z10, 128(SP)
@@ -23951,9 +23958,9 @@ double4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 double4segment:
 	MOVQ   a_K_cap+40(FP), R15
@@ -24049,7 +24056,7 @@ double4ahead6:
 	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead7:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	MOVQ             R14, R15
@@ -24301,7 +24308,7 @@ double4more:
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z7
 	VMOVAPS          Z19, Z18
@@ -24556,7 +24563,7 @@ double4scale:
 	JNE    double4step
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	JEQ    double4next32
@@ -24573,7 +24580,7 @@ double4next32:
 double4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	JEQ     double4next33
@@ -25034,9 +25041,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
@@ -25046,7 +25053,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -25087,7 +25094,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -25151,7 +25158,7 @@ quadgroup6ahead0:
 	VMULPS.BCST  (R15), Z26, Z26
 	VMULPS.BCST  (R15), Z27, Z27
 	ADDQ         a_Lsc+88(FP), R15
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -25197,7 +25204,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -25694,9 +25701,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
@@ -25706,7 +25713,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -25731,7 +25738,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -25770,7 +25777,7 @@ linegroup8step:
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -25795,7 +25802,7 @@ linegroup8next2:
 linegroup8store:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
