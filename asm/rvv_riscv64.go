@@ -194,6 +194,26 @@ func widenBF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
+// narrowF16RVV is NarrowRows, see package ukernel. The type is Float16.
+//
+//go:noescape
+func narrowF16RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
+// narrowBF16RVV is NarrowRows, see package ukernel. The type is BFloat16.
+//
+//go:noescape
+func narrowBF16RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
+// narrowF8E4M3RVV is NarrowRows, see package ukernel. The type is Float8E4M3.
+//
+//go:noescape
+func narrowF8E4M3RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
+// narrowF8E5M2RVV is NarrowRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func narrowF8E5M2RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
 // flushRVV is Converters.Flush, see package ukernel.
 //
 //go:noescape

@@ -72,7 +72,13 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.BFloat16: widenBF16RVV,
 		},
 		WidenInt8: widenInt8RVV,
-		Flush:     flushRVV,
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.Float16:    narrowF16RVV,
+			ukernel.BFloat16:   narrowBF16RVV,
+			ukernel.Float8E4M3: narrowF8E4M3RVV,
+			ukernel.Float8E5M2: narrowF8E5M2RVV,
+		},
+		Flush: flushRVV,
 	}},
 }
 

@@ -45,6 +45,19 @@ func (f *File) Data(name string, words ...uint32) Global {
 	return Global(name)
 }
 
+// Append adds words to data, an even number, and returns where they lie, in bytes.
+func (f *File) Append(to Global, words ...uint32) (at int) {
+	i := slices.IndexFunc(f.globals, func(g global) bool { return g.name == string(to) })
+	if i < 0 || len(words)%2 != 0 {
+		f.errs = append(f.errs, fmt.Errorf("%s: there is no such data, or %d words are not even", to, len(words)))
+		return 0
+	}
+	g := &f.globals[i]
+	at = 4 * len(g.words)
+	g.words = append(g.words, words...)
+	return at
+}
+
 // Func starts a function. The signature is written as in Go, without func. The doc comment is
 // one paragraph and begins with the name.
 func (f *File) Func(name, sig, doc string) *Func {

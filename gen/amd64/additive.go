@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -23,7 +24,7 @@ func (g *gen) Additive() {
 	a := adder{g: g, k: g.GP64(), next: g.GP64(), weights: g.Slice("weights"), length: g.SliceLen("weights"), q: g.Slice("q"), score: g.GP64()}
 	first, keys, queries := g.Slice("s"), g.GP64(), g.Num("n")
 	ld, ldk := g.Stride("ld"), g.Stride("ldk")
-	a.tanh = g.tanhOperands()
+	a.tanh = g.inline((*lane.Builder).Tanh, 1, spec.AdditiveChains/g.Lanes())
 	g.LEAQ(emit.Indexed(a.weights, a.length, 4), a.weights)
 	g.LEAQ(emit.Indexed(a.q, a.length, 4), a.q)
 	loop.AnyTimes(g, queries, "query", "done", false, func() {
@@ -51,7 +52,7 @@ type adder struct {
 	g                   *gen
 	k, next, q, weights reg.GPVirtual
 	length, score       reg.GPVirtual
-	tanh                tanhOperands
+	tanh                *lane.Frame[reg.VecVirtual]
 }
 
 // one emits one score.
@@ -76,7 +77,7 @@ func (g adder) one() {
 		s := g.g.Vec()
 		g.g.VMOVUPS(part(g.k), s)
 		g.g.VADDPS(part(g.q), s, s)
-		g.g.VFMADD231PS(part(g.weights), g.g.tanh(g.tanh, s), acc[v])
+		g.g.VFMADD231PS(part(g.weights), g.tanh.Of(s)[0], acc[v])
 	}
 	g.g.ADDQ(operand.Imm(spec.AdditiveChains), x)
 	g.g.JNZ(operand.LabelRef("step"))

@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -259,106 +260,40 @@ func (g *gen) flushBelow(v reg.VecVirtual, least uint32) {
 	g.ZeroBelow(g.Context, v, a, g.Constant(least))
 }
 
+// Narrow rounds as package lane does it, and stores the bits that the type has.
 func (g *gen) Narrow(to spec.Element) {
-	if to == spec.E4M3 || to == spec.E5M2 {
-		g.narrowFloat8(to)
-		return
-	}
-	map[spec.Element]func(){spec.F16: g.narrowF16, spec.BF16: g.narrowBF16}[to]()
-}
-
-// narrowFloat8 adds to the magnitude the power of two whose last place is that of the result, which
-// rounds it: what the sum has more, in integers, is the result in units of its last place, and the
-// exponent, counted from that of the smallest normal number, is added above the fraction. Smaller
-// numbers have the last place of that one.
-func (g *gen) narrowFloat8(to spec.Element) {
-	f := to.Float8()
-	high, low, normal, nan := g.Vec(), g.Vec(), g.Vec(), g.Vec()
-	magnitude, exponent, toUnit := g.Vec(), g.Vec(), g.Vec()
-	round := func(v reg.VecVirtual) { // to a byte with its sign
-		g.VMINPS(v, high, v) // a NaN stays one
-		g.VMAXPS(v, low, v)
-		g.ReplaceNaN(g.Context, v, nan)
-		a, e, unit := g.Vec(), g.Vec(), g.Vec()
-		g.VANDPS(magnitude, v, a)
-		g.VANDPS(exponent, v, e)
-		g.VMAXPS(normal, e, e)
-		g.VPADDD(toUnit, e, unit)
-		g.VADDPS(unit, a, a)
-		g.VPSUBD(unit, a, a)
-		g.VPSUBD(normal, e, e)
-		g.VPSRLD(operand.U8(f.Drop), e, e)
-		g.VPADDD(e, a, a)
-		g.VPSRAD(operand.Imm(31), v, v)
-		g.VPSLLD(operand.Imm(7), v, v)
-		g.VPADDD(a, v, v)
-	}
-	g.rows(spec.Narrow(to), 4, 1, func(src, dst operand.Mem) {
-		v := g.Vec()
-		g.VMOVUPS(src, v)
-		round(v)
-		g.StoreBytes(g.Context, v, dst)
-	}, func(src, dst operand.Mem) {
-		v, number := g.Vec(), g.GP32()
-		g.VMOVSS(src, v.AsX())
-		round(v)
-		g.VMOVD(v.AsX(), number)
-		g.MOVB(number.As8(), dst)
-	}, func() {
-		for _, c := range []struct {
-			v    reg.VecVirtual
-			bits uint32
-		}{
-			{high, f.Largest}, {low, f.Largest | spec.SignBit}, {normal, f.Normal}, {nan, f.NaN},
-			{magnitude, ^uint32(spec.SignBit)}, {exponent, spec.Exponent &^ spec.SignBit}, {toUnit, uint32(f.Drop) << 23},
-		} {
-			g.VMOVUPS(g.Constant(c.bits), c.v)
+	var round *lane.Frame[reg.VecVirtual]
+	rounded := func(v reg.VecVirtual) reg.VecVirtual {
+		v = round.Of(v)[0]
+		if to == spec.BF16 {
+			g.VPSRLD(operand.Imm(16), v, v)
 		}
-	})
-}
-
-func (g *gen) narrowF16() {
-	nan := g.Vec()
-	g.rows(spec.Narrow(spec.F16), 4, 2, func(src, dst operand.Mem) {
-		v := g.Vec()
-		g.VMOVUPS(src, v)
-		g.ReplaceNaN(g.Context, v, nan)
-		g.VCVTPS2PH(operand.Imm(0), v, dst)
-	}, func(src, dst operand.Mem) {
-		v := g.Vec()
-		g.VMOVSS(src, v.AsX())
-		g.ReplaceNaN(g.Context, v, nan)
-		g.VCVTPS2PH(operand.Imm(0), v.AsX(), v.AsX())
-		g.VPEXTRW(operand.Imm(0), v.AsX(), dst)
-	}, func() { g.VMOVUPS(g.Constant(spec.NaN), nan) })
-}
-
-// narrowBF16 adds half of the last place that is kept, less the smallest bit unless that
-// place holds a one: so a tie rounds to even.
-func (g *gen) narrowBF16() {
-	nan, one, half := g.Vec(), g.Vec(), g.Vec()
-	round := func(v reg.VecVirtual) {
-		odd := g.Vec()
-		g.ReplaceNaN(g.Context, v, nan)
-		g.VPSRLD(operand.Imm(16), v, odd)
-		g.VANDPS(one, odd, odd)
-		g.VPADDD(half, v, v)
-		g.VPADDD(odd, v, v)
-		g.VPSRLD(operand.Imm(16), v, v)
+		return v
 	}
-	g.rows(spec.Narrow(spec.BF16), 4, 2, func(src, dst operand.Mem) {
+	g.rows(spec.Narrow(to), 4, 1<<to.Shift(), func(src, dst operand.Mem) {
 		v := g.Vec()
 		g.VMOVUPS(src, v)
-		round(v)
-		g.StoreWords(g.Context, v, dst)
+		v = rounded(v)
+		switch to {
+		case spec.F16:
+			g.VCVTPS2PH(operand.Imm(0), v, dst)
+		case spec.BF16:
+			g.StoreWords(g.Context, v, dst)
+		default:
+			g.StoreBytes(g.Context, v, dst)
+		}
 	}, func(src, dst operand.Mem) {
 		v := g.Vec()
 		g.VMOVSS(src, v.AsX())
-		round(v)
-		g.VPEXTRW(operand.Imm(0), v.AsX(), dst)
-	}, func() {
-		g.VMOVUPS(g.Constant(spec.NaN), nan)
-		g.VMOVUPS(g.Constant(1), one)
-		g.VMOVUPS(g.Constant(0x7fff), half)
-	})
+		x := rounded(v).AsX()
+		switch to {
+		case spec.F16:
+			g.VCVTPS2PH(operand.Imm(0), x, x)
+			g.VPEXTRW(operand.Imm(0), x, dst)
+		case spec.BF16:
+			g.VPEXTRW(operand.Imm(0), x, dst)
+		default:
+			g.VPEXTRB(operand.Imm(0), x, dst)
+		}
+	}, func() { round = g.inline(lane.Rounded(to), 1, 0) })
 }

@@ -18,6 +18,7 @@ import (
 type laner struct {
 	*gen
 	frame *lane.Frame[reg.VecVirtual]
+	taken int                            // registers of the code around a function in line
 	at    reg.GPVirtual                  // of the current lanes, in bytes
 	count reg.GPVirtual                  // of lanes, if slices have several parts
 	bases map[string]reg.GPVirtual       // of slices, if there is no loop over rows
@@ -40,19 +41,33 @@ func (g *gen) laneKernels() error {
 	return nil
 }
 
+// inline prepares a function for so many vectors at a time, in code that takes some registers beside them. What
+// stays in registers is loaded here.
+func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVirtual] {
+	m := &laner{gen: g, taken: taken}
+	p := lane.Inline(f, vectors, m.Traits())
+	plan, err := lane.NewPlan(p, m)
+	if err != nil {
+		panic(err)
+	}
+	m.frame = lane.NewFrame(p, m)
+	m.stay(plan)
+	return m.frame
+}
+
 func (m *laner) Traits() lane.Traits {
 	if m.EVEX() {
-		return lane.Traits{Exp2: lane.ByScaling, Masked: true}
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true}
 	}
-	return lane.Traits{Exp2: lane.ByConversion}
+	return lane.Traits{Exp2: lane.ByConversion, Halves: true}
 }
 
 // Size leaves a register for the mask of the last lanes.
 func (m *laner) Size() int {
 	if m.EVEX() {
-		return 32
+		return 32 - m.taken
 	}
-	return 15
+	return 15 - m.taken
 }
 
 func (m *laner) Widths() []int {
@@ -140,16 +155,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 			m.count = m.lanes(p)
 		}
 	}
-	for _, v := range plan.Stay {
-		r := m.Vec()
-		switch v.Op {
-		case lane.Param:
-			m.VBROADCASTSS(m.Argument(v.Name), r)
-		case lane.Const, lane.Table:
-			m.VMOVUPS(m.constant(v), r)
-		}
-		m.frame.Home[v] = r
-	}
+	m.stay(plan)
 	if m.count == nil {
 		m.XORQ(m.at, m.at)
 	}
@@ -179,6 +185,20 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.Label("end")
 	}
 	m.Return()
+}
+
+// stay loads the values that stay in registers.
+func (m *laner) stay(plan lane.Plan) {
+	for _, v := range plan.Stay {
+		r := m.Vec()
+		switch v.Op {
+		case lane.Param:
+			m.VBROADCASTSS(m.Argument(v.Name), r)
+		case lane.Const, lane.Table:
+			m.VMOVUPS(m.constant(v), r)
+		}
+		m.frame.Home[v] = r
+	}
 }
 
 // lanes loads the number of lanes.

@@ -13,9 +13,10 @@ type Machine[R comparable] interface {
 // A Frame knows the registers of values while a program is emitted.
 type Frame[R comparable] struct {
 	*Program
-	Home map[*Value]R // of shared values that stay
-	m    Machine[R]
-	regs map[*Value][]R
+	Home  map[*Value]R // of shared values that stay
+	m     Machine[R]
+	given []R
+	regs  map[*Value][]R
 }
 
 // NewFrame returns one in which no value has a register.
@@ -65,6 +66,17 @@ func (f *Frame[R]) Run(part int, w Width) {
 	}
 }
 
+// Of emits a function in line: of vectors, whose registers it takes, to its results.
+func (f *Frame[R]) Of(given ...R) (results []R) {
+	f.given = given
+	f.Run(Before, Width{len(given), true})
+	for vector := range given {
+		r, _ := f.Reg(f.Result, vector)
+		results = append(results, r)
+	}
+	return results
+}
+
 // emit emits an instruction for a vector. The result takes the register of an operand that it is the last
 // to use, or a new one.
 func (f *Frame[R]) emit(n *Value, here place, vector int, last bool) {
@@ -75,6 +87,8 @@ func (f *Frame[R]) emit(n *Value, here place, vector int, last bool) {
 	var taken *Value
 	switch {
 	case n.Op == Store || n.Op == Set:
+	case n.Op == Given && f.given != nil:
+		dst = f.given[vector]
 	case n.into != nil:
 		dst, _ = f.Reg(n.into, vector)
 	default:
@@ -94,7 +108,7 @@ func (f *Frame[R]) emit(n *Value, here place, vector int, last bool) {
 		}
 		f.regs[n][vector] = dst
 	}
-	if n.Op != Set || n.Args[1].into == nil {
+	if n.Op != Given && (n.Op != Set || n.Args[1].into == nil) {
 		f.m.Emit(f, n, dst, vector)
 	}
 	for i, a := range n.Args {

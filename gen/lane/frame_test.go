@@ -79,6 +79,43 @@ func name(v *Value, vector int) string {
 	return fmt.Sprintf("%p of vector %d", v, vector)
 }
 
+// TestInline emits functions in line: they find their vectors in the registers that they are given, leave the
+// results in others, or in these, and take no more.
+func TestInline(t *testing.T) {
+	for _, of := range []Function{(*Builder).Tanh, (*Builder).Weight, (*Builder).Finite} {
+		for _, inPlace := range [][]int{nil, {2}, {3, 2, 1, 0}} {
+			w := &witness{t: t, size: 32, inPlace: inPlace, holds: map[int]string{}}
+			p := Inline(of, 2, w.Traits())
+			plan, err := NewPlan(p, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := NewFrame[int](p, w)
+			for i, v := range plan.Stay {
+				f.Home[v] = i
+			}
+			for r := len(plan.Stay); r < w.size; r++ {
+				w.free = append(w.free, r)
+			}
+			for range 2 {
+				all, given := len(w.free), []int{w.Alloc(), w.Alloc()}
+				for vector, r := range given {
+					w.holds[r] = name(p.before[0], vector)
+				}
+				for vector, r := range f.Of(given...) {
+					if got, want := w.holds[r], name(p.Result, vector); got != want {
+						t.Errorf("result %d is %q, want %q", vector, got, want)
+					}
+					w.Free(r)
+				}
+				if len(w.free) != all {
+					t.Errorf("%d registers are not freed", all-len(w.free))
+				}
+			}
+		}
+	}
+}
+
 // TestRegisters plans and emits every kernel for machines of several sizes and rules: each operand is where
 // it was put, and after the program all registers are free.
 func TestRegisters(t *testing.T) {

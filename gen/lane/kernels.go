@@ -9,8 +9,8 @@ import (
 // Kernels are all kernels, in the order of the file.
 var Kernels = slices.Concat(functions, scores, gradients, training)
 
-// A function of one number.
-type function func(b *Builder, x *Value) *Value
+// A Function of one number.
+type Function func(b *Builder, x *Value) *Value
 
 // functions are those over slices. A gated activation multiplies by the element of another slice.
 var functions = []Kernel{
@@ -20,13 +20,13 @@ var functions = []Kernel{
 	sloped(spec.SiLUSlope, (*Builder).SiLU, siluSlope), sloped(spec.GELUSlope, (*Builder).GELU, geluSlope), sloped(spec.GELUTanhSlope, (*Builder).GELUTanh, geluTanhSlope),
 }
 
-func elements(f spec.Function, of function) Kernel {
+func elements(f spec.Function, of Function) Kernel {
 	return Kernel{Function: f, Lanes: "dst", Body: func(b *Builder) {
 		b.Store(b.Slice("dst"), of(b, b.Load(b.Slice("src"))))
 	}}
 }
 
-func gated(f spec.Function, of function) Kernel {
+func gated(f spec.Function, of Function) Kernel {
 	return Kernel{Function: f, Lanes: "dst", Body: func(b *Builder) {
 		y := of(b, b.Load(b.Slice("gate")))
 		b.Store(b.Slice("dst"), b.Mul(y, b.Load(b.Slice("up"))))
@@ -41,19 +41,19 @@ func (b *Builder) exp2All(x *Value) *Value {
 
 // scores change scores in place, or make weights of them. Those that change scores raise their maxima.
 var scores = []Kernel{
-	{Function: spec.Softcap, Lanes: "max", Tile: true, Vectors: 4, Body: scoreRows(func(b *Builder) function {
+	{Function: spec.Softcap, Lanes: "max", Tile: true, Vectors: 4, Body: scoreRows(func(b *Builder) Function {
 		return func(b *Builder, x *Value) *Value {
 			return b.Mul(b.Tanh(b.Mul(x, b.Param("inv"))), b.Param("limit"))
 		}
 	})},
-	{Function: spec.ALiBi, Lanes: "max", Tile: true, Vectors: 4, Body: scoreRows(func(b *Builder) function {
+	{Function: spec.ALiBi, Lanes: "max", Tile: true, Vectors: 4, Body: scoreRows(func(b *Builder) Function {
 		slope, pos := b.Load(b.Slice("slopes")), b.Load(b.Slice("pos"))
 		return func(b *Builder, x *Value) *Value { // a distance fits into an int32
 			d := b.ToFloat(b.AbsInt(b.SubInt(pos, b.Counter("j0"))))
 			return b.NegMulAdd(d, slope, x)
 		}
 	})},
-	{Function: spec.MaskSpan, Lanes: "max", Tile: true, Vectors: 4, Body: scoreRows(func(b *Builder) function {
+	{Function: spec.MaskSpan, Lanes: "max", Tile: true, Vectors: 4, Body: scoreRows(func(b *Builder) Function {
 		lo, hi := b.Load(b.Slice("lo")), b.Load(b.Slice("hi"))
 		return func(b *Builder, x *Value) *Value { // keeps the scores with lo ≤ j < hi
 			return b.Between(b.Counter("j0"), lo, hi, x, b.Const(spec.MinusInf))
@@ -64,7 +64,7 @@ var scores = []Kernel{
 }
 
 // scoreRows changes the scores of all rows. lanes has what does not depend on the row.
-func scoreRows(lanes func(b *Builder) function) func(b *Builder) {
+func scoreRows(lanes func(b *Builder) Function) func(b *Builder) {
 	return func(b *Builder) {
 		s, max := b.Matrix("s", "ld"), b.Slice("max")
 		f, top := lanes(b), b.Var(b.Load(max))
@@ -77,13 +77,13 @@ func scoreRows(lanes func(b *Builder) function) func(b *Builder) {
 	}
 }
 
-// finite is m, but 0 for -Inf: a lane that has seen no key must get weights 0, and -Inf - -Inf would be NaN.
-func (b *Builder) finite(m *Value) *Value { return b.ZeroWhere(m, Equal, m, b.Const(spec.MinusInf)) }
+// Finite is m, but 0 for -Inf: a lane that has seen no key must get weights 0, and -Inf - -Inf would be NaN.
+func (b *Builder) Finite(m *Value) *Value { return b.ZeroWhere(m, Equal, m, b.Const(spec.MinusInf)) }
 
 // softmax adds the weights of a lane one by one, as the contract wants.
 func softmax(b *Builder) {
 	s := b.Matrix("s", "ld")
-	z, sum := b.finite(b.Load(b.Slice("max"))), b.Var(b.Const(0))
+	z, sum := b.Finite(b.Load(b.Slice("max"))), b.Var(b.Const(0))
 	b.EachRow("n", func() {
 		p := b.Weight(b.Sub(b.Load(s), z))
 		b.Store(s, p)
@@ -102,7 +102,7 @@ func mergeStats(b *Builder) {
 	m, block := b.Load(max), b.Load(b.Slice("blockMax"))
 	next := b.AtLeast(m, block)
 	b.Store(max, next)
-	z := b.finite(next)
+	z := b.Finite(next)
 	alpha, beta := b.Weight(b.Sub(m, z)), b.Weight(b.Sub(block, z))
 	b.Store(b.Slice("alpha"), alpha)
 	b.Store(b.Slice("beta"), beta)

@@ -34,6 +34,7 @@ const (
 	Table             // the 8 numbers of Words
 	Counter           // the int parameter Name, one more with each row; the operand is 1
 
+	Given  // a vector of the code around a program
 	Load   // from Stream
 	Store  // the operand, to Stream
 	Spread // the number of Stream for this row, in all lanes
@@ -117,6 +118,7 @@ type Program struct {
 	before  []*Value
 	row     []*Value
 	after   []*Value
+	Result  *Value // of a program for given vectors
 	Count   string // the parameter that counts rows, "" for none
 	Streams []*Stream
 }
@@ -128,6 +130,7 @@ type Traits struct {
 	Lookup LookupStyle
 	OneNaN bool // operations have the NaN of the contract
 	Masked bool // comparisons under a mask: Within is one condition
+	Halves bool // there is a conversion to float16
 }
 
 // A LookupStyle is what the index of a Lookup is.
@@ -153,6 +156,15 @@ func Build(k Kernel, t Traits) *Program {
 	b.at = &b.before
 	k.Body(b)
 	return &b.Program
+}
+
+// Inline returns the program of a function that code with loops of its own has in line, for so many vectors
+// at a time.
+func Inline(f Function, vectors int, t Traits) *Program {
+	var y *Value
+	p := Build(Kernel{Vectors: vectors, Body: func(b *Builder) { y = f(b, b.op(Given)) }}, t)
+	p.Result = y
+	return p
 }
 
 // EachRow emits a loop over rows, whose number is a parameter. What follows comes after it.

@@ -19,7 +19,7 @@ const (
 func (b *Builder) number(x float32) *Value { return b.Const(math.Float32bits(x)) }
 
 // sloped is a function and its slope, given that for x and the result of the function.
-func sloped(f spec.Function, of function, slope func(b *Builder, x, y *Value) *Value) Kernel {
+func sloped(f spec.Function, of Function, slope func(b *Builder, x, y *Value) *Value) Kernel {
 	return Kernel{Function: f, Lanes: "f", Body: func(b *Builder) {
 		x := b.Load(b.Slice("src"))
 		y := of(b, x)

@@ -2,6 +2,7 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -11,7 +12,7 @@ import (
 // vectors. They are computed two at a time, as in Softcap.
 func (g *neon) Additive() {
 	g.Kernel(spec.Additive)
-	a := adder{neon: g, tanh: g.tanhRegs(), q: g.Slice("q"), k: g.GP(), next: g.GP()}
+	a := adder{neon: g, tanh: g.inline((*lane.Builder).Tanh, 2, spec.AdditiveChains/emit.VecLanes), q: g.Slice("q"), k: g.GP(), next: g.GP()}
 	first, keys, queries, score := g.Slice("s"), g.GP(), g.Num("n"), g.GP()
 	ld, ldq, ldk := g.Stride("ld"), g.Stride("ldq"), g.Stride("ldk")
 	loop.AnyTimes(g, queries, "query", "done", false, func() {
@@ -34,7 +35,7 @@ func (g *neon) Additive() {
 
 type adder struct {
 	*neon
-	tanh       tanhValues
+	tanh       *lane.Frame[a64.Vec]
 	q, k, next a64.GP
 }
 
@@ -91,9 +92,8 @@ func (g adder) pair(acc []a64.Vec, q, k, weights a64.GP) {
 				g.FADD(x, x, y)
 			}
 		})
-		g.neon.tanh(g.tanh, xs)
-		w := g.Vec()
-		for i, x := range xs {
+		ys, w := g.tanh.Of(xs...), g.Vec()
+		for i, x := range ys {
 			g.Op("FMOVQ.P", a64.At(weights, emit.VecBytes), w)
 			g.Op("VFMLA", w.S4(), x.S4(), acc[i].S4())
 		}

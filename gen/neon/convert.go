@@ -2,6 +2,7 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -263,96 +264,47 @@ func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
 	g.Op("VBIF", scratch.B16(), other.B16(), x.B16())
 }
 
+// Narrow rounds as package lane does it, and stores the bits that the type has.
 func (g *neon) Narrow(to spec.Element) {
-	if to == spec.E4M3 || to == spec.E5M2 {
-		g.narrowFloat8(to)
-		return
-	}
-	map[spec.Element]func(){spec.F16: g.narrowF16, spec.BF16: g.narrowBF16}[to]()
-}
-
-// narrowFloat8 follows amd64/convert.go.
-func (g *neon) narrowFloat8(to spec.Element) {
-	f := to.Float8()
-	c := g.rows(spec.Narrow(to), 2, 0)
-	high, low, normal, nan := g.Broadcast(f.Largest), g.Broadcast(f.Largest|spec.SignBit), g.Broadcast(f.Normal), g.Broadcast(f.NaN)
-	magnitude, exponent, toUnit := g.Broadcast(^uint32(spec.SignBit)), g.Broadcast(spec.Exponent&^spec.SignBit), g.Broadcast(uint32(f.Drop)<<23)
-	v, a, e, unit, bits := g.Vecs(2), g.Vec(), g.Vec(), g.Vec(), g.GP()
-	round := func(x a64.Vec) {
-		g.FMIN(x, x, high)
-		g.FMAX(x, x, low)
-		g.replaceNaN(x, nan, a)
-		g.Op("VAND", x.B16(), magnitude.B16(), a.B16())
-		g.Op("VAND", x.B16(), exponent.B16(), e.B16())
-		g.FMAX(e, e, normal)
-		g.Op("VADD", e.S4(), toUnit.S4(), unit.S4())
-		g.FADD(a, a, unit)
-		g.Op("VSUB", unit.S4(), a.S4(), a.S4())
-		g.Op("VSUB", normal.S4(), e.S4(), e.S4())
-		g.Op("VUSHR", f.Drop, e.S4(), e.S4())
-		g.Op("VADD", e.S4(), a.S4(), a.S4())
-		g.Op("VUSHR", 31, x.S4(), x.S4())
-		g.Op("VSHL", 7, x.S4(), x.S4())
-		g.Op("VADD", a.S4(), x.S4(), x.S4())
-	}
+	c := g.rows(spec.Narrow(to), 2, to.Shift())
+	round, number := g.inline(lane.Rounded(to), 2, 0), g.GP()
 	c.convert(func() {
-		c.loadVectors(v)
-		round(v[0])
-		round(v[1])
-		g.Op("VUZP1", v[1].H8(), v[0].H8(), v[0].H8())
-		g.Op("VUZP1", v[0].B16(), v[0].B16(), v[0].B16())
-		g.Op("FMOVD.P", v[0], a64.At(c.to, convertStep))
+		g.Scope(func() {
+			v := g.Vecs(2)
+			c.loadVectors(v)
+			v = round.Of(v...)
+			switch to {
+			case spec.F16:
+				g.FCVTN(v[0], v[0])
+				g.FCVTN2(v[0], v[1])
+			case spec.BF16:
+				g.Op("VUZP2", v[1].H8(), v[0].H8(), v[0].H8())
+			default:
+				g.Op("VUZP1", v[1].H8(), v[0].H8(), v[0].H8())
+				g.Op("VUZP1", v[0].B16(), v[0].B16(), v[0].B16())
+				g.Op("FMOVD.P", v[0], a64.At(c.to, convertStep))
+				return
+			}
+			g.Op("FMOVQ.P", v[0], a64.At(c.to, emit.VecBytes))
+		})
 	}, func() {
-		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
-		round(v[0])
-		g.Op("FMOVS", v[0], bits)
-		g.Op("MOVB.P", bits, a64.At(c.to, 1))
-	})
-}
-
-func (g *neon) narrowF16() {
-	c := g.rows(spec.Narrow(spec.F16), 2, 1)
-	nan, v, t, number := g.Broadcast(spec.NaN), g.Vecs(2), g.Vecs(2), g.GP()
-	c.convert(func() {
-		c.loadVectors(v)
-		for i, x := range v {
-			g.replaceNaN(x, nan, t[i])
-		}
-		g.FCVTN(v[0], v[0])
-		g.FCVTN2(v[0], v[1])
-		g.Op("FMOVQ.P", v[0], a64.At(c.to, emit.VecBytes))
-	}, func() {
-		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
-		g.replaceNaN(v[0], nan, t[0])
-		g.FCVTN(v[0], v[0])
-		g.Op("FMOVS", v[0], number)
-		g.Op("MOVH.P", number, a64.At(c.to, 2))
-	})
-}
-
-func (g *neon) narrowBF16() {
-	c := g.rows(spec.Narrow(spec.BF16), 2, 1)
-	nan, one, half, v, t, number := g.Broadcast(spec.NaN), g.Broadcast(1), g.Broadcast(0x7fff), g.Vecs(2), g.Vecs(2), g.GP()
-	round := func(x, odd a64.Vec) {
-		g.replaceNaN(x, nan, odd)
-		g.Op("VUSHR", 16, x.S4(), odd.S4())
-		g.Op("VAND", odd.B16(), one.B16(), odd.B16())
-		g.Op("VADD", half.S4(), x.S4(), x.S4())
-		g.Op("VADD", odd.S4(), x.S4(), x.S4())
-	}
-	c.convert(func() {
-		c.loadVectors(v)
-		for i, x := range v {
-			round(x, t[i])
-		}
-		g.SHRN(v[0], v[0])
-		g.SHRN2(v[0], v[1])
-		g.Op("FMOVQ.P", v[0], a64.At(c.to, emit.VecBytes))
-	}, func() {
-		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
-		round(v[0], t[0])
-		g.SHRN(v[0], v[0])
-		g.Op("FMOVS", v[0], number)
-		g.Op("MOVH.P", number, a64.At(c.to, 2))
+		g.Scope(func() {
+			x := g.Vec()
+			g.Op("FMOVS.P", a64.At(c.from, 4), x)
+			x = round.Of(x)[0]
+			if to == spec.F16 {
+				g.FCVTN(x, x)
+			}
+			g.Op("FMOVS", x, number)
+			switch to {
+			case spec.F16:
+				g.Op("MOVH.P", number, a64.At(c.to, 2))
+			case spec.BF16:
+				g.Op("LSR", 16, number, number)
+				g.Op("MOVH.P", number, a64.At(c.to, 2))
+			default:
+				g.Op("MOVB.P", number, a64.At(c.to, 1))
+			}
+		})
 	})
 }

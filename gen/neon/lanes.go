@@ -2,6 +2,7 @@ package neon
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/lane"
@@ -17,52 +18,42 @@ import (
 type laner struct {
 	*neon
 	frame    *lane.Frame[a64.Vec]
-	data     *constants
 	base     a64.GP                  // of the constants
 	pointers map[*lane.Stream]a64.GP // to the current lanes, or to the row
 	tables   map[*lane.Value][]a64.Vec
 	scratch  []a64.Vec // of the current instruction
 	load     string    // the instruction for elements
 	size     int       // of what it loads, in bytes
+
+	registers int // that a program may take
 }
 
-// constants are those of all kernels, each for a vector, and the tables.
+// constants are those of all programs, each for a vector, and the tables.
 type constants struct {
-	words  []uint32
-	places map[string]int // in bytes
 	global a64.Global
+	places map[string]int // in bytes
 }
 
 // place is where a constant or a table lies.
-func (c *constants) place(v *lane.Value) int {
+func (g *neon) place(v *lane.Value) int {
 	name := fmt.Sprint(v.Name, v.Bits)
-	at, ok := c.places[name]
+	at, ok := g.constants.places[name]
 	if !ok {
-		at = 4 * len(c.words)
-		c.places[name] = at
-		if c.words = append(c.words, v.Words...); v.Op != lane.Table {
-			c.words = append(c.words, v.Bits, v.Bits, v.Bits, v.Bits)
+		words := v.Words
+		if v.Op != lane.Table {
+			words = slices.Repeat([]uint32{v.Bits}, emit.VecLanes)
 		}
+		at = g.Append(g.constants.global, words...)
+		g.constants.places[name] = at
 	}
 	return at
 }
 
 // laneKernels emits the kernels of package lane.
 func (g *neon) laneKernels() error {
-	data := &constants{places: map[string]int{}}
-	var programs []*lane.Program
 	for _, k := range lane.Kernels {
-		p := lane.Build(k, (*laner)(nil).Traits())
-		programs = append(programs, p)
-		for _, v := range p.Shared {
-			if v.Op == lane.Const || v.Op == lane.Table {
-				data.place(v)
-			}
-		}
-	}
-	data.global = g.Data("lanesNEON", data.words...)
-	for _, p := range programs {
-		m := &laner{neon: g, data: data, pointers: map[*lane.Stream]a64.GP{}, tables: map[*lane.Value][]a64.Vec{}}
+		m := g.newLaner(32)
+		p := lane.Build(k, m.Traits())
 		plan, err := lane.NewPlan(p, m)
 		if err != nil {
 			return err
@@ -73,12 +64,34 @@ func (g *neon) laneKernels() error {
 	return nil
 }
 
-func (m *laner) Traits() lane.Traits { return lane.Traits{Lookup: lane.ByBytes, Abs: true} }
-func (m *laner) Size() int           { return 32 }
-func (m *laner) Widths() []int       { return []int{3, 2, 1} }
-func (m *laner) Reorders() bool      { return false }
-func (m *laner) Alloc() a64.Vec      { return m.Vec() }
-func (m *laner) Free(v a64.Vec)      { m.Func.Free(v) }
+// newLaner returns one for a number of registers.
+func (g *neon) newLaner(registers int) *laner {
+	return &laner{neon: g, registers: registers, pointers: map[*lane.Stream]a64.GP{}, tables: map[*lane.Value][]a64.Vec{}}
+}
+
+// inline prepares a function for so many vectors at a time, in code that allocates some registers beside them
+// later. What stays in registers is loaded here. As the registers of a table follow each other, those before
+// must be in use.
+func (g *neon) inline(f lane.Function, vectors, later int) *lane.Frame[a64.Vec] {
+	m := g.newLaner(g.FreeVecs() - later)
+	p := lane.Inline(f, vectors, m.Traits())
+	plan, err := lane.NewPlan(p, m)
+	if err != nil {
+		panic(err)
+	}
+	m.frame = lane.NewFrame(p, m)
+	m.stay(plan)
+	return m.frame
+}
+
+func (m *laner) Traits() lane.Traits {
+	return lane.Traits{Lookup: lane.ByBytes, Abs: true, Halves: true}
+}
+func (m *laner) Size() int      { return m.registers }
+func (m *laner) Widths() []int  { return []int{3, 2, 1} }
+func (m *laner) Reorders() bool { return false }
+func (m *laner) Alloc() a64.Vec { return m.Vec() }
+func (m *laner) Free(v a64.Vec) { m.Func.Free(v) }
 
 func (m *laner) Home(v *lane.Value) (registers int, must bool) {
 	if v.Op == lane.Table {
@@ -111,7 +124,7 @@ func (m *laner) InPlace(n *lane.Value) []int {
 		return []int{0}
 	case lane.Lookup:
 		return []int{1}
-	case lane.Load, lane.Spread:
+	case lane.Given, lane.Load, lane.Spread:
 		return nil
 	}
 	return []int{0, 1}
@@ -132,16 +145,7 @@ func (m *laner) Scratch(n *lane.Value) (registers int) {
 // kernel emits a function: its loops over some vectors at a time, and what is left.
 func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.Kernel(p.Function)
-	for _, v := range plan.Stay { // the two registers of a table follow each other
-		if v.Op == lane.Table {
-			m.tables[v] = m.Vecs(2)
-		}
-	}
-	m.base = m.GP()
-	m.Op("MOVD", m.data.global, m.base)
-	for _, v := range plan.Stay {
-		m.stay(v)
-	}
+	m.stay(plan)
 	left := m.lanes(p)
 	for _, s := range p.Streams {
 		m.pointers[s] = m.Slice(s.Slice)
@@ -190,20 +194,29 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.Ret()
 }
 
-// stay loads a value into the register in which it stays.
-func (m *laner) stay(v *lane.Value) {
-	switch v.Op {
-	case lane.Param:
-		m.frame.Home[v] = m.BroadcastParam(v.Name)
-	case lane.Table:
-		m.frame.Home[v] = m.tables[v][0]
-		for i, half := range m.tables[v] {
-			m.LoadFrom(a64.At(m.base, m.data.place(v)+i*emit.VecBytes), half)
+// stay loads the values that stay in registers. The two of a table follow each other.
+func (m *laner) stay(plan lane.Plan) {
+	m.base = m.GP()
+	m.Op("MOVD", m.constants.global, m.base)
+	for _, v := range plan.Stay {
+		if v.Op == lane.Table {
+			m.tables[v] = m.Vecs(2)
+			m.frame.Home[v] = m.tables[v][0]
+			for i, half := range m.tables[v] {
+				m.LoadFrom(a64.At(m.base, m.place(v)+i*emit.VecBytes), half)
+			}
 		}
-	default:
-		m.frame.Home[v] = m.Vec()
-		if v.Op == lane.Const {
-			m.constant(v, m.frame.Home[v])
+	}
+	for _, v := range plan.Stay {
+		switch v.Op {
+		case lane.Table:
+		case lane.Param:
+			m.frame.Home[v] = m.BroadcastParam(v.Name)
+		default:
+			m.frame.Home[v] = m.Vec()
+			if v.Op == lane.Const {
+				m.constant(v, m.frame.Home[v])
+			}
 		}
 	}
 }
@@ -280,7 +293,7 @@ func (m *laner) constant(v *lane.Value, to a64.Vec) {
 	if v.Is(0) {
 		m.Zero(to)
 	} else {
-		m.LoadFrom(a64.At(m.base, m.data.place(v)), to)
+		m.LoadFrom(a64.At(m.base, m.place(v)), to)
 	}
 }
 

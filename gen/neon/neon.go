@@ -4,7 +4,6 @@
 package neon
 
 import (
-	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/neon/skinny"
 	"github.com/attn-go/attn/gen/spec"
@@ -23,7 +22,7 @@ var weightTile = spec.TileShape{Vectors: 12, Rows: 2}
 // neon emits the kernels of tiles and of rows.
 type neon struct {
 	*emit.Gen
-	tanhConsts a64.Global
+	constants constants
 }
 
 // kernels emits all kernels.
@@ -35,7 +34,7 @@ type kernels struct {
 // NEON generates the functions of NEON.
 func NEON(c spec.Contracts) (spec.Output, error) {
 	g := emit.New(c)
-	n := &neon{g, g.Data("tanhNEON", tanhData()...)}
+	n := &neon{g, constants{g.Data("lanesNEON"), map[string]int{}}}
 	spec.EmitAll(kernels{n, skinny.New(g)}, tiles, weightTile)
 	if err := n.laneKernels(); err != nil {
 		return spec.Output{}, err

@@ -114,6 +114,9 @@ func (f *Func) Free(v Vec) {
 // as 32 bits: that is where the manual lets both share registers.
 func (v Vec) Last(part int) Vec { return Vec{v.n + v.size - v.size/part, v.size / part} }
 
+// First is the first half or quarter of a group, where its elements may lie once they are narrowed.
+func (v Vec) First(part int) Vec { return Vec{v.n, v.size / part} }
+
 // Scope frees all registers that body allocates.
 func (f *Func) Scope(body func()) {
 	gps, fps, vecs := f.gps, f.fps, f.vecs

@@ -17,6 +17,7 @@ type laner struct {
 	program  *lane.Program
 	frame    *lane.Frame[riscv.Vec]
 	group    int // registers of a vector
+	taken    int // vectors of the code around a function in line
 	pointers map[*lane.Stream]riscv.GP
 	floats   map[*lane.Value]riscv.FP
 	ints     map[*lane.Value]riscv.GP
@@ -26,7 +27,7 @@ type laner struct {
 // laneKernels emits the kernels of package lane.
 func (g *gen) laneKernels() error {
 	for _, k := range lane.Kernels {
-		m := &laner{gen: g, pointers: map[*lane.Stream]riscv.GP{}, floats: map[*lane.Value]riscv.FP{}, ints: map[*lane.Value]riscv.GP{}}
+		m := g.newLaner()
 		m.program = lane.Build(k, m.Traits())
 		plan, err := m.plan()
 		if err != nil {
@@ -36,6 +37,28 @@ func (g *gen) laneKernels() error {
 		m.kernel(plan)
 	}
 	return nil
+}
+
+func (g *gen) newLaner() *laner {
+	return &laner{gen: g, pointers: map[*lane.Stream]riscv.GP{}, floats: map[*lane.Value]riscv.FP{}, ints: map[*lane.Value]riscv.GP{}}
+}
+
+// inline prepares a function of vectors in groups of a size, in code that takes some beside them. Its constants
+// are loaded here. x is scratch.
+func (g *gen) inline(f lane.Function, group, taken int, x riscv.GP) *lane.Frame[riscv.Vec] {
+	m := g.newLaner()
+	m.group, m.taken = group, taken
+	m.program = lane.Inline(f, 1, m.Traits())
+	plan, err := lane.NewPlan(m.program, m)
+	if err != nil {
+		panic(err)
+	}
+	m.frame = lane.NewFrame(m.program, m)
+	for _, v := range m.program.Shared {
+		m.loadScalar(v)
+	}
+	m.stay(plan, x)
+	return m.frame
 }
 
 // plan finds the largest groups for which all vectors stay in registers. A table of 8 numbers fills a group
@@ -57,7 +80,7 @@ func (m *laner) Traits() lane.Traits {
 	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true}
 }
 
-func (m *laner) Size() int        { return 32/m.group - 1 } // V0 has masks
+func (m *laner) Size() int        { return 32/m.group - 1 - m.taken } // V0 has masks
 func (m *laner) Widths() []int    { return []int{1} }
 func (m *laner) Reorders() bool   { return false }
 func (m *laner) Alloc() riscv.Vec { return m.Vec(m.group) }
@@ -122,7 +145,7 @@ func (m *laner) Worth(n *lane.Value, i int) int {
 
 func (m *laner) InPlace(n *lane.Value) []int {
 	switch n.Op {
-	case lane.Load, lane.Spread, lane.Lookup:
+	case lane.Given, lane.Load, lane.Spread, lane.Lookup:
 		return nil
 	case lane.NegMulAdd:
 		return []int{2}
@@ -483,6 +506,8 @@ func (m *laner) compare(n *lane.Value, vector int, opposite bool) {
 		m.Op("VMSLTVX", m.ints[y], m.reg(x, vector), riscv.V0)
 	case n.Cond == lane.LessUint:
 		m.Op("VMSLTUVX", m.ints[y], m.reg(x, vector), riscv.V0)
+	case n.Cond == lane.Unordered: // where x is no number
+		m.Op("VMFNEVV", m.reg(x, vector), m.reg(x, vector), riscv.V0)
 	case n.Cond == lane.Equal:
 		f := m.operand(y, vector, false)
 		m.Op("VMFEQ"+suffix(f), f, m.reg(x, vector), riscv.V0)

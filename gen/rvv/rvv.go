@@ -49,6 +49,9 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.Widen(spec.F16)
 	g.Widen(spec.BF16)
 	g.WidenInt8()
+	for _, e := range []spec.Element{spec.F16, spec.BF16, spec.E4M3, spec.E5M2} {
+		g.Narrow(e)
+	}
 	g.Flush()
 	g.RMSNorm()
 	g.LayerNorm()

@@ -27,18 +27,17 @@ func (b Element) String() string {
 // Shift is log2 of the bytes of a number.
 func (b Element) Shift() int { return bits.Len(uint(ukernel.Element(b).Size())) - 1 }
 
-// A Float8 has the numbers that narrowing to a type of 8 bits takes, as float32 bits unless they are
-// counts.
-type Float8 struct {
+// A NarrowFloat has the numbers that narrowing to a type takes, as float32 bits unless they are counts.
+type NarrowFloat struct {
 	Drop    int    // bits of a float32's fraction that the type lacks
-	Largest uint32 // number
+	Largest uint32 // number, or what its infinity would be as one
 	Normal  uint32 // the smallest normal number
 	NaN     uint32 // what its code would be without a NaN and infinity: a number beyond the largest
 }
 
-// Float8 returns the numbers of E4M3 or E5M2.
-func (b Element) Float8() Float8 {
-	return map[Element]Float8{E4M3: {20, 0x43e00000, 0x3c800000, 0x43f00000}, E5M2: {21, 0x47600000, 0x38800000, 0x47c00000}}[b]
+// NarrowFloat returns the numbers of F16, E4M3 or E5M2.
+func (b Element) NarrowFloat() NarrowFloat {
+	return map[Element]NarrowFloat{F16: {13, 0x47800000, 0x38800000, 0x47c00000}, E4M3: {20, 0x43e00000, 0x3c800000, 0x43f00000}, E5M2: {21, 0x47600000, 0x38800000, 0x47c00000}}[b]
 }
 
 // suffix names the type in a function's name.

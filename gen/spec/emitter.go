@@ -8,6 +8,7 @@ type Emitter interface {
 	WeightPackHalves()
 	BlockEmitter
 	Additive()
+	SkinnySoftmax()
 	Bias()
 	MaskBool()
 	Dropout()
@@ -26,7 +27,6 @@ type Emitter interface {
 type SkinnyEmitter interface {
 	SkinnyQK(k Element)
 	SkinnyPV(v Element)
-	SkinnySoftmax()
 	SkinnyMerge()
 	SkinnyUnpack()
 }

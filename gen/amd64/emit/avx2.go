@@ -87,24 +87,6 @@ func (AVX2) FMALimited(c *build.Context, x, limit, aid reg.Register, factor oper
 // LimitAid is the lower limit.
 func (AVX2) LimitAid(limit uint32) uint32 { return limit | spec.SignBit }
 
-// Split leaves n as int32: the conversion rounds ties to even. If |x| is beyond int32, n is
-// wrong, and scale returns 0 or NaN without it.
-func (AVX2) Split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
-	c.VCVTPS2DQ(x, n)
-	c.VCVTDQ2PS(n, r)
-	c.VSUBPS(r, x, r)
-	c.VCMPPS(operand.Imm(notLessThan), limit, x, x)
-	return x
-}
-
-// Scale adds n to the exponent: p·2^n is a normal number if x ≥ -126, as p ≥ 1 for the
-// smallest n. For a NaN n is 1<<31, and nothing is added.
-func (AVX2) Scale(c *build.Context, p, n, keep reg.Register) {
-	c.VPSLLD(operand.Imm(23), n, n)
-	c.VPADDD(n, p, p)
-	c.VANDPS(keep, p, p)
-}
-
 func (AVX2) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	m := c.YMM()
 	c.VCMPPS(operand.Imm(notEqual), z, y, m)
@@ -127,11 +109,6 @@ func (AVX2) Xor(c *build.Context, x, y reg.Register, m operand.Mem) {
 
 func (AVX2) SelectNegative(c *build.Context, s, m, other reg.Register) {
 	c.VBLENDVPS(m, other, s, s)
-}
-
-func (AVX2) TakeSign(c *build.Context, y, x, signBit reg.Register) {
-	c.VANDPS(signBit, x, x)
-	c.VORPS(x, y, y)
 }
 
 func (i AVX2) NewSet(c *build.Context) reg.Register {

@@ -79,18 +79,6 @@ func (AVX512) FMALimited(c *build.Context, x, limit, aid reg.Register, factor op
 // signalling NaN, -Inf and +Inf.
 func (AVX512) LimitAid(uint32) uint32 { return 0x00110011 }
 
-func (AVX512) Split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
-	k := c.K()
-	c.VCMPPS(operand.Imm(notLessThan), limit, x, k)
-	c.VRNDSCALEPS(operand.Imm(0), x, n)
-	c.VSUBPS(n, x, r)
-	return k
-}
-
-func (AVX512) Scale(c *build.Context, p, n, keep reg.Register) {
-	c.VSCALEFPS_Z(n, p, keep, p)
-}
-
 func (AVX512) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	k := c.K()
 	c.VCMPPS(operand.Imm(notEqual), z, y, k)
@@ -112,11 +100,6 @@ func (AVX512) SelectNegative(c *build.Context, s, m, other reg.Register) {
 	k := c.K()
 	c.VPMOVD2M(m, k)
 	c.VBLENDMPS(other, s, k, s)
-}
-
-func (AVX512) TakeSign(c *build.Context, y, x, signBit reg.Register) {
-	const aOrBAndC = 0xf8
-	c.VPTERNLOGD(operand.U8(aOrBAndC), signBit, x, y)
 }
 
 func (AVX512) NewSet(c *build.Context) reg.Register {

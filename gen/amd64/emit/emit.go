@@ -1,5 +1,5 @@
 // Package emit has what all kernels of amd64 need: the instruction sets, and functions with
-// their arguments, constants, loops, transposes and exp2.
+// their arguments, constants, loops and transposes.
 package emit
 
 import (

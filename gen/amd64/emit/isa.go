@@ -47,15 +47,6 @@ type ISA interface {
 	FMALimited(c *build.Context, x, limit, aid reg.Register, factor operand.Op, m operand.Mem) reg.VecVirtual
 	LimitAid(limit uint32) uint32
 
-	// Split splits x into n, its value rounded to an integer, ties to even, and r = x-n. n
-	// is in the form that scale wants. It returns the set of lanes that are not below limit
-	// (a NaN is not). x may be overwritten.
-	Split(c *build.Context, x, n, r reg.Register, limit operand.Op) (keep reg.Register)
-
-	// Scale multiplies p by 2^n and replaces the product by 0 outside keep. A NaN
-	// in p stays. n may be overwritten.
-	Scale(c *build.Context, p, n, keep reg.Register)
-
 	// ZeroWhere clears the lanes of x in which y equals the vector z.
 	ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op)
 
@@ -67,9 +58,6 @@ type ISA interface {
 
 	// SelectNegative replaces by other the lanes of s in which the sign of m is set.
 	SelectNegative(c *build.Context, s, m, other reg.Register)
-
-	// TakeSign gives y, whose sign is not set, the sign of x. x may be overwritten.
-	TakeSign(c *build.Context, y, x, signBit reg.Register)
 
 	// NewSet returns an empty set of lanes, NaN that of the lanes in which x or y is NaN. OrNaN
 	// adds these to a set, and SetBits stores it as bits.

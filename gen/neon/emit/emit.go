@@ -1,5 +1,5 @@
 // Package emit has what all kernels of NEON need: functions with their arguments, constants,
-// prefetches, transposes, exp2, and the widening of narrow elements.
+// prefetches, transposes, and the widening of narrow elements.
 package emit
 
 import (
@@ -12,10 +12,9 @@ import (
 // A Gen emits the functions of ARMv8.0's NEON: 32 registers of 4 lanes. Its builder does not
 // allocate registers by itself: the register maps are in the code.
 type Gen struct {
-	file       *a64.File
-	exp2Consts a64.Global
-	contracts  spec.Contracts
-	functions  []spec.Function
+	file      *a64.File
+	contracts spec.Contracts
+	functions []spec.Function
 	*a64.Func
 }
 
@@ -26,13 +25,14 @@ const (
 
 // New returns what emits the functions of NEON.
 func New(c spec.Contracts) *Gen {
-	g := &Gen{file: a64.NewFile("asm", "arm64 && !purego"), contracts: c}
-	g.exp2Consts = g.file.Data("exp2NEON", exp2Table()...)
-	return g
+	return &Gen{file: a64.NewFile("asm", "arm64 && !purego"), contracts: c}
 }
 
 // Data adds a table of constants to the file.
 func (g *Gen) Data(name string, words ...uint32) a64.Global { return g.file.Data(name, words...) }
+
+// Append adds words to such a table, and returns where they lie, in bytes.
+func (g *Gen) Append(to a64.Global, words ...uint32) int { return g.file.Append(to, words...) }
 
 // Output returns what was emitted. It returns an error unless all of it is correct.
 func (g *Gen) Output() (spec.Output, error) {

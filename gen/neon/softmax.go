@@ -1,22 +1,22 @@
-package skinny
+package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/loop"
-	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // SkinnySoftmax computes 4 rows at once, a row per vector: they hide each other's latency
-// even on cores that do not look far ahead. See amd64/skinny/softmax.go.
+// even on cores that do not look far ahead. See amd64/softmax.go.
 func (g *neon) SkinnySoftmax() {
 	g.Kernel(spec.SkinnySoftmax)
 	f := &rowSoftmax{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), out: g.GP(), z: g.Vec(), sum: g.Vec()}
 	max, left := g.Slice("max"), g.Num("n")
-	f.e = g.NewExp2(spec.LeastWeight)
 	g.LoadFrom(a64.At(max, 0), f.z)
-	g.FiniteMax(f.e, f.z)
+	f.z = g.inline((*lane.Builder).Finite, 1, 0).Of(f.z)[0]
 	g.Zero(f.sum)
+	f.weight = g.inline((*lane.Builder).Weight, 4, 0)
 	g.Op("MOVD", f.s, f.out)
 	g.Op("SUBS", 4, left, left)
 	g.Jump("BLT", "rest")
@@ -40,7 +40,7 @@ type rowSoftmax struct {
 	*neon
 	s, out, ld a64.GP // the next scores, the place of their weights, the stride in bytes
 	z, sum     a64.Vec
-	e          emit.Exp2Regs
+	weight     *lane.Frame[a64.Vec]
 }
 
 // rows emits n rows.
@@ -52,8 +52,7 @@ func (f *rowSoftmax) rows(n int) {
 			f.Op("ADD", f.ld, f.s, f.s)
 			f.FSUB(x, x, f.z)
 		}
-		f.Exp2Vectors(f.e, xs)
-		for _, x := range xs {
+		for _, x := range f.weight.Of(xs...) {
 			f.StoreTo(x, a64.At(f.out, 0))
 			f.Op("ADD", f.ld, f.out, f.out)
 			f.FADD(f.sum, f.sum, x)

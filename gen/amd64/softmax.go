@@ -1,7 +1,8 @@
-package skinny
+package amd64
 
 import (
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -28,16 +29,16 @@ import (
 // busy for 10 of them, with AVX2 for 8. Measured: 16 with AVX-512, 21 with AVX2, where the
 // latency of exp2 is not quite hidden. Softmax, for 8 lanes, takes 34 for these rows.
 //
-// Vector registers: maximum, sum, x, n, r and p, with AVX2 two of each of the latter, and
-// with 32 registers the 8 constants of exp2.
+// Vector registers: maximum, sum, and what exp2 takes.
 func (g *gen) SkinnySoftmax() {
 	g.Kernel(spec.SkinnySoftmax)
 	f := &rowSoftmax{g: g, s: g.Slice("s"), sum: g.XMM()}
 	ld, left, m := g.Stride("ld"), g.Num("n"), g.Vec()
 	g.RepeatQuarter(g.Context, emit.At(g.Slice("max"), 0), m)
-	f.z = g.FiniteMax(m)
+	f.z = g.inline((*lane.Builder).Finite, 1, 0).Of(m)[0]
 	g.VXORPS(f.sum, f.sum, f.sum)
-	f.ops, f.odd = g.Exp2Operands(spec.LeastWeight), g.OddQuarters(g.Context)
+	f.odd = g.OddQuarters(g.Context)
+	f.weight = g.inline((*lane.Builder).Weight, 4*softmaxRow/(2*g.VecBytes()), 3)
 	g.CMPQ(ld, operand.Imm(softmaxRow))
 	g.JNE(operand.LabelRef("rows"))
 	g.SUBQ(operand.Imm(4), left)
@@ -66,8 +67,9 @@ type rowSoftmax struct {
 	s   reg.GPVirtual
 	z   reg.VecVirtual // maximum
 	sum reg.VecVirtual
-	ops []operand.Op // of exp2
 	odd operand.Op
+
+	weight *lane.Frame[reg.VecVirtual]
 }
 
 // four emits 4 rows and goes on to the next ones.
@@ -106,5 +108,5 @@ func (f *rowSoftmax) weights(xs []reg.VecVirtual) []reg.VecVirtual {
 	for _, x := range xs {
 		f.g.VSUBPS(f.z, x, x)
 	}
-	return f.g.Exp2Vectors(f.ops, xs)
+	return f.weight.Of(xs...)
 }

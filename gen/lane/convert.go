@@ -1,0 +1,46 @@
+package lane
+
+import "github.com/attn-go/attn/gen/spec"
+
+// Rounded is the function that rounds to a type. A number is in the lowest bits of a lane, below copies of its
+// sign, and one of BF16 in the highest. A number for F16 stays float32, with the NaN of the contract, where there
+// is a conversion.
+func Rounded(to spec.Element) Function {
+	return func(b *Builder, x *Value) *Value {
+		switch {
+		case to == spec.BF16:
+			return b.roundBF16(x)
+		case to == spec.F16 && b.Halves:
+			return b.replaceNaN(x, spec.NaN)
+		}
+		return b.round(x, to.NarrowFloat(), uint32(8<<to.Shift()-1))
+	}
+}
+
+// replaceNaN is x, but a number, or the NaN of the contract, for a NaN.
+func (b *Builder) replaceNaN(x *Value, by uint32) *Value {
+	return b.Select(Unordered, x, x, b.Const(by), x)
+}
+
+// roundBF16 adds half of the last place that is kept, less the smallest bit unless that
+// place holds a one: so a tie rounds to even.
+func (b *Builder) roundBF16(x *Value) *Value {
+	x = b.replaceNaN(x, spec.NaN)
+	odd := b.And(b.ShiftRight(x, 16), b.Const(1))
+	return b.AddInt(b.AddInt(x, b.Const(0x7fff)), odd)
+}
+
+// round adds to the magnitude the power of two whose last place is that of the result, which
+// rounds it: what the sum has more, in integers, is the result in units of its last place, and the
+// exponent, counted from that of the smallest normal number, is added above the fraction. Smaller
+// numbers have the last place of that one.
+func (b *Builder) round(x *Value, f spec.NarrowFloat, sign uint32) *Value {
+	x = b.AtLeast(b.AtMost(x, b.Const(f.Largest)), b.Const(f.Largest|spec.SignBit))
+	x = b.replaceNaN(x, f.NaN)
+	a, normal := b.Abs(x), b.Const(f.Normal)
+	e := b.AtLeast(b.And(x, b.Const(spec.Exponent&^spec.SignBit)), normal)
+	unit := b.AddInt(e, b.Const(uint32(f.Drop)<<23))
+	a = b.SubInt(b.Add(a, unit), unit)
+	a = b.AddInt(a, b.ShiftRight(b.SubInt(e, normal), uint32(f.Drop)))
+	return b.SubInt(a, b.ShiftLeft(b.ShiftRight(x, 31), sign))
+}
