@@ -1675,9 +1675,9 @@ tile5:
 	MOVQ    $0x00000005, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
-	LEAQ    heightsAVX2<>+16(SB), R13
-	MOVL    (R13)(R11*4), R11
-	MOVB    R11, rs+56(FP)
+	LEAQ    heightsAVX2<>+32(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
 	MOVQ    b_base+72(FP), R11
 	MOVQ    k+112(FP), R13
 
@@ -1701,7 +1701,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R12)(BX*4), Y14
@@ -1726,7 +1726,7 @@ tile5next0:
 	ADDQ DI, R12
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R12)(BX*4), Y14
@@ -2272,14 +2272,21 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-DATA heightsAVX2<>+0(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+8(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+16(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+24(SB)/8, $0x0000008200000082
-DATA heightsAVX2<>+32(SB)/8, $0x0000008500000082
-DATA heightsAVX2<>+40(SB)/8, $0x0000000100000083
-DATA heightsAVX2<>+48(SB)/8, $0x0000000200000080
-GLOBL heightsAVX2<>(SB), RODATA|NOPTR, $56
+DATA heightsAVX2<>+0(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+8(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+16(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+24(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+32(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+40(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+48(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+56(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+64(SB)/8, $0xffffffffffffff82
+DATA heightsAVX2<>+72(SB)/8, $0xffffffffffffff85
+DATA heightsAVX2<>+80(SB)/8, $0xffffffffffffff83
+DATA heightsAVX2<>+88(SB)/8, $0x0000000000000001
+DATA heightsAVX2<>+96(SB)/8, $0xffffffffffffff80
+DATA heightsAVX2<>+104(SB)/8, $0x7fffffffffffff83
+GLOBL heightsAVX2<>(SB), RODATA|NOPTR, $112
 
 // func gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm2AVX2(SB), NOSPLIT, $0-129
@@ -18110,9 +18117,9 @@ group:
 	MOVQ    $0x00000004, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX2<>+28(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 256(SP)
 
 group4segment:
 	MOVQ   k_cap+40(FP), R13
@@ -18156,7 +18163,7 @@ group4near0only:
 	MOVQ next_len+136(FP), BX
 
 group4ahead0:
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VBROADCASTF128 (DI), Y8
 	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
 	VBROADCASTF128 (R8), Y9
@@ -18282,7 +18289,7 @@ group4rest:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    group4next4
@@ -18299,7 +18306,7 @@ group4next4:
 group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     group4next5
@@ -19100,9 +19107,9 @@ fourgroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -19112,7 +19119,7 @@ fourgroup:
 	JE      fourgroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next0
@@ -19129,7 +19136,7 @@ fourgroup4next0:
 	JMP fourgroup4begin
 
 fourgroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    fourgroup4next1
 	VXORPS X1, X1, X1
@@ -19149,7 +19156,7 @@ fourgroup4begin:
 
 fourgroup4turn:
 	VMOVUPS      (R9), X4
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
 	JEQ          fourgroup4next2
@@ -19166,7 +19173,7 @@ fourgroup4next2:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	VMOVUPS      (R9), X4
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
 	JEQ          fourgroup4next3
@@ -19191,7 +19198,7 @@ fourgroup4fewer:
 
 fourgroup4step:
 	VMOVUPS      (R9), X4
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
 	JEQ          fourgroup4next4
@@ -19213,7 +19220,7 @@ fourgroup4next4:
 fourgroup4store:
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS X0, (CX)
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next5
@@ -19249,9 +19256,9 @@ singlegroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -19261,7 +19268,7 @@ singlegroup:
 	JE      singlegroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVSS  (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     singlegroup4next0
@@ -19278,7 +19285,7 @@ singlegroup4next0:
 	JMP singlegroup4begin
 
 singlegroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    singlegroup4next1
 	VXORPS X1, X1, X1
@@ -19298,7 +19305,7 @@ singlegroup4begin:
 
 singlegroup4turn:
 	VMOVSS      (R9), X4
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
 	JEQ         singlegroup4next2
@@ -19315,7 +19322,7 @@ singlegroup4next2:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X4
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
 	JEQ         singlegroup4next3
@@ -19340,7 +19347,7 @@ singlegroup4fewer:
 
 singlegroup4step:
 	VMOVSS      (R9), X4
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
 	JEQ         singlegroup4next4
@@ -19362,7 +19369,7 @@ singlegroup4next4:
 singlegroup4store:
 	MOVQ   o_cap+16(FP), CX
 	MOVQ   ldo+24(FP), BX
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VMOVSS X0, (CX)
 	LEAQ   (CX)(BX*1), CX
 	JEQ    singlegroup4next5
@@ -19573,9 +19580,9 @@ begin:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX2<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 256(SP)
 
 ahead4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -19641,7 +19648,7 @@ ahead4more:
 	ADDQ           $+16, R8
 	ADDQ           $+16, R9
 	ADDQ           $+16, R10
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VCVTPH2PS      264(SP)(R13*1), Y10
 	VBROADCASTF128 (DI)(AX*1), Y8
 	VCVTPH2PS      280(SP)(R13*1), Y11
@@ -19863,7 +19870,7 @@ ahead4next7:
 	JNE    ahead4step
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    ahead4next8
@@ -19880,7 +19887,7 @@ ahead4next8:
 ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     ahead4next9
@@ -20836,9 +20843,9 @@ group2:
 	MOVQ    $0x00000002, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX2<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 256(SP)
 
 group2segment:
 	MOVQ   k_cap+40(FP), R15
@@ -20887,7 +20894,7 @@ group2near2only:
 	MOVQ next_len+136(FP), BX
 
 group2ahead2:
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VBROADCASTF128 (DI), Y8
 	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
 	VBROADCASTF128 (R8), Y9
@@ -21026,7 +21033,7 @@ group2next7:
 	JNE    group2step
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group2added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    group2next8
@@ -21037,7 +21044,7 @@ group2next8:
 group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     group2next9
@@ -21056,9 +21063,9 @@ ahead4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX2<>+20(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 256(SP)
+	LEAQ    heightsAVX2<>+40(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 256(SP)
 
 ahead4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -21124,7 +21131,7 @@ ahead4more:
 	ADDQ           $+16, R8
 	ADDQ           $+16, R9
 	ADDQ           $+16, R10
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VMOVUPS        264(SP)(R13*1), Y11
 	VPSLLD         $0x10, Y11, Y11
 	VBROADCASTF128 (DI), Y8
@@ -21322,7 +21329,7 @@ ahead4next7:
 	JNE    ahead4step
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -21337,7 +21344,7 @@ ahead4next8:
 ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -22265,9 +22272,9 @@ group:
 	MOVQ    $0x00000004, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX2<>+28(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 256(SP)
+	LEAQ    heightsAVX2<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 256(SP)
 
 group4segment:
 	MOVQ   a_K_cap+40(FP), R13
@@ -22342,7 +22349,7 @@ group4near3only:
 	MOVQ a_Next_len+176(FP), BX
 
 group4ahead3:
-	CMPB           256(SP), $0x82
+	CMPQ           256(SP), $-126
 	VBROADCASTF128 (DI), Y8
 	VBROADCASTF128 (DI)(AX*1), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -22807,7 +22814,7 @@ group4scale:
 	JNE    group4step
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group4added
-	CMPB   256(SP), $0x82
+	CMPQ   256(SP), $-126
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	JEQ    group4next16
@@ -22824,7 +22831,7 @@ group4next16:
 group4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group4store
-	CMPB    256(SP), $0x82
+	CMPQ    256(SP), $-126
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	JEQ     group4next17

@@ -152,9 +152,9 @@ tile11:
 	MOVQ    $0x0000000b, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
-	LEAQ    heightsAVX512<>+8(SB), R15
-	MOVL    (R15)(R13*4), R13
-	MOVB    R13, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R15
+	MOVQ    (R15)(R13*8), R13
+	MOVQ    R13, rs+56(FP)
 	MOVQ    b_base+72(FP), R13
 	MOVQ    k+112(FP), R15
 
@@ -179,7 +179,7 @@ tile11segment:
 	PCALIGN $0x40
 
 tile11steps:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(R9*2), Z12, Z11
 	VFMADD231PS.BCST (R14)(R11*1), Z12, Z10
@@ -203,7 +203,7 @@ tile11next0:
 	ADDQ SI, R14
 
 tile11odd:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(R9*2), Z12, Z11
 	VFMADD231PS.BCST (R14)(R11*1), Z12, Z10
@@ -248,9 +248,9 @@ tile5:
 	MOVQ    $0x00000005, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
-	LEAQ    heightsAVX512<>+16(SB), R15
-	MOVL    (R15)(R13*4), R13
-	MOVB    R13, rs+56(FP)
+	LEAQ    heightsAVX512<>+32(SB), R15
+	MOVQ    (R15)(R13*8), R13
+	MOVQ    R13, rs+56(FP)
 	MOVQ    b_base+72(FP), R13
 	MOVQ    k+112(FP), R15
 
@@ -269,7 +269,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(BX*4), Z12, Z11
 	VFMADD231PS.BCST (R14)(R8*1), Z12, Z10
@@ -283,7 +283,7 @@ tile5next0:
 	ADDQ SI, R14
 
 tile5odd:
-	CMPB             rs+56(FP), $0x82
+	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R14)(BX*4), Z12, Z11
 	VFMADD231PS.BCST (R14)(R8*1), Z12, Z10
@@ -908,14 +908,21 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-DATA heightsAVX512<>+0(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+8(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+16(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+24(SB)/8, $0x0000008200000082
-DATA heightsAVX512<>+32(SB)/8, $0x0000008500000082
-DATA heightsAVX512<>+40(SB)/8, $0x0000000100000083
-DATA heightsAVX512<>+48(SB)/8, $0x0000000200000080
-GLOBL heightsAVX512<>(SB), RODATA|NOPTR, $56
+DATA heightsAVX512<>+0(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+8(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+16(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+24(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+32(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+40(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+48(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+56(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+64(SB)/8, $0xffffffffffffff82
+DATA heightsAVX512<>+72(SB)/8, $0xffffffffffffff85
+DATA heightsAVX512<>+80(SB)/8, $0xffffffffffffff83
+DATA heightsAVX512<>+88(SB)/8, $0x0000000000000001
+DATA heightsAVX512<>+96(SB)/8, $0xffffffffffffff80
+DATA heightsAVX512<>+104(SB)/8, $0x7fffffffffffff83
+GLOBL heightsAVX512<>(SB), RODATA|NOPTR, $112
 
 // func gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm1AVX512(SB), NOSPLIT, $0-129
@@ -1114,9 +1121,9 @@ tile7:
 	MOVQ    $0x00000007, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
-	LEAQ    heightsAVX512<>+16(SB), R13
-	MOVL    (R13)(R11*4), R11
-	MOVB    R11, rs+56(FP)
+	LEAQ    heightsAVX512<>+32(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
 	MOVQ    b_base+72(FP), R11
 	MOVQ    k+112(FP), R13
 
@@ -1144,7 +1151,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VBROADCASTSS (R12)(R8*2), Z18
@@ -1177,7 +1184,7 @@ tile7next0:
 	ADDQ SI, R12
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VBROADCASTSS (R12)(R8*2), Z18
@@ -2030,9 +2037,9 @@ tile7:
 	MOVQ       $0x00000007, R13
 	CMPQ       R11, R13
 	CMOVQGT    R13, R11
-	LEAQ       heightsAVX512<>+8(SB), R13
-	MOVL       (R13)(R11*4), R11
-	MOVB       R11, rs+56(FP)
+	LEAQ       heightsAVX512<>+16(SB), R13
+	MOVQ       (R13)(R11*8), R11
+	MOVQ       R11, rs+56(FP)
 	MOVQ       b_base+72(FP), R11
 	CMPQ       c_len+8(FP), $0x01
 	JNE        tile7fetched
@@ -2100,7 +2107,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -2160,9 +2167,9 @@ tile5:
 	MOVQ    $0x00000005, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
-	LEAQ    heightsAVX512<>+16(SB), R13
-	MOVL    (R13)(R11*4), R11
-	MOVB    R11, rs+56(FP)
+	LEAQ    heightsAVX512<>+32(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
 	MOVQ    b_base+72(FP), R11
 	MOVQ    k+112(FP), R13
 
@@ -2191,7 +2198,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -2222,7 +2229,7 @@ tile5next0:
 	ADDQ SI, R12
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -4277,9 +4284,9 @@ tile7:
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+8(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -4314,7 +4321,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -4356,7 +4363,7 @@ tile7next0:
 	ADDQ       SI, R13
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -4427,9 +4434,9 @@ tile5:
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -4458,7 +4465,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -4491,7 +4498,7 @@ tile5next0:
 	ADDQ SI, R13
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -5067,9 +5074,9 @@ tile7:
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+8(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -5104,7 +5111,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -5145,7 +5152,7 @@ tile7next0:
 	ADDQ       SI, R13
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -5214,9 +5221,9 @@ tile5:
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -5245,7 +5252,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -5278,7 +5285,7 @@ tile5next0:
 	ADDQ SI, R13
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -5909,9 +5916,9 @@ tile7:
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+8(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+16(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -5946,7 +5953,7 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -5990,7 +5997,7 @@ tile7next0:
 	ADDQ       SI, R13
 
 tile7odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -6062,9 +6069,9 @@ tile5:
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVL    (R14)(R12*4), R12
-	MOVB    R12, rs+56(FP)
+	LEAQ    heightsAVX512<>+48(SB), R14
+	MOVQ    (R14)(R12*8), R12
+	MOVQ    R12, rs+56(FP)
 	MOVQ    b_base+72(FP), R12
 	MOVQ    k+112(FP), R14
 
@@ -6093,7 +6100,7 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -6129,7 +6136,7 @@ tile5next0:
 	ADDQ SI, R13
 
 tile5odd:
-	CMPB         rs+56(FP), $0x82
+	CMPQ         rs+56(FP), $-126
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -6813,9 +6820,9 @@ rows4:
 	MOVQ    $0x00000004, DI
 	CMPQ    SI, DI
 	CMOVQGT DI, SI
-	LEAQ    heightsAVX512<>+24(SB), DI
-	MOVL    (DI)(SI*4), SI
-	MOVB    SI, 200(SP)
+	LEAQ    heightsAVX512<>+48(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -6876,7 +6883,7 @@ rows4step0words:
 	VPANDD       128(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -6907,7 +6914,7 @@ rows4next0:
 	VPANDD       320(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -6938,7 +6945,7 @@ rows4next1:
 	VPANDD       512(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -6969,7 +6976,7 @@ rows4next2:
 	VPANDD       704(SI), Z18, Z21
 	VCVTUDQ2PS   Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -7018,7 +7025,7 @@ rows4next3:
 	MOVQ       b_cap+88(FP), SI
 	LEAQ       (AX)(SI*4), SI
 	MOVQ       ldc+24(FP), R9
-	CMPB       200(SP), $0x82
+	CMPQ       200(SP), $-126
 	VADDPS     (SI), Z0, Z0
 	VADDPS     64(SI), Z1, Z1
 	VADDPS     128(SI), Z2, Z2
@@ -7043,7 +7050,7 @@ rows4store:
 	MOVQ    b_cap+88(FP), SI
 	LEAQ    (AX)(SI*4), SI
 	MOVQ    ldc+24(FP), R9
-	CMPB    200(SP), $0x82
+	CMPQ    200(SP), $-126
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -9049,9 +9056,9 @@ rows4:
 	MOVQ    $0x00000004, DI
 	CMPQ    SI, DI
 	CMOVQGT DI, SI
-	LEAQ    heightsAVX512<>+24(SB), DI
-	MOVL    (DI)(SI*4), SI
-	MOVB    SI, 200(SP)
+	LEAQ    heightsAVX512<>+48(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -9114,7 +9121,7 @@ rows4step0minima:
 	VMOVDQU32    128(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -9145,7 +9152,7 @@ rows4next0:
 	VMOVDQU32    320(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -9176,7 +9183,7 @@ rows4next1:
 	VMOVDQU32    512(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -9207,7 +9214,7 @@ rows4next2:
 	VMOVDQU32    704(SI), Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z17, Z14, Z21
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z22, Z19, Z0
 	VFMADD231PS  Z22, Z20, Z1
@@ -9250,7 +9257,7 @@ rows4step0:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -9284,7 +9291,7 @@ rows4next4:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -9318,7 +9325,7 @@ rows4next5:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -9352,7 +9359,7 @@ rows4next6:
 	VPSRLVD      Z19, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
-	CMPB         200(SP), $0x82
+	CMPQ         200(SP), $-126
 	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
@@ -9388,7 +9395,7 @@ rows4next7:
 	MOVQ       b_cap+88(FP), SI
 	LEAQ       (AX)(SI*4), SI
 	MOVQ       ldc+24(FP), R9
-	CMPB       200(SP), $0x82
+	CMPQ       200(SP), $-126
 	VADDPS     (SI), Z0, Z0
 	VADDPS     64(SI), Z1, Z1
 	VADDPS     128(SI), Z2, Z2
@@ -9413,7 +9420,7 @@ rows4store:
 	MOVQ    b_cap+88(FP), SI
 	LEAQ    (AX)(SI*4), SI
 	MOVQ    ldc+24(FP), R9
-	CMPB    200(SP), $0x82
+	CMPQ    200(SP), $-126
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -15903,9 +15910,9 @@ group4:
 	MOVQ    $0x00000004, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+28(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 512(SP)
+	LEAQ    heightsAVX512<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 512(SP)
 
 group4segment:
 	MOVQ k_cap+40(FP), R13
@@ -15992,7 +15999,7 @@ group4pairahead8:
 	MOVQ       next_len+136(FP), BX
 
 group4pairahead12:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VMOVUPS          (DI), Y4
 	VINSERTF64X4     $0x01, (DI)(AX*1), Z4, Z4
 	VMOVUPS          (R8), Y5
@@ -16238,7 +16245,7 @@ group4next15:
 	MOVQ   R13, R12
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4pairsum
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	JEQ    group4next16
 	VADDPS 64(SP), Z9, Z9
@@ -16249,7 +16256,7 @@ group4next15:
 
 group4next16:
 group4pairsum:
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS Z0, Z8, Z8
 	JEQ    group4next17
 	VADDPS Z1, Z9, Z9
@@ -16331,7 +16338,7 @@ group4near4far:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead4:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VMOVUPS          (DI), Y0
 	VINSERTF64X4     $0x01, (DI)(AX*1), Z0, Z0
 	VMOVUPS          (R8), Y1
@@ -16467,7 +16474,7 @@ group4rest:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	JEQ    group4next26
 	VADDPS 64(SP), Z9, Z9
@@ -16480,7 +16487,7 @@ group4next26:
 group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	JEQ     group4next27
 	VMOVUPS Z9, 64(SP)
@@ -16501,9 +16508,9 @@ group8:
 	MOVQ    $0x00000008, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+12(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 512(SP)
+	LEAQ    heightsAVX512<>+24(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 512(SP)
 
 group8segment:
 	MOVQ   k_cap+40(FP), R13
@@ -16558,7 +16565,7 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead4:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VMOVUPS          (DI), Y16
 	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
 	VMOVUPS          (R8), Y17
@@ -16726,7 +16733,7 @@ group8rest:
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group8added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	VADDPS 128(SP), Z10, Z10
@@ -16743,7 +16750,7 @@ group8next8:
 group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	VMOVUPS Z10, 128(SP)
@@ -16768,9 +16775,9 @@ ahead8:
 	MOVQ    $0x00000008, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+20(SB), R14
-	MOVL    (R14)(R13*4), R13
-	MOVB    R13, 512(SP)
+	LEAQ    heightsAVX512<>+40(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, 512(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R13
@@ -16838,7 +16845,7 @@ ahead8more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VMOVUPS          (DI), Y16
 	VFMADD231PS.BCST 4(R12), Z0, Z9
@@ -17030,7 +17037,7 @@ ahead8rest:
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	VADDPS 128(SP), Z10, Z10
@@ -17049,7 +17056,7 @@ ahead8next8:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	VMOVUPS Z10, 128(SP)
@@ -17605,9 +17612,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -17617,7 +17624,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -17658,7 +17665,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17743,7 +17750,7 @@ quadgroup6ahead1:
 	VMOVUPS      64(R9), Z25
 	VMOVUPS      128(R9), Z26
 	VMOVUPS      192(R9), Z27
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -17789,7 +17796,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -18245,9 +18252,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -18257,7 +18264,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -18282,7 +18289,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18316,7 +18323,7 @@ linegroup8near0level2:
 linegroup8near0far:
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -18343,7 +18350,7 @@ linegroup8near1level2:
 linegroup8near1far:
 	PREFETCHT1       64(CX)(DX*1)
 	VMOVUPS          (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -18375,7 +18382,7 @@ linegroup8fewer:
 
 linegroup8step:
 	VMOVUPS          (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -18397,7 +18404,7 @@ linegroup8next4:
 linegroup8store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
@@ -18443,9 +18450,9 @@ fourgroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -18455,7 +18462,7 @@ fourgroup:
 	JE      fourgroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next0
@@ -18472,7 +18479,7 @@ fourgroup4next0:
 	JMP fourgroup4begin
 
 fourgroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    fourgroup4next1
 	VXORPS X1, X1, X1
@@ -18492,7 +18499,7 @@ fourgroup4begin:
 
 fourgroup4turn:
 	VMOVUPS      (R9), X24
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X25
 	VFMADD231PS  X24, X25, X0
 	JEQ          fourgroup4next2
@@ -18509,7 +18516,7 @@ fourgroup4next2:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	VMOVUPS      (R9), X24
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X25
 	VFMADD231PS  X24, X25, X0
 	JEQ          fourgroup4next3
@@ -18534,7 +18541,7 @@ fourgroup4fewer:
 
 fourgroup4step:
 	VMOVUPS      (R9), X24
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), X25
 	VFMADD231PS  X24, X25, X0
 	JEQ          fourgroup4next4
@@ -18556,7 +18563,7 @@ fourgroup4next4:
 fourgroup4store:
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS X0, (CX)
 	LEAQ    (CX)(BX*1), CX
 	JEQ     fourgroup4next5
@@ -18592,9 +18599,9 @@ singlegroup:
 	MOVQ    $0x00000004, BX
 	CMPQ    CX, BX
 	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+28(SB), BX
-	MOVL    (BX)(CX*4), CX
-	MOVB    CL, (SP)
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	MOVQ    ldo+24(FP), CX
 	IMULQ   R14, CX
 	ADDQ    o_base+0(FP), CX
@@ -18604,7 +18611,7 @@ singlegroup:
 	JE      singlegroup4zero
 	MOVQ    o_cap+16(FP), CX
 	MOVQ    ldo+24(FP), BX
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVSS  (CX), X0
 	LEAQ    (CX)(BX*1), CX
 	JEQ     singlegroup4next0
@@ -18621,7 +18628,7 @@ singlegroup4next0:
 	JMP singlegroup4begin
 
 singlegroup4zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS X0, X0, X0
 	JEQ    singlegroup4next1
 	VXORPS X1, X1, X1
@@ -18641,7 +18648,7 @@ singlegroup4begin:
 
 singlegroup4turn:
 	VMOVSS      (R9), X24
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X25
 	VFMADD231SS X25, X24, X0
 	JEQ         singlegroup4next2
@@ -18658,7 +18665,7 @@ singlegroup4next2:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X24
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X25
 	VFMADD231SS X25, X24, X0
 	JEQ         singlegroup4next3
@@ -18683,7 +18690,7 @@ singlegroup4fewer:
 
 singlegroup4step:
 	VMOVSS      (R9), X24
-	CMPB        (SP), $0x82
+	CMPQ        (SP), $-126
 	VMOVSS      (R10), X25
 	VFMADD231SS X25, X24, X0
 	JEQ         singlegroup4next4
@@ -18705,7 +18712,7 @@ singlegroup4next4:
 singlegroup4store:
 	MOVQ   o_cap+16(FP), CX
 	MOVQ   ldo+24(FP), BX
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VMOVSS X0, (CX)
 	LEAQ   (CX)(BX*1), CX
 	JEQ    singlegroup4next5
@@ -18932,9 +18939,9 @@ fewerdouble4:
 	MOVQ    $0x00000008, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+16(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R15
@@ -19014,7 +19021,7 @@ ahead8more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z18
 	VEXTRACTI64X4    $0x01, Z1, Y1
@@ -19331,7 +19338,7 @@ ahead8next15:
 	JNE     ahead8step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      ahead8added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	VADDPS  128(SP), Z11, Z11
@@ -19349,7 +19356,7 @@ ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	VMOVUPS Z11, 128(SP)
@@ -19375,9 +19382,9 @@ double4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -19489,7 +19496,7 @@ double4ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double4ahead14:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             R14, R15
 	VPERMW           Z1, Z0, Z1
 	VMOVUPS          (DI)(AX*4), Y17
@@ -19727,7 +19734,7 @@ double4more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPERMW           Z17, Z0, Z17
 	VCVTPH2PS        Y17, Z7
 	VMOVUPS          (DI), Y3
@@ -19964,7 +19971,7 @@ double4next31:
 	JNE     double4step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      double4added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	JEQ     double4next32
@@ -19981,7 +19988,7 @@ double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	JEQ     double4next33
@@ -20416,9 +20423,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -20428,7 +20435,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -20469,7 +20476,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -20525,7 +20532,7 @@ quadgroup6ahead0:
 	VCVTPH2PS    32(R9), Z25
 	VCVTPH2PS    64(R9), Z26
 	VCVTPH2PS    96(R9), Z27
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -20571,7 +20578,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -21007,9 +21014,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -21019,7 +21026,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -21044,7 +21051,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -21081,7 +21088,7 @@ linegroup8turn:
 linegroup8ahead:
 linegroup8step:
 	VCVTPH2PS        (R9), Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -21106,7 +21113,7 @@ linegroup8next2:
 linegroup8store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
@@ -21643,9 +21650,9 @@ ahead8:
 	MOVQ    $0x00000008, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+16(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R15
@@ -21725,7 +21732,7 @@ ahead8more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPSLLD           $0x10, Z1, Z24
 	VANDPS           Z0, Z1, Z1
 	VFMADD231PS.BCST (R14), Z24, Z9
@@ -22026,7 +22033,7 @@ ahead8next15:
 	JNE     ahead8step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      ahead8added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	VADDPS  128(SP), Z11, Z11
@@ -22044,7 +22051,7 @@ ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	VMOVUPS Z11, 128(SP)
@@ -22070,9 +22077,9 @@ double4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+24(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+48(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R15
@@ -22184,7 +22191,7 @@ double4ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double4ahead14:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             R14, R15
 	VPSLLD           $0x10, Z1, Z12
 	VMOVUPS          (DI)(AX*4), Y11
@@ -22390,7 +22397,7 @@ double4more:
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	VPSLLD           $0x10, Z11, Z6
 	VANDPS           Z0, Z11, Z11
 	VMOVUPS          (DI), Y3
@@ -22595,7 +22602,7 @@ double4next31:
 	JNE     double4step
 	CMPQ    s_cap+16(FP), $0x00
 	JE      double4added
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VADDPS  (SP), Z9, Z9
 	VADDPS  64(SP), Z10, Z10
 	VADDPS  128(SP), Z17, Z17
@@ -22611,7 +22618,7 @@ double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z9, (SP)
 	VMOVUPS Z10, 64(SP)
 	VMOVUPS Z17, 128(SP)
@@ -23052,9 +23059,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -23064,7 +23071,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -23105,7 +23112,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -23165,7 +23172,7 @@ quadgroup6ahead0:
 	VPSLLD       $0x10, Z26, Z26
 	VPMOVZXWD    96(R9), Z27
 	VPSLLD       $0x10, Z27, Z27
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -23211,7 +23218,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -23667,9 +23674,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -23679,7 +23686,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -23704,7 +23711,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -23742,7 +23749,7 @@ linegroup8ahead:
 linegroup8step:
 	VPMOVZXWD        (R9), Z24
 	VPSLLD           $0x10, Z24, Z24
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -23767,7 +23774,7 @@ linegroup8next2:
 linegroup8store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
@@ -23979,9 +23986,9 @@ fewerdouble4:
 	MOVQ    $0x00000008, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+16(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 ahead8segment:
 	MOVQ   a_K_cap+40(FP), R15
@@ -24053,7 +24060,7 @@ ahead8more:
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	VMOVAPS          Z4, Z19
@@ -24388,7 +24395,7 @@ ahead8scale:
 	JNE    ahead8step
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	VADDPS 128(SP), Z10, Z10
@@ -24406,7 +24413,7 @@ ahead8next16:
 ahead8added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	VMOVUPS Z10, 128(SP)
@@ -24432,9 +24439,9 @@ double4:
 	MOVQ    $0x00000004, BP
 	CMPQ    R15, BP
 	CMOVQGT BP, R15
-	LEAQ    heightsAVX512<>+28(SB), BP
-	MOVL    (BP)(R15*4), R15
-	MOVB    R15, 512(SP)
+	LEAQ    heightsAVX512<>+56(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 512(SP)
 
 double4segment:
 	MOVQ   a_K_cap+40(FP), R15
@@ -24530,7 +24537,7 @@ double4ahead6:
 	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead7:
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	MOVQ             R14, R15
@@ -24782,7 +24789,7 @@ double4more:
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-	CMPB             512(SP), $0x82
+	CMPQ             512(SP), $-126
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z7
 	VMOVAPS          Z19, Z18
@@ -25037,7 +25044,7 @@ double4scale:
 	JNE    double4step
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
-	CMPB   512(SP), $0x82
+	CMPQ   512(SP), $-126
 	VADDPS (SP), Z8, Z8
 	VADDPS 64(SP), Z9, Z9
 	JEQ    double4next32
@@ -25054,7 +25061,7 @@ double4next32:
 double4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double4store
-	CMPB    512(SP), $0x82
+	CMPQ    512(SP), $-126
 	VMOVUPS Z8, (SP)
 	VMOVUPS Z9, 64(SP)
 	JEQ     double4next33
@@ -25515,9 +25522,9 @@ quadgroup:
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+28(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
@@ -25527,7 +25534,7 @@ quadgroup:
 	JE      quadgroup6zero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -25568,7 +25575,7 @@ quadgroup6next0:
 	JMP quadgroup6begin
 
 quadgroup6zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -25632,7 +25639,7 @@ quadgroup6ahead0:
 	VMULPS.BCST  (R15), Z26, Z26
 	VMULPS.BCST  (R15), Z27, Z27
 	ADDQ         a_Lsc+88(FP), R15
-	CMPB         (SP), $0x82
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -25678,7 +25685,7 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
@@ -26175,9 +26182,9 @@ linegroup8:
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+12(SB), R10
-	MOVL    (R10)(R9*4), R9
-	MOVB    R9, (SP)
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
@@ -26187,7 +26194,7 @@ linegroup8:
 	JE      linegroup8zero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS (R9), Z0
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
@@ -26212,7 +26219,7 @@ linegroup8next0:
 	JMP linegroup8begin
 
 linegroup8zero:
-	CMPB   (SP), $0x82
+	CMPQ   (SP), $-126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -26251,7 +26258,7 @@ linegroup8step:
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	CMPB             (SP), $0x82
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -26276,7 +26283,7 @@ linegroup8next2:
 linegroup8store:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPB    (SP), $0x82
+	CMPQ    (SP), $-126
 	VMOVUPS Z0, (R9)
 	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)

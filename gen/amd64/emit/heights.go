@@ -2,16 +2,17 @@ package emit
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Heights lets one loop serve tiles of least to most rows, up to 5 more than least. A byte of memory
-// stands for the number of rows. It is compared once in a step, so that each flag says whether there is
+// Heights lets one loop serve tiles of least to most rows, up to 5 more than least. 8 bytes of memory
+// stand for the number of rows. They are compared once in a step, so that each flag says whether there is
 // one more row, and no instruction of vectors changes a flag:
 //
-//	       CMPB height, $0x82
+//	       CMPQ height, $-126
 //	       rows 0 to least-1 of a column
 //	       JEQ  next
 //	       row least
@@ -43,16 +44,16 @@ func (s Span) String() string {
 	return fmt.Sprintf("%d to %d", s.Least, s.Most)
 }
 
-// The byte that the height is compared with, and the bytes that stand for least rows, one more, and so on:
+// The number that the height is compared with, and the numbers that stand for least rows, one more, and so on:
 // the comparison clears Z and P, and then sets C, S and O, one more flag for each row.
-const heightsCompared = 0x82
+const heightsCompared = -126
 
 // MostHeights is the number of heights that a loop has at most.
 const MostHeights = 6
 
-var heightCodes = [MostHeights]uint32{0x82, 0x85, 0x83, 0x01, 0x80, 0x02}
+var heightCodes = [MostHeights]int64{-126, -123, -125, 1, -128, math.MaxInt64 - 124}
 
-// NewHeights prepares a loop whose labels begin with name. height is free memory of the function.
+// NewHeights prepares a loop whose labels begin with name. height is free memory of the function: 8 bytes, as an argument that is used up may have.
 func (g *Gen) NewHeights(name string, s Span, height operand.Mem) *Heights {
 	if !s.Single() && (s.Most-s.Least >= MostHeights || s.Least > maxLeast) {
 		panic(fmt.Sprintf("%s: a loop for %v rows", name, s))
@@ -70,21 +71,23 @@ func (h *Heights) Set(rows reg.GPVirtual) {
 	}
 	codes, ok := h.data["heights"]
 	if !ok { // those of fewer rows first
-		codes = h.table("heights", maxLeast+MostHeights, func(i int) uint32 { return heightCodes[max(i-maxLeast, 0)] })
+		codes = h.table("heights", 2*(maxLeast+MostHeights), func(i int) uint32 {
+			return uint32(heightCodes[max(i/2-maxLeast, 0)] >> (i % 2 * 32))
+		})
 	}
 	p := h.GP64()
 	h.MOVQ(operand.U32(h.Most), p)
 	h.CMPQ(rows, p)
 	h.CMOVQGT(p, rows)
-	h.LEAQ(codes.Offset(4*(maxLeast-h.Least)), p)
-	h.MOVL(Indexed(p, rows, 4), rows.As32())
-	h.MOVB(rows.As8(), h.height)
+	h.LEAQ(codes.Offset(8*(maxLeast-h.Least)), p)
+	h.MOVQ(Indexed(p, rows, 8), rows)
+	h.MOVQ(rows, h.height)
 }
 
 // Compare begins a step, or a part of one after which flags have changed.
 func (h *Heights) Compare() {
 	if !h.Single() {
-		h.CMPB(h.height, operand.U8(heightsCompared))
+		h.CMPQ(h.height, operand.I8(heightsCompared))
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// TestHeightCodes compares each code with what it is compared with, as CMPB does, and counts the rows after the least
+// TestHeightCodes compares each code with what it is compared with, as CMPQ does, and counts the rows after the least
 // ones that are not jumped over: JEQ, JPS, JCC, JPL and JOC, in this order.
 func TestHeightCodes(t *testing.T) {
 	for want, code := range heightCodes {
-		x, y := uint8(code), uint8(heightsCompared)
-		d := x - y
-		absent := []bool{d == 0, bits.OnesCount8(d)%2 == 0, x >= y, d < 0x80, (x^y)&(x^d) < 0x80}
+		y := int64(heightsCompared)
+		d := code - y
+		absent := []bool{d == 0, bits.OnesCount8(uint8(d))%2 == 0, uint64(code) >= uint64(y), d >= 0, (code^y)&(code^d) >= 0}
 		got := 0
 		for got < len(absent) && !absent[got] {
 			got++
