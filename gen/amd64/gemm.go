@@ -36,7 +36,7 @@ import (
 // 8 are p + rs·{0, 1, 2, 4, 8}. The others need odd multiples of rs, which are kept in
 // registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
 //
-// Register tiles of full height and of one row have an inner loop of their own; those between share one or two,
+// Register tiles of full height and of few rows have an inner loop of their own; those between share one or two,
 // see emit.Heights. All else is there once: a tile of h rows has its sums in the last h rows of the accumulators. So
 // what follows the inner loop goes over all rows, and lower tiles jump into the middle of it, see gemm_store.go.
 //
@@ -157,15 +157,29 @@ func (t *gemmer) memory() {
 // spansOf parts the heights up to a number of rows. Low tiles, see gemm_weights.go, share none with others.
 func (t *gemmer) spansOf(rows int) []emit.Span {
 	spans := []emit.Span{{Least: rows, Most: rows}}
-	for most := rows - 1; most > 1; {
-		least := max(2, most-emit.MostHeights+1)
+	for most := rows - 1; most > 0; {
+		least := min(most, max(t.alone(rows)+1, most-emit.MostHeights+1))
 		for t.isLow(least) != t.isLow(most) {
 			least++
 		}
 		spans = append(spans, emit.Span{Least: least, Most: most})
 		most = least - 1
 	}
-	return append(spans, emit.Span{Least: 1, Most: 1})
+	return spans
+}
+
+// alone is the largest height up to which each has an inner loop of its own, in a product with tiles of so many
+// rows. A call with 2 or 3 rows of A, as short calls of attention make, takes so little time that it feels the way
+// into a shared loop. Rows of packed panels take longer. With one vector of AVX2 the instructions of a row take the
+// time, not its FMA, so that jumps are not free.
+func (t *gemmer) alone(rows int) int {
+	switch {
+	case t.weights:
+		return 1
+	case t.vectors == 1 && !t.g.EVEX():
+		return rows
+	}
+	return 3
 }
 
 // spanOf finds the one of a height.
