@@ -56,7 +56,7 @@ func SDPA(
 		return [4]int{1, groupSize, queries, keys}, [3]int{0, groupStride, kvLen}
 	}
 
-	opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Scale: scale}
+	opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Scoring: kernel.Scoring{Scale: scale}}
 	if causal {
 		opts.Mask = kernel.Causal(0)
 	}
@@ -78,7 +78,7 @@ func SDPA(
 		shape, strides := scores(stride)
 		opts.Bias = kernel.Strided(add, shape, strides)
 	}
-	if kernel.Attention(heads(output[qOff:], queries), heads(q[qOff:], queries), cache(k[kvOff:]), cache(v[kvOff:]), opts) != nil {
+	if kernel.Attention(heads(output[qOff:], queries), heads(q[qOff:], queries), cache(k[kvOff:]), cache(v[kvOff:]), &opts) != nil {
 		return false
 	}
 	for g := range groupSize {

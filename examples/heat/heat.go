@@ -9,7 +9,7 @@
 // First let kernel.Attention write its weights, [batch, heads, queries, keys], into a slice:
 //
 //	weights := make([]float32, batch*heads*queries*keys)
-//	err := kernel.Attention(out, q, k, v, kernel.Options{
+//	err := kernel.Attention(out, q, k, v, &kernel.Options{
 //		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, batch, heads, queries, keys)},
 //	})
 //
