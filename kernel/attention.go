@@ -105,7 +105,7 @@ func (c *call) isEmpty() bool { return min(c.scores.Batch, c.scores.Heads, c.sco
 func (c *call) resolve(into *engine.Call) {
 	into.Out, into.Q, into.K, into.V = *c.out, *c.q, *c.k, *c.v
 	if c.isPlain { // small calls feel a copy of it all
-		into.Scale, into.Bare = c.scoring.Scale, true
+		into.Scale = c.scoring.Scale
 		return
 	}
 	into.Scoring = *c.scoring

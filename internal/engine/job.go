@@ -98,7 +98,7 @@ func (j *Job) Drop() { jobs.Drop(j) }
 
 // Release gives the job back. It forgets the caller's memory.
 func (j *Job) Release() {
-	j.Call.clear()
+	j.Call = Call{}
 	j.derived = derived{}
 	j.keepsCapped = false
 	j.ring.end()

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"reflect"
 	"testing"
 
-	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -95,21 +92,4 @@ func TestTilesAreAsWideAsRows(t *testing.T) {
 			t.Errorf("a thread has %d and %d floats for one row, want %d and %d", len(s.tiles[0].q), len(s.partial), lanes*d, lanes*dv)
 		}
 	})
-}
-
-// TestClear: a call that is released is zero again, whatever it had.
-func TestClear(t *testing.T) {
-	x, row := floats(1, 1, 1, 8), floats(1, 1, 1, 1)
-	bare := Call{Out: x, Q: x, K: x, V: x, Scoring: scoring.Scoring{Scale: 2}, Bare: true}
-	additive, partial, full := bare, bare, bare
-	additive.Additive, additive.AdditiveScale = x.F32(), 1
-	partial.Partial = Partial{Max: row, Sum: row, Block: 1, Resume: true}
-	full.Bare = false
-	full.Softcap, full.ALiBi, full.Mask = 1, x.F32(), mask.OfRule(mask.Rule{}, nil)
-	full.LSE, full.Weights, full.Scores, full.Stage = row, row, row, ScoresMasked
-	for name, c := range map[string]Call{"bare": bare, "additive": additive, "partial": partial, "full": full} {
-		if c.clear(); !reflect.ValueOf(c).IsZero() {
-			t.Errorf("%s: %+v is left", name, c)
-		}
-	}
 }
