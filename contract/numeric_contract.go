@@ -172,7 +172,7 @@
 //
 // # Contract: attention on integers
 //
-// With Options.Quantized, k and v are int8 or int4. Their integers are used as they are, and not
+// With Options.DynamicInt12, k and v are int8 or int4. Their integers are used as they are, and not
 // multiplied by their scales. In their place numbers are rounded to few bits. To round numbers to b bits
 // after the leading one is, with their largest magnitude a and 2^e ≤ a < 2^(e+1):
 //
@@ -362,12 +362,12 @@
 //
 //	NVFP4: w = D·v                   rounded to binary32
 //
-// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
+// linear.QuantizeInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
 //
 //	d = a/127   rounded to binary32 and then to binary16
 //	q = w/d     rounded to binary32 and then to an integer, ties to even, and limited to ±127; 0 if d is 0
 //
-// With Options.Int8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
+// With Options.DynamicInt8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
 // magnitude a of a block, every operation rounded and 1/127 as binary32, its scale and integers are
 //
 //	d'    = a·(1/127)    0 if a < 2^-100, NaN if the block has a NaN or an infinity

@@ -29,7 +29,7 @@ type Config struct {
 
 	// Group is the number of Int8 or Int4 elements that share a scale, which takes 4 bytes. It
 	// divides the head sizes and is even for Int4. 0 means all elements of a row for Int8, and 32
-	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size. Calls with kernel.Options.Quantized
+	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size. Calls with kernel.Options.DynamicInt12
 	// take less time with larger groups, and their kernels need a multiple of 16.
 	Group int
 

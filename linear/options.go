@@ -12,12 +12,13 @@ import (
 type Options struct {
 	kernel.Exec // changes no bit of the result
 
-	// Int8 quantizes the rows of x to 8 bits, in blocks of 32 inputs, so that products with quantized
+	// DynamicInt8 quantizes the rows of x to 8 bits, in blocks of 32 inputs whose scales it computes in the
+	// call (dynamic quantization), so that products with quantized
 	// weights are sums of integers. That takes less time, about half with weights of 4 bits, and changes
 	// the result: each input has an error of up to a 254th of the largest magnitude in its block. The
 	// result has the same bits on every CPU, too, see [Linear.Apply]. The layer must have quantized
-	// weights, see [NewQuantized] and [NewInt8]; others are a [*kernel.Error].
-	Int8 bool
+	// weights, see [FromBlocks] and [QuantizeInt8]; others are a [*kernel.Error].
+	DynamicInt8 bool
 
 	// Activation is applied to the outputs while they are in cache. The result has the bits
 	// that the function of package activation gives for the outputs of a call without it. The

@@ -287,7 +287,7 @@ var table = []entry{
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5), someExec}
 	}},
-	{name: "linear.NewInt8", f: linear.NewInt8, args: func(w *world) []any {
+	{name: "linear.QuantizeInt8", f: linear.QuantizeInt8, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5), someExec}
 	}},
 	{name: "linear.Product", f: linear.Product, args: func(w *world) []any {
@@ -300,10 +300,10 @@ var table = []entry{
 	{name: "linear.AddRows", f: linear.AddRows, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}, someExec}
 	}},
-	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
+	{name: "linear.FromBlocks", f: linear.FromBlocks, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
 	}},
-	{name: "linear.NewNVFP4", f: linear.NewNVFP4, args: func(w *world) []any {
+	{name: "linear.FromNVFP4", f: linear.FromNVFP4, args: func(w *world) []any {
 		return []any{make([]byte, 5*36), w.floats(5), 5, 64, w.floats(5), someExec}
 	}},
 	{name: "linear.NVFP4Blocks", f: linear.NVFP4Blocks, args: list(make([]byte, 64), make([]byte, 8))},
