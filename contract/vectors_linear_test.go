@@ -140,7 +140,7 @@ func (c *call) apply(l *linear.Linear) error {
 	m, _ := x.Shape()
 	n, _ := l.Shape()
 	o := linear.Options{DynamicInt8: c.int("int8") != 0}
-	o.Activation = map[string]linear.Activation{"": linear.None, "silu": linear.SiLU, "gelu": linear.GELU, "gelu_tanh": linear.GELUTanh}[c.text("activation")]
+	o.Activation = map[string]linear.Activation{"": linear.NoActivation, "silu": linear.SiLU, "gelu": linear.GELU, "gelu_tanh": linear.GELUTanh}[c.text("activation")]
 	out := testutil.Filled(m*n, 77)
 	err := l.Apply(linear.DenseMatrix(out, m, n), x, o)
 	c.out["out"] = encode(out, m, n)

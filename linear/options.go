@@ -31,7 +31,7 @@ type Activation int
 
 // The activations. The zero value is none.
 const (
-	None Activation = iota
+	NoActivation Activation = iota
 	SiLU
 	GELU     // with the error function
 	GELUTanh // with tanh
@@ -39,20 +39,20 @@ const (
 
 // String returns the activation's name.
 func (a Activation) String() string {
-	if a < None || a > GELUTanh {
+	if a < NoActivation || a > GELUTanh {
 		return fmt.Sprintf("Activation(%d)", int(a))
 	}
-	return [...]string{"None", "SiLU", "GELU", "GELUTanh"}[a]
+	return [...]string{"NoActivation", "SiLU", "GELU", "GELUTanh"}[a]
 }
 
 func (a Activation) check() *check.Failure {
-	if a < None || a > GELUTanh {
-		return &check.Failure{Where: "Options.Activation", Got: a.String(), Want: "None, SiLU, GELU or GELUTanh"}
+	if a < NoActivation || a > GELUTanh {
+		return &check.Failure{Where: "Options.Activation", Got: a.String(), Want: "NoActivation, SiLU, GELU or GELUTanh"}
 	}
 	return nil
 }
 
-// kernel returns the function over slices, nil for None.
+// kernel returns the function over slices, nil for NoActivation.
 func (a Activation) kernel(t *tier.Tier) func(dst, src []float32) {
 	switch a {
 	case SiLU:
