@@ -91,7 +91,7 @@ func TestGateway(t *testing.T) {
 	}
 
 	other := worker("loaded", "-ctx", "100")
-	if got := other.waitFor("the fingerprint of this worker is"); got == "" {
+	if got := other.waitFor("relay: the fingerprint: "); got == "" {
 		t.Error("a worker with another setting does not say so")
 	}
 	if other.Wait(); other.ProcessState.Success() {

@@ -250,10 +250,10 @@ func TestNotTaken(t *testing.T) {
 		s         kernel.Scoring
 		arg, want string
 	}{
-		{backward, kernel.Scoring{Score: func(*kernel.ScoreTile) {}}, "Options.Score", "got a function, want nil: its derivative is not known"},
-		{backward, kernel.Scoring{DynamicInt12: true}, "Options.DynamicInt12", "got true, want false: rounded products have no gradients"},
-		{partials, kernel.Scoring{Sinks: make([]float32, 4)}, "Options.Sinks", "got numbers, want nil: MergePartials takes them"},
-		{additive, kernel.Scoring{DynamicInt12: true}, "Options.DynamicInt12", "got true, want false: additive scores are no products"},
+		{backward, kernel.Scoring{Score: func(*kernel.ScoreTile) {}}, "Options.Score", "a function, want nil: its derivative is not known"},
+		{backward, kernel.Scoring{DynamicInt12: true}, "Options.DynamicInt12", "true, want false: rounded products have no gradients"},
+		{partials, kernel.Scoring{Sinks: make([]float32, 4)}, "Options.Sinks", "numbers, want nil: MergePartials takes them"},
+		{additive, kernel.Scoring{DynamicInt12: true}, "Options.DynamicInt12", "true, want false: additive scores are no products"},
 	} {
 		contracttest.CheckArgument(t, x.arg, x.call(x.s), x.arg, x.want)
 	}

@@ -25,13 +25,13 @@ type Phase struct {
 // collector, is Other.
 var Phases = []Phase{
 	{"validation", regexp.MustCompile(`/kernel\.(selectTier|newCall|\(\*call\)\.(check|isEmpty)|check)|/internal/(check|view)\.\(?\*?\w*\)?\.?Check|/tier\.(Handle\.Tier|Default)`)},
-	{"plan", regexp.MustCompile(`/kernel\.\(\*call\)\.resolve|/engine\.(New$|\(\*(Job|plan|bucket|ring)\)\.(make|prepare|derive|Release|usefulThreads|find\w+|shapeOf|isPlain|cut|reserve|numberTasks)$)|/parallel\.LimitFor`)},
-	{"pack", regexp.MustCompile(`/asm\.pack|/engine\.\(\*tile\)\.pack`)},
-	{"scores", regexp.MustCompile(`/asm\.(skinnyQK|keyProduct|headScores|maskSpan)|/engine\.\(\*(tile|scratch)\)\.(score\w*|products|skinnyProducts|narrowProducts|plainBatch)$`)},
-	{"softmax", regexp.MustCompile(`/asm\.(softmax|skinnySoftmax|mergeStats)|/engine\.\(\*tile\)\.(softmax|exponentiate|drop)$`)},
-	{"values", regexp.MustCompile(`/asm\.(skinny(PV|Merge|HeadValues)|valueProduct)|/engine\.\(\*tile\)\.(accumulatePV|skinnyPV|tilePV|narrowPV|mergeRows|valuesPlain)$`)},
-	{"unpack", regexp.MustCompile(`/asm\.(unpack|skinnyUnpack)|/engine\.\(\*tile\)\.(unpack|finish)\w*`)},
-	{"tiles", regexp.MustCompile(`/engine\.\(\*(tile|mixedTile|Job|scratch)\)\.(task|computeBlock|scoreBatch|enterBlock|prepare|begin|reset|findVisible|fit\w*|place|placePlain|plain\w*|mixedTask)$`)},
+	{"plan", regexp.MustCompile(`/kernel\.\(\*call\)\.resolve|/engine\.(New$|\(\*(Job|plan|ring)\)\.(make|prepare|derive|Release|find\w+|choose\w+|shapeOf|strategies|isPlain|fitAll)$)|/engine/tasks\.|/parallel\.LimitFor`)},
+	{"pack", regexp.MustCompile(`/asm\.pack|/engine\.(\(\*tile\)\.)?pack`)},
+	{"scores", regexp.MustCompile(`/asm\.(skinnyQK|keyProduct|headScores|maskSpan)|/engine\.(\w*[sS]cores|(\(\*scratch\)\.plainBatch|\(\*tile\)\.(score\w*|modify|addBias|alibi|softcap|maskBool|callScore)))$`)},
+	{"softmax", regexp.MustCompile(`/asm\.(softmax|skinnySoftmax|mergeStats)|/engine\.(\w*Softmax|\(\*tile\)\.(softmax\w*|exponentiate|Drop|raise))$`)},
+	{"values", regexp.MustCompile(`/asm\.(skinny(PV|Merge|HeadValues)|valueProduct)|/engine\.(\w*Values|\w*(Merge|MergeNone)|\(\*tile\)\.(addValues|merge\w*))$`)},
+	{"unpack", regexp.MustCompile(`/asm\.(unpack|skinnyUnpack)|/engine\.(\w+Unpack|\(\*(tile|Job)\)\.(unpack|finish)\w*)$`)},
+	{"tiles", regexp.MustCompile(`/engine\.\(\*(tile|mixedTile|Job|scratch)\)\.(task|splitTask|computeBlock|enterBlock|prepare|begin|end|reset|fit\w*|place\w*|plainTiles|mixedTiles|wholeTiles)$`)},
 	{"threads", regexp.MustCompile(`/parallel\.`)},
 }
 
