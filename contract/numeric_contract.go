@@ -172,7 +172,7 @@
 //
 // # Contract: attention on integers
 //
-// With Options.Quantized, k and v are int8 or int4. Their integers are used as they are, and not
+// With Options.DynamicInt12, k and v are int8 or int4. Their integers are used as they are, and not
 // multiplied by their scales. In their place numbers are rounded to few bits. To round numbers to b bits
 // after the leading one is, with their largest magnitude a and 2^e ≤ a < 2^(e+1):
 //
@@ -362,17 +362,17 @@
 //
 //	NVFP4: w = D·v                   rounded to binary32
 //
-// linear.NewAffine has integers q of some bits, with a scale d and a zero point z for some inputs:
+// linear.FromAffine has integers q of some bits, with a scale d and a zero point z for some inputs:
 //
 //	w = d·(q-z)                      the difference is rounded to binary32, and then the product; a zero is +0
 //
-// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block. The last block of an output
-// may have fewer than 32 inputs; those that it lacks count as none, here and with Options.Int8:
+// linear.QuantizeInt8 makes Q8_0 of weights, with the largest magnitude a of a block. The last block of an output
+// may have fewer than 32 inputs; those that it lacks count as none, here and with Options.DynamicInt8:
 //
 //	d = a/127   rounded to binary32 and then to binary16
 //	q = w/d     rounded to binary32 and then to an integer, ties to even, and limited to ±127; 0 if d is 0
 //
-// With Options.Int8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
+// With Options.DynamicInt8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
 // magnitude a of a block, every operation rounded and 1/127 as binary32, its scale and integers are
 //
 //	d'    = a·(1/127)    0 if a < 2^-100, NaN if the block has a NaN or an infinity
@@ -394,7 +394,7 @@
 //
 //	acc = fma(fma(S[0], D[0]/2, fma(S[1], D[1]/2, +0)), d', acc)      S = sum of q'[k]·2v[k]
 //
-// Weights of linear.NewAffine that take 4.5 bits are those of Q4_0 here; with 6 bits they are those of Q4_K
+// Weights of linear.FromAffine that take 4.5 bits are those of Q4_0 here; with 6 bits they are those of Q4_K
 // with c = d, s = 1 and t = z; with 7 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
 // Q8_0 with q-z as q.
 //

@@ -26,7 +26,7 @@ var attentionFunctions = map[string]func(c *call) error{
 func (c *call) options() kernel.Options {
 	o := kernel.Options{Scoring: kernel.Scoring{
 		Scale: c.float("scale"), Softcap: c.float("softcap"), ALiBi: c.floats("alibi"), Sinks: c.floats("sinks"), Bias: c.tensor("bias"),
-		QueryStart: c.ints("query_start"), KeyStart: c.ints("key_start"), Quantized: c.int("quantized") != 0,
+		QueryStart: c.ints("query_start"), KeyStart: c.ints("key_start"), DynamicInt12: c.int("quantized") != 0,
 	}}
 	if c.has("visible") {
 		o.Mask = o.Mask.And(kernel.Visible(numbers[bool](c, "visible"), c.shape("visible")))

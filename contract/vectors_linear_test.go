@@ -33,7 +33,7 @@ var linearFunctions = map[string]func(c *call) error{
 		return c.weightsOf(l)
 	},
 	"weights_to_q8_0": func(c *call) error {
-		l, err := linear.NewInt8(c.matrix("w"), nil, kernel.Exec{})
+		l, err := linear.QuantizeInt8(c.matrix("w"), nil, kernel.Exec{})
 		if err != nil {
 			return err
 		}
@@ -117,9 +117,9 @@ func (c *call) quantized() (*linear.Linear, error) {
 	}
 	n, k, blocks := data.Shape[0], data.Shape[1]/f.bytes*f.weights, numbers[uint8](c, "blocks")
 	if scales := c.floats("scales"); scales != nil {
-		return linear.NewNVFP4(blocks, scales, n, k, c.floats("bias"), kernel.Exec{})
+		return linear.FromNVFP4(blocks, scales, n, k, c.floats("bias"), kernel.Exec{})
 	}
-	return linear.NewQuantized(f.format, blocks, n, k, c.floats("bias"), kernel.Exec{})
+	return linear.FromBlocks(f.format, blocks, n, k, c.floats("bias"), kernel.Exec{})
 }
 
 // weightsOf has the weights of a layer as float32 as its result.
@@ -139,8 +139,8 @@ func (c *call) apply(l *linear.Linear) error {
 	x := c.matrix("x")
 	m, _ := x.Shape()
 	n, _ := l.Shape()
-	o := linear.Options{Int8: c.int("int8") != 0}
-	o.Activation = map[string]linear.Activation{"": linear.None, "silu": linear.SiLU, "gelu": linear.GELU, "gelu_tanh": linear.GELUTanh}[c.text("activation")]
+	o := linear.Options{DynamicInt8: c.int("int8") != 0}
+	o.Activation = map[string]linear.Activation{"": linear.NoActivation, "silu": linear.SiLU, "gelu": linear.GELU, "gelu_tanh": linear.GELUTanh}[c.text("activation")]
 	out := testutil.Filled(m*n, 77)
 	err := l.Apply(linear.DenseMatrix(out, m, n), x, o)
 	c.out["out"] = encode(out, m, n)

@@ -27,7 +27,7 @@ type Gradients struct {
 }
 
 // BackwardOptions are the settings of one call of [AttentionBackward]. Scoring is that of the call of [Attention]
-// whose gradients are asked for. Nothing is known of the derivative of Score, and none of what Quantized rounds: these
+// whose gradients are asked for. Nothing is known of the derivative of Score, and none of what DynamicInt12 rounds: these
 // two must not be set.
 type BackwardOptions struct {
 	Exec

@@ -95,7 +95,7 @@ func BenchmarkQuantized(b *testing.B) {
 		run := func(name string, k, v kernel.Tensor, quantized bool) {
 			for _, tier := range kernel.Tiers() {
 				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, name, tier), func(b *testing.B) {
-					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Scoring: kernel.Scoring{Quantized: quantized}})
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Scoring: kernel.Scoring{DynamicInt12: quantized}})
 					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 				})
 			}

@@ -123,7 +123,7 @@ func TestFiniteBias(t *testing.T) {
 			c.checkOutputs(t, lse[0], scores, weights)
 			o.Outputs = kernel.Outputs{}
 			run("additive", kernel.Additive(row, q, k, v, testutil.Filled(64, 0), &o))
-			o.Quantized = true
+			o.DynamicInt12 = true
 			run("quantized", kernel.Attention(row, q, contracttest.As(k, kernel.Int8), wholeInt8(v), &o))
 			p := contracttest.NewPartials((n+255)/256, 1, 1, 1, 64)
 			run("partials", func() error {

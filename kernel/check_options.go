@@ -15,7 +15,7 @@ func (c *call) checkOptions() *check.Failure {
 			return f
 		}
 	}
-	if c.scoring.Quantized {
+	if c.scoring.DynamicInt12 {
 		if f := c.checkIntegers(); f != nil {
 			return f
 		}
@@ -28,7 +28,7 @@ func (c *call) checkIntegers() *check.Failure {
 	names := [...]string{"k", "v"}
 	for i, t := range [...]*view.Tensor{c.k, c.v} {
 		if t.Scales() == nil {
-			return &check.Failure{Where: "Options.Quantized", Got: fmt.Sprintf("true and %s of %v", names[i], t.DType()), Want: "k and v of int8 or int4, or false"}
+			return &check.Failure{Where: "Options.DynamicInt12", Got: fmt.Sprintf("true and %s of %v", names[i], t.DType()), Want: "k and v of int8 or int4, or false"}
 		}
 	}
 	return nil

@@ -263,9 +263,9 @@ func TestNotTaken(t *testing.T) {
 		arg, want string
 	}{
 		{backward, kernel.Scoring{Score: func(*kernel.ScoreTile) {}}, "Options.Score", "a function, want nil: its derivative is not known"},
-		{backward, kernel.Scoring{Quantized: true}, "Options.Quantized", "true, want false: rounded products have no gradients"},
+		{backward, kernel.Scoring{DynamicInt12: true}, "Options.DynamicInt12", "true, want false: rounded products have no gradients"},
 		{partials, kernel.Scoring{Sinks: make([]float32, 4)}, "Options.Sinks", "numbers, want nil: MergePartials takes them"},
-		{additive, kernel.Scoring{Quantized: true}, "Options.Quantized", "true, want false: additive scores are no products"},
+		{additive, kernel.Scoring{DynamicInt12: true}, "Options.DynamicInt12", "true, want false: additive scores are no products"},
 	} {
 		contracttest.CheckArgument(t, x.arg, x.call(x.s), x.arg, x.want)
 	}

@@ -40,7 +40,7 @@ func TestZeroScale(t *testing.T) {
 		for _, types := range []contracttest.Types{{}, contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)} {
 			c = c.With(types)
 			q, k, v := c.Typed(c.Inputs())
-			opts := kernel.Options{Scoring: kernel.Scoring{Scale: zero, Quantized: types.K == kernel.Int8}}
+			opts := kernel.Options{Scoring: kernel.Scoring{Scale: zero, DynamicInt12: types.K == kernel.Int8}}
 			want := c.Output(c.Dv)
 			m := c.Model(q, k, v, &opts)
 			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
@@ -104,7 +104,7 @@ func TestQuantized(t *testing.T) {
 				sprinkle(&r, &q, &k, &v)
 			}
 			q, k, v = c.Typed(q, k, v)
-			opts := kernel.Options{Scoring: kernel.Scoring{Quantized: true, Scale: c.Scale}}
+			opts := kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true, Scale: c.Scale}}
 			if n%3 == 1 {
 				opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
 			}
@@ -181,7 +181,7 @@ func TestQuantizedCaches(t *testing.T) {
 						scales[len(scales)/2], scales[len(scales)-1-i] = testutil.NaN, float32(math.Inf(1))
 					}
 				}
-				opts := kernel.Options{Scoring: kernel.Scoring{Quantized: true, Scale: c.Scale}}
+				opts := kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true, Scale: c.Scale}}
 				if n%3 == 1 {
 					opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
 				}
@@ -208,7 +208,7 @@ func TestQuantizedPages(t *testing.T) {
 						b := page % 2
 						table.Pages[b] = append([]int32{page}, table.Pages[b]...)
 					}
-					opts := kernel.Options{Scoring: kernel.Scoring{Quantized: true, KeyStart: []int{5 * i}, QueryStart: []int{5 * i}}}
+					opts := kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true, KeyStart: []int{5 * i}, QueryStart: []int{5 * i}}}
 					checkQuantized(t, c, q, cache.of(k).Paged(&table), cache.of(v).Paged(&table), opts)
 				})
 			}
@@ -239,7 +239,7 @@ func TestQuantizedOptions(t *testing.T) {
 			c.D, c.Dv = []int{64, 48, 128}[n%3], []int{16, 64, 24}[n/2%3]
 			c.Types.K, c.Types.V = integers[n%2], integers[n/2%2]
 			o := c.options()
-			o.Quantized = true
+			o.DynamicInt12 = true
 			c.compare(t, o)
 		})
 	})
@@ -255,11 +255,11 @@ func TestQuantizedHiddenBlock(t *testing.T) {
 	k, v = int8Rows(k), int8Rows(v)
 	contracttest.Floats(v.Scales())[3] = testutil.NaN
 	want := c.Output(c.Dv)
-	m := c.Model(q, k, v, &kernel.Options{Scoring: kernel.Scoring{Quantized: true}})
+	m := c.Model(q, k, v, &kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true}})
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		kernel.ReleaseMemory()
-		got := c.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{Quantized: true}, Exec: kernel.Exec{Tier: tier, Threads: 1}})
+		got := c.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true}, Exec: kernel.Exec{Tier: tier, Threads: 1}})
 		contracttest.Same(t, "out", &got, &want)
 	})
 }
@@ -293,7 +293,7 @@ func TestQuantizedRagged(t *testing.T) {
 		return kernel.BHLD(codes[b*keys*d:(b+n)*keys*d], n, 1, keys, d).Scaled(&s)
 	}
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
-		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Quantized: true}}
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{DynamicInt12: true}}
 		got, want := make([]float32, len(data)), make([]float32, len(data))
 		if err := kernel.Attention(kernel.Ragged(got, starts, heads, d), kernel.Ragged(data, starts, heads, d), kv(0, 2), kv(0, 2), &o); err != nil {
 			t.Fatal(err)
@@ -314,11 +314,11 @@ func TestQuantizedErrors(t *testing.T) {
 	for _, types := range []contracttest.Types{contracttest.Uniform(kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Float32, kernel.Int4, kernel.Float32)} {
 		c := c.With(types)
 		q, k, v := c.Typed(c.Inputs())
-		contracttest.CheckArgument(t, types.String(), kernel.Attention(c.Out(), q, k, v, &kernel.Options{Scoring: kernel.Scoring{Quantized: true}}), "Options.Quantized", "k and v of int8 or int4")
+		contracttest.CheckArgument(t, types.String(), kernel.Attention(c.Out(), q, k, v, &kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true}}), "Options.DynamicInt12", "k and v of int8 or int4")
 	}
 	c = c.With(contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32))
 	q, k, v := c.Typed(c.Inputs())
-	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), &kernel.Options{Scoring: kernel.Scoring{Quantized: true}}), "Options.Quantized", "false")
+	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), &kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true}}), "Options.DynamicInt12", "false")
 }
 
 // TestQuantizedAccuracy compares errors against float64, as shares of the root mean square of the outputs:
@@ -336,7 +336,7 @@ func TestQuantizedAccuracy(t *testing.T) {
 		})
 		size := outputSize(c, q, k, v)
 		relative := func(q8, k8, v8 kernel.Tensor, quantized bool) float64 {
-			out := c.Run(t, q8, k8, v8, kernel.Options{Scoring: kernel.Scoring{Quantized: quantized}})
+			out := c.Run(t, q8, k8, v8, kernel.Options{Scoring: kernel.Scoring{DynamicInt12: quantized}})
 			_, rms := oracleError(c, &out, q, k, v)
 			return rms / size
 		}

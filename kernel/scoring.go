@@ -14,7 +14,7 @@ import (
 // order: Scale, Score, Softcap, ALiBi, Bias, Mask. The numeric contract, package contract,
 // has the arithmetic.
 //
-// All fields can be combined, but for Quantized, which says what it needs. A call that cannot take one says so in
+// All fields can be combined, but for DynamicInt12, which says what it needs. A call that cannot take one says so in
 // its documentation, and returns an error if it is set.
 type Scoring struct {
 	// Scale multiplies the scores before the softmax. It must be finite and at most
@@ -24,17 +24,18 @@ type Scoring struct {
 	// then have the same weight, unless Score, ALiBi or Bias changes it.
 	Scale float32
 
-	// Quantized rounds queries to 11 bits and a sign, and weights times the scales of their values to 12 bits,
+	// DynamicInt12 rounds queries to 11 bits and a sign, and weights times the scales of their values to 12 bits,
 	// so that their products with keys and values of int8 or int4, which k and v must then be, have
 	// exact sums: kernels for integers compute them, in the same bits on every CPU. Each row of
-	// queries, and each 32 weights of a row, share a unit, a power of two. See "Contract: attention on integers" in package contract.
+	// queries, and each 32 weights of a row, share a unit, a power of two that the call chooses by the largest of them
+	// (dynamic quantization). See "Contract: attention on integers" in package contract.
 	// Kernels for integers decode from int8 up to 1.8 times as fast, and compute prompts 1.2 to 1.4 times as fast. Each group of
 	// columns with a scale of its own costs time: with int4 and groups of 32 they gain up to 1.2 times. The tiers
 	// avx2 and avx512 have them, for groups of a multiple of 16 columns; those of k have at most 128 columns, or all of a row.
-	// Elsewhere calls take longer with Quantized than without. The default rounds nothing but k and v, which are rounded already.
-	// Quantized needs k and v of int8 or int4: other types are an error. So is a call of [Additive], whose score is no
+	// Elsewhere calls take longer with DynamicInt12 than without. The default rounds nothing but k and v, which are rounded already.
+	// DynamicInt12 needs k and v of int8 or int4: other types are an error. So is a call of [Additive], whose score is no
 	// product of queries and keys.
-	Quantized bool
+	DynamicInt12 bool
 
 	// Score, if not nil, is called with every tile of scores, see [ScoreTile]. It makes
 	// the call slower. It is called from several goroutines at once.

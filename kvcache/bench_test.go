@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/kvcache"
 )
 
-var layoutNames = [...]string{kvcache.HND: "HND", kvcache.NHD: "NHD"}
+var layoutNames = [...]string{kvcache.LayoutHND: "HND", kvcache.LayoutNHD: "NHD"}
 
 // newBenchCache returns a cache with room for some tokens, a sequence in it, and a batch of
 // that. All memory has been written to, as the first write to a page of the system is no
@@ -59,7 +59,7 @@ func BenchmarkAppend(b *testing.B) {
 			report(b)
 		})
 		for _, dtype := range contracttest.KeyTypes() {
-			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
+			for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
 				for _, size := range []int{16, 64, 4096} {
 					b.Run(fmt.Sprintf("tokens=%d/type=%v/layout=%s/pages=%d", n, dtype, layoutNames[layout], size), func(b *testing.B) {
 						_, s, batch := newBenchCache(b, kvcache.Config{Heads: 8, HeadSize: 128, Type: dtype, Layout: layout, PageSize: size}, 4096)
@@ -121,10 +121,10 @@ func BenchmarkPages(b *testing.B) {
 			flops /= 2 // causal
 		}
 		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16} {
-			for _, layout := range []kvcache.PageLayout{kvcache.NHD, kvcache.HND} {
+			for _, layout := range []kvcache.PageLayout{kvcache.LayoutNHD, kvcache.LayoutHND} {
 				c.Layout = contracttest.Contiguous
 				q, _, _ := c.Inputs()
-				if layout == kvcache.NHD {
+				if layout == kvcache.LayoutNHD {
 					c.Layout = contracttest.TokenMajor
 				}
 				_, k, v := c.Inputs()

@@ -24,7 +24,7 @@ func threads(n int) kernel.Exec { return kernel.Exec{Threads: n} }
 func TestCache(t *testing.T) {
 	n := 0
 	for _, dtype := range contracttest.KeyTypes() {
-		for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
+		for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
 			for _, size := range []int{1, 5, 16, 32, 64, 128, 256, 600} {
 				if n++; testing.Short() && n%13 != 0 {
 					continue

@@ -29,7 +29,7 @@ type Config struct {
 
 	// Group is the number of Int8 or Int4 elements that share a scale, which takes 4 bytes. It
 	// divides the head sizes and is even for Int4. 0 means all elements of a row for Int8, and 32
-	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size. Calls with kernel.Options.Quantized
+	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size. Calls with kernel.Options.DynamicInt12
 	// take less time with larger groups, and their kernels need a multiple of 16.
 	Group int
 
@@ -55,8 +55,8 @@ type Config struct {
 type PageLayout uint8
 
 const (
-	HND PageLayout = iota // [heads, page size, D]: the tokens of a head lie together
-	NHD                   // [page size, heads, D]: the heads of a token lie together
+	LayoutHND PageLayout = iota // [heads, page size, D]: the tokens of a head lie together
+	LayoutNHD                   // [page size, heads, D]: the heads of a token lie together
 )
 
 // int4Group is the default of Config.Group for Int4: with a scale for a whole row, 4 bits are too coarse.
@@ -109,7 +109,7 @@ func (c *Config) check() *check.Failure {
 		{"Layers", c.Layers, 1, 1 << 16}, {"Heads", c.Heads, 1, math.MaxInt32},
 		{"HeadSize", c.HeadSize, 1, math.MaxInt32}, {"ValueSize", c.ValueSize, 1, math.MaxInt32},
 		{"PageSize", c.PageSize, 1, position.Max}, {"Pages", c.Pages, 0, math.MaxInt32},
-		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
+		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(LayoutNHD)}, {"Window", c.Window, 0, position.Max - 1},
 	} {
 		if f.n < f.least || f.n > f.most {
 			return &check.Failure{Where: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
@@ -185,7 +185,7 @@ func (c *Config) allocate(p part) kernel.Tensor {
 func (c *Config) pages(t view.DType, size int) kernel.Tensor {
 	shape, row := [4]int{c.Pages, c.Heads, c.PageSize, size}, c.Heads*size
 	strides := view.Contiguous(shape)
-	if c.Layout == NHD {
+	if c.Layout == LayoutNHD {
 		strides = [3]int{c.PageSize * row, size, row}
 	}
 	bytes := t.Bytes(c.Pages * c.PageSize * row)

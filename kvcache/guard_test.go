@@ -36,7 +36,7 @@ func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout kvcach
 	}
 	data := testutil.Typed[E](mem[base : base+(pages-1)*slot+bytes])
 	strides := [3]int{slot / elem * per, size * d, d}
-	if layout == kvcache.NHD {
+	if layout == kvcache.LayoutNHD {
 		strides[1], strides[2] = d, h*d
 	}
 	return kernel.Strided(data, [4]int{pages, h, size, d}, strides), func(page int) {
@@ -88,7 +88,7 @@ func TestGuardPages(t *testing.T) {
 				if n++; testing.Short() && n%4 != 0 {
 					continue
 				}
-				layout := []kvcache.PageLayout{kvcache.NHD, kvcache.HND}[n/2%2]
+				layout := []kvcache.PageLayout{kvcache.LayoutNHD, kvcache.LayoutHND}[n/2%2]
 				t.Run(fmt.Sprintf("%v/size=%d/layout=%d/%v", dtype, size, layout, place), func(t *testing.T) {
 					testGuardPages(t, dtype, size, layout, place)
 				})
@@ -169,7 +169,7 @@ func TestGuardPagesCatches(t *testing.T) {
 	if !testutil.Guards {
 		t.Skip("guard pages are not available here")
 	}
-	memory, closePage := fenced[float32](t, 3, 2, 16, 8, kvcache.HND, testutil.AtEnd)
+	memory, closePage := fenced[float32](t, 3, 2, 16, 8, kvcache.LayoutHND, testutil.AtEnd)
 	closePage(1)
 	data, page := contracttest.Floats(memory), memory.Strides()[0]
 	touched := func(i int) (fault bool) {

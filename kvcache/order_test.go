@@ -52,7 +52,7 @@ func TestOrder(t *testing.T) {
 	}
 	dropped := 0
 	for size := 1; size <= 5; size++ {
-		for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
+		for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
 			for _, window := range []int{0, 1, 6} {
 				c := kvcache.Config{Layers: 2, Heads: 2, HeadSize: 3, ValueSize: 2, PageSize: size, Pages: 100 / size, Layout: layout, Window: window}
 				cache, err := kvcache.New(c)

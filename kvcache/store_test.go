@@ -148,7 +148,7 @@ func TestStoreSubnormal(t *testing.T) {
 	for dtype, want := range map[kernel.DType][]float32{
 		kernel.Float32: {0x1p-126, 0, 0, -0x1.8p-126, 0, -3}, kernel.BFloat16: {0x1p-126, 0, 0, -0x1.8p-126, 0x1p-126, -3},
 	} {
-		for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
+		for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
 			got := stored(t, kvcache.Config{Heads: 2, HeadSize: d, PageSize: 3, Pages: 4, Type: dtype, Layout: layout}, x)
 			testutil.CheckBits(t, dtype.String(), got, want)
 		}

@@ -70,29 +70,29 @@ const (
 	AWQ
 )
 
-// Affine is the Format of layers that [NewAffine] has packed with fewer bits than float32. No file has it.
+// Affine is the Format of layers that [FromAffine] has packed with fewer bits than float32. No file has it.
 const Affine Format = 1 << 16
 
-// NewAffine packs integers with scales and zero points, and the bias, N numbers or nil for none. All is
+// FromAffine packs integers with scales and zero points, and the bias, N numbers or nil for none. All is
 // copied. exec is that of [New].
 //
 // The layer has the bits of New on the weights as float32. It takes 4.5 bits a weight with scales that are
 // binary16, the same for each 32 inputs, and integers q-z from -8 to 7; 6 with q of 4 bits and any integer z
 // from 0 to 15; 7 with such z and scales of float32, 0 or 2^-100 to 2^100 in magnitude, or with groups of
 // 16; and 8.5 with q of 8 bits, a z of 128 and scales as at first. In all other cases the weights are float32,
-// and [Linear.Format] is 0: then calls cannot have Options.Int8.
+// and [Linear.Format] is 0: then calls cannot have Options.DynamicInt8.
 //
 // Bad input is a [*kernel.Error], and so are scales and zero points that are NaN or infinite; weights that do
 // not fit memory are one of the kind [kernel.ErrMemory].
-func NewAffine(w *AffineWeights, bias []float32, exec kernel.Exec) (*Linear, error) {
+func FromAffine(w *AffineWeights, bias []float32, exec kernel.Exec) (*Linear, error) {
 	f := w.check()
 	if f == nil {
 		f = checkBias(bias, w.N)
 	}
 	if f != nil {
-		return nil, (*kernel.Error)(f.In("linear.NewAffine"))
+		return nil, (*kernel.Error)(f.In("linear.FromAffine"))
 	}
-	t, err := elementwise.Tier("linear.NewAffine", &exec)
+	t, err := elementwise.Tier("linear.FromAffine", &exec)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func NewAffine(w *AffineWeights, bias []float32, exec kernel.Exec) (*Linear, err
 		l.format, l.packed = Affine, p
 	}
 	if !hugepages.Fits(ints.AddSat(w.size(l), ints.MulSat(l.lanes(), 4)), 1) {
-		return nil, (*kernel.Error)(check.TooLarge("AffineWeights", w.describe()).In("linear.NewAffine"))
+		return nil, (*kernel.Error)(check.TooLarge("AffineWeights", w.describe()).In("linear.FromAffine"))
 	}
 	if l.format == 0 {
 		l.f32 = hugepages.Make[float32](l.lanes() * l.k)

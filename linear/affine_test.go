@@ -254,7 +254,7 @@ func TestAffine(t *testing.T) {
 	for i, c := range affineCases {
 		w, numbers := c.affine(i)
 		bias := testutil.Floats(c.n)
-		l, err := linear.NewAffine(&w, bias, kernel.Exec{})
+		l, err := linear.FromAffine(&w, bias, kernel.Exec{})
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
@@ -289,7 +289,7 @@ func TestAffine(t *testing.T) {
 	}
 }
 
-// With Options.Int8 the bits do not depend on the tier, and the numbers are those of the widened weights up to the
+// With Options.DynamicInt8 the bits do not depend on the tier, and the numbers are those of the widened weights up to the
 // error of rows of 8 bits, half a 127th of the largest of a block for each input.
 func TestAffineInt8(t *testing.T) {
 	for i, c := range affineCases {
@@ -297,7 +297,7 @@ func TestAffineInt8(t *testing.T) {
 			continue
 		}
 		w, numbers := c.affine(i)
-		l, err := linear.NewAffine(&w, nil, kernel.Exec{})
+		l, err := linear.FromAffine(&w, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestAffineInt8(t *testing.T) {
 		var first []float32
 		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 			out := make([]float32, m*c.n)
-			if err := l.Apply(linear.DenseMatrix(out, m, c.n), rows.Matrix, linear.Options{Int8: true, Exec: kernel.Exec{Tier: tier}}); err != nil {
+			if err := l.Apply(linear.DenseMatrix(out, m, c.n), rows.Matrix, linear.Options{DynamicInt8: true, Exec: kernel.Exec{Tier: tier}}); err != nil {
 				t.Fatal(err)
 			}
 			if first == nil {
@@ -334,7 +334,7 @@ func TestAffineInt8(t *testing.T) {
 	}
 }
 
-// Symmetric weights of 4 bits are those of Q4_0, also with Options.Int8.
+// Symmetric weights of 4 bits are those of Q4_0, also with Options.DynamicInt8.
 func TestAffineIsQ4_0(t *testing.T) {
 	const n, k = 50, 96
 	r := testutil.Rand(5)
@@ -351,16 +351,16 @@ func TestAffineIsQ4_0(t *testing.T) {
 		}
 	}
 	w := linear.AffineWeights{N: n, K: k, Bits: 4, GroupSize: 32, Codes: codes, Scales: linear.DenseMatrix(scales, n, k/32)}
-	got, err := linear.NewAffine(&w, nil, kernel.Exec{})
+	got, err := linear.FromAffine(&w, nil, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := linear.NewQuantized(linear.Q4_0, blocks, n, k, nil, kernel.Exec{})
+	want, err := linear.FromBlocks(linear.Q4_0, blocks, n, k, nil, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, int8 := range []bool{false, true} {
-		sameOutputs(t, "Q4_0", testCase{m: 5, n: n, k: k, kind: testutil.Mantissas}, got, want, linear.Options{Int8: int8})
+		sameOutputs(t, "Q4_0", testCase{m: 5, n: n, k: k, kind: testutil.Mantissas}, got, want, linear.Options{DynamicInt8: int8})
 	}
 }
 
@@ -404,22 +404,22 @@ func TestAffineErrors(t *testing.T) {
 	} {
 		w := good()
 		c.change(w)
-		_, err := linear.NewAffine(w, nil, kernel.Exec{})
+		_, err := linear.FromAffine(w, nil, kernel.Exec{})
 		contracttest.CheckArgument(t, fmt.Sprintf("%+v", *w), err, c.arg, c.want)
 	}
-	_, err := linear.NewAffine(nil, nil, kernel.Exec{})
+	_, err := linear.FromAffine(nil, nil, kernel.Exec{})
 	contracttest.CheckArgument(t, "nil", err, "w", "weights")
-	_, err = linear.NewAffine(good(), make([]float32, 7), kernel.Exec{})
+	_, err = linear.FromAffine(good(), make([]float32, 7), kernel.Exec{})
 	contracttest.CheckArgument(t, "bias", err, "bias", "8, one per output")
-	if _, err := linear.NewAffine(good(), nil, kernel.Exec{}); err != nil {
+	if _, err := linear.FromAffine(good(), nil, kernel.Exec{}); err != nil {
 		t.Error(err)
 	}
 }
 
 // Weights of 4 bits as MatMulNBits of ONNX has them: an output of 16 inputs with one scale and one zero
 // point.
-func ExampleNewAffine() {
-	layer, err := linear.NewAffine(&linear.AffineWeights{
+func ExampleFromAffine() {
+	layer, err := linear.FromAffine(&linear.AffineWeights{
 		N: 1, K: 16, Bits: 4, GroupSize: 16,
 		Codes:     []byte{0x21, 0xf3, 0x33, 0x33, 0x33, 0x33, 0x33, 0x33}, // the first of a byte is in its lower half
 		Packing:   linear.ByteRows,

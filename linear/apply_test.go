@@ -380,7 +380,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 			for _, e := range []kernel.Exec{{Threads: 1}, {Threads: 2}, {Threads: 2, ParallelFor: serial}} {
 				what := fmt.Sprintf("%v threads=%d parallel-for=%v", c, e.Threads, e.ParallelFor != nil)
 				testutil.CheckNoMallocs(t, what, contracttest.Repeats(30), func() {
-					if err := l.Apply(out.Matrix, x.Matrix, linear.Options{Exec: e, Int8: c.int8, Activation: linear.GELU}); err != nil {
+					if err := l.Apply(out.Matrix, x.Matrix, linear.Options{Exec: e, DynamicInt8: c.int8, Activation: linear.GELU}); err != nil {
 						t.Fatal(err)
 					}
 				})

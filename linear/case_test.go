@@ -18,7 +18,7 @@ type testCase struct {
 	m, n, k int
 	dtype   kernel.DType  // of the weights
 	format  linear.Format // of quantized weights; k is a multiple of 32
-	int8    bool          // Options.Int8
+	int8    bool          // Options.DynamicInt8
 	product bool          // a call of Product, which takes the weights as they are
 	bias    bool
 	layout  layout
@@ -245,7 +245,7 @@ func options(tier kernel.Tier, threads int) linear.Options {
 
 func (c testCase) options(tier kernel.Tier, threads int) linear.Options {
 	o := options(tier, threads)
-	o.Int8 = c.int8
+	o.DynamicInt8 = c.int8
 	return o
 }
 
@@ -255,9 +255,9 @@ func (m *matrix) layer(t testing.TB, bias []float32) *linear.Linear {
 	if m.format == 0 {
 		return mustNew(t, m.Matrix, bias)
 	}
-	l, err := linear.NewQuantized(m.format, m.blocks, m.rows, m.cols, bias, kernel.Exec{})
+	l, err := linear.FromBlocks(m.format, m.blocks, m.rows, m.cols, bias, kernel.Exec{})
 	if m.scales != nil {
-		l, err = linear.NewNVFP4(m.blocks, m.scales, m.rows, m.cols, bias, kernel.Exec{})
+		l, err = linear.FromNVFP4(m.blocks, m.scales, m.rows, m.cols, bias, kernel.Exec{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func TestApplyErrors(t *testing.T) {
 	} {
 		contracttest.CheckArgument(t, c.what, l.Apply(c.out, c.x, options(kernel.Tier{}, c.threads)), c.arg, c.want)
 	}
-	contracttest.CheckArgument(t, "int8", l.Apply(out, x, linear.Options{Int8: true}), "Options.Int8", "quantized weights")
+	contracttest.CheckArgument(t, "int8", l.Apply(out, x, linear.Options{DynamicInt8: true}), "Options.DynamicInt8", "quantized weights")
 	for _, y := range data {
 		if y != testutil.Canary {
 			t.Fatal("out was written to")

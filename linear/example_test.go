@@ -35,7 +35,7 @@ func ExampleLinear() {
 
 // Two outputs of 32 inputs with weights of 8 bits, as a GGUF file has them. Rows looks the
 // weights of an output up, as models do with embeddings.
-func ExampleNewQuantized() {
+func ExampleFromBlocks() {
 	const outputs, inputs = 2, 32
 	var data []byte
 	for n := range outputs {
@@ -44,7 +44,7 @@ func ExampleNewQuantized() {
 			data = append(data, byte(int8(10*n-k)))
 		}
 	}
-	layer, err := linear.NewQuantized(linear.Q8_0, data, outputs, inputs, nil, kernel.Exec{})
+	layer, err := linear.FromBlocks(linear.Q8_0, data, outputs, inputs, nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -193,18 +193,18 @@ func ExampleNew() {
 
 // Weights are rounded to 8 bits, and in this call the inputs are, too, so that products are those of
 // integers.
-func ExampleNewInt8() {
+func ExampleQuantizeInt8() {
 	const inputs = 32
 	weights, x := make([]float32, inputs), make([]float32, inputs)
 	weights[0], weights[1] = 127, -0.6 // a scale of 1 for all 32: -0.6 is rounded to -1
 	x[0], x[1] = 1, 127
-	layer, err := linear.NewInt8(linear.DenseMatrix(weights, 1, inputs), nil, kernel.Exec{})
+	layer, err := linear.QuantizeInt8(linear.DenseMatrix(weights, 1, inputs), nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	out := make([]float32, 1)
-	err = layer.Apply(linear.DenseMatrix(out, 1, 1), linear.DenseMatrix(x, 1, inputs), linear.Options{Int8: true})
+	err = layer.Apply(linear.DenseMatrix(out, 1, 1), linear.DenseMatrix(x, 1, inputs), linear.Options{DynamicInt8: true})
 	fmt.Println(layer.Format(), out, err)
 
 	// Output: Q8_0 [0] <nil>

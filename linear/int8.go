@@ -4,7 +4,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Products of quantized rows with quantized weights, see Options.Int8. A task quantizes its rows of x
+// Products of quantized rows with quantized weights, see Options.DynamicInt8. A task quantizes its rows of x
 // once, for all of its panels. That takes as long as the product with some 25 outputs, half of a panel.
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// int8Sum computes an output of a call with Options.Int8 before the bias, as the contract has it, from
+// int8Sum computes an output of a call with Options.DynamicInt8 before the bias, as the contract has it, from
 // the blocks as GGUF files have them.
 func (c testCase) int8Sum(x, w *matrix, m, n int) (acc float32) {
 	size, weights := blockSize(c.format), fileBlocks[c.format].weights
@@ -132,7 +132,7 @@ func TestInt8Accuracy(t *testing.T) {
 	if err := l.Apply(exact.Matrix, x.Matrix, linear.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Apply(got.Matrix, x.Matrix, linear.Options{Int8: true}); err != nil {
+	if err := l.Apply(got.Matrix, x.Matrix, linear.Options{DynamicInt8: true}); err != nil {
 		t.Fatal(err)
 	}
 	for m := range c.m {
@@ -152,8 +152,8 @@ func TestInt8Accuracy(t *testing.T) {
 	}
 }
 
-// NewInt8 has the blocks of its documentation, for weights of all types and layouts.
-func TestNewInt8(t *testing.T) {
+// QuantizeInt8 has the blocks of its documentation, for weights of all types and layouts.
+func TestQuantizeInt8(t *testing.T) {
 	for i, c := range []testCase{
 		{n: 70, k: 96}, {n: 5, k: 32, dtype: kernel.Float16, layout: scattered}, {n: 50, k: 64, dtype: kernel.BFloat16, layout: transposed},
 		{n: 20, k: 64, kind: testutil.Mantissas, layout: gappedRows}, {n: 20, k: 64, kind: testutil.Tinies}, {n: 33, k: 32, kind: testutil.Zeros},
@@ -175,11 +175,11 @@ func TestNewInt8(t *testing.T) {
 				}
 			}
 		}
-		want, err := linear.NewQuantized(linear.Q8_0, blocks, c.n, c.k, nil, kernel.Exec{})
+		want, err := linear.FromBlocks(linear.Q8_0, blocks, c.n, c.k, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := linear.NewInt8(w.Matrix, nil, kernel.Exec{})
+		got, err := linear.QuantizeInt8(w.Matrix, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestNewInt8(t *testing.T) {
 	}
 }
 
-func TestNewInt8Errors(t *testing.T) {
+func TestQuantizeInt8Errors(t *testing.T) {
 	weights := func(x float32) linear.Matrix {
 		data := make([]float32, 2*64)
 		data[70] = x
@@ -210,15 +210,15 @@ func TestNewInt8Errors(t *testing.T) {
 		{"short", linear.DenseMatrix(make([]float32, 63), 2, 32), nil, "w", "64 elements"},
 		{"short bias", weights(1), make([]float32, 1), "bias", "2, one per output"},
 	} {
-		_, err := linear.NewInt8(c.w, c.bias, kernel.Exec{})
+		_, err := linear.QuantizeInt8(c.w, c.bias, kernel.Exec{})
 		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
 	}
-	if _, err := linear.NewInt8(weights(127*65504), nil, kernel.Exec{}); err != nil {
+	if _, err := linear.QuantizeInt8(weights(127*65504), nil, kernel.Exec{}); err != nil {
 		t.Errorf("the largest weight: %v", err)
 	}
 }
 
-// Int8 does not depend on what tuning chooses for float32 rows.
+// DynamicInt8 does not depend on what tuning chooses for float32 rows.
 func TestInt8Tunings(t *testing.T) {
 	for _, rows := range []int{1, 100} {
 		t.Run(fmt.Sprintf("QuantizedRows=%d", rows), func(t *testing.T) {

@@ -123,7 +123,7 @@ func TestQuantizedKernels(t *testing.T) {
 			if k == 0 {
 				continue
 			}
-			l, err := NewQuantized(f, make([]byte, n*bytes), n, k, nil, kernel.Exec{})
+			l, err := FromBlocks(f, make([]byte, n*bytes), n, k, nil, kernel.Exec{})
 			if err != nil {
 				t.Fatal(err)
 			}

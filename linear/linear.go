@@ -1,5 +1,5 @@
 // Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a
-// layer once, [NewQuantized] those of 8 or 4 bits in the formats of GGUF files, and [NewAffine] those of
+// layer once, [FromBlocks] those of 8 or 4 bits in the formats of GGUF files, and [FromAffine] those of
 // GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed
 // layer, and [FromPacked] uses it where it lies, as in a mapped file. [Linear.Apply]
 // multiplies the rows of a [Matrix] with the weights, and [Linear.Project] those of a
@@ -167,7 +167,7 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 //	y    = a[0] + a[1] + ..., from left to right
 //	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// and then Options.Activation of that. With Options.Int8 it is a sum of integers for each block of 32
+// and then Options.Activation of that. With Options.DynamicInt8 it is a sum of integers for each block of 32
 // inputs and a chain over the blocks, for which package contract has the text. So its bits depend only on row m of x, row n of w and
 // b[n]: not on the tier, the number of threads or the other rows.
 //
@@ -190,7 +190,7 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 			l.announce()
 		}
 		j := jobs.Get()
-		j.linear, j.out, j.x, j.int8 = l, out, x, opts.Int8
+		j.linear, j.out, j.x, j.int8 = l, out, x, opts.DynamicInt8
 		j.run(t, &opts)
 		j.linear, j.out, j.x, j.int8 = nil, Matrix{}, Matrix{}, false // the caller's memory
 		jobs.Put(j)
@@ -228,8 +228,8 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 	if out.memory().Overlaps(x.memory()) {
 		return &check.Failure{Where: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
 	}
-	if opts.Int8 && l.format == 0 {
-		return &check.Failure{Where: "Options.Int8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
+	if opts.DynamicInt8 && l.format == 0 {
+		return &check.Failure{Where: "Options.DynamicInt8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
 	}
 	if f := opts.Activation.check(); f != nil {
 		return f

@@ -9,15 +9,15 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// NewNVFP4 is [NewQuantized] for blocks of [NVFP4] with scales of float32 beside: one for all weights, or one
+// FromNVFP4 is [FromBlocks] for blocks of [NVFP4] with scales of float32 beside: one for all weights, or one
 // for each output. The d of a block is multiplied by that, rounded to float32, and then by v, rounded again.
 //
 // In GGUF files the scale of a tensor is another one, of the same name with the end scale in place of weight. In
 // checkpoints of ModelOpt it is weight_scale_2, in those of compressed-tensors 1/weight_global_scale; their
 // numbers and block scales become blocks by [NVFP4Blocks].
 //
-// Errors are those of NewQuantized. So is a scale that is not 0 and not from 2^-64 to 2^64 in magnitude.
-func NewNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
+// Errors are those of FromBlocks. So is a scale that is not 0 and not from 2^-64 to 2^64 in magnitude.
+func FromNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	f := checkQuantized(NVFP4, blocks, n, k, bias)
 	switch {
 	case f != nil && f.Where == "data":
@@ -26,9 +26,9 @@ func NewNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec ke
 		f = checkScales(scales, n)
 	}
 	if f != nil {
-		return nil, (*kernel.Error)(f.In("linear.NewNVFP4"))
+		return nil, (*kernel.Error)(f.In("linear.FromNVFP4"))
 	}
-	return newQuantized("linear.NewNVFP4", NVFP4, blocks, scales, n, k, bias, exec)
+	return newQuantized("linear.FromNVFP4", NVFP4, blocks, scales, n, k, bias, exec)
 }
 
 // checkScales reports scales of NVFP4 that do not fit: the product of one and a block's is a normal number, and

@@ -42,7 +42,7 @@ func TestNVFP4(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, beside := range []float32{1, 0, -0.3, 0x1p-64, 0x1.fffffep-1, 0x1p64} {
-		l, err := linear.NewNVFP4(blocks, []float32{beside}, n, k, nil, kernel.Exec{})
+		l, err := linear.FromNVFP4(blocks, []float32{beside}, n, k, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestNVFP4Errors(t *testing.T) {
 		{"large", blocks, []float32{1, -0x1.000002p64, 1}, 64, nil, "scales[1]", "2^-64 to 2^64"},
 		{"NaN", blocks, []float32{testutil.NaN}, 64, nil, "scales[0]", "2^-64 to 2^64"},
 	} {
-		_, err := linear.NewNVFP4(c.blocks, c.scales, 3, c.k, c.bias, kernel.Exec{})
+		_, err := linear.FromNVFP4(c.blocks, c.scales, 3, c.k, c.bias, kernel.Exec{})
 		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
 	}
 	_, err := linear.NVFP4Blocks(make([]byte, 48), make([]byte, 6))
@@ -116,7 +116,7 @@ func TestWidenErrors(t *testing.T) {
 }
 
 // Weights of NVFP4 as safetensors of ModelOpt have them.
-func ExampleNewNVFP4() {
+func ExampleFromNVFP4() {
 	const outputs, inputs = 1, 64
 	numbers, scales := make([]byte, outputs*inputs/2), make([]byte, outputs*inputs/16)
 	numbers[0], numbers[1] = 0x71, 0x0f // 0.5, 6 and -6, 0
@@ -126,7 +126,7 @@ func ExampleNewNVFP4() {
 		fmt.Println(err)
 		return
 	}
-	layer, err := linear.NewNVFP4(blocks, []float32{0.25}, outputs, inputs, nil, kernel.Exec{})
+	layer, err := linear.FromNVFP4(blocks, []float32{0.25}, outputs, inputs, nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return

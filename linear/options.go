@@ -12,12 +12,13 @@ import (
 type Options struct {
 	kernel.Exec // changes no bit of the result
 
-	// Int8 quantizes the rows of x to 8 bits, in blocks of 32 inputs, so that products with quantized
+	// DynamicInt8 quantizes the rows of x to 8 bits, in blocks of 32 inputs whose scales it computes in the
+	// call (dynamic quantization), so that products with quantized
 	// weights are sums of integers. That takes less time, about half with weights of 4 bits, and changes
 	// the result: each input has an error of up to a 254th of the largest magnitude in its block. The
 	// result has the same bits on every CPU, too, see [Linear.Apply]. The layer must have quantized
-	// weights, see [NewQuantized] and [NewInt8]; others are a [*kernel.Error].
-	Int8 bool
+	// weights, see [FromBlocks] and [QuantizeInt8]; others are a [*kernel.Error].
+	DynamicInt8 bool
 
 	// Activation is applied to the outputs while they are in cache. The result has the bits
 	// that the function of package activation gives for the outputs of a call without it. The
@@ -30,7 +31,7 @@ type Activation int
 
 // The activations. The zero value is none.
 const (
-	None Activation = iota
+	NoActivation Activation = iota
 	SiLU
 	GELU     // with the error function
 	GELUTanh // with tanh
@@ -38,20 +39,20 @@ const (
 
 // String returns the activation's name.
 func (a Activation) String() string {
-	if a < None || a > GELUTanh {
+	if a < NoActivation || a > GELUTanh {
 		return fmt.Sprintf("Activation(%d)", int(a))
 	}
-	return [...]string{"None", "SiLU", "GELU", "GELUTanh"}[a]
+	return [...]string{"NoActivation", "SiLU", "GELU", "GELUTanh"}[a]
 }
 
 func (a Activation) check() *check.Failure {
-	if a < None || a > GELUTanh {
-		return &check.Failure{Where: "Options.Activation", Got: a.String(), Want: "None, SiLU, GELU or GELUTanh"}
+	if a < NoActivation || a > GELUTanh {
+		return &check.Failure{Where: "Options.Activation", Got: a.String(), Want: "NoActivation, SiLU, GELU or GELUTanh"}
 	}
 	return nil
 }
 
-// kernel returns the function over slices, nil for None.
+// kernel returns the function over slices, nil for NoActivation.
 func (a Activation) kernel(t *tier.Tier) func(dst, src []float32) {
 	switch a {
 	case SiLU:

@@ -46,6 +46,6 @@ func TestActivationErrors(t *testing.T) {
 	l := mustNew(t, linear.DenseMatrix(make([]float32, 6), 2, 3), nil)
 	out, x := linear.DenseMatrix(make([]float32, 2), 1, 2), linear.DenseMatrix(make([]float32, 3), 1, 3)
 	for _, a := range []linear.Activation{-1, linear.GELUTanh + 1} {
-		contracttest.CheckArgument(t, "an unknown activation", l.Apply(out, x, linear.Options{Activation: a}), "Options.Activation", "None, SiLU, GELU or GELUTanh")
+		contracttest.CheckArgument(t, "an unknown activation", l.Apply(out, x, linear.Options{Activation: a}), "Options.Activation", "NoActivation, SiLU, GELU or GELUTanh")
 	}
 }

@@ -92,7 +92,7 @@ func TestPackedInPlace(t *testing.T) {
 		t.Skip("NOT RUN: layers of 20 MB")
 	}
 	floats := mustNew(t, linear.StridedMatrix([]float32{1}, 5000, 1024, 0, 0), nil)
-	blocks, err := linear.NewQuantized(linear.Q4_1, make([]byte, 5000*8192/32*20), 5000, 8192, nil, kernel.Exec{})
+	blocks, err := linear.FromBlocks(linear.Q4_1, make([]byte, 5000*8192/32*20), 5000, 8192, nil, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum
 // m, for some neighbouring inputs of an output. They are those of the [GGUF] file format: the type of a tensor
-// there has the same name and number, and its bytes are the data of [NewQuantized].
+// there has the same name and number, and its bytes are the data of [FromBlocks].
 //
 // [GGUF]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 type Format int
@@ -55,7 +55,7 @@ const (
 	// NVFP4 is 36 bytes for 64 weights: 4 d as E4M3, and 32 bytes of numbers for the v of MXFP4. Byte i < 8 of
 	// the 8 bytes for each d has those of weights i, in its lower half, and i+8. A weight is d·v, and +0
 	// if v is -0. If d is negative, so is its weight, which ggml takes for positive, and if it is NaN, all 16
-	// are, where ggml has 0: files of weights have neither. [NewNVFP4] takes a scale of float32 beside.
+	// are, where ggml has 0: files of weights have neither. [FromNVFP4] takes a scale of float32 beside.
 	NVFP4 Format = 40
 )
 
@@ -116,7 +116,7 @@ func (f Format) failure() *check.Failure {
 	return &check.Failure{Where: "format", Got: f.String(), Want: "one of the formats of package linear, such as Q8_0"}
 }
 
-// NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
+// FromBlocks packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
 // them each, or K/64, or K/256; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
 // data is not needed any more. exec and its errors are those of New.
@@ -133,14 +133,14 @@ func (f Format) failure() *check.Failure {
 // Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. IQ4_NL
 // is packed as Q8_0, which takes twice as much. The others take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and each call
 // widens them to float32, but for one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code,
-// and so are products with Options.Int8: both are slow there.
+// and so are products with Options.DynamicInt8: both are slow there.
 //
 // Errors are those of [New].
-func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
+func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkQuantized(format, data, n, k, bias); f != nil {
-		return nil, (*kernel.Error)(f.In("linear.NewQuantized"))
+		return nil, (*kernel.Error)(f.In("linear.FromBlocks"))
 	}
-	return newQuantized("linear.NewQuantized", format, data, nil, n, k, bias, exec)
+	return newQuantized("linear.FromBlocks", format, data, nil, n, k, bias, exec)
 }
 
 // newQuantized packs weights that a function has checked. Scales are none, one, or one per output.
@@ -165,7 +165,7 @@ func newQuantized(function string, format Format, data []byte, scales []float32,
 	return l, nil
 }
 
-// checkQuantized reports the first argument of NewQuantized that does not fit.
+// checkQuantized reports the first argument of FromBlocks that does not fit.
 func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check.Failure {
 	f := format.row()
 	if f == nil {

@@ -69,7 +69,7 @@ func mx4Scale(r *testutil.Rand, wide bool, kind testutil.Kind) byte {
 	return byte(r.IntN([]int{4, 104, 255}[r.IntN(3)]))
 }
 
-// dequantize computes the weights of a block as the documentation of NewQuantized defines
+// dequantize computes the weights of a block as the documentation of FromBlocks defines
 // them, with a scale beside. In float64 the sums are exact.
 func dequantize(f linear.Format, dst []float32, block []byte, scale float32) {
 	if !slices.Contains(singleFormats, f) {
@@ -160,7 +160,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for i, data := range [][]byte{q8, q40, q41} {
 		format := singleFormats[i]
-		l, err := linear.NewQuantized(format, data, 1, 32, nil, kernel.Exec{})
+		l, err := linear.FromBlocks(format, data, 1, 32, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func TestNewQuantizedErrors(t *testing.T) {
+func TestFromBlocksErrors(t *testing.T) {
 	data := make([]byte, 340)
 	for _, c := range []struct {
 		what      string
@@ -197,7 +197,7 @@ func TestNewQuantizedErrors(t *testing.T) {
 		{"overflow", linear.Q4_1, data, math.MaxInt, math.MaxInt &^ 31, nil, "data", "Q4_1"},
 		{"bias", linear.Q8_0, data, 5, 64, make([]float32, 4), "bias", "5, one per output"},
 	} {
-		_, err := linear.NewQuantized(c.format, c.data, c.n, c.k, c.bias, kernel.Exec{})
+		_, err := linear.FromBlocks(c.format, c.data, c.n, c.k, c.bias, kernel.Exec{})
 		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
 	}
 }
@@ -227,7 +227,7 @@ func TestMXFP4(t *testing.T) {
 				}
 			}
 			what := fmt.Sprintf("the scale 2^%d, zeros=%v", e-127, zeros)
-			l, err := linear.NewQuantized(linear.MXFP4, block, 1, 32, nil, kernel.Exec{})
+			l, err := linear.FromBlocks(linear.MXFP4, block, 1, 32, nil, kernel.Exec{})
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -273,10 +273,10 @@ func TestMXFP4Rows(t *testing.T) {
 }
 
 // Weights that are larger than the memory limit of the program are refused before they are read.
-func TestNewQuantizedMemoryLimit(t *testing.T) {
+func TestFromBlocksMemoryLimit(t *testing.T) {
 	const n, k = 1 << 20, 32
 	data := make([]byte, n*34)
-	_, err := allocatedBy(func() error { _, err := linear.NewQuantized(linear.Q8_0, data, n, k, nil, kernel.Exec{}); return err })
+	_, err := allocatedBy(func() error { _, err := linear.FromBlocks(linear.Q8_0, data, n, k, nil, kernel.Exec{}); return err })
 	contracttest.CheckArgument(t, "weights of 34 MB", err, "data", "the memory limit")
 }
 

@@ -48,7 +48,7 @@ func sameOutputs(t *testing.T, what string, c testCase, got, want *linear.Linear
 	})
 }
 
-// With any number of inputs, a layer of NewInt8 has the bits of one with its weights as float32, also
+// With any number of inputs, a layer of QuantizeInt8 has the bits of one with its weights as float32, also
 // where sums are -0.
 func TestTail(t *testing.T) {
 	contracttest.ForceThreads(t)
@@ -59,7 +59,7 @@ func TestTail(t *testing.T) {
 			}
 			c := testCase{m: m, n: 50 + i, k: k, seed: i, kind: testutil.KindOf(i + m)}
 			_, w, bias := testCase{n: c.n, k: k, bias: true, seed: i + 1}.inputs()
-			l, err := linear.NewInt8(w.Matrix, bias, kernel.Exec{})
+			l, err := linear.QuantizeInt8(w.Matrix, bias, kernel.Exec{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestTail(t *testing.T) {
 func TestTailNegativeZero(t *testing.T) {
 	w := []float32{0x1p-14, 0x1p-14}
 	for _, k := range []int{1, 2} {
-		l, err := linear.NewInt8(linear.DenseMatrix(w, 1, k), nil, kernel.Exec{})
+		l, err := linear.QuantizeInt8(linear.DenseMatrix(w, 1, k), nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestTailNegativeZero(t *testing.T) {
 	}
 }
 
-// With Options.Int8 the bits are those of a layer and rows that end in zeros.
+// With Options.DynamicInt8 the bits are those of a layer and rows that end in zeros.
 func TestTailInt8(t *testing.T) {
 	for i, k := range []int{1, 17, 33, 100, 1050} {
 		for _, m := range []int{1, 3, 60} {
@@ -106,17 +106,17 @@ func TestTailInt8(t *testing.T) {
 			for r := range n {
 				copy(longW[r*depth:], w.numbers[r*k:][:k])
 			}
-			short, err := linear.NewInt8(w.Matrix, nil, kernel.Exec{})
+			short, err := linear.QuantizeInt8(w.Matrix, nil, kernel.Exec{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			long, err := linear.NewInt8(linear.DenseMatrix(longW, n, depth), nil, kernel.Exec{})
+			long, err := linear.QuantizeInt8(linear.DenseMatrix(longW, n, depth), nil, kernel.Exec{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 				a, b := c.output(), c.output()
-				opts := linear.Options{Int8: true, Exec: kernel.Exec{Tier: tier}}
+				opts := linear.Options{DynamicInt8: true, Exec: kernel.Exec{Tier: tier}}
 				if err := short.Apply(a.Matrix, x.Matrix, opts); err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +133,7 @@ func TestTailInt8(t *testing.T) {
 func TestTailPacked(t *testing.T) {
 	c := testCase{m: 3, n: 20, k: 45}
 	_, w, _ := c.inputs()
-	l, err := linear.NewInt8(w.Matrix, nil, kernel.Exec{})
+	l, err := linear.QuantizeInt8(w.Matrix, nil, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,12 +146,12 @@ func TestTailPacked(t *testing.T) {
 
 // A warm call allocates nothing, though it copies the last inputs.
 func TestTailAllocatesNothing(t *testing.T) {
-	l, err := linear.NewInt8(linear.DenseMatrix(testutil.Filled(50*45, 1.5), 50, 45), nil, kernel.Exec{})
+	l, err := linear.QuantizeInt8(linear.DenseMatrix(testutil.Filled(50*45, 1.5), 50, 45), nil, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	x, out := linear.DenseMatrix(testutil.Filled(3*45, 2), 3, 45), linear.DenseMatrix(make([]float32, 3*50), 3, 50)
-	for _, opts := range []linear.Options{{}, {Int8: true}} {
+	for _, opts := range []linear.Options{{}, {DynamicInt8: true}} {
 		testutil.CheckNoMallocs(t, "Apply", 100, func() {
 			if err := l.Apply(out, x, opts); err != nil {
 				t.Fatal(err)
@@ -161,8 +161,8 @@ func TestTailAllocatesNothing(t *testing.T) {
 }
 
 // A layer with five inputs, one block that is not full.
-func ExampleNewInt8_inputs() {
-	l, err := linear.NewInt8(linear.DenseMatrix([]float32{1, -2, 0, 0.5, 127}, 1, 5), nil, kernel.Exec{})
+func ExampleQuantizeInt8_inputs() {
+	l, err := linear.QuantizeInt8(linear.DenseMatrix([]float32{1, -2, 0, 0.5, 127}, 1, 5), nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return

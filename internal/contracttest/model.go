@@ -110,10 +110,10 @@ func log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
 func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	scale := log2Units(m.naturalScale())
 	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)
-	if m.o.Quantized {
+	if m.o.DynamicInt12 {
 		raw = m.quantizedScore([3]int{b, h, i}, q, scale, j)
 	}
-	for d := 0; d < len(q) && !m.o.Quantized; d += 64 { // segments
+	for d := 0; d < len(q) && !m.o.DynamicInt12; d += 64 { // segments
 		acc := float32(0)
 		for x := d; x < min(d+64, len(q)); x++ {
 			acc = scalar.FMA(float32(q[x]*scale), k[x], acc)
@@ -216,14 +216,14 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 		p := scalar.Weight(s - z)
 		x.Sum += p
 		p = m.dropped(p, b, h, i, lo+j)
-		if weights[j] = p; m.o.Quantized {
+		if weights[j] = p; m.o.DynamicInt12 {
 			continue
 		}
 		for e, v := range Row(&m.v, b, h/m.group, lo+j) {
 			x.Out[e] = scalar.FMA(p, v, x.Out[e])
 		}
 	}
-	if m.o.Quantized {
+	if m.o.DynamicInt12 {
 		m.quantizedValues(x.Out, weights, s, b, h/m.group, lo)
 	}
 	return x

@@ -91,7 +91,7 @@ func (m *Model) unitsOf(row [3]int, q []float32, scale float32) *units {
 	return &m.units
 }
 
-// quantizedScore is the score of the query q of a row (b, h, i) and key j if Options.Quantized is true.
+// quantizedScore is the score of the query q of a row (b, h, i) and key j if Options.DynamicInt12 is true.
 func (m *Model) quantizedScore(row [3]int, q []float32, scale float32, j int) (s float32) {
 	u, k := m.unitsOf(row, q, scale), m.keys.row(row[0], row[1]/m.group, j)
 	group := len(k.codes) / len(k.scales)

@@ -71,11 +71,11 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.Quantized}
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12}
 	s.keys.Fit(m, &j.Call.K, need)
 	need.Gather = !j.plan.shape.skinny
 	s.values.Fit(m, &j.Call.V, need)
-	if j.Call.Quantized {
+	if j.Call.DynamicInt12 {
 		s.fitIntegers(j)
 	}
 	for len(s.tiles) < j.plan.MaxTiles {
@@ -121,6 +121,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.Score != nil, quantized: j.Call.Quantized, unions: j.Call.Mask.HasUnions(), codes: j.Call.Quantized && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
 }

@@ -92,9 +92,9 @@ func (s *strategies) of(b *tasks.Bucket) *strategy {
 // strategies returns the strategies of the call.
 func (j *Job) strategies() *strategies {
 	switch {
-	case j.Call.Quantized && j.fitsCodes() && j.hasCodeTiles():
+	case j.Call.DynamicInt12 && j.fitsCodes() && j.hasCodeTiles():
 		return &ofIntegers
-	case j.Call.Quantized:
+	case j.Call.DynamicInt12:
 		return &ofOthers
 	case j.derived.additive != nil:
 		return &ofAdditive
@@ -107,7 +107,7 @@ const MaxSkinnyWidth = 4 << 10
 
 // isSkinny tells whether KV heads with so many rows use the skinny kernels.
 func (j *Job) isSkinny(rows int) bool {
-	if j.Call.Quantized {
+	if j.Call.DynamicInt12 {
 		return rows <= j.tier.SkinnyRows && j.fitsCodes()
 	}
 	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()

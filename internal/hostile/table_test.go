@@ -245,7 +245,7 @@ var table = []entry{
 	{name: "kernel.Tier.Tuned", f: kernel.Tier.Tuned, args: list(kernel.Tier{}, "SkinnyRows=16")},
 
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
-	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.NHD})},
+	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.LayoutNHD})},
 	{name: "kvcache.Config.PageBytes", f: kvcache.Config.PageBytes, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.NewWithMemory", f: kvcache.NewWithMemory, args: func(w *world) []any {
 		return []any{[]kernel.Tensor{w.tensor(6, 2, 3, 4), w.tensor(6, 1, 3, 4)}, []kernel.Tensor{w.tensor(6, 2, 3, 2), w.tensor(6, 1, 3, 5)}, 4}
@@ -305,7 +305,7 @@ var table = []entry{
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5), someExec}
 	}},
-	{name: "linear.NewInt8", f: linear.NewInt8, args: func(w *world) []any {
+	{name: "linear.QuantizeInt8", f: linear.QuantizeInt8, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5), someExec}
 	}},
 	{name: "linear.Product", f: linear.Product, args: func(w *world) []any {
@@ -318,18 +318,18 @@ var table = []entry{
 	{name: "linear.AddRows", f: linear.AddRows, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}, someExec}
 	}},
-	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
+	{name: "linear.FromBlocks", f: linear.FromBlocks, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
 	}},
-	{name: "linear.NewNVFP4", f: linear.NewNVFP4, args: func(w *world) []any {
+	{name: "linear.FromNVFP4", f: linear.FromNVFP4, args: func(w *world) []any {
 		return []any{make([]byte, 5*36), w.floats(5), 5, 64, w.floats(5), someExec}
 	}},
-	{name: "linear.NewAffine", f: linear.NewAffine, args: func(w *world) []any {
+	{name: "linear.FromAffine", f: linear.FromAffine, args: func(w *world) []any {
 		x := linear.AffineWeights{N: 8, K: 48, Bits: 4, GroupSize: 32, Packing: linear.ByteRows, Codes: make([]byte, 8*32),
 			Scales: linear.DenseMatrix(w.floats(16), 8, 2), ZeroCodes: make([]byte, 8), ZeroOffset: 1}
 		return []any{&x, w.floats(8), someExec}
 	}},
-	{name: "linear.NewAffine", f: linear.NewAffine, args: func(w *world) []any {
+	{name: "linear.FromAffine", f: linear.FromAffine, args: func(w *world) []any {
 		x := linear.AffineWeights{N: 8, K: 32, Bits: 4, GroupSize: 16, Packing: linear.AWQ, Codes: make([]byte, 128),
 			Scales: linear.DenseMatrix(w.floats(16), 8, 2), Zeros: linear.DenseMatrix(w.floats(16), 8, 2), GroupOf: make([]int32, 32)}
 		return []any{&x, w.floats(8), someExec}

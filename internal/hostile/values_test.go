@@ -65,7 +65,7 @@ func init() {
 			return must(linear.New(linear.DenseMatrix([]float32{}, 4, 0), nil, kernel.Exec{}))
 		}),
 		typed("quantized", func(w *world, _ *linear.Linear) *linear.Linear {
-			return must(linear.NewQuantized(linear.Q8_0, make([]byte, 5*34), 5, 32, nil, kernel.Exec{}))
+			return must(linear.FromBlocks(linear.Q8_0, make([]byte, 5*34), 5, 32, nil, kernel.Exec{}))
 		}),
 	}
 	known[reflect.TypeFor[*rope.Rope]()] = []change{constant("nil", (*rope.Rope)(nil)), constant("zero", new(rope.Rope))}

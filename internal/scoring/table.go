@@ -16,7 +16,7 @@ type Scoring Of[mask.Mask, view.Tensor, func(*Tile), Dropout]
 // a Scoring.
 type Of[Mask, Tensor, Func, Dropout any] struct {
 	Scale                float32
-	Quantized            bool
+	DynamicInt12         bool
 	Score                Func
 	Softcap              float32
 	ALiBi                []float32
@@ -33,7 +33,7 @@ type field uint8
 // The fields, in the order in which they are checked.
 const (
 	scale field = iota
-	quantized
+	dynamicInt12
 	softcap
 	dropout
 	queryStart
@@ -93,7 +93,7 @@ var fields = [numFields]row{
 		arg: "Options.Scale", kind: number, at: unsafe.Offsetof(Scoring{}.Scale), plain: true,
 		isValid: isScore, want: "a finite number up to ±2^127, 0 for the default, or -0 for 0",
 	},
-	quantized: {arg: "Options.Quantized", got: "true", not: [calls]string{
+	dynamicInt12: {arg: "Options.DynamicInt12", got: "true", not: [calls]string{
 		Additive: "false: additive scores are no products", Gradients: "false: rounded products have no gradients",
 	}},
 	softcap: {
@@ -128,7 +128,7 @@ type Set uint32
 // Used returns the fields that have an effect. A check looks at these alone.
 func (s *Scoring) Used() (u Set) {
 	u = u.with(scale, math.Float32bits(s.Scale) != 0)
-	u = u.with(quantized, s.Quantized)
+	u = u.with(dynamicInt12, s.DynamicInt12)
 	u = u.with(softcap, s.Softcap != 0)
 	u = u.with(dropout, s.Dropout.Rate != 0 || s.Dropout.Sequences != nil)
 	u = u.with(queryStart, len(s.QueryStart) != 0)

@@ -138,8 +138,8 @@ func (c *config) finish(f choices) error {
 	case c.raw && c.system != "":
 		return errors.New("-system is a part of the template, which -raw leaves out")
 	}
-	c.options.CacheType, c.options.CacheValueType, c.options.Int8 = keys, values, *f.activations == "int8"
-	c.options.Quantized = *f.attention == "integers"
+	c.options.CacheType, c.options.CacheValueType, c.options.DynamicInt8 = keys, values, *f.activations == "int8"
+	c.options.DynamicInt12 = *f.attention == "integers"
 	c.generate.Sampler.PenaltyWindow = max(0, *f.window)
 	if *f.window == 0 {
 		s := &c.generate.Sampler
@@ -179,7 +179,7 @@ func cacheType(name string) (kind kernel.DType, ok bool) {
 
 // flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
-	"Options.Context": "-ctx", "Options.Int8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
+	"Options.Context": "-ctx", "Options.DynamicInt8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
 	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-repeat-penalty",
 	"Sampler.PresencePenalty": "-presence-penalty", "Sampler.FrequencyPenalty": "-frequency-penalty",
 }

@@ -97,7 +97,7 @@ func TestReceiptsOfTurns(t *testing.T) {
 	if err != nil || len(all) != 3 {
 		t.Fatalf("%d receipts, %v", len(all), err)
 	}
-	m, err := decoder.Load(model, decoder.Options{CacheType: kernel.Int8, Quantized: true})
+	m, err := decoder.Load(model, decoder.Options{CacheType: kernel.Int8, DynamicInt12: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func eachActivation(b *testing.B, run func(b *testing.B, m *Model)) {
 		}
 	}
 	for _, int8 := range []bool{false, true} {
-		m, err := model.With(Options{Int8: int8, Exec: kernel.Exec{Threads: 1}})
+		m, err := model.With(Options{DynamicInt8: int8, Exec: kernel.Exec{Threads: 1}})
 		if err != nil {
 			b.Fatal(err)
 		}

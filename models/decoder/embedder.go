@@ -28,7 +28,7 @@ func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 
 // loadParts finds a model that makes vectors or scores, and reads it as a file or as a folder.
 func loadParts[P any](model string, o embedding.LoadOptions, ofFile, ofFolder func(path string, options Options, o embedding.LoadOptions) (*P, error)) (*P, error) {
-	options := Options{Int8: o.Int8, Context: o.Context, Progress: o.Progress}
+	options := Options{DynamicInt8: o.Int8, Context: o.Context, Progress: o.Progress}
 	if err := options.Check(); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestReadings(t *testing.T) {
 		dtype, quantized := x.dtype, x.quantized
 		t.Run(fmt.Sprintf("%v, quantized %v", dtype, quantized), func(t *testing.T) {
 			with := func(tier kernel.Tier, threads, page int) *Model {
-				m, err := m.With(Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, CacheType: dtype, Quantized: quantized, PageSize: page})
+				m, err := m.With(Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, CacheType: dtype, DynamicInt12: quantized, PageSize: page})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -62,7 +62,7 @@ func TestReadings(t *testing.T) {
 				}
 			}
 			calls := 0
-			own, err := m.With(Options{CacheType: dtype, Quantized: quantized, Exec: kernel.Exec{Threads: 3, ParallelFor: func(n int, task func(int)) {
+			own, err := m.With(Options{CacheType: dtype, DynamicInt12: quantized, Exec: kernel.Exec{Threads: 3, ParallelFor: func(n int, task func(int)) {
 				calls++
 				for i := range n {
 					task(i)

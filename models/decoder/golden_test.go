@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 		{"Q4_0, int8", all(gguf.Q4_0), kernel.Float32, true, "844258a35942728d399cfe1a5332246e126ea2237a50c4f4bc61a486f2dd1a35"},
 		{"Q4_1, int8", all(gguf.Q4_1), kernel.Float32, true, "808f29e22a8d6d9a421a28f1abfa3538171123ab3debab31fe83608ed10f65f3"},
 	} {
-		m, err := loadTiny(tinyllama.New(x.of), Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache, Int8: x.int8, Unrotated: x.name == unrotated})
+		m, err := loadTiny(tinyllama.New(x.of), Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache, DynamicInt8: x.int8, Unrotated: x.name == unrotated})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 func TestReadingsInt8(t *testing.T) {
 	const n = 90
 	for _, kind := range []gguf.Type{gguf.Q8_0, gguf.Q4_0, gguf.Q4_1, gguf.Q5_0} {
-		m, err := loadTiny(tinyllama.New(func(string) gguf.Type { return kind }), Options{Int8: true, Exec: kernel.Exec{Threads: 1}})
+		m, err := loadTiny(tinyllama.New(func(string) gguf.Type { return kind }), Options{DynamicInt8: true, Exec: kernel.Exec{Threads: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +23,7 @@ func TestReadingsInt8(t *testing.T) {
 		want := oneByOne(t, m, tokens)
 		for _, tier := range kernel.Tiers() {
 			for _, threads := range []int{1, 3} {
-				with, err := m.With(Options{Int8: true, Exec: kernel.Exec{Tier: tier, Threads: threads}})
+				with, err := m.With(Options{DynamicInt8: true, Exec: kernel.Exec{Tier: tier, Threads: threads}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,7 +38,7 @@ func TestReadingsInt8(t *testing.T) {
 // The perplexity of the references with 8-bit activations is within 0.5% of that with float32.
 func TestInt8Perplexity(t *testing.T) {
 	r, m := readReferences(t, testdata), smollm2(t)
-	rounded, err := m.With(Options{Int8: true})
+	rounded, err := m.With(Options{DynamicInt8: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestCachePerplexity(t *testing.T) {
 // float32, as with a cache of int8 alone.
 func TestQuantizedPerplexity(t *testing.T) {
 	r, m := readReferences(t, testdata), smollm2(t)
-	quantized, err := m.With(Options{CacheType: kernel.Int8, Quantized: true})
+	quantized, err := m.With(Options{CacheType: kernel.Int8, DynamicInt12: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,11 +120,11 @@ func perplexity(t *testing.T, m *Model, ids []int32) float64 {
 	return math.Exp(-total / float64(len(ids)-1))
 }
 
-// A model whose weights are not quantized has nothing that Int8 could mean.
+// A model whose weights are not quantized has nothing that DynamicInt8 could mean.
 func TestInt8Errors(t *testing.T) {
 	m := tiny(t, Options{})
 	var option *kernel.Error
-	if _, err := m.With(Options{Int8: true}); !errors.As(err, &option) || option.Arg() != "Options.Int8" {
-		t.Errorf("got %v, want an error of Options.Int8", err)
+	if _, err := m.With(Options{DynamicInt8: true}); !errors.As(err, &option) || option.Arg() != "Options.DynamicInt8" {
+		t.Errorf("got %v, want an error of Options.DynamicInt8", err)
 	}
 }

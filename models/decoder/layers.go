@@ -247,7 +247,7 @@ func (s *Session) attend(layer int) error {
 	c := &s.model.config
 	k, v := s.batch.View(layer)
 	o := kernel.Options{Exec: s.model.options.Exec, Scoring: c.scoring(layer, s.batch.Scoring())}
-	o.Quantized = s.model.options.Quantized
+	o.DynamicInt12 = s.model.options.DynamicInt12
 	queries := s.heads(s.qkv, 0, c.Heads, s.model.blocks[layer].qkv.n)
 	err := kernel.Attention(s.heads(s.attended, 0, c.Heads, c.Heads*c.HeadSize), queries, k, v, &o)
 	if err == nil {
@@ -324,7 +324,7 @@ func (s *Session) apply(p projection, out, x []float32, rows, stride int) error 
 	for _, l := range p.parts {
 		n, k := l.Shape()
 		to := linear.StridedMatrix(out[at:], rows, n, p.n, 1)
-		if err := l.Apply(to, linear.StridedMatrix(x, rows, k, stride, 1), linear.Options{Exec: s.model.options.Exec, Int8: s.model.options.Int8 && l.Format() != 0}); err != nil {
+		if err := l.Apply(to, linear.StridedMatrix(x, rows, k, stride, 1), linear.Options{Exec: s.model.options.Exec, DynamicInt8: s.model.options.DynamicInt8 && l.Format() != 0}); err != nil {
 			return err
 		}
 		at += n

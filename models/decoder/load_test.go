@@ -328,7 +328,7 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(path, Options{}); !errors.Is(err, gguf.ErrFormat) {
 		t.Errorf("no GGUF file: %v", err)
 	}
-	for _, o := range []Options{{Quantized: true}, {Quantized: true, CacheType: kernel.Int8, CacheValueType: kernel.Float16}} {
+	for _, o := range []Options{{DynamicInt12: true}, {DynamicInt12: true, CacheType: kernel.Int8, CacheValueType: kernel.Float16}} {
 		if _, err := loadTiny(tinyllama.New(nil), o); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%+v: got %v, want an error about an option", o, err)
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Options are the settings of a model. Only Context, CacheType, CacheValueType, Unrotated, Quantized and Int8 change results.
+// Options are the settings of a model. Only Context, CacheType, CacheValueType, Unrotated, DynamicInt12 and DynamicInt8 change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
@@ -46,15 +46,15 @@ type Options struct {
 	// cache without Int4 is never rotated, nor are heads without such a block of 16 or more.
 	Unrotated bool
 
-	// Quantized rounds queries and weights of attention, too, so that its products with a cache of Int8 or
+	// DynamicInt12 rounds queries and weights of attention, too, so that its products with a cache of Int8 or
 	// Int4, without which it is refused, are sums of integers, see [kernel.Options]. Logits change a
 	// little, and have the same bits on every CPU, too.
-	Quantized bool
+	DynamicInt12 bool
 
-	// Int8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8 bits, in blocks
+	// DynamicInt8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8 bits, in blocks
 	// of 32, see [linear.Options]. A prompt takes about half of the time then. Logits change, and have
 	// the same bits on every CPU, too. A model none of whose layers has such weights refuses it.
-	Int8 bool
+	DynamicInt8 bool
 
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
@@ -341,8 +341,8 @@ func (m *Model) With(o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	if o.Int8 && !m.hasQuantized() {
-		return nil, &kernel.Error{Where: "decoder: Options.Int8", Got: "a model without layers of quantized weights", Want: "one with weights of Q8_0, Q4_0 or another type with blocks"}
+	if o.DynamicInt8 && !m.hasQuantized() {
+		return nil, &kernel.Error{Where: "decoder: Options.DynamicInt8", Got: "a model without layers of quantized weights", Want: "one with weights of Q8_0, Q4_0 or another type with blocks"}
 	}
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)
@@ -389,8 +389,8 @@ func (o *Options) Check() error {
 		return &kernel.Error{Where: "decoder: Options.CacheType", Got: o.CacheType.String(), Want: "float32, float16, bfloat16, int8 or int4"}
 	case !slices.Contains(cacheTypes, o.CacheValueType):
 		return &kernel.Error{Where: "decoder: Options.CacheValueType", Got: o.CacheValueType.String(), Want: "float16, bfloat16, int8 or int4, or 0"}
-	case o.Quantized && !o.cachesIntegers():
-		return &kernel.Error{Where: "decoder: Options.Quantized", Got: "true and a cache of " + o.CacheType.String(), Want: "keys and values of int8 or int4, or false"}
+	case o.DynamicInt12 && !o.cachesIntegers():
+		return &kernel.Error{Where: "decoder: Options.DynamicInt12", Got: "true and a cache of " + o.CacheType.String(), Want: "keys and values of int8 or int4, or false"}
 	case o.Threads < 0:
 		return &kernel.Error{Where: "decoder: Options.Threads", Got: fmt.Sprint(o.Threads), Want: "0 or more"}
 	}

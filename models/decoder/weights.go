@@ -185,7 +185,7 @@ func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias, scales []float32)
 	case gguf.F32:
 		return l.newFloat(tensors, k, bias)
 	case gguf.NVFP4:
-		return linear.NewNVFP4(l.bytes(tensors), scales, len(scales), k, bias, l.exec)
+		return linear.FromNVFP4(l.bytes(tensors), scales, len(scales), k, bias, l.exec)
 	default:
 		return l.newQuantized(linear.Format(kind), tensors, k, bias)
 	}
@@ -197,7 +197,7 @@ func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int
 	for _, t := range tensors {
 		n += t.Shape[0]
 	}
-	return linear.NewQuantized(format, l.bytes(tensors), n, k, bias, l.exec)
+	return linear.FromBlocks(format, l.bytes(tensors), n, k, bias, l.exec)
 }
 
 // bytes returns the data of tensors, one after the other, which are those of one tensor or lie in memory that the next call uses again.

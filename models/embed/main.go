@@ -292,7 +292,7 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.model, load)
 	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && (bad.Arg() == "LoadOptions.Int8" || bad.Arg() == "Options.Int8") {
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && (bad.Arg() == "LoadOptions.Int8" || bad.Arg() == "Options.DynamicInt8") {
 		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, bad.Got, bad.Want)
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func (o *Options) Check() error {
 // LoadOptions are settings of a model that change its results.
 type LoadOptions struct {
 	// Int8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs in
-	// every call, in blocks of 32, see [linear.NewInt8] and [linear.Options]. These weights take a
+	// every call, in blocks of 32, see [linear.QuantizeInt8] and [linear.Options]. These weights take a
 	// quarter of the memory, and texts less time. Embeddings have the same bits on every CPU, but others
 	// than without Int8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and 0.9985 or
 	// more below. Columns of the states are sorted by size, so that large ones share blocks, unless the file has

@@ -98,7 +98,7 @@ func readLinear(f *folder.Folder, name string, n, k int, biased, int8 bool) (*li
 	}
 	pack := linear.New
 	if int8 {
-		pack = linear.NewInt8
+		pack = linear.QuantizeInt8
 	}
 	l, err := pack(linear.DenseMatrix(w, n, k), bias, kernel.Exec{})
 	if err != nil {
@@ -175,7 +175,7 @@ func (d *dense) apply(v []float64, exec kernel.Exec) ([]float64, error) {
 	for i := range v {
 		x[i] = float32(v[i])
 	}
-	opts := linear.Options{Exec: exec, Int8: d.int8, Activation: d.activation.Fused}
+	opts := linear.Options{Exec: exec, DynamicInt8: d.int8, Activation: d.activation.Fused}
 	if err := d.product(d.linear, y, x, opts); err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (d *dense) apply(v []float64, exec kernel.Exec) ([]float64, error) {
 	}
 	if d.across != nil {
 		z := make([]float32, d.width)
-		if err := d.product(d.across, z, x, linear.Options{Exec: exec, Int8: d.int8}); err != nil {
+		if err := d.product(d.across, z, x, linear.Options{Exec: exec, DynamicInt8: d.int8}); err != nil {
 			return nil, err
 		}
 		x = z

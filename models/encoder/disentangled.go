@@ -133,7 +133,7 @@ func (r *reader) applied(l *linear.Linear, x []float32, n, k, outputs int) []flo
 		return nil
 	}
 	y := make([]float32, n*outputs)
-	r.err = l.Apply(linear.DenseMatrix(y, n, outputs), linear.DenseMatrix(x, n, k), linear.Options{Int8: r.int8})
+	r.err = l.Apply(linear.DenseMatrix(y, n, outputs), linear.DenseMatrix(x, n, k), linear.Options{DynamicInt8: r.int8})
 	return y
 }
 

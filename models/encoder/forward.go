@@ -118,7 +118,7 @@ func (e *runner) forward(ctx context.Context, s *scratch, batch []int, ids, type
 
 // attend computes x = norm(x + out(attention(qkv(x)))), or x + out(attention(qkv(norm(x)))).
 func (e *runner) attend(l *layer, s *scratch, rows int) error {
-	w, heads, opts := e.model.Width, e.Heads, linear.Options{Exec: e.exec, Int8: e.int8}
+	w, heads, opts := e.model.Width, e.Heads, linear.Options{Exec: e.exec, DynamicInt8: e.int8}
 	qkv := s.wide[:rows*3*w]
 	if err := l.qkv.Apply(linear.DenseMatrix(qkv, rows, 3*w), linear.DenseMatrix(e.input(s), rows, w), opts); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (e *runner) mix(l *layer, s *scratch, rows int, q, k, v kernel.Tensor) erro
 func (e *runner) feed(l *layer, s *scratch, rows int) error {
 	w := e.model.Width
 	x := linear.DenseMatrix(e.input(s), rows, w)
-	plain := linear.Options{Exec: e.exec, Int8: e.int8}
+	plain := linear.Options{Exec: e.exec, DynamicInt8: e.int8}
 	fused := plain
 	fused.Activation = e.activation.Fused
 	inner := s.wide[:rows*e.Inner]

@@ -224,7 +224,7 @@ func (r *reader) pack(name string, from, n, k int, bias []float32) *linear.Linea
 	}
 	pack := linear.New
 	if r.int8 {
-		pack = linear.NewInt8
+		pack = linear.QuantizeInt8
 	}
 	l, err := pack(r.part.matrix(from, n, k), bias, kernel.Exec{})
 	if err != nil {

@@ -55,7 +55,7 @@ func ExampleTensor() {
 		log.Fatal("another file")
 	}
 	n, k := t.Shape[0], t.Shape[1]
-	layer, err := linear.NewQuantized(linear.Q8_0, t.Data, n, k, nil, kernel.Exec{})
+	layer, err := linear.FromBlocks(linear.Q8_0, t.Data, n, k, nil, kernel.Exec{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,9 +7,9 @@
 //	t, ok := f.Tensor("token_embd.weight")
 //	weights, err := t.Float32()
 //
-// Types of blocks have the names of package linear's formats, and linear.NewQuantized takes the bytes as they are:
+// Types of blocks have the names of package linear's formats, and linear.FromBlocks takes the bytes as they are:
 //
-//	layer, err := linear.NewQuantized(linear.Q8_0, t.Data, t.Shape[0], t.Shape[1], nil, kernel.Exec{}) // if t.Type is gguf.Q8_0
+//	layer, err := linear.FromBlocks(linear.Q8_0, t.Data, t.Shape[0], t.Shape[1], nil, kernel.Exec{}) // if t.Type is gguf.Q8_0
 //
 // # The format
 //

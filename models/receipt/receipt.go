@@ -292,7 +292,7 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 		}
 		return 0, &kernel.Error{Where: "receipt: " + field, Got: fmt.Sprintf("%.20q", name), Want: fmt.Sprint(types)}
 	}
-	o.Context, o.Int8, o.Quantized = s.Context, s.Int8, s.Quantized
+	o.Context, o.DynamicInt8, o.DynamicInt12 = s.Context, s.Int8, s.Quantized
 	if o.CacheType, err = kind("settings.cache", s.Cache); err != nil {
 		return o, err
 	}
@@ -313,7 +313,7 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 }
 
 func settingsOf(o *decoder.Options) Settings {
-	return Settings{o.Context, o.CacheType.String(), o.ValueType().String(), o.Int8, o.Quantized, o.CachesInt4() && !o.Unrotated}
+	return Settings{o.Context, o.CacheType.String(), o.ValueType().String(), o.DynamicInt8, o.DynamicInt12, o.CachesInt4() && !o.Unrotated}
 }
 
 // grammarOf returns the grammar of generating, nil without one.

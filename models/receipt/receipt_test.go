@@ -138,7 +138,7 @@ func TestSettings(t *testing.T) {
 		{CacheType: kernel.Float16},
 		{CacheType: kernel.Int8, CacheValueType: kernel.Int4},
 		{CacheType: kernel.Int4, Unrotated: true},
-		{CacheType: kernel.Int8, Quantized: true},
+		{CacheType: kernel.Int8, DynamicInt12: true},
 	} {
 		other, err := m.With(o)
 		if err != nil {

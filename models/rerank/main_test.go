@@ -144,7 +144,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestInt8: -int8 gives the scores of Options.Int8, and receipts say so.
+// TestInt8: -int8 gives the scores of LoadOptions.Int8, and receipts say so.
 func TestInt8(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "r.json")
 	m := berttest.NewSized("bert.", 96, 64)

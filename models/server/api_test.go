@@ -446,7 +446,7 @@ func TestFingerprint(t *testing.T) {
 		t.Error("answers differ, and the fingerprint does not")
 	}
 	prints := map[string]bool{}
-	for _, o := range []decoder.Options{{}, {CacheType: kernel.Int8}, {CacheType: kernel.Int8, Quantized: true}, {CacheType: kernel.Int8, CacheValueType: kernel.Int4, Quantized: true}} {
+	for _, o := range []decoder.Options{{}, {CacheType: kernel.Int8}, {CacheType: kernel.Int8, DynamicInt12: true}, {CacheType: kernel.Int8, CacheValueType: kernel.Int4, DynamicInt12: true}} {
 		with, err := m.generate.With(o)
 		if err != nil {
 			t.Fatal(err)

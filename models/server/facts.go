@@ -75,10 +75,10 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 	if o.ValueType() != o.CacheType {
 		e.CacheValueType = o.CacheValueType.String()
 	}
-	if o.Int8 {
+	if o.DynamicInt8 {
 		e.Activations = "int8"
 	}
-	if o.Quantized {
+	if o.DynamicInt12 {
 		e.Attention = "integers"
 	}
 	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, writtenTopP(s.Sampler.TopP), s.Sampler.Seed, ""}

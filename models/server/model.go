@@ -40,7 +40,7 @@ type LoadOptions struct {
 	CacheType      kernel.DType
 	CacheValueType kernel.DType
 	Unrotated      bool // of Int4
-	Quantized      bool // with a cache of integers
+	DynamicInt12   bool // with a cache of integers
 
 	// Int8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
 	// [embedding.LoadOptions].
@@ -52,7 +52,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	load := embedding.LoadOptions{Int8: o.Int8}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, Quantized: o.Quantized, Int8: o.Int8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.Int8},
 	})
 	if err != nil {
 		return nil, err
@@ -141,13 +141,13 @@ func (m *Model) fingerprint(s *Settings) string {
 	if m.generate != nil {
 		o := m.generate.Options()
 		attention := ""
-		if o.Quantized {
+		if o.DynamicInt12 {
 			attention = "attention integers\n"
 		}
 		if o.CachesInt4() && !o.Unrotated {
 			attention += "rotation hadamard\n"
 		}
-		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, o.ValueType(), o.Int8, attention, s.MaxTokens, *s.Sampler)
+		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, o.ValueType(), o.DynamicInt8, attention, s.MaxTokens, *s.Sampler)
 	}
 	if m.rerank != nil && m.rerank.TakesInstruction() {
 		fmt.Fprintf(h, "prompt %v\n", m.promptTokens())

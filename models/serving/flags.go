@@ -66,7 +66,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	})
 	fs.BoolVar(&m.Options.Unrotated, "unrotated", false, "keep keys and values of int4 as they are: they are rotated before they are rounded, which loses less; changes answers")
 	fs.Func("attention", "what attention computes with: f32, or integers, which is faster and needs a -cache of int8 or int4; changes answers (default f32)", func(s string) error {
-		if m.Options.Quantized = s == "integers"; s != "f32" && s != "integers" {
+		if m.Options.DynamicInt12 = s == "integers"; s != "f32" && s != "integers" {
 			return errors.New("want f32 or integers")
 		}
 		return nil
@@ -123,8 +123,8 @@ func (m *Models) Check(s *server.Settings) error {
 			return command.Usage(fmt.Errorf("%s is %d, want 1 or more", n.flag, n.n))
 		}
 	}
-	o := decoder.Options{CacheType: m.Options.CacheType, CacheValueType: m.Options.CacheValueType, Quantized: m.Options.Quantized}
-	if o.Quantized && errors.Is(o.Check(), kernel.ErrArgument) {
+	o := decoder.Options{CacheType: m.Options.CacheType, CacheValueType: m.Options.CacheValueType, DynamicInt12: m.Options.DynamicInt12}
+	if o.DynamicInt12 && errors.Is(o.Check(), kernel.ErrArgument) {
 		return command.Usage(errors.New("-attention integers needs a -cache of int8 or int4"))
 	}
 	if err := s.Sampler.Check(); err != nil {

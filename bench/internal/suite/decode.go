@@ -69,7 +69,7 @@ func (c *Config) decodeRows(ctx context.Context, d *stepDecoder, tiers []kernel.
 			if err := c.begin(ctx, fmt.Sprintf("decode %s %s group=%d %s threads=%d", level.name, t.name, d.group, tier, threads)); err != nil {
 				return err
 			}
-			d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{Quantized: t.quantized}}
+			d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{DynamicInt12: t.quantized}}
 			var times, reads, peaks []float64
 			at := 0
 			for start := time.Now(); len(times) < minRounds || time.Since(start) < c.time(decodeTime); {

@@ -26,7 +26,7 @@ var growthCounts, growthPages = []int{1, 16, 512}, []int{16, 64}
 func (c *Config) growth(ctx context.Context, f *results.File) error {
 	for _, n := range some(c, growthCounts, 2) {
 		for _, pageSize := range some(c, growthPages, 1) {
-			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
+			for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
 				if err := c.begin(ctx, fmt.Sprintf("append %d, pages of %d, %s", n, pageSize, layoutNames[layout])); err != nil {
 					return err
 				}
@@ -45,7 +45,7 @@ func (c *Config) growthRow(ctx context.Context, n, pageSize int, layout kvcache.
 	row = results.Growth{AtOnce: n, PageSize: pageSize, Layout: layoutNames[layout]}
 	k, v := numbers.Ramps(n*growthHeads*growthSize), numbers.Ramps(n*growthHeads*growthSize)
 	calls := []func() error{copyCall(k, v, min(n, pageSize)), copyCall(k, v, min(n, pageSize))}
-	if layout == kvcache.HND {
+	if layout == kvcache.LayoutHND {
 		calls[1] = scatterCall(k, v, pageSize)
 	}
 	for dtype := kernel.Float32; dtype <= kernel.Int8; dtype++ {
@@ -132,7 +132,7 @@ func growingCache(pageSize int, dtype kernel.DType, layout kvcache.PageLayout) (
 // forks measures how long it takes to fork a sequence.
 func forks(f *results.File) error {
 	for _, pageSize := range []int{16, 64} {
-		batch, seq, err := growingCache(pageSize, kernel.Float32, kvcache.HND)
+		batch, seq, err := growingCache(pageSize, kernel.Float32, kvcache.LayoutHND)
 		if err != nil {
 			return err
 		}

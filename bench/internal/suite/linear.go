@@ -140,7 +140,7 @@ func quantizedLayer(f linear.Format, weights, bytes int, halves ...int) func(n, 
 				data[i+at+1] = byte(numeric.ToF16(0x1p-7) >> 8)
 			}
 		}
-		return linear.NewQuantized(f, data, n, k, bias, kernel.Exec{})
+		return linear.FromBlocks(f, data, n, k, bias, kernel.Exec{})
 	}
 }
 
@@ -179,7 +179,7 @@ func (l *linearLayer) measure(ctx context.Context, c *Config, tier kernel.Tier, 
 	}
 	var err error
 	r.Timing, r.LimitRate, r.LimitSpread, err = c.measureWithLimit(ctx, func() error {
-		return l.linear.Apply(l.out, l.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Int8: l.int8})
+		return l.linear.Apply(l.out, l.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, DynamicInt8: l.int8})
 	}, limit)
 	r.Rate = work / r.Ns
 	r.Percent = 100 * r.Rate / r.LimitRate

@@ -21,7 +21,7 @@ var pagesShapes = []problem.Shape{
 	{Name: "prompt", Heads: 4, KVHeads: 4, Lq: 1024, Lk: 1024, D: 128, Causal: true},
 }
 
-var layoutNames = [...]string{kvcache.HND: "HND", kvcache.NHD: "NHD"}
+var layoutNames = [...]string{kvcache.LayoutHND: "HND", kvcache.LayoutNHD: "NHD"}
 
 // Cache measures what pages cost attention, and how long a cache takes to grow and to fork.
 func Cache(ctx context.Context, c *Config, f *results.File) error {
@@ -41,7 +41,7 @@ func (c *Config) pages(ctx context.Context, f *results.File) error {
 	for i := range some(c, pagesShapes, 1) {
 		s := &pagesShapes[i]
 		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16} {
-			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
+			for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
 				if err := c.begin(ctx, fmt.Sprintf("pages %s %v %s", s.Name, dtype, layoutNames[layout])); err != nil {
 					return err
 				}

@@ -205,7 +205,7 @@ func quantized() (w []workload, err error) {
 			data[i] = 0x20 // a small scale
 		}
 	}
-	l, err := linear.NewQuantized(linear.Q8_0, data, size, size, nil, kernel.Exec{})
+	l, err := linear.FromBlocks(linear.Q8_0, data, size, size, nil, kernel.Exec{})
 	if err != nil {
 		return nil, err
 	}

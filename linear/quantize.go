@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// NewInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.Int8. w has a
+// QuantizeInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.DynamicInt8. w has a
 // type as in New, and K is positive. With the largest magnitude a of a block of 32
 // inputs of an output, the last of which may have fewer,
 //
@@ -27,11 +27,11 @@ import (
 //
 // Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶ on),
 // is an error, too.
-func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
+func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkInt8(&w, bias); f != nil {
-		return nil, (*kernel.Error)(f.In("linear.NewInt8"))
+		return nil, (*kernel.Error)(f.In("linear.QuantizeInt8"))
 	}
-	t, err := elementwise.Tier("linear.NewInt8", &exec)
+	t, err := elementwise.Tier("linear.QuantizeInt8", &exec)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	})
 	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
 		f := w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1)
-		return nil, (*kernel.Error)(f.In("linear.NewInt8"))
+		return nil, (*kernel.Error)(f.In("linear.QuantizeInt8"))
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil
 }
 
-// checkInt8 reports the first argument of NewInt8 that does not fit.
+// checkInt8 reports the first argument of QuantizeInt8 that does not fit.
 func checkInt8(w *Matrix, bias []float32) *check.Failure {
 	if f := w.check("w"); f != nil {
 		return f
