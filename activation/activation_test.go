@@ -132,7 +132,7 @@ func TestErrors(t *testing.T) {
 			contracttest.CheckArgument(t, c.what, f.gated(c.dst, c.gate, c.up, kernel.Exec{}), c.arg, c.want)
 		}
 	}
-	contracttest.SetDefault(t, nil, &check.Failure{Where: "ATTN_TIER", Got: `"mmx"`, Want: "another tier", Kind: check.Tier})
+	contracttest.SetDefault(t, nil, &check.Failure{Where: "ATTN_TIER", Got: `"mmx"`, Want: "another tier", Kind: check.ErrTier})
 	for _, f := range functions {
 		for _, err := range []error{f.plain(x[:10], x[20:30], kernel.Exec{}), f.gated(x[:10], x[20:30], x[40:50], kernel.Exec{})} {
 			if !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), `: ATTN_TIER: "mmx"`) {

@@ -169,7 +169,7 @@ func (c *additiveBackward) checkShapes() *check.Failure {
 	// Tensors that are broadcast take no memory, the scratch memory of a key head does.
 	const most = 1024 // numbers of scratch memory for a key, or for a column
 	if need := ints.MulSat(ints.AddSat(sk[2], v.Dim(3)), ints.AddSat(s[3], most)); !hugepages.Fits(ints.MulSat(need, 4), 1) {
-		return &check.Failure{Where: "k", Got: k.Describe(), Want: "fewer keys: memory for some rows of them", Kind: check.Memory}
+		return &check.Failure{Where: "k", Got: k.Describe(), Want: "fewer keys: memory for some rows of them", Kind: check.ErrMemory}
 	}
 	return nil
 }

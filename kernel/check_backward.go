@@ -108,7 +108,7 @@ func (c *backwardCall) checkSums() *check.Failure {
 		}
 	}
 	if !hugepages.Fits(n, 4) {
-		return &check.Failure{Where: "Options.Accumulate", Got: "true", Want: fmt.Sprintf("false: memory for the sums of the gradients, %d numbers", n), Kind: check.Memory}
+		return &check.Failure{Where: "Options.Accumulate", Got: "true", Want: fmt.Sprintf("false: memory for the sums of the gradients, %d numbers", n), Kind: check.ErrMemory}
 	}
 	return nil
 }

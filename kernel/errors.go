@@ -61,7 +61,7 @@ var (
 	ErrTier = kinds() // the tier that TierNamed or ATTN_TIER names does not exist or cannot run: no other one takes over
 )
 
-func kinds() (argument, memory, tier error) { return check.Argument, check.Memory, check.Tier }
+func kinds() (argument, memory, tier error) { return check.ErrArgument, check.ErrMemory, check.ErrTier }
 
 // Error returns "WHERE: GOT, want WANT".
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s, want %s", e.Where, e.Got, e.Want) }

@@ -154,7 +154,7 @@ func TestGoodCalls(t *testing.T) {
 func TestDefaultTierErrors(t *testing.T) {
 	defer func(f func() (*tier.Tier, *check.Failure)) { tier.Default = f }(tier.Default)
 	tier.Default = func() (*tier.Tier, *check.Failure) {
-		return nil, &check.Failure{Where: "ATTN_TIER", Got: `"sse9"`, Want: "another tier", Kind: check.Tier}
+		return nil, &check.Failure{Where: "ATTN_TIER", Got: `"sse9"`, Want: "another tier", Kind: check.ErrTier}
 	}
 	out, q, k, v := good()
 	weights := make([]float32, 6)

@@ -101,8 +101,11 @@ func number(x kernel.Tier, name string) string {
 // TestTuned: numbers change in the new tier alone, those for other tiers are left out, and a bad item is an error.
 func TestTuned(t *testing.T) {
 	contracttest.EachTier(t, func(t *testing.T, x kernel.Tier) {
-		before := x.Tuning()
-		tuned, err := x.Tuned("SkinnyRows=3,generic:FullRows=5, " + x.String() + ":PrefetchBytes=77")
+		before, own := x.Tuning(), x.String()+":"
+		if !slices.Contains([]string{"generic", "avx2", "avx512", "neon", "rvv"}, x.String()) {
+			own = "" // a tier of tests, whose name items cannot have
+		}
+		tuned, err := x.Tuned("SkinnyRows=3,generic:FullRows=5, " + own + "PrefetchBytes=77")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func tensorFailure(arg string, t *kernel.Tensor, want string) *check.Failure {
 
 // memoryFailure reports a tensor that is too large for the memory of the call.
 func memoryFailure(arg string, t *kernel.Tensor, want string) *check.Failure {
-	return &check.Failure{Where: arg, Got: viewOf(t).Describe(), Want: want, Kind: check.Memory}
+	return &check.Failure{Where: arg, Got: viewOf(t).Describe(), Want: want, Kind: check.ErrMemory}
 }
 
 // rename returns f, about to if it is about the argument from.

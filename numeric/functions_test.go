@@ -60,7 +60,7 @@ func TestSliceFunctionErrors(t *testing.T) {
 			contracttest.CheckArgument(t, c.what, f(c.dst, c.src, kernel.Exec{}), "dst", c.want)
 		}
 	}
-	contracttest.SetDefault(t, nil, &check.Failure{Where: "ATTN_TIER", Got: `"mmx"`, Want: "another tier", Kind: check.Tier})
+	contracttest.SetDefault(t, nil, &check.Failure{Where: "ATTN_TIER", Got: `"mmx"`, Want: "another tier", Kind: check.ErrTier})
 	for _, f := range functions {
 		if err := f(x[:10], x[20:30], kernel.Exec{}); !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), `: ATTN_TIER: "mmx"`) {
 			t.Errorf("ATTN_TIER names a tier that does not exist: got %v, want one of the kind ErrTier", err)

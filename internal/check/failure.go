@@ -15,14 +15,14 @@ type Failure struct {
 	Where string // the argument: "out", "q", "Options.Scale", ...
 	Got   string // what was given: shape and strides, length or value
 	Want  string // what was expected
-	Kind  error  // one of the following, nil for Argument
+	Kind  error  // one of the following, nil for ErrArgument
 }
 
 // The kinds of failures, which package kernel exports.
 var (
-	Argument = errors.New("attn: an argument does not fit")
-	Memory   = errors.New("attn: the memory does not suffice")
-	Tier     = errors.New("attn: the tier cannot run")
+	ErrArgument = errors.New("attn: an argument does not fit")
+	ErrMemory   = errors.New("attn: the memory does not suffice")
+	ErrTier     = errors.New("attn: the tier cannot run")
 )
 
 // In returns f as the failure of a function, which the caller knows by this name.
@@ -32,7 +32,7 @@ func (f *Failure) In(function string) *Failure {
 
 // TooLarge reports a size for which the memory does not suffice.
 func TooLarge(arg, got string) *Failure {
-	return &Failure{Where: arg, Got: got, Want: "a size that fits memory and the memory limit of the program", Kind: Memory}
+	return &Failure{Where: arg, Got: got, Want: "a size that fits memory and the memory limit of the program", Kind: ErrMemory}
 }
 
 // Threads reports a negative number of threads.

@@ -21,7 +21,7 @@ func TestNoTier(t *testing.T) {
 		tier.Default = old // making the arguments may take a tier
 		args := callArguments(w, &e)
 		tier.Default = func() (*tier.Tier, *check.Failure) {
-			return nil, &check.Failure{Where: "ATTN_TIER", Got: `"sse9"`, Want: "another tier", Kind: check.Tier}
+			return nil, &check.Failure{Where: "ATTN_TIER", Got: `"sse9"`, Want: "another tier", Kind: check.ErrTier}
 		}
 		err := call(reflect.ValueOf(e.f), args)
 		if err == nil {

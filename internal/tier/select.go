@@ -68,5 +68,5 @@ func unavailable(name, arg string) *check.Failure {
 			got += ", but " + lacks
 		}
 	}
-	return &check.Failure{Where: arg, Got: got, Want: "a tier that runs here: " + strings.Join(run, ", "), Kind: check.Tier}
+	return &check.Failure{Where: arg, Got: got, Want: "a tier that runs here: " + strings.Join(run, ", "), Kind: check.ErrTier}
 }

@@ -37,7 +37,7 @@ func TestChoose(t *testing.T) {
 	}
 	t.Setenv("ATTN_TIER", "avx9")
 	got, un := choose()
-	if got != nil || un == nil || un.Got != `"avx9"` || un.Where != "ATTN_TIER" || !strings.HasSuffix(un.Want, "generic") || un.Kind != check.Tier {
+	if got != nil || un == nil || un.Got != `"avx9"` || un.Where != "ATTN_TIER" || !strings.HasSuffix(un.Want, "generic") || un.Kind != check.ErrTier {
 		t.Errorf("ATTN_TIER=avx9: %v, %+v", got, un)
 	}
 }

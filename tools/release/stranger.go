@@ -40,7 +40,7 @@ import (
 
 func main() {
 	q, k, v, out := []float32{0, 900, 900, 0}, []float32{1, 0, 0, 1, -1, 0}, []float32{1, 2, 3, 4, 5, 6}, make([]float32, 4)
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 2), kernel.BHLD(q, 1, 1, 2, 2), kernel.BHLD(k, 1, 1, 3, 2), kernel.BHLD(v, 1, 1, 3, 2), kernel.Options{})
+	err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 2), kernel.BHLD(q, 1, 1, 2, 2), kernel.BHLD(k, 1, 1, 3, 2), kernel.BHLD(v, 1, 1, 3, 2), nil)
 	fmt.Println(out, err)
 }
 `, "[3 4 1 2] <nil>\n", embedder},

@@ -18,14 +18,14 @@ import (
 // ISA executes instructions, with vector registers of VLEN bits.
 type ISA struct{ VLEN int }
 
-// The registers in State.W: 32 of 64 bits, 32 floats, the vector length and the registers of a group, and the
-// vectors' words.
+// The registers in State.W: 32 of 64 bits, 32 floats, what VSETVLI sets, and the vectors' words.
 const (
 	firstFloat  = 32
 	length      = 64 // how many elements instructions take
 	group       = 65 // how many registers they may take
 	undisturbed = 66 // whether the elements beyond stay
-	firstVec    = 67
+	width       = 67 // bits of an element: of less than 32 there are but narrowing shifts and stores
+	firstVec    = 68
 )
 
 // words is how many words of 32 bits a register has.
@@ -252,10 +252,11 @@ func (e *exec) configure() bool {
 		return false
 	}
 	lmul, err := strconv.Atoi(strings.TrimPrefix(e.args[2].Text, "M"))
-	if e.args[1].Text != "E32" || err != nil {
+	bits := map[string]int{"E32": 32, "E16": 16, "E8": 8}[e.args[1].Text]
+	if bits == 0 || err != nil {
 		machine.Failf("%v: no such type of vectors", e.in)
 	}
-	most := e.g.Int(int64(lmul * e.isa.words()))
+	most := e.g.Int(int64(lmul * e.isa.VLEN / bits))
 	n := most
 	if e.args[0].Text != "X0" {
 		avl := e.gp(e.args[0])
@@ -263,11 +264,11 @@ func (e *exec) configure() bool {
 	} else if e.args[5].Text == "X0" {
 		n = e.Get(length, "the vector length")
 	}
-	if !n.IsConst() {
-		machine.Failf("%v: the length depends on data", e.in)
+	if !n.IsConst() || n.Val > most.Val {
+		machine.Failf("%v: the length depends on data, or is more than there is", e.in)
 	}
 	e.W[length], e.W[group] = n, e.g.Int(int64(lmul))
-	e.W[undisturbed] = e.g.Bool(e.args[3].Text == "TU")
+	e.W[undisturbed], e.W[width] = e.g.Bool(e.args[3].Text == "TU"), e.g.Int(int64(bits))
 	e.set(e.args[5], n)
 	return true
 }
@@ -275,9 +276,18 @@ func (e *exec) configure() bool {
 // vl returns the vector length.
 func (e *exec) vl() int { return int(e.Get(length, "the vector length").Val) }
 
-// vec returns the words of a group of registers, which must begin at a multiple of its size.
+// vec returns the words of a group of registers, as elements of 32 bits.
 func (e *exec) vec(o machine.Operand) []*expr.Node {
-	n, size := e.number(o, 'V'), int(e.Get(group, "the vector type").Val)
+	size := int(e.Get(group, "the vector type").Val)
+	if e.W[width].Val != 32 {
+		machine.Failf("%v: elements of %d bits", e.in, e.W[width].Val)
+	}
+	return e.registers(o, size)
+}
+
+// registers returns the words of a group of registers, which must begin at a multiple of its size.
+func (e *exec) registers(o machine.Operand, size int) []*expr.Node {
+	n := e.number(o, 'V')
 	if n%size != 0 {
 		machine.Failf("%v: %s begins no group of %d registers", e.in, o.Text, size)
 	}

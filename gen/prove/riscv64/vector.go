@@ -170,7 +170,38 @@ func (e *exec) vector() bool {
 			return true
 		}
 	}
-	return e.unary() || e.moveVector() || e.permute()
+	return e.unary() || e.moveVector() || e.permute() || e.narrowing()
+}
+
+// narrowing executes what halves the bits of elements: a shift to the right, or none.
+func (e *exec) narrowing() bool {
+	by, from, to := 0, e.args[0], e.args[1]
+	switch e.in.Op {
+	case "VNSRLWI":
+		by, from, to = int(e.args[0].Imm), e.args[1], e.args[2]
+	case "VNCVTXXW":
+	default:
+		return false
+	}
+	w, n := int(e.Get(width, "the vector type").Val), e.vl()
+	if w > 16 || by > w {
+		machine.Failf("%v: to elements of %d bits", e.in, w)
+	}
+	e.registers(from, 2*int(e.W[group].Val))
+	v := e.registers(to, int(e.W[group].Val))
+	parts := make([]*expr.Node, n)
+	for i := range parts {
+		parts[i] = e.g.Extract(e.narrow(from, 2*w, i), by, w)
+	}
+	clear(v)
+	for per, i := 32/w, 0; i < n; i += per {
+		word := append([]*expr.Node{}, parts[i:min(i+per, n)]...)
+		if rest := 32 - w*len(word); rest > 0 {
+			word = append(word, e.g.Extract(e.Undefined(to.Text, i/per), 32-rest, rest))
+		}
+		v[i/per] = e.g.Concat(word...)
+	}
+	return true
 }
 
 // fused executes fused multiply-adds: VFMACC adds to the destination, VFMADD multiplies it.
