@@ -115,7 +115,7 @@ var optionErrors = []struct {
 	{"window negative", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Window(-2, 0) }},
 	{"window negative, in an intersection", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Causal(0).And(kernel.Window(0, math.MinInt)) }},
 	{"chunk of none", "Options.Mask", "at least 1", func(c *badCall) { c.o.Mask = kernel.Chunked(0) }},
-	{"chunk negative, in a union", "Options.Mask", "chunks of -9223372036854775808 positions", func(c *badCall) { c.o.Mask = kernel.Causal(0).Or(kernel.Chunked(math.MinInt)) }},
+	{"chunk negative, in a union", "Options.Mask", "positions, want at least 1", func(c *badCall) { c.o.Mask = kernel.Causal(0).Or(kernel.Chunked(math.MinInt)) }},
 	{"union with bools", "Options.Mask", "a union of masks made of spans", func(c *badCall) { c.o.Mask = kernel.Causal(0).Or(kernel.Visible(make([]bool, 21), [4]int{1, 1, 3, 7})) }},
 	{"union of a bitmap", "Options.Mask", "a union with a bool or block-sparse mask", func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 1), 3, 7).Or(kernel.Causal(0)) }},
 	{"union of too many", "Options.Mask", "more than 6 masks made of spans, in unions of each with each", func(c *badCall) {
