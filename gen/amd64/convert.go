@@ -253,13 +253,6 @@ func (g *gen) Flush() {
 	})
 }
 
-// flushBelow makes numbers +0 whose magnitude is below a constant.
-func (g *gen) flushBelow(v reg.VecVirtual, least uint32) {
-	a := g.Vec()
-	g.VANDPS(g.Constant(^uint32(spec.SignBit)), v, a)
-	g.ZeroBelow(g.Context, v, a, g.Constant(least))
-}
-
 // Narrow rounds as package lane does it, and stores the bits that the type has.
 func (g *gen) Narrow(to spec.Element) {
 	var round *lane.Frame[reg.VecVirtual]

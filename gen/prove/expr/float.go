@@ -208,8 +208,8 @@ func (g *Graph) FLe(x, y *Node) *Node {
 func (g *Graph) FEq(x, y *Node) *Node {
 	x, y = inOrder(x, y)
 	if x == y { // whether x is no NaN; the sign does not matter
-		if z, at := piece(x); x.Op == Concat {
-			if z, at = piece(x.Args[0]); at == 0 && z.Width == 32 && x.Args[0].Width == 31 {
+		if x.Op == Concat {
+			if z, at := piece(x.Args[0]); at == 0 && z.Width == 32 && x.Args[0].Width == 31 {
 				return g.FEq(z, z)
 			}
 		}

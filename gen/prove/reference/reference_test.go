@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"fmt"
 	"math"
 	"sync"
 	"testing"
@@ -87,5 +86,5 @@ func TestFaults(t *testing.T) {
 			t.Log(f)
 		}
 	}()
-	m.CallValue(m.Table("fallback", "Elementwise").Field("Exp2").Value, NewSlice([]*expr.Node{g.Sym(32, fmt.Sprint("x"))}), Slice(nil))
+	m.CallValue(m.Table("fallback", "Elementwise").Field("Exp2").Value, NewSlice([]*expr.Node{g.Sym(32, "x")}), Slice(nil))
 }
