@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -21,7 +20,7 @@ func (c *call) announce() {
 		}
 		var rows, keys mask.Span // what has been seen and not yet announced
 		for i := range queries {
-			query := c.query(b, i)
+			query := c.scoring.Query(b, i, c.k.Length(b))
 			span := m.Span(query)
 			if bias.IsSet() {
 				span = span.And(mask.Span{Lo: 0, Hi: bias.Dim(3)})
@@ -68,12 +67,6 @@ func (c *call) announceOutputs(b int) {
 			t.AnnounceRows(view.Write, b, 0, c.q.Length(b))
 		}
 	}
-}
-
-// query returns query i of batch row b as masks see it.
-func (c *call) query(b, i int) mask.Query {
-	start := position.Of(c.scoring.KeyStart, b)
-	return mask.Query{Batch: b, Index: i, Keys: c.k.Length(b), KeyStart: start, Diagonal: i + position.Of(c.scoring.QueryStart, b) - start}
 }
 
 // announceKeys announces that some keys of batch row b and their values are read.

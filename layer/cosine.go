@@ -91,7 +91,7 @@ func (s *scratch) seenKeys(b int, c *view.Scores, o *kernel.Scoring, seenOnly bo
 	}
 	seen := mask.Nothing
 	for i := range c.Queries {
-		seen = seen.Union(s.visible.Span(queryOf(b, i, c, o)))
+		seen = seen.Union(s.visible.Span(scoringOf(o).Query(b, i, c.Keys)))
 	}
 	return seen
 }
@@ -102,18 +102,12 @@ func (s *scratch) isSkipped(b, j int, c *view.Scores, o *kernel.Scoring) bool {
 		return false
 	}
 	for i := range c.Queries {
-		q := queryOf(b, i, c, o)
+		q := scoringOf(o).Query(b, i, c.Keys)
 		if s.visible.Next(q, s.visible.Span(q).And(mask.Span{Lo: j, Hi: j + 1})).Len() > 0 {
 			return false
 		}
 	}
 	return true
-}
-
-// queryOf returns query i of batch row b as masks see it.
-func queryOf(b, i int, c *view.Scores, o *kernel.Scoring) mask.Query {
-	start := position.Of(o.KeyStart, b)
-	return mask.Query{Batch: b, Index: i, Keys: c.Keys, KeyStart: start, Diagonal: i + position.Of(o.QueryStart, b) - start}
 }
 
 // normalise sets y to x/|x|.

@@ -44,7 +44,7 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 func (j *Job) visibleTo(b, i, phase int) mask.Span {
 	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
 	if j.Call.Mask.IsSet() {
-		s = j.Call.Mask.Span(j.query(b, i))
+		s = j.Call.Mask.Span(j.Call.Query(b, i, j.Call.K.Length(b)))
 	}
 	if j.derived.biased {
 		s = s.And(mask.Span{Lo: 0, Hi: j.Call.Bias.Dim(3)})
@@ -53,12 +53,6 @@ func (j *Job) visibleTo(b, i, phase int) mask.Span {
 		s.Lo, s.Hi = s.Lo+phase, s.Hi+phase
 	}
 	return s.And(j.derived.keyRange)
-}
-
-// query returns query i of batch row b as masks see it.
-func (j *Job) query(b, i int) mask.Query {
-	start := position.Of(j.Call.KeyStart, b)
-	return mask.Query{Batch: b, Index: i, Keys: j.Call.K.Length(b), KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start}
 }
 
 // find sets which keys the rows see, and where their coordinates begin.
@@ -95,7 +89,7 @@ func (s *sight) findGaps(j *Job, r *lanes.Rows) {
 			s.rowGaps[lane] = s.rowGaps[lane-1]
 			continue
 		}
-		s.rowGaps[lane] = j.Call.Mask.Gaps(j.query(r.Head.Batch, r.QueryOf(lane)))
+		s.rowGaps[lane] = j.Call.Mask.Gaps(j.Call.Query(r.Head.Batch, r.QueryOf(lane), j.Call.K.Length(r.Head.Batch)))
 		for x := range s.rowGaps[lane] {
 			g := &s.rowGaps[lane][x]
 			g.Lo, g.Hi = g.Lo+s.phase, g.Hi+s.phase

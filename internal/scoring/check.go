@@ -9,7 +9,7 @@ import (
 )
 
 // Check reports the first of the fields u, which are used, that does not fit scores of shape c, or that the call does
-// not take. Quantized also needs keys and values of integers: the caller checks that.
+// not take. DynamicInt12 also needs keys and values of integers: the caller checks that.
 func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
 	if f := u.CheckTaken(by); f != nil {
 		return f

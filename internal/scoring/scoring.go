@@ -6,6 +6,8 @@ package scoring
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -18,6 +20,12 @@ func (s *Scoring) Resolve(c *view.Scores) {
 	if s.Bias.IsSet() {
 		s.Bias, _ = s.Bias.Broadcast(fields[bias].arg, c)
 	}
+}
+
+// Query returns query i of batch row b, which has so many keys, as masks see it.
+func (s *Scoring) Query(b, i, keys int) mask.Query {
+	start := position.Of(s.KeyStart, b)
+	return mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(s.QueryStart, b) - start}
 }
 
 // ScaleOr returns a Scale, or what its default, 0, stands for. -0 is 0.
