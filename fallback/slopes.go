@@ -8,15 +8,6 @@ import (
 
 // The activations with their slopes. Each operation is rounded.
 
-const (
-	invRootTwoPi = 0.398942280401432677939946059934 // 1/sqrt(2π)
-	tanhSlope0   = 1.595769121605730711759542307706 // 2·sqrt(2/π)
-	tanhSlope1   = 3 * 0.044715 * tanhSlope0
-)
-
-// steep is where a slope is 0 or 1: from here on the formulas may multiply 0 by infinity.
-const steep = 100
-
 // slopes computes a function and its slope, given the slope for x and f(x).
 func slopes(f, slope, src []float32, of func(x float32) float32, at func(x, y float32) float32) {
 	slope = window(slope, 0, len(f))
@@ -24,9 +15,9 @@ func slopes(f, slope, src []float32, of func(x float32) float32, at func(x, y fl
 		y := of(x)
 		k := at(x, y)
 		switch {
-		case x < -steep:
+		case x < -scalar.Steep:
 			k = 0
-		case x > steep:
+		case x > scalar.Steep:
 			k = 1
 		}
 		f[i], slope[i] = y, k
@@ -52,7 +43,7 @@ func siluSlope(f, slope, src []float32) {
 func geluSlope(f, slope, src []float32) {
 	slopes(f, slope, src, scalar.GELU, func(x, y float32) float32 {
 		power := scalar.Exp2(float32(float32(x*x) * (-math.Log2E / 2)))
-		return ratio(y, x) + float32(x*float32(power*invRootTwoPi))
+		return ratio(y, x) + float32(x*float32(power*scalar.InvRootTwoPi))
 	})
 }
 
@@ -60,7 +51,7 @@ func geluSlope(f, slope, src []float32) {
 // x·(1-s) = -GELUTanh(-x).
 func geluTanhSlope(f, slope, src []float32) {
 	slopes(f, slope, src, scalar.GELUTanh, func(x, y float32) float32 {
-		u := tanhSlope0 + float32(float32(x*x)*tanhSlope1)
+		u := scalar.TanhSlope0 + float32(float32(x*x)*scalar.TanhSlope1)
 		return float32(ratio(y, x) * (1 - float32(scalar.GELUTanh(-x)*u)))
 	})
 }

@@ -488,6 +488,8 @@ func (m *laner) choose(n *lane.Value, dst reg.VecVirtual, vector int) {
 			t = x // a blend reads signs
 		case n.Cond == lane.LessInt:
 			m.VPCMPGTD(x, m.reg(n.Args[1], vector), t)
+		case n.Cond == lane.LessUint || n.Cond == lane.Within:
+			panic("AVX2 has no such comparison of integers")
 		default:
 			m.VCMPPS(predicates[n.Cond][0], m.op(n.Args[1], vector), x, t)
 		}

@@ -4,16 +4,10 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/scalar"
 )
 
 // The activations with their slopes. Package fallback has the formulas.
-
-const (
-	invRootTwoPi = 0.398942280401432677939946059934 // 1/sqrt(2π)
-	tanhSlope0   = 1.595769121605730711759542307706 // 2·sqrt(2/π)
-	tanhSlope1   = 3 * 0.044715 * tanhSlope0
-	steep        = 100 // where a slope is 0 or 1
-)
 
 // number is a float32.
 func (b *Builder) number(x float32) *Value { return b.Const(math.Float32bits(x)) }
@@ -26,7 +20,7 @@ func sloped(f spec.Function, of Function, slope func(b *Builder, x, y *Value) *V
 		k := slope(b, x, y)
 		step := b.ZeroWhere(b.Const(spec.One), Less, x, b.Const(0))
 		b.Store(b.Slice("f"), y)
-		b.Store(b.Slice("slope"), b.Select(Less, b.number(steep), b.Abs(x), step, k))
+		b.Store(b.Slice("slope"), b.Select(Less, b.number(scalar.Steep), b.Abs(x), step, k))
 	}}
 }
 
@@ -47,10 +41,10 @@ func siluSlope(b *Builder, x, y *Value) *Value { return b.rest(x, y, b.SiLU(b.ne
 
 func geluSlope(b *Builder, x, y *Value) *Value {
 	power := b.Exp2(b.Mul(b.Mul(x, x), b.number(-math.Log2E/2)), spec.Minus126)
-	return b.Add(b.ratio(y, x), b.Mul(x, b.Mul(power, b.number(invRootTwoPi))))
+	return b.Add(b.ratio(y, x), b.Mul(x, b.Mul(power, b.number(scalar.InvRootTwoPi))))
 }
 
 func geluTanhSlope(b *Builder, x, y *Value) *Value {
-	u := b.Add(b.Mul(b.Mul(x, x), b.number(tanhSlope1)), b.number(tanhSlope0))
+	u := b.Add(b.Mul(b.Mul(x, x), b.number(scalar.TanhSlope1)), b.number(scalar.TanhSlope0))
 	return b.rest(x, y, b.Mul(b.GELUTanh(b.negative(x)), u))
 }

@@ -18,6 +18,16 @@ var (
 	tanhC1High, tanhC1Low           = float(contract.GELUTanhC1High), float(contract.GELUTanhC1Low)
 )
 
+// The constants of the slopes of GELU and GELUTanh, see package fallback.
+const (
+	InvRootTwoPi = 0.398942280401432677939946059934 // 1/sqrt(2π)
+	TanhSlope0   = 1.595769121605730711759542307706 // 2·sqrt(2/π)
+	TanhSlope1   = 3 * 0.044715 * TanhSlope0
+
+	// Steep is where a slope is 0 or 1: from here on the formulas may multiply 0 by infinity.
+	Steep = 100
+)
+
 func float(bits uint32) float32 { return math.Float32frombits(bits) }
 
 // SiLU returns x/(1+e^-x) as the contract defines it: within 2.39 ulp, of subnormal
