@@ -70,26 +70,26 @@ func (t Tier) Tuning() string {
 // These are the numbers:
 //
 //	MainLanes      the width of the query tile that is fastest if there are rows enough
-//	SkinnyRows     up to so many rows of a KV head the kernels for decoding are used
+//	SkinnyRows     use the kernels for decoding for at most this many query rows of a KV head
 //	FullRows       from so many rows on a tile is faster than these if the rows fill it and
 //	               there is one block of keys; 0: never
 //	FullHalfRows   the same for keys of 16 bits
-//	HeadKeys       up to so many keys one kernel multiplies with the values and transposes;
-//	               0: it is not used
+//	HeadKeys       use the kernel that multiplies with the values and transposes for at most
+//	               this many keys; 0: never
 //	QKSegments     so many segments of the columns of keys the kernel for scores of decoding
 //	               takes at a time
 //	QKNear         the level of the cache into which it prefetches the next keys
 //	PVNear         the same for the next values
 //	PrefetchBytes  how far ahead keys and values are prefetched
-//	FarPrefetch    with 1 those once more as far ahead are, too; with -1 those half as far
-//	               ahead are, a second time, for CPUs that drop prefetches; with 0 neither
+//	FarPrefetch    1: also prefetch 2·PrefetchBytes ahead; -1: prefetch again at half the
+//	               distance, for CPUs that drop prefetches; 0: neither
 //	PairBytes      above this size of the keys and values of a KV head gradients take two
 //	               segments of rows at a time; 0: never
 //	ThreadFMAs     with fewer FMAs for each thread one more thread makes a call slower
 //	WeightSteps    so many inputs the products of linear layers with many rows take at a time
 //	PanelPrefetch  which kernels of these prefetch weights
-//	WidenRows      for more rows 16-bit weights are widened once, before the product; 0: never
-//	QuantizedRows  for more rows quantized weights are
+//	WidenRows      with more rows 16-bit weights are widened once, before the product; 0: never
+//	QuantizedRows  with more rows quantized weights are widened once, before the product
 //
 // The names are a part of the API. The best values belong to a version, as kernels change. A later version
 // may have further numbers, and a number that has lost its meaning stays and does nothing.
