@@ -75,7 +75,7 @@ func (t Tier) Tuning() string {
 //	               there is one block of keys; 0: never
 //	FullHalfRows   the same for keys of 16 bits
 //	HeadKeys       use the kernel that multiplies with the values and transposes for at most
-//	               this many keys; 0: never
+//	               this many keys, where V has 64 columns; 0: for at most 64 keys, as elsewhere
 //	QKSegments     so many segments of the columns of keys the kernel for scores of decoding
 //	               takes at a time
 //	QKNear         the level of the cache into which it prefetches the next keys
