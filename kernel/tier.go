@@ -81,8 +81,8 @@ func (t Tier) Tuning() string {
 //	QKNear         the level of the cache into which it prefetches the next keys
 //	PVNear         the same for the next values
 //	PrefetchBytes  how far ahead keys and values are prefetched
-//	FarPrefetch    1: also prefetch 2·PrefetchBytes ahead; -1: prefetch again at half the
-//	               distance, for CPUs that drop prefetches; 0: neither
+//	FarPrefetch    a second prefetch: 1: 2·PrefetchBytes ahead; -1: PrefetchBytes/2 ahead, for
+//	               CPUs that drop prefetches; 0: none
 //	PairBytes      above this size of the keys and values of a KV head gradients take two
 //	               segments of rows at a time; 0: never
 //	ThreadFMAs     with fewer FMAs for each thread one more thread makes a call slower
