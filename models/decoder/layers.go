@@ -165,7 +165,7 @@ func (s *Session) project(b *block, layer int) error {
 	if err := s.apply(b.qkv, s.qkv, s.normed, len(s.tokens), c.Width); err != nil {
 		return err
 	}
-	width := b.qkv.n
+	width := b.qkv.N
 	if err := s.normHeads(b, width); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (s *Session) attend(layer int) error {
 	k, v := s.batch.View(layer)
 	o := kernel.Options{Exec: s.model.options.Exec, Scoring: c.scoring(layer, s.batch.Scoring())}
 	o.DynamicInt12 = s.model.options.DynamicInt12
-	queries := s.heads(s.qkv, 0, c.Heads, s.model.blocks[layer].qkv.n)
+	queries := s.heads(s.qkv, 0, c.Heads, s.model.blocks[layer].qkv.N)
 	err := kernel.Attention(s.heads(s.attended, 0, c.Heads, c.Heads*c.HeadSize), queries, k, v, &o)
 	if err == nil {
 		err = s.rotateBack(s.attended)
@@ -321,9 +321,9 @@ func (s *Session) spread(rows, width int, work func(s *Session, lo, hi int) erro
 // apply runs a projection on rows of x that are stride numbers apart.
 func (s *Session) apply(p projection, out, x []float32, rows, stride int) error {
 	at := 0
-	for _, l := range p.parts {
+	for _, l := range p.Parts {
 		n, k := l.Shape()
-		to := linear.StridedMatrix(out[at:], rows, n, p.n, 1)
+		to := linear.StridedMatrix(out[at:], rows, n, p.N, 1)
 		if err := l.Apply(to, linear.StridedMatrix(x, rows, k, stride, 1), linear.Options{Exec: s.model.options.Exec, DynamicInt8: s.model.options.DynamicInt8 && l.Format() != 0}); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/internal/powers"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/norm"
 )
 
@@ -92,11 +93,14 @@ func (r *reader) readPlaces(s *spec, l *layer, i int, buckets []float32) (p plac
 		}
 		return p
 	}
+	place := func(name string) *linear.Linear {
+		return r.Linear(tensors.Reads, tensors.Part{Name: at(name, i), Shape: []int{w, w}, Bias: tensors.Biased}).One()
+	}
 	if d.ofContent {
-		p.keys = r.perHead(s, r.applied(r.linear(readsStates, w, w, true, i, d.keys), buckets, n, w, w), 0, w)
+		p.keys = r.perHead(s, r.applied(place(d.keys), buckets, n, w, w), 0, w)
 	}
 	if d.ofPosition {
-		p.queries = r.perHead(s, r.applied(r.linear(readsStates, w, w, true, i, d.queries), buckets, n, w, w), 0, w)
+		p.queries = r.perHead(s, r.applied(place(d.queries), buckets, n, w, w), 0, w)
 	}
 	return p
 }
@@ -105,8 +109,8 @@ func (r *reader) readPlaces(s *spec, l *layer, i int, buckets []float32) (p plac
 // stand for many buckets in many layers.
 func (r *reader) checkPlaces(s *spec) {
 	each := 4 * int64(2*s.apart.span) * int64(s.Width) // bytes of those of a layer
-	if most := max(2*r.bytes(""), 1<<24); r.err == nil && 2*each > most/int64(s.Layers) {
-		r.err = r.problem(&kernel.Error{Where: r.path + ": position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", s.apart.span, 2*each, s.Layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)})
+	if most := max(2*r.Bytes(), 1<<24); 2*each > most/int64(s.Layers) {
+		r.Fail(&kernel.Error{Where: r.path + ": position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", s.apart.span, 2*each, s.Layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)})
 	}
 }
 
@@ -114,39 +118,39 @@ func (r *reader) checkPlaces(s *spec) {
 func (r *reader) readBuckets(s *spec) []float32 {
 	d := s.apart
 	r.checkPlaces(s)
-	x := r.floats(s.names.relative+".weight", 2*d.span, s.Width)
-	permuteColumns(x, r.order)
+	x := r.Floats(s.names.relative+".weight", 2*d.span, s.Width)
+	tensors.PermuteColumns(x, r.Pack.Order)
 	if d.norm == "" {
 		return x
 	}
 	a := r.affine(d.norm, s)
-	if r.err == nil && r.dry == nil {
+	if r.Err() == nil && r.Dry == nil {
 		rows := kernel.BLHD(x, 1, 2*d.span, 1, s.Width)
-		r.err = norm.LayerNorm(rows, rows, a.weight, a.bias, float32(s.epsilon), norm.Options{})
+		r.Fail(norm.LayerNorm(rows, rows, a.weight, a.bias, float32(s.epsilon), norm.Options{}))
 	}
 	return x
 }
 
 // applied returns the outputs of a layer for n rows.
 func (r *reader) applied(l *linear.Linear, x []float32, n, k, outputs int) []float32 {
-	if r.err != nil || r.dry != nil {
+	if r.Err() != nil || r.Dry != nil {
 		return nil
 	}
 	y := make([]float32, n*outputs)
-	r.err = l.Apply(linear.DenseMatrix(y, n, outputs), linear.DenseMatrix(x, n, k), linear.Options{DynamicInt8: r.int8})
+	r.Fail(l.Apply(linear.DenseMatrix(y, n, outputs), linear.DenseMatrix(x, n, k), linear.Options{DynamicInt8: r.Pack.Int8}))
 	return y
 }
 
 // perHead returns the layers whose weights are the columns of each head, of rows of stride numbers, from a column on.
 func (r *reader) perHead(s *spec, rows []float32, from, stride int) (all []*linear.Linear) {
 	size := s.Width / s.Heads
-	for h := 0; h < s.Heads && r.err == nil && r.dry == nil; h++ {
+	for h := 0; h < s.Heads && r.Err() == nil && r.Dry == nil; h++ {
 		l, err := linear.New(linear.StridedMatrix(rows[from+h*size:], 2*s.apart.span, size, stride, 1), nil, kernel.Exec{})
-		r.err = err
+		r.Fail(err)
 		all = append(all, l)
 	}
-	if r.dry != nil {
-		r.dry.Floats(2*s.apart.span, s.Width)
+	if r.Dry != nil {
+		r.Dry.Floats(2*s.apart.span, s.Width)
 	}
 	return all
 }

@@ -8,7 +8,7 @@ func (m *model) lookUp(x []float32, ids, types []int32) {
 	w, position := m.Width, m.padding
 	for i, id := range ids {
 		row := x[i*w:][:w]
-		m.words.row(row, int(id))
+		m.words.Row(row, int(id))
 		if m.types != nil {
 			t := 0
 			if types != nil {

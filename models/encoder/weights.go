@@ -7,7 +7,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/internal/loading"
-	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -15,11 +15,11 @@ import (
 type model struct {
 	spec
 	int8    bool  // see LoadOptions
-	inverse []int // of reader.order
+	inverse []int // of the order of columns
 
-	words            numbers   // [Vocab, Width]
-	positions, types []float32 // [Positions, Width], [Types, Width], or nil
-	norm             affine    // after the embeddings; with preNorm also before the first layer, if it has one
+	words            tensors.Numbers // [Vocab, Width]
+	positions, types []float32       // [Positions, Width], [Types, Width], or nil
+	norm             affine          // after the embeddings; with preNorm also before the first layer, if it has one
 	layers           []layer
 	ropes            []*rope.Rope // by the kind of a layer
 	relative         []float32    // [buckets, Heads]
@@ -40,25 +40,25 @@ type layer struct {
 	places      places // with apart
 }
 
-// A reader reads the tensors of a model. After the first error it returns nothing.
+// A reader reads the tensors of a model.
 type reader struct {
-	source
-	path   string               // of the model
-	prefix string               // of all names
-	int8   bool                 // weights of linear layers are rounded
-	sorted bool                 // columns are in the order of columns()
-	order  []int                // that order, or nil
-	meter  *loading.Meter       // nil if nothing is read
-	dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
-	part   numbers              // of the layer that is read: memory that all of them use
-	err    error
+	*tensors.Reader
+	path   string // of the model
+	sorted bool   // columns are in the order of columns()
+}
+
+// reader returns a reader of tensors whose names have a prefix in the files.
+func (x *origin) reader(prefix string) *reader {
+	rename := func(name string) string { return prefix + name }
+	return &reader{Reader: &tensors.Reader{Store: x.Store, Rename: rename, Pack: tensors.Pack{Widen: true}}, path: x.path}
 }
 
 // readModel reads the tensors of a model.
 func readModel(x *origin, o LoadOptions) (*model, *reader) {
-	r := &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8, sorted: o.Int8, meter: loading.New(x.bytes(""), o.Progress)}
+	r := x.reader(x.spec.prefixOf(x.Store))
+	r.sorted, r.Pack.Int8, r.Meter = o.Int8, o.Int8, loading.New(x.Bytes(), o.Progress)
 	if s := x.spec; o.Int8 && (s.Width%32 != 0 || s.Inner%32 != 0) {
-		r.err = fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", s.Width, s.Inner), Want: "multiples of 32, the weights of a block"})
+		r.Fail(fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", s.Width, s.Inner), Want: "multiples of 32, the weights of a block"}))
 	}
 	return readModelOf(x, r)
 }
@@ -66,51 +66,48 @@ func readModel(x *origin, o LoadOptions) (*model, *reader) {
 func readModelOf(x *origin, r *reader) (*model, *reader) {
 	s := x.spec
 	n := &s.names
-	r.order = r.columns(s)
-	m := &model{spec: *s, int8: r.int8, inverse: inverse(r.order)}
-	m.words.reset(r.dtype(r.prefix + n.words + ".weight"))
-	r.read(&m.words, n.words+".weight", s.Vocab, s.Width)
-	m.words.permuteColumns(r.order)
+	order := r.columns(s)
+	r.Pack.Order = order
+	m := &model{spec: *s, int8: r.Pack.Int8, inverse: inverse(order)}
+	m.words = r.Numbers(n.words+".weight", s.Vocab, s.Width)
+	m.words.PermuteColumns(order)
 	if n.positions != "" {
-		m.positions = r.floats(n.positions+".weight", s.Positions, s.Width)
-		permuteColumns(m.positions, r.order)
+		m.positions = r.Floats(n.positions+".weight", s.Positions, s.Width)
+		tensors.PermuteColumns(m.positions, order)
 	}
 	if n.types != "" {
-		m.types = r.floats(n.types+".weight", s.Types, s.Width)
-		permuteColumns(m.types, r.order)
+		m.types = r.Floats(n.types+".weight", s.Types, s.Width)
+		tensors.PermuteColumns(m.types, order)
 	}
 	if s.relative > 0 {
-		m.relative = r.floats(n.relative+".weight", s.relative, s.Heads)
+		m.relative = r.Floats(n.relative+".weight", s.relative, s.Heads)
 	}
 	var buckets []float32
 	if s.apart != nil {
 		buckets = r.readBuckets(s)
 	}
 	m.norm = r.affine(n.norm, s)
-	for i := 0; i < s.Layers && r.err == nil; i++ {
+	for i := 0; i < s.Layers && r.Err() == nil; i++ {
 		l := r.layer(i, s)
 		if s.apart != nil {
 			l.places = r.readPlaces(s, &l, i, buckets)
 		}
 		m.layers = append(m.layers, l)
 	}
-	r.part = numbers{}
-	if r.err == nil {
-		r.meter.End()
-	}
+	r.End()
 	for _, base := range s.bases {
-		if r.err != nil || r.dry != nil { // only then the file has tensors as large as a table of rotations
+		if r.Err() != nil || r.Dry != nil { // only then the file has tensors as large as a table of rotations
 			break
 		}
 		p, err := rope.New(rope.Config{Dims: s.Width / s.Heads, Base: base, Scaling: s.scaling, Positions: min(s.Positions, 8192)})
 		if err != nil {
-			r.err = fmt.Errorf("encoder: %s: %w", x.path, err)
+			r.Fail(fmt.Errorf("encoder: %s: %w", x.path, err))
 		}
 		m.ropes = append(m.ropes, p)
 	}
 	for _, name := range x.Names() {
 		for _, begin := range n.unused {
-			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, r.prefix+begin) {
+			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, r.Rename(begin)) {
 				x.Use(name)
 			}
 		}
@@ -121,24 +118,33 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 func (r *reader) layer(i int, s *spec) layer {
 	n, w := &s.names, s.Width
 	l := layer{kind: s.kinds[i]}
-	each := w
-	if len(n.qkv) == 1 {
-		each = 3 * w
+	attention, mlp, down := biasOf(s.attnBias), biasOf(s.mlpBias), biasOf(s.mlpBias || s.downBias)
+	part := func(name string, bias tensors.Bias, n, k int) tensors.Part {
+		return tensors.Part{Name: at(name, i), Shape: []int{n, k}, Bias: bias}
 	}
-	l.qkv = r.linear(readsStates, each, w, s.attnBias, i, n.qkv...)
-	l.out = r.linear(writesStates, w, w, s.attnBias, i, n.out)
+	var qkv []tensors.Part
+	for _, name := range n.qkv {
+		qkv = append(qkv, part(name, attention, 3*w/len(n.qkv), w))
+	}
+	l.qkv = r.Linear(tensors.Reads, qkv...).One()
+	l.out = r.Linear(tensors.Writes, part(n.out, attention, w, w)).One()
 	switch {
 	case !s.gated:
-		l.up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up...)
+		l.up = r.Linear(tensors.Reads, part(n.up[0], mlp, s.Inner, w)).One()
 	case len(n.up) == 2:
-		l.gate, l.up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[0]), r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[1])
-	default:
-		l.gate, l.up = r.halves(s.Inner, w, s.mlpBias, at(n.up[0], i))
+		l.gate = r.Linear(tensors.Reads, part(n.up[0], mlp, s.Inner, w)).One()
+		l.up = r.Linear(tensors.Reads, part(n.up[1], mlp, s.Inner, w)).One()
+	default: // both are one tensor
+		half := part(n.up[0], mlp, 2*s.Inner, w)
+		half.Rows = s.Inner
+		l.gate = r.Linear(tensors.Reads, half).One()
+		half.First = s.Inner
+		l.up = r.Linear(tensors.Reads, half).One()
 		if s.upFirst {
 			l.gate, l.up = l.up, l.gate
 		}
 	}
-	l.down = r.linear(writesStates, w, s.Inner, s.mlpBias || s.downBias, i, n.down)
+	l.down = r.Linear(tensors.Writes, part(n.down, down, w, s.Inner)).One()
 	if !s.preNorm {
 		l.attention, l.feedforward = r.affine(at(n.attentionNorm, i), s), r.affine(at(n.mlpNorm, i), s)
 		return l
@@ -153,105 +159,18 @@ func (r *reader) layer(i int, s *spec) layer {
 }
 
 func (r *reader) affine(name string, s *spec) (a affine) {
-	a.weight = r.floats(name+".weight", s.Width)
+	a.weight = r.Floats(name+".weight", s.Width)
 	if s.normBias {
-		a.bias = r.floats(name+".bias", s.Width)
+		a.bias = r.Floats(name+".bias", s.Width)
 	}
-	permuteColumns(a.weight, r.order)
-	permuteColumns(a.bias, r.order)
+	tensors.PermuteColumns(a.weight, r.Pack.Order)
+	tensors.PermuteColumns(a.bias, r.Pack.Order)
 	return a
 }
 
-// A side of a linear layer: are the states of tokens its inputs or its outputs?
-type side int
-
-const (
-	readsStates side = iota
-	writesStates
-)
-
-// linear reads layers of n outputs and k inputs and makes one layer of them, whose outputs
-// follow one another.
-func (r *reader) linear(states side, n, k int, biased bool, i int, names ...string) *linear.Linear {
-	r.begin(i, names...)
-	var bias []float32
-	if len(names) > 1 && r.dry == nil && r.err == nil && r.check(r.prefix+at(names[0], i)+".weight", n, k) == nil {
-		r.part.grow(len(names) * n * k)
+func biasOf(has bool) tensors.Bias {
+	if has {
+		return tensors.Biased
 	}
-	for _, name := range names {
-		r.read(&r.part, at(name, i)+".weight", n, k)
-		if biased {
-			bias = append(bias, r.floats(at(name, i)+".bias", n)...)
-		}
-	}
-	if states == writesStates {
-		r.part.permuteRows(k, r.order)
-		permuteColumns(bias, r.order)
-	} else {
-		r.part.permuteColumns(r.order)
-	}
-	return r.pack(at(names[0], i), 0, len(names)*n, k, bias)
-}
-
-// begin prepares for the numbers of a layer.
-func (r *reader) begin(i int, names ...string) {
-	var types []kernel.DType
-	for _, name := range names {
-		types = append(types, r.dtype(r.prefix+at(name, i)+".weight"))
-	}
-	r.part.reset(commonType(types...))
-}
-
-// halves reads one layer of 2·n outputs as two.
-func (r *reader) halves(n, k int, biased bool, name string) (first, second *linear.Linear) {
-	r.begin(0, name)
-	r.read(&r.part, name+".weight", 2*n, k)
-	r.part.permuteColumns(r.order)
-	bias := make([][]float32, 2)
-	if biased {
-		b := r.floats(name+".bias", 2*n)
-		if r.err == nil && r.dry == nil {
-			bias = [][]float32{b[:n], b[n:]}
-		}
-	}
-	return r.pack(name, 0, n, k, bias[0]), r.pack(name, n, n, k, bias[1])
-}
-
-// pack makes a layer of n outputs of the numbers that have been read, from a row on.
-func (r *reader) pack(name string, from, n, k int, bias []float32) *linear.Linear {
-	if r.err != nil || r.dry != nil {
-		return nil
-	}
-	pack := linear.New
-	if r.int8 {
-		pack = linear.QuantizeInt8
-	}
-	l, err := pack(r.part.matrix(from, n, k), bias, kernel.Exec{})
-	if err != nil {
-		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.path, r.prefix, name, err)
-	}
-	return l
-}
-
-// floats returns the numbers of a tensor as float32.
-func (r *reader) floats(name string, shape ...int) []float32 {
-	x := numbers{dtype: kernel.Float32}
-	r.read(&x, name, shape...)
-	return x.f32
-}
-
-// read appends the numbers of a tensor.
-func (r *reader) read(into *numbers, name string, shape ...int) {
-	if r.err != nil {
-		return
-	}
-	name = r.prefix + name
-	if r.dry != nil {
-		r.checked(name, into.dtype, shape)
-		return
-	}
-	if r.err = r.source.read(into, name, shape...); r.err == nil {
-		r.forget(name)
-		r.meter.Add(r.bytes(name))
-	}
+	return tensors.NoBias
 }

@@ -117,8 +117,8 @@ func (x *Numbers) Row(out []float32, i int) {
 	}
 }
 
-// permuteColumns is [PermuteColumns] for all numbers.
-func (x *Numbers) permuteColumns(order []int) {
+// PermuteColumns is the function for all numbers.
+func (x *Numbers) PermuteColumns(order []int) {
 	PermuteColumns(x.f32, order)
 	PermuteColumns(x.f16, order)
 	PermuteColumns(x.bf16, order)

@@ -2,6 +2,7 @@ package tensors
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
@@ -12,7 +13,7 @@ import (
 // A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file has them: in blocks, of 16 bits or
 // of float32.
 type Pack struct {
-	Widen bool        // blocks become float32, and layers of different types that are joined, too
+	Widen bool        // blocks become float32, and weights of different types that are joined, too, so that parts are one layer
 	Int8  bool        // weights are rounded to blocks of 8 bits; with Widen
 	Order []int       // of the columns of states: column i is column Order[i] of the file; with Widen. nil is that of the file
 	Exec  kernel.Exec // of packing
@@ -51,6 +52,14 @@ type Linear struct {
 	N     int // outputs of all parts
 }
 
+// One returns the layer of parts that are joined to one, nil if nothing was read.
+func (l Linear) One() *linear.Linear {
+	if len(l.Parts) == 0 {
+		return nil
+	}
+	return l.Parts[0]
+}
+
 // weights are a part that has been found.
 type weights struct {
 	*tensor
@@ -78,7 +87,7 @@ func (r *Reader) Linear(side Side, parts ...Part) (l Linear) {
 	}
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].kept == all[0].kept && (all[n].bias == nil) == (all[0].bias == nil) {
+		for n < len(all) && all[n].kept == all[0].kept && (r.Pack.Widen || (all[n].bias == nil) == (all[0].bias == nil)) {
 			n++
 		}
 		if one := r.pack(side, all[:n]); one != nil {
@@ -160,11 +169,10 @@ func (r *Reader) scale(name string, experts, expert int) []float32 {
 // pack makes one layer of weights that are kept in one type.
 func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	n, kept := 0, all[0].kept
-	var bias []float32
 	for _, w := range all {
 		n += w.n
-		bias = append(bias, w.bias...)
 	}
+	bias := biasOf(all)
 	dtype, dense := dtypes[kept]
 	switch {
 	case r.err != nil:
@@ -187,6 +195,21 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		r.Fail(fmt.Errorf("%s: %w", r.Where(r.name(all[0].name+".weight")), err))
 	}
 	return l
+}
+
+// biasOf returns the biases of weights, nil if none have one. Where others have one it is -0, which changes no sum.
+func biasOf(all []*weights) (bias []float32) {
+	if !slices.ContainsFunc(all, func(w *weights) bool { return w.bias != nil }) {
+		return nil
+	}
+	none := []float32{float32(math.Copysign(0, -1))}
+	for _, w := range all {
+		if w.bias == nil {
+			w.bias = slices.Repeat(none, w.n)
+		}
+		bias = append(bias, w.bias...)
+	}
+	return bias
 }
 
 // packBlocks packs blocks as they are.
@@ -264,7 +287,7 @@ func (r *Reader) packNumbers(side Side, all []*weights, n int, bias []float32) (
 	}
 	switch side {
 	case Reads:
-		x.permuteColumns(r.Pack.Order)
+		x.PermuteColumns(r.Pack.Order)
 	case Writes:
 		x.permuteRows(k, r.Pack.Order)
 		PermuteColumns(bias, r.Pack.Order)
@@ -275,6 +298,3 @@ func (r *Reader) packNumbers(side Side, all []*weights, n int, bias []float32) (
 	}
 	return pack(x.Matrix(n, k), bias, r.Pack.Exec)
 }
-
-// Release lets go of memory that all layers use, once they are read.
-func (r *Reader) Release() { r.part, r.joined, r.room = Numbers{}, nil, nil }
