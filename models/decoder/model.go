@@ -10,7 +10,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
-	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
+	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
