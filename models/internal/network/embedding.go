@@ -38,12 +38,8 @@ func (e *Embedding) look(p *Pass, x []float32, w int) error {
 			x[i] = float32(y * e.Scale)
 		}
 	}
-	for i := range len(p.Tokens) {
-		t := 0
-		if p.Types != nil {
-			t = int(p.Types[i])
-		}
-		add(x[i*w:][:w], e.Types, t)
+	for i, t := range p.Types {
+		add(x[i*w:][:w], e.Types, int(t))
 	}
 	if e.Positions != nil {
 		e.place(p, x, w)

@@ -54,6 +54,9 @@ type Norm struct {
 	Centred      bool
 }
 
+// Apply computes the norm of rows in place.
+func (a *Norm) Apply(x []float32) error { return a.apply(kernel.Exec{}, x, x, nil, false) }
+
 // apply writes the norm of the rows of in, or of in + x if x is not nil, to out. With sum, x becomes that sum.
 func (a *Norm) apply(exec kernel.Exec, out, in, x []float32, sum bool) error {
 	w := len(a.Weight)

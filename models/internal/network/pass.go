@@ -31,7 +31,7 @@ type Pass struct {
 	Settings
 	Cache     Cache
 	Tokens    []int32
-	Types     []int32 // of the tokens; nil means 0
+	Types     []int32 // of the tokens
 	Positions []int   // of the tokens in their texts
 	Starts    []int   // the row of the first token of each text, and the number of rows
 	Wanted    []int   // the rows whose states are wanted, in ascending order, without All
@@ -48,6 +48,19 @@ type Pass struct {
 func (p *Pass) Reset() {
 	p.Tokens, p.Types, p.Positions, p.Wanted = p.Tokens[:0], p.Types[:0], p.Positions[:0], p.Wanted[:0]
 	p.Starts = append(p.Starts[:0], 0)
+}
+
+// Add adds the tokens of a text, of which the first has a position. types may be nil, which means 0.
+func (p *Pass) Add(tokens, types []int32, position int) {
+	p.Tokens = append(p.Tokens, tokens...)
+	p.Starts = append(p.Starts, len(p.Tokens))
+	for i := range tokens {
+		t := int32(0)
+		if types != nil {
+			t = types[i]
+		}
+		p.Types, p.Positions = append(p.Types, t), append(p.Positions, position+i)
+	}
 }
 
 func (p *Pass) see(name string, layer int, x []float32) {
