@@ -11,9 +11,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
-	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
 )

@@ -33,8 +33,8 @@ func (r *reader) columns(s *spec) []int {
 		if !r.Has(name + ".weight") {
 			continue // the first layer of ModernBERT has no norm of its input
 		}
-		a := once.affine(name, s)
-		for _, of := range [...][]float32{a.weight, a.bias} {
+		a := once.norm(name, s)
+		for _, of := range [...][]float32{a.Weight, a.Bias} {
 			for j, y := range of {
 				size[j] += float64(y) * float64(y) // the product is exact, so that fused or not, the sum has the same bits
 			}
@@ -46,11 +46,6 @@ func (r *reader) columns(s *spec) []int {
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(size[j], size[i]) })
 	return order
-}
-
-// restore puts the columns of states back into the order of the file.
-func (m *model) restore(states []float32) {
-	tensors.PermuteColumns(states, m.inverse)
 }
 
 // inverse returns the order that undoes another one.

@@ -12,7 +12,7 @@ import (
 )
 
 // loadSorted reads a model of float32 weights in the order that Int8 has.
-func loadSorted(t *testing.T, dir string) *network {
+func loadSorted(t *testing.T, dir string) *runner {
 	t.Helper()
 	x, err := open(dir)
 	if err != nil {
@@ -28,7 +28,7 @@ func loadSorted(t *testing.T, dir string) *network {
 	if order := r.Pack.Order; slices.IsSorted(order) || slices.Equal(order, m.inverse) {
 		t.Fatalf("the order %v proves nothing", order)
 	}
-	return &network{model: m}
+	return &runner{model: m}
 }
 
 // TestOrder compares the states of models whose columns are sorted with those of transformers: every architecture has all of

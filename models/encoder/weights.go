@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/internal/loading"
+	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/rope"
 )
@@ -14,30 +14,10 @@ import (
 // model are the weights, which never change.
 type model struct {
 	spec
+	network network.Network
 	int8    bool  // see LoadOptions
-	inverse []int // of the order of columns
-
-	words            tensors.Numbers // [Vocab, Width]
-	positions, types []float32       // [Positions, Width], [Types, Width], or nil
-	norm             affine          // after the embeddings; with preNorm also before the first layer, if it has one
-	layers           []layer
-	ropes            []*rope.Rope // by the kind of a layer
-	relative         []float32    // [buckets, Heads]
-}
-
-// affine are the weights of a norm. Its bias may be nil.
-type affine struct{ weight, bias []float32 }
-
-// A layer is one block of the encoder: attention and a feed-forward network. With preNorm the norms
-// that follow are those of the next part.
-type layer struct {
-	kind        int
-	qkv, out    *linear.Linear // [3·Width, Width]: queries, keys, values; [Width, Width]
-	attention   affine
-	gate        *linear.Linear // [Inner, Width], or nil
-	up, down    *linear.Linear // [Inner, Width], [Width, Inner]
-	feedforward affine
-	places      places // with apart
+	inverse []int // of reader.order
+	ropes   []network.Rotation
 }
 
 // A reader reads the tensors of a model.
@@ -68,31 +48,37 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 	n := &s.names
 	order := r.columns(s)
 	r.Pack.Order = order
-	m := &model{spec: *s, int8: r.Pack.Int8, inverse: inverse(order)}
-	m.words = r.Numbers(n.words+".weight", s.Vocab, s.Width)
-	m.words.PermuteColumns(order)
+	m := &model{spec: *s, int8: r.Pack.Int8, inverse: inverse(order), network: network.Network{Width: s.Width}}
+	words, embed := r.Numbers(n.words+".weight", s.Vocab, s.Width), &m.network.Embed
+	words.PermuteColumns(order)
+	embed.Words, embed.Padding = words, s.padding
 	if n.positions != "" {
-		m.positions = r.Floats(n.positions+".weight", s.Positions, s.Width)
-		tensors.PermuteColumns(m.positions, order)
+		embed.Positions = r.Floats(n.positions+".weight", s.Positions, s.Width)
+		tensors.PermuteColumns(embed.Positions, order)
 	}
 	if n.types != "" {
-		m.types = r.Floats(n.types+".weight", s.Types, s.Width)
-		tensors.PermuteColumns(m.types, order)
+		embed.Types = r.Floats(n.types+".weight", s.Types, s.Width)
+		tensors.PermuteColumns(embed.Types, order)
 	}
+	var relative *network.Relative
 	if s.relative > 0 {
-		m.relative = r.Floats(n.relative+".weight", s.relative, s.Heads)
+		relative = &network.Relative{Heads: s.Heads, Table: r.Floats(n.relative+".weight", s.relative, s.Heads)}
 	}
 	var buckets []float32
+	var distances *network.Distances
 	if s.apart != nil {
-		buckets = r.readBuckets(s)
+		buckets, distances = r.readBuckets(s), &network.Distances{Span: s.apart.span, Buckets: s.apart.buckets, Most: s.apart.most}
 	}
-	m.norm = r.affine(n.norm, s)
+	embed.Norm = r.norm(n.norm, s)
 	for i := 0; i < s.Layers && r.Err() == nil; i++ {
-		l := r.layer(i, s)
+		a := r.attention(i, s)
+		a.Relative = relative
 		if s.apart != nil {
-			l.places = r.readPlaces(s, &l, i, buckets)
+			a.Apart = r.readPlaces(s, a, i, buckets, distances)
 		}
-		m.layers = append(m.layers, l)
+		l := network.Layer{Mix: a, Feed: r.feed(i, s)}
+		r.norms(&m.network, &l, i, s)
+		m.network.Layers = append(m.network.Layers, l)
 	}
 	r.End()
 	for _, base := range s.bases {
@@ -103,7 +89,7 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 		if err != nil {
 			r.Fail(fmt.Errorf("encoder: %s: %w", x.path, err))
 		}
-		m.ropes = append(m.ropes, p)
+		m.ropes = append(m.ropes, network.Rotation{Rope: p})
 	}
 	for _, name := range x.Names() {
 		for _, begin := range n.unused {
@@ -115,62 +101,76 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 	return m, r
 }
 
-func (r *reader) layer(i int, s *spec) layer {
+func (r *reader) attention(i int, s *spec) *network.Attention {
 	n, w := &s.names, s.Width
-	l := layer{kind: s.kinds[i]}
-	attention, mlp, down := biasOf(s.attnBias), biasOf(s.mlpBias), biasOf(s.mlpBias || s.downBias)
-	part := func(name string, bias tensors.Bias, n, k int) tensors.Part {
-		return tensors.Part{Name: at(name, i), Shape: []int{n, k}, Bias: bias}
-	}
 	var qkv []tensors.Part
 	for _, name := range n.qkv {
-		qkv = append(qkv, part(name, attention, 3*w/len(n.qkv), w))
+		qkv = append(qkv, part(at(name, i), s.attnBias, 3*w/len(n.qkv), w))
 	}
-	l.qkv = r.Linear(tensors.Reads, qkv...).One()
-	l.out = r.Linear(tensors.Writes, part(n.out, attention, w, w)).One()
-	switch {
-	case !s.gated:
-		l.up = r.Linear(tensors.Reads, part(n.up[0], mlp, s.Inner, w)).One()
-	case len(n.up) == 2:
-		l.gate = r.Linear(tensors.Reads, part(n.up[0], mlp, s.Inner, w)).One()
-		l.up = r.Linear(tensors.Reads, part(n.up[1], mlp, s.Inner, w)).One()
-	default: // both are one tensor
-		half := part(n.up[0], mlp, 2*s.Inner, w)
-		half.Rows = s.Inner
-		l.gate = r.Linear(tensors.Reads, half).One()
-		half.First = s.Inner
-		l.up = r.Linear(tensors.Reads, half).One()
-		if s.upFirst {
-			l.gate, l.up = l.up, l.gate
-		}
+	a := &network.Attention{
+		Heads: s.Heads, KVHeads: s.Heads, Size: w / s.Heads, Rope: -1, Window: s.windows[s.kinds[i]] + 1, BothWays: true,
+		QKV: r.Linear(tensors.Reads, qkv...),
+		Out: r.Linear(tensors.Writes, part(at(n.out, i), s.attnBias, w, w)),
 	}
-	l.down = r.Linear(tensors.Writes, part(n.down, down, w, s.Inner)).One()
-	if !s.preNorm {
-		l.attention, l.feedforward = r.affine(at(n.attentionNorm, i), s), r.affine(at(n.mlpNorm, i), s)
-		return l
+	if s.bases != nil {
+		a.Rope = s.kinds[i]
 	}
-	l.attention = r.affine(at(n.mlpNorm, i), s)
-	if i+1 < s.Layers {
-		l.feedforward = r.affine(at(n.attentionNorm, i+1), s)
-	} else {
-		l.feedforward = r.affine(n.last, s)
-	}
-	return l
-}
-
-func (r *reader) affine(name string, s *spec) (a affine) {
-	a.weight = r.Floats(name+".weight", s.Width)
-	if s.normBias {
-		a.bias = r.Floats(name+".bias", s.Width)
-	}
-	tensors.PermuteColumns(a.weight, r.Pack.Order)
-	tensors.PermuteColumns(a.bias, r.Pack.Order)
 	return a
 }
 
-func biasOf(has bool) tensors.Bias {
-	if has {
-		return tensors.Biased
+func (r *reader) feed(i int, s *spec) network.Feed {
+	n, w := &s.names, s.Width
+	reads := func(p tensors.Part) tensors.Linear { return r.Linear(tensors.Reads, p) }
+	down := r.Linear(tensors.Writes, part(at(n.down, i), s.mlpBias || s.downBias, w, s.Inner))
+	if !s.gated {
+		return &network.Dense{Up: reads(part(at(n.up[0], i), s.mlpBias, s.Inner, w)), Down: down, Activation: s.activation}
 	}
-	return tensors.NoBias
+	gate := part(at(n.up[0], i), s.mlpBias, s.Inner, w)
+	up := gate
+	if len(n.up) == 2 {
+		up.Name = at(n.up[1], i)
+	} else { // both are one tensor
+		gate.Shape, gate.Rows = []int{2 * s.Inner, w}, s.Inner
+		up = gate
+		if up.First = s.Inner; s.upFirst {
+			gate, up = up, gate
+		}
+	}
+	return &network.Gated{GateUp: reads(gate).Beside(reads(up)), Down: down, Activation: s.activation.Gated()}
+}
+
+// part returns a matrix of a layer with n outputs and k inputs.
+func part(name string, biased bool, n, k int) tensors.Part {
+	p := tensors.Part{Name: name, Shape: []int{n, k}, Bias: tensors.NoBias}
+	if biased {
+		p.Bias = tensors.Biased
+	}
+	return p
+}
+
+// norms reads the norms of a layer, and with that of the last layer the one after it.
+func (r *reader) norms(to *network.Network, l *network.Layer, i int, s *spec) {
+	n := &s.names
+	if !s.preNorm {
+		l.Mixed = network.Norms{After: r.norm(at(n.attentionNorm, i), s), Post: true}
+		l.Fed = network.Norms{After: r.norm(at(n.mlpNorm, i), s), Post: true}
+		return
+	}
+	if i > 0 { // ModernBERT has no norm before its first layer
+		l.Mixed.Before = r.norm(at(n.attentionNorm, i), s)
+	}
+	l.Fed.Before = r.norm(at(n.mlpNorm, i), s)
+	if i+1 == s.Layers {
+		to.Final = r.norm(n.last, s)
+	}
+}
+
+func (r *reader) norm(name string, s *spec) *network.Norm {
+	a := &network.Norm{Weight: r.Floats(name+".weight", s.Width), Epsilon: float32(s.epsilon), Centred: true}
+	if s.normBias {
+		a.Bias = r.Floats(name+".bias", s.Width)
+	}
+	tensors.PermuteColumns(a.Weight, r.Pack.Order)
+	tensors.PermuteColumns(a.Bias, r.Pack.Order)
+	return a
 }

@@ -1,6 +1,7 @@
 package tensors
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/inventory"
 )
 
 // A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file has them: in blocks, of 16 bits or
@@ -58,6 +60,11 @@ func (l Linear) One() *linear.Linear {
 		return nil
 	}
 	return l.Parts[0]
+}
+
+// Beside returns the layers of both.
+func (l Linear) Beside(m Linear) Linear {
+	return Linear{append(l.Parts[:len(l.Parts):len(l.Parts)], m.Parts...), l.N + m.N}
 }
 
 // weights are a part that has been found.
@@ -111,24 +118,19 @@ func widen(all []*weights) {
 	}
 }
 
-// weights finds the tensors of a part.
+// weights finds the tensors of a part, all of them if nothing is read, so that each is reported once.
 func (r *Reader) weights(p Part) (*weights, bool) {
-	t, ok := r.find(p.Name+".weight", nil, p.Shape...)
-	if !ok {
-		return nil, false
-	}
 	outputs, k := p.Shape[:len(p.Shape)-1], p.Shape[len(p.Shape)-1]
-	rows := 1
-	for _, n := range outputs {
-		rows *= n
-	}
-	w := &weights{tensor: t, name: p.Name, first: p.First, n: p.Rows, k: k, kept: t.Type}
-	if w.n == 0 {
-		w.n = rows
-	}
+	rows := inventory.Elements(outputs)
+	w := &weights{name: p.Name, first: p.First, n: cmp.Or(p.Rows, rows), k: k}
+	t, ok := r.find(p.Name+".weight", nil, p.Shape...)
 	if p.Bias == Biased || p.Bias == BiasIfThere && r.Has(p.Name+".bias") {
 		w.bias = r.rows(p.Name+".bias", w.first, w.n, outputs...)
 	}
+	if !ok {
+		return nil, false
+	}
+	w.tensor, w.kept = t, t.Type
 	if t.Type == gguf.NVFP4 && !r.Pack.Widen {
 		experts := 1
 		if len(outputs) > 1 {

@@ -126,10 +126,11 @@ func (r *Reader) Floats(name string, shape ...int) []float32 {
 }
 
 // Numbers returns the numbers of a tensor of a shape, those of F16 and BF16 as they are.
-func (r *Reader) Numbers(name string, shape ...int) (x Numbers) {
+func (r *Reader) Numbers(name string, shape ...int) *Numbers {
+	x := &Numbers{}
 	if t, ok := r.find(name, nil, shape...); ok {
 		x.Type = dtypes[t.Type]
-		r.take(&x, t, 0, t.Bytes)
+		r.take(x, t, 0, t.Bytes)
 	}
 	return x
 }

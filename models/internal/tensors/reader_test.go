@@ -131,11 +131,9 @@ func TestNumbers(t *testing.T) {
 			if done != int64(len(x.Data)) {
 				t.Errorf("%v: the meter has %d bytes of %d", kind, done, len(x.Data))
 			}
-			kept, row := r.Numbers("x", rows, k), make([]float32, k)
-			for i := range rows {
-				if kept.Row(row, i); !slices.Equal(row, want[i*k:][:k]) {
-					t.Errorf("%v: row %d has other numbers", kind, i)
-				}
+			kept, two := r.Numbers("x", rows, k), make([]float32, 2*k)
+			if err := kept.Rows(two, []int32{3, 1}, kernel.Exec{}); err != nil || !slices.Equal(two, slices.Concat(want[3*k:4*k], want[k:2*k])) {
+				t.Errorf("%v: rows have other numbers, %v", kind, err)
 			}
 			if dtype := dtypes[kind]; kept.Type != dtype {
 				t.Errorf("%v is kept as %v", kind, kept.Type)
