@@ -57,11 +57,8 @@ type source struct {
 	n    int
 }
 
-// A projection is linear layers of one input.
-type projection = tensors.Linear
-
 // projection loads layers with k inputs and joins them.
-func (l *loader) projection(k int, sources ...source) projection {
+func (l *loader) projection(k int, sources ...source) tensors.Linear {
 	var parts []tensors.Part
 	for _, s := range sources {
 		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}})
@@ -82,7 +79,7 @@ const (
 // ends loads the embedding, and the output matrix: that of the store, or the embedding
 // again. A head that is said to be the embedding but has other numbers counts, as in
 // transformers: somebody has trained it, and the key is wrong.
-func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head projection) {
+func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head tensors.Linear) {
 	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
 	head = p
 	has := l.Has(headName)

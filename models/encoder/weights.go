@@ -121,9 +121,11 @@ func (r *reader) attention(i int, s *spec) *network.Attention {
 func (r *reader) feed(i int, s *spec) network.Feed {
 	n, w := &s.names, s.Width
 	reads := func(p tensors.Part) tensors.Linear { return r.Linear(tensors.Reads, p) }
-	down := r.Linear(tensors.Writes, part(at(n.down, i), s.mlpBias || s.downBias, w, s.Inner))
+	writes := func() tensors.Linear {
+		return r.Linear(tensors.Writes, part(at(n.down, i), s.mlpBias || s.downBias, w, s.Inner))
+	}
 	if !s.gated {
-		return &network.Dense{Up: reads(part(at(n.up[0], i), s.mlpBias, s.Inner, w)), Down: down, Activation: s.activation}
+		return &network.Dense{Up: reads(part(at(n.up[0], i), s.mlpBias, s.Inner, w)), Down: writes(), Activation: s.activation}
 	}
 	gate := part(at(n.up[0], i), s.mlpBias, s.Inner, w)
 	up := gate
@@ -136,7 +138,7 @@ func (r *reader) feed(i int, s *spec) network.Feed {
 			gate, up = up, gate
 		}
 	}
-	return &network.Gated{GateUp: reads(gate).Beside(reads(up)), Down: down, Activation: s.activation.Gated()}
+	return &network.Gated{GateUp: reads(gate).Beside(reads(up)), Down: writes(), Activation: s.activation.Gated()}
 }
 
 // part returns a matrix of a layer with n outputs and k inputs.

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/numeric"
@@ -45,4 +47,33 @@ func (l *Head) Logits(p *Pass, out, h []float32, rows int) error {
 		out[i] = float32(x * l.Softcap)
 	}
 	return nil
+}
+
+// Quantized reports whether weights are quantized.
+func (l *Head) Quantized() bool { return quantized(l.Linear) }
+
+// Quantized reports whether weights of a layer are quantized.
+func (n *Network) Quantized() bool {
+	return slices.ContainsFunc(n.Layers, func(l Layer) bool { return quantized(append(l.Mix.layers(), l.Feed.layers()...)...) })
+}
+
+func quantized(all ...tensors.Linear) bool {
+	for _, l := range all {
+		if slices.ContainsFunc(l.Parts, func(part *linear.Linear) bool { return part.Format() != 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Attention) layers() []tensors.Linear { return []tensors.Linear{a.QKV, a.Out} }
+func (f *Dense) layers() []tensors.Linear     { return []tensors.Linear{f.Up, f.Down} }
+func (f *Gated) layers() []tensors.Linear     { return []tensors.Linear{f.GateUp, f.Down} }
+
+func (f *Experts) layers() []tensors.Linear {
+	all := []tensors.Linear{f.Router}
+	for i := range f.All {
+		all = append(all, f.All[i].layers()...)
+	}
+	return all
 }

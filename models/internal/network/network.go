@@ -10,6 +10,7 @@ import (
 	"context"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/norm"
 )
 
@@ -40,11 +41,13 @@ type Norms struct {
 // writes the rows of y that the layer wants.
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
+	layers() []tensors.Linear
 }
 
 // A Feed computes outputs y, [rows, Width], of states h, each of one token.
 type Feed interface {
 	feed(p *Pass, y, h []float32, rows int) error
+	layers() []tensors.Linear
 }
 
 // A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes off their mean, too, LayerNorm.
