@@ -3,8 +3,8 @@ package decoder
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 

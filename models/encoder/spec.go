@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // A spec describes an encoder as data: what its layers compute, and the names of its tensors. An
@@ -138,9 +139,9 @@ var (
 var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta."}
 
 // prefixOf returns the prefix that the names of tensors have.
-func (s *spec) prefixOf(f source) string {
+func (s *spec) prefixOf(f *tensors.Store) string {
 	for _, p := range prefixes {
-		if f.Has(p + s.names.words + ".weight") {
+		if _, ok := f.Info(p + s.names.words + ".weight"); ok {
 			return p
 		}
 	}
