@@ -121,11 +121,10 @@ func (r *reader) attention(i int, s *spec) *network.Attention {
 func (r *reader) feed(i int, s *spec) network.Feed {
 	n, w := &s.names, s.Width
 	reads := func(p tensors.Part) tensors.Linear { return r.Linear(tensors.Reads, p) }
-	writes := func() tensors.Linear {
-		return r.Linear(tensors.Writes, part(at(n.down, i), s.mlpBias || s.downBias, w, s.Inner))
-	}
+	down := part(at(n.down, i), s.mlpBias || s.downBias, w, s.Inner)
 	if !s.gated {
-		return &network.Dense{Up: reads(part(at(n.up[0], i), s.mlpBias, s.Inner, w)), Down: writes(), Activation: s.activation}
+		up := reads(part(at(n.up[0], i), s.mlpBias, s.Inner, w))
+		return &network.Dense{Up: up, Down: r.Linear(tensors.Writes, down), Activation: s.activation}
 	}
 	gate := part(at(n.up[0], i), s.mlpBias, s.Inner, w)
 	up := gate
@@ -138,7 +137,8 @@ func (r *reader) feed(i int, s *spec) network.Feed {
 			gate, up = up, gate
 		}
 	}
-	return &network.Gated{GateUp: reads(gate).Beside(reads(up)), Down: writes(), Activation: s.activation.Gated()}
+	both := reads(gate).Beside(reads(up))
+	return &network.Gated{GateUp: both, Down: r.Linear(tensors.Writes, down), Activation: s.activation.Gated()}
 }
 
 // part returns a matrix of a layer with n outputs and k inputs.
