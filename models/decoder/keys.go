@@ -3,7 +3,7 @@ package decoder
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
+	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/strict"
 )
