@@ -9,12 +9,12 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
-	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/loading"
 	engine "github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
 )
@@ -176,7 +176,7 @@ func networkOfFile(f *gguf.File) (*network, error) {
 		return nil, err
 	}
 	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
-	if a.interleaved {
+	if a.Interleaved {
 		n.pairing = rope.Interleaved
 	}
 	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
@@ -203,7 +203,7 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 
 // folderLoader returns a loader of the tensors of a folder.
 func folderLoader(n *network, d *stores.Folder, o Options) *loader {
-	return &loader{Store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}
+	return &loader{Store: d, exec: o.Exec, lessOne: n.Norm.LessOne, meter: loading.New(d.Bytes(""), o.Progress)}
 }
 
 // networkOfFolder reads what a folder says, without the weights. The caller closes the store.
@@ -212,7 +212,7 @@ func networkOfFolder(dir string) (_ *network, d *stores.Folder, head headSource,
 	if err != nil {
 		return nil, nil, head, err
 	}
-	if d, err = stores.OpenFolder(dir, a.names, folderNames); err != nil {
+	if d, err = stores.OpenFolder(dir, a.Names); err != nil {
 		return nil, nil, head, err
 	}
 	if head == headTied && !d.Has(embeddingName) && d.Has(headName) {
@@ -322,7 +322,7 @@ func vocabularySize(f *gguf.File, a *architecture) (int, error) {
 	if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[0] > most {
 		return 0, tensorError(embeddingName, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
 	}
-	key := a.name + ".vocab_size"
+	key := a.GGUF + ".vocab_size"
 	if _, ok := f.Value(key); ok {
 		if n, err := f.Int(key); err != nil {
 			return 0, err
