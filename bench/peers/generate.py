@@ -6,14 +6,14 @@ Keys and values are kept in a preallocated cache, as examples/generate does; wei
 """
 import json, os, statistics, sys, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/gobytes/data"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/gobytes/data"))
 import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file
 from train import Model
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/gobytes/data/gobytes.safetensors")
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/gobytes/data/gobytes.safetensors")
 
 
 def turn(x, cos, sin):

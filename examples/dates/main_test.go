@@ -74,7 +74,7 @@ func TestDefaultFiles(t *testing.T) {
 // TestOtherWeights: the model of another program is an error that says what is missing, and names the
 // file.
 func TestOtherWeights(t *testing.T) {
-	const name = "../gobytes/data/gobytes.safetensors"
+	const name = "../../models/gobytes/data/gobytes.safetensors"
 	err := run([]string{"-svg", "", "-png", "", "-model", name, "-text", "1.1.2000"}, new(bytes.Buffer), new(bytes.Buffer))
 	if want := name + `: the metadata has no "input", the alphabet of the input: want a model that dates -train has written`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

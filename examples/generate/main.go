@@ -21,10 +21,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 func main() {
@@ -44,7 +44,7 @@ type config struct {
 
 	text     string // the file of a text to train on; "" generates
 	resumes  bool
-	schedule gobytes.Schedule // but for the seed
+	schedule schedule // but for the seed
 }
 
 // parse parses the command line. If it asks for help, help gets it.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/internal/outputs"
 	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // defaultModel returns the file that training writes unless it is told another one.
@@ -45,7 +45,7 @@ func (c *config) train(ctx context.Context, out, report io.Writer) error {
 	}
 	s := c.schedule
 	s.Seed = c.seed
-	t, err := gobytes.NewTrainer(m.Config, text, s, c.settings)
+	t, err := newTrainer(m.Config, text, s, c.settings)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.text, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/pictures"
 	"github.com/attn-go/attn/kernel"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 )

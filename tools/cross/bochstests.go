@@ -57,7 +57,7 @@ var bochsTests = []testedPackage{
 		run:  "TestTrainedWeights$/tier=avx512",
 	},
 	{
-		path: "examples/gobytes",
+		path: "examples/generate",
 		must: []string{"TestTrainedWeights"},
 		run:  "TestTrainedWeights$/tier=avx512",
 	},

@@ -165,9 +165,14 @@ var known = []testedPackage{
 		run: "TestRecordedMix",
 	},
 	{
-		path: "examples/gobytes",
-		must: []string{"TestLogits", "TestTrainedWeights"}, only: []string{"arm64"},
-		skip: "TestSameBits|TestGreedy|TestGradients|TestLearns|OfDefaults", // OfDefaults starts programs
+		path: "models/gobytes",
+		must: []string{"TestLogits"}, only: []string{"arm64"},
+		skip: "TestSameBits|TestGreedy",
+	},
+	{
+		path: "examples/generate",
+		must: []string{"TestTrainedWeights"}, only: []string{"arm64"},
+		run: "TestTrainedWeights$|TestTrainingIsInference|TestResume",
 	},
 	{
 		path: "examples/dates",

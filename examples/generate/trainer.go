@@ -1,4 +1,4 @@
-package gobytes
+package main
 
 import (
 	"encoding/json"
@@ -9,28 +9,27 @@ import (
 	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/rope"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
-// A Schedule says how a model is trained. With the configuration and the text it determines every bit
+// A schedule says how a model is trained. With the configuration and the text it determines every bit
 // of the weights after each step.
-type Schedule struct {
+type schedule struct {
 	Steps  int    // in all
 	Batch  int    // pieces of the text in a step
 	Length int    // bytes of a piece, at most the context of the model
 	Seed   uint64 // of the first weights and of the places of the pieces
 }
 
-// A Trainer trains a model on a text, from random weights. A step computes the mean loss of the bytes of
+// A trainer trains a model on a text, from random weights. A step computes the mean loss of the bytes of
 // some pieces of the text, which begin at random places, and its gradient, clips this, and changes
 // the weights by AdamW. The weights are the same, to the bit, on every CPU and with any number of
 // threads.
-type Trainer struct {
-	Settings
-	config   Config
-	schedule Schedule
+type trainer struct {
+	gobytes.Settings
+	config   gobytes.Config
+	schedule schedule
 	text     []byte
-	rope     *rope.Rope
 
 	weights, gradients, means, squares *parameters
 	step                               int // steps done
@@ -41,11 +40,8 @@ type Trainer struct {
 // without it the first steps would ruin the weights.
 const warmup = 100
 
-// NewTrainer returns a Trainer with random weights. The text has more bytes than a piece.
-func NewTrainer(c Config, text []byte, s Schedule, o Settings) (*Trainer, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
+// newTrainer returns a trainer with random weights. The text has more bytes than a piece.
+func newTrainer(c gobytes.Config, text []byte, s schedule, o gobytes.Settings) (*trainer, error) {
 	switch {
 	case s.Steps < 1 || s.Batch < 1 || s.Length < 1:
 		return nil, fmt.Errorf("%d steps of %d pieces of %d bytes, want at least 1 of each", s.Steps, s.Batch, s.Length)
@@ -54,20 +50,16 @@ func NewTrainer(c Config, text []byte, s Schedule, o Settings) (*Trainer, error)
 	case len(text) <= s.Length:
 		return nil, fmt.Errorf("the text has %d bytes, want more than %d, the length of a piece", len(text), s.Length)
 	}
-	r, err := rope.New(rope.Config{Dims: c.HeadSize, Base: c.Theta, Positions: c.Context})
-	if err != nil {
-		return nil, err
-	}
-	t := &Trainer{Settings: o, config: c, schedule: s, text: text, rope: r}
+	t := &trainer{Settings: o, config: c, schedule: s, text: text}
 	for _, p := range []**parameters{&t.weights, &t.gradients, &t.means, &t.squares} {
 		*p = newParameters(&c)
 	}
-	train.Randomize(t.weights.parts(&c), rand.New(rand.NewPCG(s.Seed, 0)))
+	train.Randomize(t.weights.parts, rand.New(rand.NewPCG(s.Seed, 0)))
 	return t, nil
 }
 
 // Next does a step of training. It returns the mean loss before it, in nats per byte.
-func (t *Trainer) Next() (values []float64, err error) {
+func (t *trainer) Next() (values []float64, err error) {
 	inputs, targets := t.pieces()
 	mean, err := t.differentiate(inputs, targets)
 	if err != nil {
@@ -82,7 +74,7 @@ func (t *Trainer) Next() (values []float64, err error) {
 }
 
 // pieces returns the bytes of the next step, [Batch, Length], and those that follow each of them.
-func (t *Trainer) pieces() (inputs, targets []int32) {
+func (t *trainer) pieces() (inputs, targets []int32) {
 	r := rand.New(rand.NewPCG(t.schedule.Seed, uint64(1+t.step)))
 	n := t.schedule.Length
 	for range t.schedule.Batch {
@@ -96,33 +88,33 @@ func (t *Trainer) pieces() (inputs, targets []int32) {
 }
 
 // Done returns the number of steps done, and of all.
-func (t *Trainer) Done() (step, steps int) { return t.step, t.schedule.Steps }
+func (t *trainer) Done() (step, steps int) { return t.step, t.schedule.Steps }
 
 // Hash returns the SHA-256 of the weights.
-func (t *Trainer) Hash() string { return train.Hash(t.weights.all) }
+func (t *trainer) Hash() string { return train.Hash(t.weights.all) }
 
-// Model returns the model with the weights of now.
-func (t *Trainer) Model() (*Model, error) { return t.weights.model(&t.config, t.rope) }
+// model packs the weights of now.
+func (t *trainer) model() (*gobytes.Model, error) { return gobytes.New(t.config, &t.weights.Weights) }
 
 // checkpoint returns what a file has of a run.
-func (t *Trainer) checkpoint() *train.Checkpoint {
+func (t *trainer) checkpoint() *train.Checkpoint {
 	config, _ := json.Marshal(&t.config) // numbers are always marshalled
-	s, c := &t.schedule, &t.config
+	s := &t.schedule
 	return &train.Checkpoint{
 		Metadata: map[string]string{
 			"config": string(config), "text": train.HashBytes(t.text),
 			"steps": strconv.Itoa(s.Steps), "batch": strconv.Itoa(s.Batch), "length": strconv.Itoa(s.Length), "seed": strconv.FormatUint(s.Seed, 10),
 		},
-		Weights: t.weights.parts(c), Means: t.means.parts(c), Squares: t.squares.parts(c),
+		Weights: t.weights.parts, Means: t.means.parts, Squares: t.squares.parts,
 	}
 }
 
-// Save writes a checkpoint, which [Load] reads as a model. If that fails, an earlier file of this name
+// Save writes a checkpoint, which [gobytes.Load] reads as a model. If that fails, an earlier file of this name
 // stays as it is.
-func (t *Trainer) Save(name string) error { return t.checkpoint().Save(name, t.step) }
+func (t *trainer) Save(name string) error { return t.checkpoint().Save(name, t.step) }
 
 // Resume continues from a checkpoint of the same run: with the same configuration, text and schedule.
-func (t *Trainer) Resume(name string) error {
+func (t *trainer) Resume(name string) error {
 	step, err := t.checkpoint().Load(name, t.schedule.Steps)
 	if err == nil {
 		t.step = step
@@ -131,6 +123,6 @@ func (t *Trainer) Resume(name string) error {
 }
 
 // exec says how to compute.
-func (s Settings) exec() kernel.Exec { return kernel.Exec{Tier: s.Tier, Threads: s.Threads} }
+func (t *trainer) exec() kernel.Exec { return kernel.Exec{Tier: t.Tier, Threads: t.Threads} }
 
-func (s Settings) products() linear.ProductOptions { return linear.ProductOptions{Exec: s.exec()} }
+func (t *trainer) products() linear.ProductOptions { return linear.ProductOptions{Exec: t.exec()} }

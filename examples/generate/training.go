@@ -1,16 +1,16 @@
-package gobytes
+package main
 
 import (
-	"github.com/attn-go/attn/examples/internal/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/loss"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // A pass is a forward pass over pieces of text, with all that its gradients need.
 type pass struct {
-	*Trainer
-	*Model
+	*trainer
+	*gobytes.Model
 	tokens    []int32 // [texts, steps]
 	positions []int   // of one text: 0, 1, 2, ...
 	rows      int
@@ -30,7 +30,7 @@ type layerPass struct {
 }
 
 // differentiate computes the mean loss of the targets and sets the gradients of the weights.
-func (t *Trainer) differentiate(inputs, targets []int32) (float32, error) {
+func (t *trainer) differentiate(inputs, targets []int32) (float32, error) {
 	t.memory.Reset()
 	p, err := t.newPass(inputs)
 	if err != nil {
@@ -47,12 +47,12 @@ func (t *Trainer) differentiate(inputs, targets []int32) (float32, error) {
 }
 
 // newPass packs the weights.
-func (t *Trainer) newPass(tokens []int32) (*pass, error) {
-	m, err := t.Model()
+func (t *trainer) newPass(tokens []int32) (*pass, error) {
+	m, err := t.model()
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{Trainer: t, Model: m, tokens: tokens, rows: len(tokens), layers: make([]layerPass, m.Config.Layers)}
+	p := &pass{trainer: t, Model: m, tokens: tokens, rows: len(tokens), layers: make([]layerPass, m.Config.Layers)}
 	for i := range t.schedule.Length {
 		p.positions = append(p.positions, i)
 	}
@@ -64,37 +64,37 @@ func (p *pass) forward() error {
 	width := p.Width
 	x := p.memory.Floats(p.rows * width)
 	for i, token := range p.tokens {
-		copy(x[i*width:][:width], p.embed[int(token)*width:])
+		copy(x[i*width:][:width], p.Embed[int(token)*width:])
 	}
 	for i := range p.layers {
 		var err error
-		if x, err = p.layers[i].forward(p, &p.Model.layers[i], x); err != nil {
+		if x, err = p.layers[i].forward(p, &p.Blocks[i], x); err != nil {
 			return err
 		}
 	}
 	p.x, p.normed, p.logits = x, p.memory.Floats(len(x)), p.memory.Floats(p.rows*p.Vocab)
-	rmsNorm(p.normed, x, p.norm, p.Epsilon)
-	return p.apply(p.head, p.logits, p.normed)
+	gobytes.RMSNorm(p.normed, x, p.Norm, p.Epsilon)
+	return p.apply(p.Head, p.logits, p.normed)
 }
 
 // forward returns the outputs of a layer.
-func (a *layerPass) forward(p *pass, l *layer, x []float32) ([]float32, error) {
+func (a *layerPass) forward(p *pass, l *gobytes.Block, x []float32) ([]float32, error) {
 	floats := func(width int) []float32 { return p.memory.Floats(p.rows * width) }
 	queries, keys := p.Heads*p.HeadSize, p.KVHeads*p.HeadSize
 	a.x, a.normed, a.q, a.k, a.v, a.attended = x, floats(p.Width), floats(queries), floats(keys), floats(keys), floats(queries)
-	rmsNorm(a.normed, x, l.attnNorm, p.Epsilon)
+	gobytes.RMSNorm(a.normed, x, l.AttnNorm, p.Epsilon)
 	for _, y := range [...]struct {
 		linear *linear.Linear
 		out    []float32
-	}{{l.q, a.q}, {l.k, a.k}, {l.v, a.v}} {
+	}{{l.Q, a.q}, {l.K, a.k}, {l.V, a.v}} {
 		if err := p.apply(y.linear, y.out, a.normed); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.Trainer.rope.Apply(p.heads(a.q, p.Heads), p.positions, kernel.Exec{}); err != nil {
+	if err := p.Rope.Apply(p.heads(a.q, p.Heads), p.positions, kernel.Exec{}); err != nil {
 		return nil, err
 	}
-	if err := p.Trainer.rope.Apply(p.heads(a.k, p.KVHeads), p.positions, kernel.Exec{}); err != nil {
+	if err := p.Rope.Apply(p.heads(a.k, p.KVHeads), p.positions, kernel.Exec{}); err != nil {
 		return nil, err
 	}
 	a.lse = kernel.BHLD(floats(p.Heads), p.texts(), p.Heads, len(p.positions), 1)
@@ -103,30 +103,30 @@ func (a *layerPass) forward(p *pass, l *layer, x []float32) ([]float32, error) {
 		return nil, err
 	}
 	a.middle, a.ffnInput = floats(p.Width), floats(p.Width)
-	if err := p.apply(l.o, a.middle, a.attended); err != nil {
+	if err := p.apply(l.O, a.middle, a.attended); err != nil {
 		return nil, err
 	}
 	sum(a.middle, x, a.middle)
-	rmsNorm(a.ffnInput, a.middle, l.ffnNorm, p.Epsilon)
+	gobytes.RMSNorm(a.ffnInput, a.middle, l.FFNNorm, p.Epsilon)
 	return a.feedForward(p, l)
 }
 
 // feedForward returns the outputs of the feed-forward network, with the residual.
-func (a *layerPass) feedForward(p *pass, l *layer) ([]float32, error) {
+func (a *layerPass) feedForward(p *pass, l *gobytes.Block) ([]float32, error) {
 	n := p.rows * p.FFN
 	a.gate, a.up, a.hidden = p.memory.Floats(n), p.memory.Floats(n), p.memory.Floats(n)
-	if err := p.apply(l.gate, a.gate, a.ffnInput); err != nil {
+	if err := p.apply(l.Gate, a.gate, a.ffnInput); err != nil {
 		return nil, err
 	}
-	if err := p.apply(l.up, a.up, a.ffnInput); err != nil {
+	if err := p.apply(l.Up, a.up, a.ffnInput); err != nil {
 		return nil, err
 	}
 	copy(a.hidden, a.gate)
-	if err := activation.SiLU(a.hidden, a.up, p.memory.Floats(n)); err != nil {
+	if err := gobytes.SiLU(a.hidden, a.up, p.memory.Floats(n)); err != nil {
 		return nil, err
 	}
 	out := p.memory.Floats(p.rows * p.Width)
-	if err := p.apply(l.down, out, a.hidden); err != nil {
+	if err := p.apply(l.Down, out, a.hidden); err != nil {
 		return nil, err
 	}
 	sum(out, a.middle, out)

@@ -1,4 +1,4 @@
-package gobytes
+package main
 
 import (
 	"bytes"
@@ -11,20 +11,21 @@ import (
 
 	"github.com/attn-go/attn/examples/internal/train/traintest"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // tiny is a model that trains in no time.
-var tiny = Config{Layers: 2, Width: 24, Heads: 4, KVHeads: 2, HeadSize: 6, FFN: 40, Context: 32, Vocab: 256, Theta: 10000, Epsilon: 1e-5}
+var tiny = gobytes.Config{Layers: 2, Width: 24, Heads: 4, KVHeads: 2, HeadSize: 6, FFN: 40, Context: 32, Vocab: 256, Theta: 10000, Epsilon: 1e-5}
 
-var shortRun = Schedule{Steps: 4, Batch: 3, Length: 20, Seed: 5}
+var shortRun = schedule{Steps: 4, Batch: 3, Length: 20, Seed: 5}
 
 // sample is a text to train on.
 var sample = []byte(strings.Repeat("func add(a, b int) int { return a + b }\n", 20))
 
 // trained returns a trainer after some steps.
-func trained(t testing.TB, s Schedule, o Settings, steps int) *Trainer {
+func trained(t testing.TB, s schedule, o gobytes.Settings, steps int) *trainer {
 	t.Helper()
-	r, err := NewTrainer(tiny, sample, s, o)
+	r, err := newTrainer(tiny, sample, s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestTrainedWeightsOfDefaults(t *testing.T) {
 func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
 	const want = "76df7afb2a1278638746751e078538daa7837e875fc1c502b1b86733a9892832"
 	for _, threads := range []int{1, 3} {
-		if got := trained(t, shortRun, Settings{Tier: tier, Threads: threads}, shortRun.Steps).Hash(); got != want {
+		if got := trained(t, shortRun, gobytes.Settings{Tier: tier, Threads: threads}, shortRun.Steps).Hash(); got != want {
 			t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
 		}
 	}
@@ -57,7 +58,7 @@ func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
 
 // TestTrainingIsInference: the logits of training are, to the bit, those of a batch with a cache.
 func TestTrainingIsInference(t *testing.T) {
-	r := trained(t, shortRun, Settings{}, 2)
+	r := trained(t, shortRun, gobytes.Settings{}, 2)
 	inputs, _ := r.pieces()
 	p, err := r.newPass(inputs)
 	if err != nil {
@@ -66,7 +67,7 @@ func TestTrainingIsInference(t *testing.T) {
 	if err := p.forward(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := r.Model()
+	m, err := r.model()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +79,24 @@ func TestTrainingIsInference(t *testing.T) {
 		}
 		texts = append(texts, text)
 	}
-	sameBits(t, "logits", p.logits, forward(t, batch(t, m, len(texts), Settings{}), texts...))
+	b, err := m.NewBatch(len(texts), gobytes.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := b.Forward(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range slices.Concat(want...) {
+		if math.Float32bits(x) != math.Float32bits(p.logits[i]) {
+			t.Fatalf("number %d of the logits is %v, want %v", i, p.logits[i], x)
+		}
+	}
 }
 
 // TestGradients compares the gradient of every tensor with differences of losses.
 func TestGradients(t *testing.T) {
-	r := trained(t, shortRun, Settings{}, 3)
+	r := trained(t, shortRun, gobytes.Settings{}, 3)
 	inputs, targets := r.pieces()
 	loss := func() float64 {
 		l, err := r.differentiate(inputs, targets)
@@ -95,14 +108,14 @@ func TestGradients(t *testing.T) {
 	loss()
 	gradients := newParameters(&tiny)
 	copy(gradients.all, r.gradients.all)
-	traintest.CheckGradients(t, r.weights.parts(&tiny), gradients.parts(&tiny), loss, traintest.Sides{Step: 0.004, Least: 0.5, Absolute: 5e-5})
+	traintest.CheckGradients(t, r.weights.parts, gradients.parts, loss, traintest.Sides{Step: 0.004, Least: 0.5, Absolute: 5e-5})
 }
 
 // TestLearns: training makes the text probable.
 func TestLearns(t *testing.T) {
 	s := shortRun
 	s.Steps = 200
-	r := trained(t, s, Settings{}, s.Steps-1)
+	r := trained(t, s, gobytes.Settings{}, s.Steps-1)
 	values, err := r.Next()
 	if err != nil {
 		t.Fatal(err)
@@ -116,11 +129,11 @@ func TestLearns(t *testing.T) {
 // a model.
 func TestResume(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.safetensors")
-	whole := trained(t, shortRun, Settings{}, shortRun.Steps)
-	if err := trained(t, shortRun, Settings{}, 2).Save(name); err != nil {
+	whole := trained(t, shortRun, gobytes.Settings{}, shortRun.Steps)
+	if err := trained(t, shortRun, gobytes.Settings{}, 2).Save(name); err != nil {
 		t.Fatal(err)
 	}
-	r := trained(t, shortRun, Settings{}, 0)
+	r := trained(t, shortRun, gobytes.Settings{}, 0)
 	if err := r.Resume(name); err != nil {
 		t.Fatal(err)
 	}
@@ -140,15 +153,15 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(bytes.NewReader(file), int64(len(file))); err != nil {
+	if _, err := gobytes.Load(bytes.NewReader(file), int64(len(file))); err != nil {
 		t.Error(err)
 	}
-	for what, other := range map[string]Schedule{"seed": {4, 3, 20, 6}, "batch": {4, 4, 20, 5}, "length": {4, 3, 21, 5}, "steps": {5, 3, 20, 5}} {
-		if err := trained(t, other, Settings{}, 0).Resume(name); err == nil || !strings.Contains(err.Error(), what) {
+	for what, other := range map[string]schedule{"seed": {4, 3, 20, 6}, "batch": {4, 4, 20, 5}, "length": {4, 3, 21, 5}, "steps": {5, 3, 20, 5}} {
+		if err := trained(t, other, gobytes.Settings{}, 0).Resume(name); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("a checkpoint of a run with another %s: %v", what, err)
 		}
 	}
-	text, err := NewTrainer(tiny, sample[1:], shortRun, Settings{})
+	text, err := newTrainer(tiny, sample[1:], shortRun, gobytes.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,14 +173,14 @@ func TestResume(t *testing.T) {
 func TestNewTrainerErrors(t *testing.T) {
 	for _, x := range []struct {
 		text []byte
-		s    Schedule
+		s    schedule
 		want string
 	}{
-		{sample, Schedule{0, 1, 1, 0}, "at least 1"},
-		{sample, Schedule{1, 1, 33, 0}, "room for 32"},
-		{sample[:20], Schedule{1, 1, 20, 0}, "want more than 20"},
+		{sample, schedule{0, 1, 1, 0}, "at least 1"},
+		{sample, schedule{1, 1, 33, 0}, "room for 32"},
+		{sample[:20], schedule{1, 1, 20, 0}, "want more than 20"},
 	} {
-		if _, err := NewTrainer(tiny, x.text, x.s, Settings{}); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := newTrainer(tiny, x.text, x.s, gobytes.Settings{}); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%+v: error %v, want %q", x.s, err, x.want)
 		}
 	}

@@ -1,9 +1,10 @@
-package gobytes
+package main
 
 import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/norm"
 )
 
@@ -13,28 +14,28 @@ func (p *pass) backward() error {
 	clear(g.all)
 	dx := p.memory.Floats(p.rows * p.Width)
 	// The embedding is also the head.
-	if err := p.backProject(dx, g.embed, p.logits, p.normed, p.weights.embed, false); err != nil {
+	if err := p.backProject(dx, g.Embed, p.logits, p.normed, p.weights.Embed, false); err != nil {
 		return err
 	}
-	if err := p.backNorm(dx, g.norm, p.x, p.norm, nil); err != nil {
+	if err := p.backNorm(dx, g.Norm, p.x, p.Norm, nil); err != nil {
 		return err
 	}
 	for i := len(p.layers) - 1; i >= 0; i-- {
-		if err := p.layers[i].backward(p, &p.weights.layers[i], &g.layers[i], dx); err != nil {
+		if err := p.layers[i].backward(p, &p.weights.Blocks[i], &g.Blocks[i], dx); err != nil {
 			return err
 		}
 	}
-	return linear.AddRows(linear.DenseMatrix(g.embed, p.Vocab, p.Width), linear.DenseMatrix(dx, p.rows, p.Width), p.tokens, kernel.Exec{})
+	return linear.AddRows(linear.DenseMatrix(g.Embed, p.Vocab, p.Width), linear.DenseMatrix(dx, p.rows, p.Width), p.tokens, kernel.Exec{})
 }
 
 // backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g to
 // those of the weights w.
-func (a *layerPass) backward(p *pass, w, g *layerParameters, dx []float32) error {
+func (a *layerPass) backward(p *pass, w, g *gobytes.BlockWeights, dx []float32) error {
 	if err := a.backFeedForward(p, w, g, dx); err != nil {
 		return err
 	}
 	dAttended := p.memory.Floats(len(a.attended))
-	if err := p.backProject(dAttended, g.o, dx, a.attended, w.o, false); err != nil {
+	if err := p.backProject(dAttended, g.O, dx, a.attended, w.O, false); err != nil {
 		return err
 	}
 	dq, dk, dv := p.memory.Floats(len(a.q)), p.memory.Floats(len(a.k)), p.memory.Floats(len(a.v))
@@ -48,23 +49,23 @@ func (a *layerPass) backward(p *pass, w, g *layerParameters, dx []float32) error
 		back[i] = -position
 	}
 	for _, x := range [...]kernel.Tensor{gradients.Q, gradients.K} {
-		if err := p.Trainer.rope.Apply(x, back, kernel.Exec{}); err != nil {
+		if err := p.Rope.Apply(x, back, kernel.Exec{}); err != nil {
 			return err
 		}
 	}
 	dNormed := p.memory.Floats(len(a.normed))
-	for i, x := range [...]struct{ dy, dw, w []float32 }{{dq, g.q, w.q}, {dk, g.k, w.k}, {dv, g.v, w.v}} {
+	for i, x := range [...]struct{ dy, dw, w []float32 }{{dq, g.Q, w.Q}, {dk, g.K, w.K}, {dv, g.V, w.V}} {
 		if err := p.backProject(dNormed, x.dw, x.dy, a.normed, x.w, i > 0); err != nil {
 			return err
 		}
 	}
-	return p.backNorm(dNormed, g.attnNorm, a.x, w.attnNorm, dx)
+	return p.backNorm(dNormed, g.AttnNorm, a.x, w.AttnNorm, dx)
 }
 
 // backFeedForward is the part of the feed-forward network.
-func (a *layerPass) backFeedForward(p *pass, w, g *layerParameters, dx []float32) error {
+func (a *layerPass) backFeedForward(p *pass, w, g *gobytes.BlockWeights, dx []float32) error {
 	dHidden := p.memory.Floats(len(a.hidden))
-	if err := p.backProject(dHidden, g.down, dx, a.hidden, w.down, false); err != nil {
+	if err := p.backProject(dHidden, g.Down, dx, a.hidden, w.Down, false); err != nil {
 		return err
 	}
 	dGate := p.memory.Floats(len(a.gate))
@@ -72,13 +73,13 @@ func (a *layerPass) backFeedForward(p *pass, w, g *layerParameters, dx []float32
 		return err
 	}
 	dInput := p.memory.Floats(len(a.ffnInput))
-	if err := p.backProject(dInput, g.gate, dGate, a.ffnInput, w.gate, false); err != nil {
+	if err := p.backProject(dInput, g.Gate, dGate, a.ffnInput, w.Gate, false); err != nil {
 		return err
 	}
-	if err := p.backProject(dInput, g.up, dHidden, a.ffnInput, w.up, true); err != nil {
+	if err := p.backProject(dInput, g.Up, dHidden, a.ffnInput, w.Up, true); err != nil {
 		return err
 	}
-	return p.backNorm(dInput, g.ffnNorm, a.middle, w.ffnNorm, dx)
+	return p.backNorm(dInput, g.FFNNorm, a.middle, w.FFNNorm, dx)
 }
 
 // backProject sets dw to the gradient of the weights w of a linear layer with the inputs x, and dx to

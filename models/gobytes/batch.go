@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/attn-go/attn/examples/internal/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/linear"
@@ -126,7 +125,7 @@ func (b *Batch) begin(tokens [][]byte) error {
 		for j := range b.steps {
 			row := b.x[(i*b.steps+j)*b.Width:][:b.Width]
 			if j < len(t) {
-				copy(row, b.embed[int(t[j])*b.Width:])
+				copy(row, b.Embed[int(t[j])*b.Width:])
 			} else {
 				clear(row) // padding: its results are not used
 			}
@@ -155,30 +154,30 @@ func (b *Batch) fit() {
 
 // forward runs the model on the rows.
 func (b *Batch) forward() error {
-	for i := range b.layers {
+	for i := range b.Blocks {
 		if err := b.layer(i); err != nil {
 			return err
 		}
 	}
-	rmsNorm(b.normed, b.x, b.norm, b.Epsilon)
-	return b.apply(b.head, b.logits, b.normed)
+	RMSNorm(b.normed, b.x, b.Norm, b.Epsilon)
+	return b.apply(b.Head, b.logits, b.normed)
 }
 
 // layer runs one layer of the decoder on all rows.
 func (b *Batch) layer(i int) error {
-	l := &b.layers[i]
-	rmsNorm(b.normed, b.x, l.attnNorm, b.Epsilon)
+	l := &b.Blocks[i]
+	RMSNorm(b.normed, b.x, l.AttnNorm, b.Epsilon)
 	if err := b.project(l); err != nil {
 		return err
 	}
 	if err := b.attend(i); err != nil {
 		return err
 	}
-	if err := b.apply(l.o, b.normed, b.attended); err != nil {
+	if err := b.apply(l.O, b.normed, b.attended); err != nil {
 		return err
 	}
 	add(b.x, b.normed)
-	rmsNorm(b.normed, b.x, l.ffnNorm, b.Epsilon)
+	RMSNorm(b.normed, b.x, l.FFNNorm, b.Epsilon)
 	if err := b.feedForward(l); err != nil {
 		return err
 	}
@@ -187,19 +186,19 @@ func (b *Batch) layer(i int) error {
 }
 
 // project computes queries, keys and values, and applies the rotary position embedding.
-func (b *Batch) project(l *layer) error {
+func (b *Batch) project(l *Block) error {
 	for _, p := range [...]struct {
 		linear *linear.Linear
 		out    []float32
-	}{{l.q, b.q}, {l.k, b.k}, {l.v, b.v}} {
+	}{{l.Q, b.q}, {l.K, b.k}, {l.V, b.v}} {
 		if err := b.apply(p.linear, p.out, b.normed); err != nil {
 			return err
 		}
 	}
-	if err := b.rope.Apply(b.heads(b.q, b.Heads), b.cache.Positions(), kernel.Exec{}); err != nil {
+	if err := b.Rope.Apply(b.heads(b.q, b.Heads), b.cache.Positions(), kernel.Exec{}); err != nil {
 		return err
 	}
-	return b.rope.Apply(b.heads(b.k, b.KVHeads), b.cache.Positions(), kernel.Exec{})
+	return b.Rope.Apply(b.heads(b.k, b.KVHeads), b.cache.Positions(), kernel.Exec{})
 }
 
 // heads returns the view of rows that are heads side by side.
@@ -244,17 +243,17 @@ func (b *Batch) fitWeights(shape [4]int) {
 }
 
 // feedForward computes the gated feed-forward network. It replaces its input, normed.
-func (b *Batch) feedForward(l *layer) error {
-	if err := b.apply(l.gate, b.gate, b.normed); err != nil {
+func (b *Batch) feedForward(l *Block) error {
+	if err := b.apply(l.Gate, b.gate, b.normed); err != nil {
 		return err
 	}
-	if err := b.apply(l.up, b.up, b.normed); err != nil {
+	if err := b.apply(l.Up, b.up, b.normed); err != nil {
 		return err
 	}
-	if err := activation.SiLU(b.gate, b.up, b.exps); err != nil {
+	if err := SiLU(b.gate, b.up, b.exps); err != nil {
 		return err
 	}
-	return b.apply(l.down, b.normed, b.gate)
+	return b.apply(l.Down, b.normed, b.gate)
 }
 
 // apply runs a linear layer on all rows.

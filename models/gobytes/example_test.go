@@ -3,7 +3,7 @@ package gobytes_test
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // The model continues a text, always with the most probable byte.

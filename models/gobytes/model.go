@@ -3,8 +3,8 @@
 // library. The package has its weights; data/README.md says how they were made.
 //
 // [Default] loads the model, [Model.NewBatch] makes room for texts, [Batch.Forward] reads
-// tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it. A [Trainer]
-// trains a model of this kind on another text.
+// tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it. [New] makes a
+// model of other weights, such as those that training has found.
 //
 // Everything is computed under the numeric contract of package contract. So the logits have
 // the same bits on every CPU, with any number of threads, in any batch, and in however
@@ -13,13 +13,14 @@ package gobytes
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
-	"github.com/attn-go/attn/examples/internal/weights"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/safetensors"
 	"github.com/attn-go/attn/rope"
@@ -27,6 +28,12 @@ import (
 
 //go:embed data/gobytes.safetensors
 var embedded []byte
+
+// Activations has queries, keys, values and outputs of attention in this model and in MiniLM, as PyTorch
+// computes them: data/activations/gobytes.safetensors and minilm.safetensors, described by the README.md beside them.
+//
+//go:embed data/activations
+var Activations embed.FS
 
 // A Config has the sizes and constants of a model. It is in the metadata of the model's
 // file.
@@ -66,18 +73,18 @@ func (c *Config) check() error {
 // each with its own [Batch].
 type Model struct {
 	Config
-	embed  []float32 // [Vocab, Width]
-	layers []layer
-	norm   []float32
-	head   *linear.Linear // makes the logits, with the weights of the embedding
-	rope   *rope.Rope
+	Embed  []float32 // [Vocab, Width]
+	Blocks []Block
+	Norm   []float32      // [Width]
+	Head   *linear.Linear // makes the logits, with the weights of the embedding
+	Rope   *rope.Rope
 }
 
-// A layer of the decoder is attention followed by a gated feed-forward network.
-type layer struct {
-	attnNorm, ffnNorm []float32
-	q, k, v, o        *linear.Linear
-	gate, up, down    *linear.Linear
+// A Block is a layer of the decoder: attention followed by a gated feed-forward network.
+type Block struct {
+	AttnNorm, FFNNorm []float32 // [Width]
+	Q, K, V, O        *linear.Linear
+	Gate, Up, Down    *linear.Linear
 }
 
 // Default loads the model that comes with the package.
@@ -96,37 +103,37 @@ func Load(r io.ReaderAt, size int64) (*Model, error) {
 	if f.Metadata("config") == "" {
 		return nil, errors.New(`the metadata has no "config", the sizes of the model: want one that generate -train has written`)
 	}
-	m := &Model{}
-	if err := json.Unmarshal([]byte(f.Metadata("config")), &m.Config); err != nil {
+	var c Config
+	if err := json.Unmarshal([]byte(f.Metadata("config")), &c); err != nil {
 		return nil, fmt.Errorf("metadata: config: %w", err)
 	}
-	if err := m.check(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return m, m.load(weights.NewLoader(f))
+	w := &Weights{}
+	for _, t := range w.Tensors(&c) {
+		if *t.Numbers, err = read(f, t); err != nil {
+			return nil, err
+		}
+	}
+	return New(c, w)
 }
 
-// load reads the weights.
-func (m *Model) load(l *weights.Loader) error {
-	queries, keys := m.Heads*m.HeadSize, m.KVHeads*m.HeadSize
-	m.embed = l.Floats("embed.weight", m.Vocab, m.Width)
-	m.head = l.Linear("embed.weight", "", m.Vocab, m.Width)
-	m.norm = l.Floats("norm.weight", m.Width)
-	for i := range m.Layers {
-		at := func(name string) string { return fmt.Sprintf("blocks.%d.%s.weight", i, name) }
-		m.layers = append(m.layers, layer{
-			attnNorm: l.Floats(at("attn_norm"), m.Width),
-			ffnNorm:  l.Floats(at("ffn_norm"), m.Width),
-			q:        l.Linear(at("wq"), "", queries, m.Width),
-			k:        l.Linear(at("wk"), "", keys, m.Width),
-			v:        l.Linear(at("wv"), "", keys, m.Width),
-			o:        l.Linear(at("wo"), "", m.Width, queries),
-			gate:     l.Linear(at("w1"), "", m.FFN, m.Width),
-			up:       l.Linear(at("w3"), "", m.FFN, m.Width),
-			down:     l.Linear(at("w2"), "", m.Width, m.FFN),
-		})
+// read returns the numbers of a tensor of type f32 or f16.
+func read(f *safetensors.File, t Tensor) ([]float32, error) {
+	info, ok := f.Info(t.Name)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("there is no tensor %q", t.Name)
+	case !slices.Equal(info.Shape, t.Shape) || info.DType != "F16" && info.DType != "F32":
+		return nil, fmt.Errorf("tensor %q has shape %d and type %q, want shape %d and type F16 or F32", t.Name, info.Shape, info.DType, t.Shape)
+	case info.DType == "F32":
+		return f.Float32(t.Name)
 	}
-	rope, err := rope.New(rope.Config{Dims: m.HeadSize, Base: m.Theta, Positions: m.Context})
-	m.rope = rope
-	return errors.Join(l.Err(), err)
+	bits, err := f.Uint16(t.Name)
+	x := make([]float32, len(bits))
+	for i, b := range bits {
+		x[i] = kernel.F16(b).Float32()
+	}
+	return x, err
 }
