@@ -30,9 +30,9 @@ import (
 var embedded []byte
 
 // Activations has queries, keys, values and outputs of attention in this model and in MiniLM, as PyTorch
-// computes them: data/activations/gobytes.safetensors and minilm.safetensors, described by the README.md beside them.
+// computes them: testdata/activations/gobytes.safetensors and minilm.safetensors, described by the README.md beside them.
 //
-//go:embed data/activations
+//go:embed testdata/activations
 var Activations embed.FS
 
 // A Config has the sizes and constants of a model. It is in the metadata of the model's

@@ -15,11 +15,11 @@ var embeddedFiles = []struct {
 	causal bool
 	sha256 map[string]string // of each problem's result by the contract
 }{
-	{"data/activations/gobytes.safetensors", "gobytes", true, map[string]string{
+	{"testdata/activations/gobytes.safetensors", "gobytes", true, map[string]string{
 		"layer1": "189ae3e7b88e7b3825d4287874aa44bea4e30a86cb2d8b1b13398c5913419257",
 		"layer3": "e14c44d69cc6d543b5b3e687759c688e5b5f693bd031ee1311d67f04a0e19866",
 	}},
-	{"data/activations/minilm.safetensors", "minilm", false, map[string]string{
+	{"testdata/activations/minilm.safetensors", "minilm", false, map[string]string{
 		"minilm": "b0d1c0054262fcea7ee4dc1441fac6f04b4941a681e7f9db185433c73dc0ce3d",
 	}},
 }

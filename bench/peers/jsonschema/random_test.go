@@ -1,4 +1,4 @@
-package grammar
+package jsonschema_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // randomSchema returns a schema of some keywords about few keys and small values.
@@ -141,14 +142,14 @@ func TestRandomSchemas(t *testing.T) {
 // compareRandom compares some schemas with some values each. It returns how many were
 // taken and refused, and how many texts were valid and not, and generated.
 func compareRandom(t *testing.T, seed uint64, schemas int) (counts [5]int) {
-	r, v := rand.New(rand.NewPCG(seed, 2)), jsonTokens()
+	r := rand.New(rand.NewPCG(seed, 2))
 	for i := range schemas {
 		text, err := json.Marshal(randomSchema(r, 3))
 		if err != nil {
 			t.Fatal(err)
 		}
 		schema := string(text)
-		g, err := FromSchema(text)
+		g, err := grammar.FromSchema(text)
 		if err != nil {
 			if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Got == "a schema that no value satisfies" {
 				emptyToo(t, r, i, schema)
@@ -165,8 +166,8 @@ func compareRandom(t *testing.T, seed uint64, schemas int) (counts [5]int) {
 				t.Fatal(err)
 			}
 			want := valid(string(text)) == nil
-			if got := match(t, g, string(text)); got != want {
-				t.Errorf("seed %d: %s has %s: %v, want %v", seed, schema, text, got, want)
+			if got, err := g.Match(string(text)); got != want || err != nil {
+				t.Errorf("seed %d: %s has %s: %v, %v, want %v", seed, schema, text, got, err, want)
 			}
 			if want {
 				counts[2]++
@@ -174,7 +175,7 @@ func compareRandom(t *testing.T, seed uint64, schemas int) (counts [5]int) {
 				counts[3]++
 			}
 		}
-		if text := generate(t, g, v, r, ""); text != "" {
+		if text := generate(t, g, r, ""); text != "" {
 			counts[4]++
 			if err := valid(text); err != nil {
 				t.Errorf("seed %d: %s generates %s: %v", seed, schema, text, err)
