@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
@@ -36,7 +37,7 @@ func (r *reader) readPlaces(s *spec, a *network.Attention, i int, buckets []floa
 		return p
 	}
 	place := func(name string) *linear.Linear {
-		return r.Linear(tensors.Reads, tensors.Part{Name: at(name, i), Shape: []int{w, w}, Bias: tensors.Biased}).One()
+		return r.Linear(tensors.Reads, tensors.Part{Name: at(name, i), Shape: []int{w, w}, Bias: arch.Present}).One()
 	}
 	if d.ofContent {
 		p.Keys = r.perHead(s, r.applied(place(d.keys), buckets, n, w, w), 0, w)

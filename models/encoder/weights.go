@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
@@ -143,9 +144,9 @@ func (r *reader) feed(i int, s *spec) network.Feed {
 
 // part returns a matrix of a layer with n outputs and k inputs.
 func part(name string, biased bool, n, k int) tensors.Part {
-	p := tensors.Part{Name: name, Shape: []int{n, k}, Bias: tensors.NoBias}
+	p := tensors.Part{Name: name, Shape: []int{n, k}, Bias: arch.Absent}
 	if biased {
-		p.Bias = tensors.Biased
+		p.Bias = arch.Present
 	}
 	return p
 }
