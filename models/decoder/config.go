@@ -1,8 +1,6 @@
 package decoder
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/internal/strict"
 )
@@ -65,9 +63,3 @@ func (c *Config) window(layer int) int {
 
 // most bounds every size.
 const most = strict.Most
-
-// mostLayers is the largest number of layers.
-const mostLayers = 1 << 16
-
-// rootInverse returns 1/√x as a scale of scores.
-func rootInverse(x float64) float32 { return float32(1 / math.Sqrt(x)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/internal/tinyllama"
@@ -152,7 +153,7 @@ func TestQuantizedTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := fileLoader(file, "").projection(k, source{"w", rows})
+		p := fileLoader(file, "").projection(k, source{"w", rows, arch.AsFiles})
 		if len(p.Parts) != 1 || p.Parts[0].Format() != format {
 			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.Parts))
 		}
@@ -198,7 +199,7 @@ func TestScales(t *testing.T) {
 	}
 	defer file.Close()
 	l := fileLoader(file, "")
-	p := l.projection(64, source{"a", 2}, source{"b", 1}, source{"c", 3})
+	p := l.projection(64, source{"a", 2, arch.Absent}, source{"b", 1, arch.Absent}, source{"c", 3, arch.Absent})
 	expert := func(e int) tensors.Part {
 		return tensors.Part{Name: "d", Shape: []int{2, 1, 64}, First: e, Rows: 1}
 	}
@@ -254,7 +255,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no architecture", set("general.architecture", nil), nil},
 		{"no layers", set("llama.block_count", nil), nil},
 		{"layers of text", set("llama.block_count", "three"), nil},
-		{"zero layers", set("llama.block_count", uint32(0)), key("llama.block_count", "0", "1 to 16777216")},
+		{"zero layers", set("llama.block_count", uint32(0)), key("llama.block_count", "0", "1 to 65536")},
 		{"too many layers", set("llama.block_count", uint32(70000)), key("llama.block_count", "70000", "1 to 65536")},
 		{"more layers than tensors", set("llama.block_count", uint32(4)), tensorError("blk.3.attn_norm.weight", "nothing", numbersOf+"[64]")},
 		{"fewer layers", set("llama.block_count", uint32(2)), tensorError("blk.2.attn_k.weight", "F32 [32 64] and 8 more tensors", unknownTensor)},

@@ -167,13 +167,13 @@ func networkOfFile(f *gguf.File, path string) (*network, *loader, error) {
 		return nil, nil, err
 	}
 	n, l := &network{architecture: a, config: c, pairing: rope.RotateHalf}, fileLoader(f, path)
-	if a.interleaved {
+	if a.Interleaved {
 		n.pairing = rope.Interleaved
 	}
 	if n.config.Vocab, err = l.vocabulary(); err != nil {
 		return nil, nil, err
 	}
-	if key := a.name + ".vocab_size"; has(f, key) {
+	if key := a.GGUF + ".vocab_size"; has(f, key) {
 		if size, err := f.Int(key); err != nil {
 			return nil, nil, err
 		} else if size != int64(n.config.Vocab) {

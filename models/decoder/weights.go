@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
@@ -31,7 +32,7 @@ func folderLoader(dir string, a *architecture) (*loader, error) {
 			s.Use(name)
 		}
 	}
-	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(a.names, folderNames)}, a.lessOne}, nil
+	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(a.Names)}, a.Norm.LessOne}, nil
 }
 
 // with prepares the loader for reading with options.
@@ -55,7 +56,11 @@ func (l *loader) norm(name string, n int) []float32 {
 type source struct {
 	name string // without .weight and .bias
 	n    int
+	bias arch.Bias
 }
+
+// biases are what tensors have for the biases of an architecture.
+var biases = map[arch.Bias]tensors.Bias{arch.Absent: tensors.NoBias, arch.Present: tensors.Biased, arch.AsFiles: tensors.BiasIfThere}
 
 // A projection is linear layers of one input.
 type projection = tensors.Linear
@@ -64,7 +69,7 @@ type projection = tensors.Linear
 func (l *loader) projection(k int, sources ...source) projection {
 	var parts []tensors.Part
 	for _, s := range sources {
-		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}})
+		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}, Bias: biases[s.bias]})
 	}
 	return l.Linear(tensors.Inner, parts...)
 }
@@ -83,7 +88,7 @@ const (
 // again. A head that is said to be the embedding but has other numbers counts, as in
 // transformers: somebody has trained it, and the key is wrong.
 func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head projection) {
-	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
+	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab, arch.Absent})
 	head = p
 	has := l.Has(headName)
 	switch {
@@ -92,7 +97,7 @@ func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, hea
 	case from == headUnread || from == headTied && (!has || l.Dry != nil || l.Equal(headName, embeddingName, c.Vocab, c.Width)):
 		l.Skip(headName) // not needed, if it is there
 	case has:
-		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab})
+		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab, arch.Absent})
 	}
 	if l.Err() != nil || l.Dry != nil {
 		return nil, head

@@ -6,6 +6,9 @@ type Family struct {
 	Classes []string // how names of classes in its architectures begin; nil if they are not compared
 	GGUF    string   // general.architecture of a GGUF file; "" if there is none
 	Names   Names    // of tensors in folders
+
+	Interleaved bool // GGUF files have queries and keys whose neighbours rotate together
+
 	Ignored []string // beginnings of names of tensors in folders that nothing depends on
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
 }
