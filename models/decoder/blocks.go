@@ -10,17 +10,17 @@ import (
 // A block is the weights of a layer of the decoder. What the architecture does not have is nil.
 type block struct {
 	attnNorm, ffnNorm  []float32
-	queryNorm, keyNorm []float32  // of every head
-	postAttn, postFFN  []float32  // norms of the outputs
-	qkv, output        projection // queries, keys and values side by side
-	gated                         // if there are no experts
-	router             projection
+	queryNorm, keyNorm []float32      // of every head
+	postAttn, postFFN  []float32      // norms of the outputs
+	qkv, output        tensors.Linear // queries, keys and values side by side
+	gated                             // if there are no experts
+	router             tensors.Linear
 	experts            []gated
 }
 
 // A gated is the weights of a gated feed-forward network.
 type gated struct {
-	gateUp, down projection // gate and up side by side
+	gateUp, down tensors.Linear // gate and up side by side
 }
 
 // block loads layer i.
@@ -48,7 +48,7 @@ func (l *loader) block(a *architecture, c *Config, i int) block {
 }
 
 // qkv loads queries, keys and values, which some models have in one matrix.
-func (l *loader) qkv(a *architecture, c *Config, at func(string) string) projection {
+func (l *loader) qkv(a *architecture, c *Config, at func(string) string) tensors.Linear {
 	queries, keys, bias := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize, a.attention.Bias
 	if l.Has(at("attn_qkv.weight")) {
 		return l.projection(c.Width, source{at("attn_qkv"), queries + 2*keys, bias})

@@ -62,11 +62,8 @@ type source struct {
 // biases are what tensors have for the biases of an architecture.
 var biases = map[arch.Bias]tensors.Bias{arch.Absent: tensors.NoBias, arch.Present: tensors.Biased, arch.AsFiles: tensors.BiasIfThere}
 
-// A projection is linear layers of one input.
-type projection = tensors.Linear
-
 // projection loads layers with k inputs and joins them.
-func (l *loader) projection(k int, sources ...source) projection {
+func (l *loader) projection(k int, sources ...source) tensors.Linear {
 	var parts []tensors.Part
 	for _, s := range sources {
 		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}, Bias: biases[s.bias]})
@@ -87,7 +84,7 @@ const (
 // ends loads the embedding, and the output matrix: that of the store, or the embedding
 // again. A head that is said to be the embedding but has other numbers counts, as in
 // transformers: somebody has trained it, and the key is wrong.
-func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head projection) {
+func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head tensors.Linear) {
 	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab, arch.Absent})
 	head = p
 	has := l.Has(headName)
