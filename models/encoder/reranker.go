@@ -71,20 +71,20 @@ func (x *origin) head(r *reader) (*reranking.Head, error) {
 	if h == nil {
 		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
 	}
-	out := &reranking.Head{Pooling: h.pooling, Padding: -1, Activation: h.activation.Alone}
-	if h.dense != "" {
-		m := r.matrix(h.dense, s.Width, s.Width, h.bias)
+	out := &reranking.Head{Pooling: h.Pooling, Padding: -1, Activation: h.Activation.Alone}
+	if h.Dense != "" {
+		m := r.matrix(h.Dense, s.Width, s.Width, h.Bias)
 		out.Dense = &m
 	}
-	if h.norm != "" {
-		a := r.affine(h.norm, s)
+	if h.Norm != "" {
+		a := r.affine(h.Norm, s)
 		out.Norm = &reranking.Norm{Weight: a.weight, Bias: a.bias, Epsilon: float32(s.epsilon)}
 	}
 	labels := 1
-	if shape := x.shape(h.out + ".weight"); len(shape) == 2 && shape[0] > 0 {
+	if shape := x.shape(h.Out + ".weight"); len(shape) == 2 && shape[0] > 0 {
 		labels = shape[0]
 	}
-	if out.Out = r.matrix(h.out, labels, s.Width, true); r.err != nil {
+	if out.Out = r.matrix(h.Out, labels, s.Width, true); r.err != nil {
 		return nil, r.err
 	}
 	names := x.labels
