@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/internal/strict"
 )
@@ -60,21 +59,6 @@ func (c *Config) window(layer int) int {
 		return 0
 	}
 	return c.Windows[layer]
-}
-
-// scoring returns that of attention in a layer from s, whose mask is causal.
-func (c *Config) scoring(layer int, s kernel.Scoring) kernel.Scoring {
-	s.Scale, s.Softcap = c.ScoreScale, c.ScoreSoftcap
-	n := c.window(layer)
-	switch {
-	case n > 0 && c.Bidirectional:
-		s.Mask = kernel.Window(n-1, n-1)
-	case n > 0:
-		s.Mask = kernel.Window(n-1, 0)
-	case c.Bidirectional:
-		s.Mask = kernel.Mask{}
-	}
-	return s
 }
 
 // most bounds every size.

@@ -168,7 +168,7 @@ func (m *Model) answerHead(path string, h *reranking.Head) error {
 	}
 	h.Softcap = m.config.LogitSoftcap
 	h.Out.Weight = make([]float32, len(tokens)*m.config.Width)
-	if err := m.head.parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
+	if err := m.head.Parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
 		return err
 	}
 	return h.SetLabels(path, names, len(tokens))

@@ -83,3 +83,23 @@ func (f Function) Alone(x []float32, exec kernel.Exec) error {
 	}
 	return nil
 }
+
+// gated are the products that package activation has in one function.
+var gated = map[linear.Activation]func(dst, gate, up []float32, exec kernel.Exec) error{
+	linear.GELU: activation.GeGLU, linear.GELUTanh: activation.GeGLUTanh, linear.SiLU: activation.SwiGLU,
+}
+
+// Gated returns the function of a gate times another slice. dst may be the gate.
+func (f Function) Gated() func(dst, gate, up []float32, exec kernel.Exec) error {
+	if g, ok := gated[f.Fused]; ok {
+		return g
+	}
+	return func(dst, gate, up []float32, exec kernel.Exec) error {
+		copy(dst, gate)
+		err := f.Alone(dst, exec)
+		for i, y := range up {
+			dst[i] *= y
+		}
+		return err
+	}
+}
