@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
@@ -24,7 +24,7 @@ type LoadOptions = embedding.LoadOptions
 
 // Architectures lists what [Load] takes: model_type of a config.json and general.architecture of a GGUF file.
 func Architectures() (folders, files []string) {
-	return slices.Sorted(maps.Keys(families)), slices.Sorted(maps.Keys(ggufFamilies))
+	return slices.Sorted(slices.Values(settings.Encoders.Types())), settings.Encoders.Files()
 }
 
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF

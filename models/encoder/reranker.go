@@ -64,20 +64,20 @@ func (x *origin) head(r *reader) (*reranking.Head, error) {
 	if h == nil {
 		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
 	}
-	out := &reranking.Head{Pooling: h.pooling, Padding: -1, Activation: h.activation.Alone}
-	if h.dense != "" {
-		m := r.matrix(h.dense, s.Width, s.Width, h.bias)
+	out := &reranking.Head{Pooling: h.Pooling, Padding: -1, Activation: h.Activation.Alone}
+	if h.Dense != "" {
+		m := r.matrix(h.Dense, s.Width, s.Width, h.Bias)
 		out.Dense = &m
 	}
-	if h.norm != "" {
-		a := r.norm(h.norm, s)
+	if h.Norm != "" {
+		a := r.norm(h.Norm, s)
 		out.Norm = &reranking.Norm{Weight: a.Weight, Bias: a.Bias, Epsilon: a.Epsilon}
 	}
 	labels := 1
-	if info, _ := x.Info(h.out + ".weight"); len(info.Shape) == 2 && info.Shape[0] > 0 {
+	if info, _ := x.Info(h.Out + ".weight"); len(info.Shape) == 2 && info.Shape[0] > 0 {
 		labels = info.Shape[0]
 	}
-	if out.Out = r.matrix(h.out, labels, s.Width, true); r.Err() != nil {
+	if out.Out = r.matrix(h.Out, labels, s.Width, true); r.Err() != nil {
 		return nil, r.Err()
 	}
 	names := x.labels
