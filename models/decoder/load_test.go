@@ -263,7 +263,7 @@ func TestLoadErrors(t *testing.T) {
 		{"heads", set("llama.attention.head_count_kv", uint32(3)), key("llama.attention.head_count_kv", "3", "a divisor of the 4 query heads")},
 		{"odd heads", set("llama.attention.head_count", uint32(6)), key("llama.attention.head_count", "6", "a divisor of the width 64")},
 		{"huge heads", set("llama.attention.key_length", uint32(1<<24)), key("llama.attention.key_length", "16777216", "at most 16777216 for all 4 heads together")},
-		{"values", set("llama.attention.value_length", uint32(8)), key("llama.attention.value_length", "8", "16 as key_length")},
+		{"values", set("llama.attention.value_length", uint32(8)), key("llama.attention.value_length", "8", "16; others are not supported")},
 		{"rotated", set("llama.rope.dimension_count", uint32(18)), key("llama.rope.dimension_count", "18", "an even number up to the head size 16")},
 		{"rotated, odd", set("llama.rope.dimension_count", uint32(7)), key("llama.rope.dimension_count", "7", "an even number up to the head size 16")},
 		{"base", set("llama.rope.freq_base", float32(0.5)), key("llama.rope.freq_base", "0.5", "1 to 1.8446744073709552e+19")},
