@@ -75,12 +75,12 @@ peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into
 mca: ## the speed of the hottest loops on ten CPUs, as llvm-mca predicts it (needs llvm)
 	gen/tools/mca.sh $(ARGS)
 
-generate: ## write asm/ anew with gen/
+generate: ## write asm/ and the contract's Go file anew with gen/
 	go run ./gen
 
 # Package asm holds generated files and nothing else.
 drift: ## fail if make generate would change, add or leave over a file
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -root "$$dir" && diff -r asm "$$dir/asm" || \
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -root "$$dir" && diff -r asm "$$dir/asm" && diff contract/numeric_contract.go "$$dir/contract" || \
 		{ echo 'drift: the generated files are not what gen/ makes: run make generate' >&2; exit 1; }
 	@new=$$(git ls-files --others -- asm) && test -z "$$new" || \
 		{ printf 'drift: not under version control:\n%s\n' "$$new" >&2; exit 1; }

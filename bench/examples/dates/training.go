@@ -117,7 +117,7 @@ func (t *training) runGroup(group []sample, share float32) (mean float32, right 
 		}
 	}
 	right = b.right()
-	mean, err = loss.CrossEntropy(b.logits, b.logits, len(t.output), b.targets, loss.Options{Exec: t.products().Exec})
+	mean, err = loss.CrossEntropy(b.logits, b.logits, len(t.output), b.targets, t.products().Exec)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -39,7 +39,7 @@ func (t *trainer) differentiate(inputs, targets []int32) (float32, error) {
 	if err := p.forward(); err != nil {
 		return 0, err
 	}
-	mean, err := loss.CrossEntropy(p.logits, p.logits, p.Vocab, targets, loss.Options{Exec: t.exec()})
+	mean, err := loss.CrossEntropy(p.logits, p.logits, p.Vocab, targets, t.exec())
 	if err != nil {
 		return 0, err
 	}

@@ -42,7 +42,7 @@ func (s Schedule) Update(weights, gradients, means, squares []float32, done int,
 		return err
 	}
 	a := optimize.AdamW{Rate: s.Rate(done), Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-	return a.Step(weights, gradients, means, squares, 1+done, optimize.Options{Exec: exec})
+	return a.Step(weights, gradients, means, squares, 1+done, exec)
 }
 
 // A Trainer trains a model step by step.
