@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -27,13 +28,7 @@ func (c *call) check() *check.Failure {
 	if f := c.checkShapes("out"); f != nil {
 		return f
 	}
-	if f := c.out.CheckWritable("out"); f != nil {
-		return f
-	}
-	if f := c.checkOptions(); f != nil {
-		return f
-	}
-	return c.checkOutputs()
+	return cmp.Or(c.out.CheckWritable("out"), c.checkOptions(), c.checkOutputs())
 }
 
 // checkShapes reports a tensor that does not fit those before it. out is the name of c.out.
@@ -58,8 +53,5 @@ func (c *call) checkShapes(out string) *check.Failure {
 	if want := [4]int{b, h, l, dv}; c.out.Shape() != want {
 		return wrong(out, c.out, "shape %v, q's with v's head size", want)
 	}
-	if f := c.out.CheckLengths(out, c.q, "q"); f != nil {
-		return f
-	}
-	return c.v.CheckLengths("v", c.k, "k")
+	return cmp.Or(c.out.CheckLengths(out, c.q, "q"), c.v.CheckLengths("v", c.k, "k"))
 }

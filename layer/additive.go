@@ -1,7 +1,6 @@
 package layer
 
 import (
-	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -25,21 +24,17 @@ type Additive struct {
 // Attend implements [Similarity]. It projects queries and keys and calls
 // [kernel.Additive]. The projections take memory that is recycled.
 func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
-	names := [...]string{"Additive.Query", "Additive.Key"}
 	tensors := [...]kernel.Tensor{q, k}
 	layers := [...]*linear.Linear{a.Query, a.Key}
+	o := valueOf(opts)
 	var sizes [2]int
+	bad := checkMemory(&out, &o, qkv[:], &q, &k, &v)
 	for i, l := range layers {
-		if l == nil {
-			continue
-		}
-		var bad *check.Failure
-		if sizes[i], bad = checkProjection(qkv[i], &tensors[i], names[i], l); bad != nil {
-			return (*kernel.Error)(bad.In("layer.Additive.Attend"))
+		if bad == nil && l != nil {
+			sizes[i], bad = checkProjection(qkv[i], &tensors[i], additiveNames[i].layer, l)
 		}
 	}
-	o := valueOf(opts)
-	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
+	if bad != nil {
 		return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 	}
 	s := getScratch(sizes[:]...)

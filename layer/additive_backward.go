@@ -1,6 +1,8 @@
 package layer
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -116,9 +118,12 @@ func (c *additiveSide) backward(s *scratch, o *kernel.AdditiveBackwardOptions) e
 }
 
 // The names of what belongs to queries and keys.
-var additiveNames = [...]struct{ arg, layer, gradient, parameters, weightGradient, biasGradient, weight string }{
-	{"q", "Additive.Query", "Gradients.Q", "Gradients.Query", "Gradients.Query.Weight", "Gradients.Query.Bias", "Weights.Query"},
-	{"k", "Additive.Key", "Gradients.K", "Gradients.Key", "Gradients.Key.Weight", "Gradients.Key.Bias", "Weights.Key"},
+var additiveNames = [...]struct {
+	arg, gradient string
+	parameterNames
+}{
+	{"q", "Gradients.Q", parameterNames{"Gradients.Query", "Gradients.Query.Weight", "Gradients.Query.Bias", "Additive.Query", "Weights.Query"}},
+	{"k", "Gradients.K", parameterNames{"Gradients.Key", "Gradients.Key.Weight", "Gradients.Key.Bias", "Additive.Key", "Weights.Key"}},
 }
 
 // check reports what kernel.AdditiveBackward, which gets projected queries and keys, does not see. It
@@ -127,17 +132,14 @@ func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor
 	var f footprint
 	for i := range c.sides {
 		x, name := &c.sides[i], &additiveNames[i]
-		if bad := x.parameters.check(name.parameters, x.layer, name.layer); bad != nil {
-			return bad
-		}
-		if bad := checkFloats(name.arg, &x.x); bad != nil {
+		if bad := cmp.Or(x.parameters.check(&name.parameterNames, x.layer), viewOf(&x.x).CheckPlainFloats(name.arg)); bad != nil {
 			return bad
 		}
 		if bad := checkGradient(name.gradient, &x.dx, name.arg, &x.x); bad != nil {
 			return bad
 		}
 		f.output(name.gradient, viewOf(&x.dx).Memory())
-		f.outputParameters(name.weightGradient, name.biasGradient, &x.parameters)
+		f.outputParameters(&name.parameterNames, &x.parameters)
 		if x.layer == nil {
 			continue
 		}
@@ -146,7 +148,7 @@ func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor
 			return bad
 		}
 		if viewOf(&x.dx).IsSet() {
-			if bad := checkWeight(name.weight, x.weight, x.layer); bad != nil {
+			if bad := checkWeight(name.weights, x.weight, x.layer); bad != nil {
 				return bad
 			}
 		}
@@ -160,7 +162,7 @@ func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor
 	f.add("p", viewOf(p).Memory())
 	f.add("Additive.V", view.MemoryOf(c.V))
 	for i := range c.sides {
-		f.add(additiveNames[i].weight, view.MemoryOf(c.sides[i].weight))
+		f.add(additiveNames[i].weights, view.MemoryOf(c.sides[i].weight))
 	}
 	return f.check()
 }

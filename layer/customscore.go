@@ -24,7 +24,7 @@ type customScore struct {
 // attend calls kernel.Attention with the scores that c computes. It changes opts.
 func (c *customScore) attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	for i, t := range [...]*kernel.Tensor{&q, &k} {
-		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
+		if bad := viewOf(t).CheckPlainFloats("qk"[i : i+1]); bad != nil {
 			return (*kernel.Error)(bad.In("layer.Func.Attend"))
 		}
 	}

@@ -1,6 +1,8 @@
 package layer
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -75,22 +77,21 @@ func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel
 	if g.Query == nil {
 		return &check.Failure{Where: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
 	}
-	if bad := checkFloats("q", q); bad != nil {
+	if bad := viewOf(q).CheckPlainFloats("q"); bad != nil {
 		return bad
 	}
 	if _, bad := checkProjection("q", q, "General.Query", g.Query); bad != nil {
 		return bad
 	}
-	if bad := checkGradient("Gradients.Q", &out.Q, "q", q); bad != nil {
+	outputs, inputs := g.Query.Shape()
+	const what = "as [size of q, size of k]"
+	if bad := cmp.Or(checkGradient("Gradients.Q", &out.Q, "q", q), check.LengthOrNil("Gradients.W", out.W, inputs*outputs, what)); bad != nil {
 		return bad
 	}
-	outputs, inputs := g.Query.Shape()
-	const what = "[size of q, size of k]"
-	if viewOf(&out.Q).IsSet() && len(w) != inputs*outputs {
-		return lengthFailure("w", w, inputs*outputs, what)
-	}
-	if out.W != nil && len(out.W) != inputs*outputs {
-		return lengthFailure("Gradients.W", out.W, inputs*outputs, what)
+	if viewOf(&out.Q).IsSet() {
+		if bad := check.Length("w", len(w), inputs*outputs, what); bad != nil {
+			return bad
+		}
 	}
 	var f footprint
 	f.outputGradients(&out.Gradients)

@@ -12,7 +12,7 @@ import (
 // checkProjection reports a tensor, argument arg, that the layer called name cannot
 // project. It returns the number of floats of the projection.
 func checkProjection(arg string, x *kernel.Tensor, name string, l *linear.Linear) (int, *check.Failure) {
-	if bad := checkRows(arg, x); bad != nil {
+	if bad := viewOf(x).CheckFloats(arg); bad != nil {
 		return 0, bad
 	}
 	outputs, inputs := l.Shape()

@@ -48,55 +48,21 @@ func checkTensor(arg string, t *kernel.Tensor) *check.Failure {
 	return v.Check(arg)
 }
 
-// checkFloats reports a tensor that checkTensor reports, or that is not float32.
-func checkFloats(arg string, t *kernel.Tensor) *check.Failure {
-	if bad := checkTensor(arg, t); bad != nil {
-		return bad
-	}
-	if t.DType() != kernel.Float32 {
-		return tensorFailure(arg, t, "float32")
-	}
-	return nil
-}
-
-// checkRows is checkFloats for a tensor that may be ragged.
-func checkRows(arg string, t *kernel.Tensor) *check.Failure {
-	v := viewOf(t)
-	if f := v.Check(arg); f != nil {
-		return f
-	}
-	if v.IsPaged() || v.DType() != view.Float32 {
-		return tensorFailure(arg, t, "float32, not paged")
-	}
-	return nil
-}
-
 // checkMemory reports an output of a call, out or one of the options, that shares memory
 // with one of the inputs, which have these names, with an option or with another output. A
 // call of package kernel, or of linear, that gets a copy of an input, or not all outputs,
 // cannot see that: so whoever makes such a call checks before.
 func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, inputs ...*kernel.Tensor) *check.Failure {
-	args := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
-	outputs := [...]view.Memory{viewOf(out).Memory(), viewOf(&opts.LSE).Memory(), viewOf(&opts.Weights).Memory(), viewOf(&opts.Scores).Memory()}
-	for x, written := range outputs {
-		shared := func(with string) *check.Failure {
-			return &check.Failure{Where: args[x], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
-		}
-		for i, in := range inputs {
-			if written.OverlapsTensor(viewOf(in)) {
-				return shared(names[i])
-			}
-		}
-		if with := scoringOf(&opts.Scoring).Overlap(written); with != "" {
-			return shared(with)
-		}
-		for _, other := range outputs[:x] {
-			if written.Overlaps(other) {
-				return shared("another output")
-			}
-		}
+	var f footprint
+	f.output("out", viewOf(out).Memory())
+	f.output("Options.LSE", viewOf(&opts.LSE).Memory())
+	f.output("Options.Weights", viewOf(&opts.Weights).Memory())
+	f.output("Options.Scores", viewOf(&opts.Scores).Memory())
+	for i, x := range inputs {
+		f.input(names[i], x)
 	}
-	return nil
+	f.inputScoring(&opts.Scoring)
+	return f.check()
 }
 
 // tensorFailure reports a tensor that is not what is wanted.

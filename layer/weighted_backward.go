@@ -1,10 +1,11 @@
 package layer
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -84,43 +85,15 @@ func valueGradients(j *rowJob, sums []float64, b, h, i int) {
 
 // checkWeightedSumBackward reports the first argument of WeightedSumBackward that does not fit.
 func checkWeightedSumBackward(g *WeightedSumGradients, dout, weights, v *kernel.Tensor) *check.Failure {
-	if bad := checkFloats("weights", weights); bad != nil {
+	if bad := checkWeightsAndValues(weights, v); bad != nil {
 		return bad
 	}
-	if bad := checkFloats("v", v); bad != nil {
+	if bad := viewOf(dout).CheckLike("dout", viewOf(weights), "weights", v.Shape()[3]); bad != nil {
 		return bad
 	}
-	if bad := checkValues(weights, v); bad != nil {
-		return bad
-	}
-	if bad := checkFloats("dout", dout); bad != nil {
-		return bad
-	}
-	w, values := weights.Shape(), v.Shape()
-	if want := [4]int{w[0], w[1], w[2], values[3]}; dout.Shape() != want {
-		return tensorFailure("dout", dout, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
-	}
-	names := [...]string{"Gradients.Weights", "Gradients.V"}
-	for i, t := range [...]*kernel.Tensor{&g.Weights, &g.V} {
-		if !viewOf(t).IsSet() {
-			continue
-		}
-		if bad := checkFloats(names[i], t); bad != nil {
-			return bad
-		}
-		if like := [...]*kernel.Tensor{weights, v}[i]; t.Shape() != like.Shape() {
-			return tensorFailure(names[i], t, fmt.Sprintf("shape %v, that of %s", like.Shape(), [...]string{"weights", "v"}[i]))
-		}
-		if f := viewOf(t).CheckDistinct(names[i]); f != nil {
-			return f
-		}
-		others := [...]*kernel.Tensor{dout, weights, v, &g.V}
-		for k, x := range others[:len(others)-i] { // V is not another one than itself
-			if viewOf(t).Memory().OverlapsTensor(viewOf(x)) {
-				with := [...]string{"dout", "weights", "v", names[1]}[k]
-				return &check.Failure{Where: names[i], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
-			}
-		}
-	}
-	return nil
+	return cmp.Or(
+		checkGradient("Gradients.Weights", &g.Weights, "weights", weights), checkGradient("Gradients.V", &g.V, "v", v),
+		view.CheckApart(2, []string{"Gradients.Weights", "Gradients.V", "dout", "weights", "v"},
+			viewOf(&g.Weights).Memory(), viewOf(&g.V).Memory(), viewOf(dout).Memory(), viewOf(weights).Memory(), viewOf(v).Memory()),
+	)
 }

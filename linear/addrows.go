@@ -95,7 +95,7 @@ func checkAddRows(out, x *Matrix, rows []int32) *check.Failure {
 		return f
 	}
 	if out.memory().Overlaps(x.memory()) {
-		return overlap("out", "x")
+		return view.Overlap("out", "x")
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= out.rows {

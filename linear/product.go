@@ -1,6 +1,8 @@
 package linear
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/tier"
@@ -59,22 +61,15 @@ func checkProduct(out, a, b *Matrix, opts *ProductOptions) *check.Failure {
 	case out.rows != a.rows || out.cols != b.rows:
 		return out.failure("out", "[%d %d], the rows of a and those of b", a.rows, b.rows)
 	}
-	if f := checkWeights("b", b, b.dtype.Size()); f != nil {
-		return f
-	}
-	if f := out.checkOutput("out"); f != nil {
+	if f := cmp.Or(checkWeights("b", b, b.dtype.Size()), out.checkOutput("out")); f != nil {
 		return f
 	}
 	for i, m := range [...]*Matrix{a, b} {
 		if out.memory().Overlaps(m.memory()) {
-			return overlap("out", names[i])
+			return view.Overlap("out", names[i])
 		}
 	}
 	return check.Threads("Options.Threads", opts.Threads)
-}
-
-func overlap(arg, with string) *check.Failure {
-	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 }
 
 // multiply computes a product whose arguments have been checked.

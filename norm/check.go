@@ -1,6 +1,7 @@
 package norm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -13,96 +14,62 @@ const (
 	sumArg      = "Options.Sum"
 )
 
-// checkTensors reports a tensor that is not valid or not like x.
-func (c *call) checkTensors() *check.Failure {
-	names := [...]string{"x", "out", residualArg, sumArg}
-	for i, t := range [...]*view.Tensor{&c.x, &c.out, &c.residual, &c.sum} {
-		if i > 1 && !t.IsSet() {
-			continue
-		}
-		if f := c.checkTensor(names[i], t); f != nil {
+// check reports the first argument that does not fit.
+func (c *call) check(threads int) *check.Failure {
+	if f := c.x.CheckFloats("x"); f != nil {
+		return f
+	}
+	if f := checkOutput("out", &c.out, &c.x); f != nil {
+		return f
+	}
+	if c.residual.IsSet() {
+		if f := c.residual.CheckLike(residualArg, &c.x, "x", c.x.Dim(3)); f != nil {
 			return f
 		}
 	}
-	if c.sum.IsSet() && !c.residual.IsSet() {
-		return &check.Failure{Where: sumArg, Got: c.sum.Describe(), Want: "no tensor, as there is no " + residualArg}
-	}
-	for i, t := range [...]*view.Tensor{&c.out, &c.sum} {
-		if t.IsSet() {
-			if f := t.CheckDistinct([...]string{"out", sumArg}[i]); f != nil {
-				return f
-			}
+	if c.sum.IsSet() {
+		if !c.residual.IsSet() {
+			return &check.Failure{Where: sumArg, Got: c.sum.Describe(), Want: "no tensor, as there is no " + residualArg}
 		}
+		if f := checkOutput(sumArg, &c.sum, &c.x); f != nil {
+			return f
+		}
+	}
+	d, inputs := c.x.Dim(3), []string{"x", residualArg}
+	return cmp.Or(
+		checkNumbers("weight", c.weight, d), checkNumbers("bias", c.bias, d), checkEps(c.eps),
+		c.out.CheckBeside("out", inputs, &c.x, &c.residual), c.sum.CheckBeside(sumArg, inputs, &c.x, &c.residual),
+		view.CheckApart(2, []string{sumArg, "out", "weight", "bias"}, c.sum.Memory(), c.out.Memory(), view.MemoryOf(c.weight), view.MemoryOf(c.bias)),
+		check.Threads("Options.Threads", threads),
+	)
+}
+
+// checkOutput reports an output that is not like x, or two of whose elements share an address.
+func checkOutput(arg string, t, x *view.Tensor) *check.Failure {
+	return cmp.Or(t.CheckLike(arg, x, "x", x.Dim(3)), t.CheckDistinct(arg))
+}
+
+// checkNumbers reports numbers for the elements of a row, if there are some, of another length than d.
+func checkNumbers(arg string, s []float32, d int) *check.Failure {
+	if s != nil && len(s) != d {
+		return &check.Failure{Where: arg, Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", d)}
 	}
 	return nil
 }
 
-// checkTensor reports a tensor that is not valid by itself, or not of x's shape.
-func (c *call) checkTensor(name string, t *view.Tensor) *check.Failure {
-	if f := t.Check(name); f != nil {
-		return f
-	}
-	if t.DType() != view.Float32 || t.IsPaged() {
-		return &check.Failure{Where: name, Got: t.Describe(), Want: "float32, not paged"}
-	}
-	if t.Shape() != c.x.Shape() {
-		return &check.Failure{Where: name, Got: t.Describe(), Want: fmt.Sprintf("shape %v, that of x", c.x.Shape())}
-	}
-	return t.CheckLengths(name, &c.x, "x")
-}
-
-// checkNumbers reports a weight, bias or eps that does not fit.
-func (c *call) checkNumbers() *check.Failure {
-	d := c.x.Dim(3)
-	for i, s := range [...][]float32{c.weight, c.bias} {
-		if s != nil && len(s) != d {
-			return &check.Failure{Where: [...]string{"weight", "bias"}[i], Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", d)}
-		}
-	}
-	if !(c.eps >= 0 && c.eps <= math.MaxFloat32) {
-		return &check.Failure{Where: "eps", Got: fmt.Sprint(c.eps), Want: "0 or more, finite"}
-	}
-	return nil
-}
-
-// checkMemory reports an output that overlaps the weight, the bias or the other output, or that
-// overlaps x or the residual without being the same rows.
-func (c *call) checkMemory() *check.Failure {
-	overlaps := func(arg, with, or string) *check.Failure {
-		return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "memory of its own" + or}
-	}
-	for i, t := range [...]*view.Tensor{&c.out, &c.sum} {
-		arg, m := [...]string{"out", sumArg}[i], t.Memory()
-		for k, in := range [...]*view.Tensor{&c.x, &c.residual} {
-			if m.Overlaps(in.Memory()) && !t.IsSame(in) {
-				return overlaps(arg, [...]string{"x", residualArg}[k], ", or the same rows")
-			}
-		}
-		for k, s := range [...][]float32{c.weight, c.bias} {
-			if m.Overlaps(view.MemoryOf(s)) {
-				return overlaps(arg, [...]string{"weight", "bias"}[k], "")
-			}
-		}
-	}
-	if c.out.Memory().Overlaps(c.sum.Memory()) {
-		return overlaps(sumArg, "out", ", or that of x or "+residualArg)
+func checkEps(eps float32) *check.Failure {
+	if !(eps >= 0 && eps <= math.MaxFloat32) {
+		return &check.Failure{Where: "eps", Got: fmt.Sprint(eps), Want: "0 or more, finite"}
 	}
 	return nil
 }
 
 // announce announces to the race detector what the call reads and writes.
 func (c *call) announce() {
-	for b := range c.x.Dim(0) {
-		n := c.x.Length(b)
-		c.x.AnnounceRows(view.Read, b, 0, n)
-		if c.residual.IsSet() {
-			c.residual.AnnounceRows(view.Read, b, 0, n)
-		}
-		if c.sum.IsSet() {
-			c.sum.AnnounceRows(view.Write, b, 0, n)
-		}
-		c.out.AnnounceRows(view.Write, b, 0, n)
-	}
+	c.x.AnnounceAll(view.Read)
+	c.residual.AnnounceAll(view.Read)
+	c.sum.AnnounceAll(view.Write)
+	c.out.AnnounceAll(view.Write)
 	view.Announce(view.Read, c.weight)
 	view.Announce(view.Read, c.bias)
 }

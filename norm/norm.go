@@ -6,7 +6,6 @@
 package norm
 
 import (
-	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -88,14 +87,4 @@ type call struct {
 	weight, bias          []float32
 	eps                   float32
 	layer                 bool
-}
-
-// check reports the first argument that does not fit.
-func (c *call) check(threads int) *check.Failure {
-	for _, f := range [...]*check.Failure{c.checkTensors(), c.checkNumbers(), c.checkMemory(), check.Threads("Options.Threads", threads)} {
-		if f != nil {
-			return f
-		}
-	}
-	return nil
 }

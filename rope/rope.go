@@ -5,6 +5,7 @@
 package rope
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -191,10 +192,7 @@ func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
 	if x.Dim(3) < r.Dims() {
 		return &check.Failure{Where: "x", Got: x.Describe(), Want: fmt.Sprintf("a head size of at least %d, the Dims of the Rope", r.Dims())}
 	}
-	if f := x.CheckDistinct("x"); f != nil {
-		return f
-	}
-	return r.checkPositions(x, len(positions))
+	return cmp.Or(x.CheckDistinct("x"), r.checkPositions(x, len(positions)))
 }
 
 // checkPositions reports a number of positions that does not fit x.
