@@ -5,22 +5,16 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A rowJob computes the rows of one tensor on several goroutines, in float64. Jobs are recycled, so that in the
-// steady state a call allocates nothing.
+// A rowJob computes the rows of one tensor on several goroutines, in float64.
 type rowJob struct {
 	to, w, x kernel.Tensor // w has the heads of the queries
 	group    int           // query heads of a value head
 
-	sums  int // how many sums do needs, all 0
-	do    func(j *rowJob, sums []float64, b, h, l int)
-	split parallel.Split[scratch, int]
+	sums int // how many sums do needs, all 0
+	do   func(j *rowJob, sums []float64, b, h, l int)
 }
 
-var rowJobs = parallel.FreeList[rowJob]{New: func() *rowJob {
-	j := new(rowJob)
-	j.split.Init(&scratches, func(s *scratch) { s.takeDoubles(j.sums) }, j.task, nil)
-	return j
-}}
+var rowJobs = parallel.Loop[rowJob, scratch]{Scratch: &scratches, Fit: func(j *rowJob, s *scratch) { s.takeDoubles(j.sums) }, Do: (*rowJob).task}
 
 // doubleFMAs is how many FMAs of a product in float32 take as long as one in float64, in Go, on Zen 3.
 const doubleFMAs = 50
@@ -29,10 +23,8 @@ const doubleFMAs = 50
 func (j *rowJob) run(fmas, threadFMAs int, exec *kernel.Exec) {
 	if shape := j.to.Shape(); !isEmpty(shape) {
 		rows := product(shape[:3]...)
-		j.split.Run(rows, float64(rows)*float64(fmas)*doubleFMAs/float64(threadFMAs), j.sums, exec.Threads, exec.ParallelFor)
+		rowJobs.Run(j, rows, float64(rows)*float64(fmas)*doubleFMAs/float64(threadFMAs), j.sums, exec.Threads, exec.ParallelFor)
 	}
-	j.to, j.w, j.x, j.do = kernel.Tensor{}, kernel.Tensor{}, kernel.Tensor{}, nil // the caller's memory
-	rowJobs.Put(j)
 }
 
 // task computes the rows lo to hi-1, numbered through all heads and batch rows.

@@ -179,9 +179,7 @@ func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
 		return err
 	}
 	values := v.Shape()
-	j := rowJobs.Get()
-	j.to, j.w, j.x, j.do = out, weights, v, weightedRow
-	j.group, j.sums = out.Shape()[1]/max(1, values[1]), values[3]
+	j := rowJob{out, weights, v, out.Shape()[1] / max(1, values[1]), values[3], weightedRow}
 	j.run(product(values[2:]...), t.ThreadFMAs, &exec)
 	return nil
 }

@@ -43,13 +43,11 @@ func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor,
 	dims, values := weights.Shape(), v.Shape()
 	group := dims[1] / max(1, values[1])
 	if viewOf(&g.Weights).IsSet() {
-		j := rowJobs.Get()
-		j.to, j.w, j.x, j.group, j.sums, j.do = g.Weights, dout, v, group, 0, weightGradients
+		j := rowJob{g.Weights, dout, v, group, 0, weightGradients}
 		j.run(product(values[2:]...), t.ThreadFMAs, &exec)
 	}
 	if viewOf(&g.V).IsSet() {
-		j := rowJobs.Get()
-		j.to, j.w, j.x, j.group, j.sums, j.do = g.V, weights, dout, group, values[3], valueGradients
+		j := rowJob{g.V, weights, dout, group, values[3], valueGradients}
 		j.run(product(group, dims[2], values[3]), t.ThreadFMAs, &exec)
 	}
 	return nil

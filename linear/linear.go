@@ -15,8 +15,6 @@ package linear
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"sync"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
@@ -86,30 +84,11 @@ func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 func (l *Linear) paddedBias(bias []float32) []float32 {
 	n := l.lanes()
 	if len(bias) == 0 {
-		return noBias(n)
+		return rows.NegativeZeros(n)
 	}
 	b := make([]float32, n)
-	copy(b[copy(b, bias):], noBias(n))
+	copy(b[copy(b, bias):], rows.NegativeZeros(n))
 	return b
-}
-
-// none are the lanes of biases that change nothing: layers without a bias share them. They are never written after they are made.
-var none struct {
-	sync.Mutex
-	lanes []float32
-}
-
-// noBias returns a bias of -0 for n lanes, which must not be written: it changes nothing.
-func noBias(n int) []float32 {
-	none.Lock()
-	defer none.Unlock()
-	if len(none.lanes) < n {
-		none.lanes = make([]float32, n)
-		for i := range none.lanes {
-			none.lanes[i] = float32(math.Copysign(0, -1))
-		}
-	}
-	return none.lanes[:n:n]
 }
 
 // checkNew reports the first argument of New that does not fit.

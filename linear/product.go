@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -84,7 +85,7 @@ func multiply(t *tier.Tier, out, a, b *Matrix, opts *ProductOptions) {
 	}
 	j := jobs.Get()
 	j.b, j.layer = *b, Linear{n: b.rows, k: b.cols}
-	j.layer.bias = noBias(j.layer.lanes())
+	j.layer.bias = rows.NegativeZeros(j.layer.lanes())
 	j.linear, j.out, j.x, j.accumulate = &j.layer, *out, *a, opts.Accumulate
 	j.run(t, &Options{Exec: opts.Exec})
 	j.linear, j.out, j.x, j.b, j.accumulate = nil, Matrix{}, Matrix{}, Matrix{}, false // the caller's memory

@@ -72,17 +72,14 @@ func apply(function string, c *call, opts *Options) error {
 	if view.Races {
 		c.announce()
 	}
-	j := jobs.Get()
-	j.call = *c
-	j.fillIn()
-	j.run(t, opts)
-	j.call = call{} // the caller's memory
-	jobs.Put(j)
+	c.tier = t
+	c.run(opts)
 	return nil
 }
 
 // A call holds the arguments of one call.
 type call struct {
+	tier                  *tier.Tier
 	out, x, residual, sum view.Tensor
 	weight, bias          []float32
 	eps                   float32

@@ -122,12 +122,8 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 		return nil // the other dimensions may be any numbers
 	}
 	tokens := v.Dim(0) * v.Dim(2)
-	j := jobs.Get()
-	j.rope, j.x, j.positions, j.tier = r, *v, positions, t
 	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
-	j.split.Run(tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
-	j.rope, j.x, j.positions, j.tier = nil, view.Tensor{}, nil, nil // the caller's memory
-	jobs.Put(j)
+	jobs.Run(&job{r, *v, positions, t}, tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
 	return nil
 }
 

@@ -86,22 +86,17 @@ func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	if view.Races {
 		f.announce(c)
 	}
-	j := jobs.Get()
-	j.function, j.call = f, *c
-	j.call.Tier, j.call.All = t, c.Rows
 	elements := c.longest()
-	j.most = max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))
+	run := run{f, *c, max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))}
+	run.call.Tier, run.call.All = t, c.Rows
 	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
-	switch one := exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1); {
-	case one && c.Rows <= j.most:
-		f.Do(&j.call)
-	case one: // not worth a second thread
-		j.task(&j.part, 0, c.Rows)
-	default:
-		j.split.Run(c.Rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
+	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // not worth a second thread
+		part := parts.Get()
+		run.rows(part, 0, c.Rows)
+		parts.Put(part)
+	} else {
+		runs.Run(&run, c.Rows, work, 0, exec.Threads, exec.ParallelFor)
 	}
-	j.function, j.call = nil, Call{} // the caller's memory
-	jobs.Put(j)
 }
 
 // announce tells the race detector what a call reads and writes.
@@ -124,42 +119,34 @@ func (c *Call) longest() (n int) {
 	return n
 }
 
-// A job is one call. Jobs are recycled, so that in the steady state a call allocates nothing.
-type job struct {
+// A run is one call.
+type run struct {
 	function *Function
 	call     Call
-	most     int  // rows of a call of Do
-	part     Call // of calls on one goroutine
-	split    parallel.Split[Call, struct{}]
+	most     int // rows of a call of Do
 }
 
 var (
-	jobs  = parallel.FreeList[job]{New: newJob}
+	runs  = parallel.Loop[run, Call]{Scratch: &parts, Do: (*run).rows}
 	parts = parallel.FreeList[Call]{New: func() *Call { return new(Call) }}
 )
-
-func newJob() *job {
-	j := new(job)
-	j.split.Init(&parts, nil, j.task, nil)
-	return j
-}
 
 // callFMAs is how many FMAs of a product take as long as one call of a kernel, if a row is no longer: less than 50 µs, in
 // which the goroutine cannot be preempted.
 const callFMAs = 100 << 14
 
-// task computes the rows lo to hi-1.
-func (j *job) task(part *Call, lo, hi int) {
-	c := &j.call
+// rows computes the rows lo to hi-1.
+func (r *run) rows(part *Call, lo, hi int) {
 	for ; lo < hi; lo += part.Rows {
-		n := min(j.most, hi-lo)
-		part.Tier, part.All, part.First, part.Rows, part.Ints = c.Tier, c.All, lo, n, c.Ints
-		part.Factors = c.Factors
-		for i, s := range c.Slices {
-			part.Slices[i] = cut(s, c.Rows, lo, n)
+		*part = r.call
+		part.First, part.Rows = lo, min(r.most, hi-lo)
+		if all := r.call.Rows; part.Rows < all {
+			for i, s := range part.Slices {
+				part.Slices[i] = cut(s, all, lo, part.Rows)
+			}
+			part.Bytes = cut(part.Bytes, all, lo, part.Rows)
 		}
-		part.Bytes = cut(c.Bytes, c.Rows, lo, n)
-		j.function.Do(part)
+		r.function.Do(part)
 	}
 	*part = Call{} // the caller's memory
 }
