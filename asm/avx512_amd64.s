@@ -908,20 +908,8 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-DATA heightsAVX512<>+0(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+8(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+16(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+24(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+32(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+40(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+48(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+56(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+64(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+72(SB)/8, $0xffffffffffffff85
-DATA heightsAVX512<>+80(SB)/8, $0xffffffffffffff83
-DATA heightsAVX512<>+88(SB)/8, $0x0000000000000001
-DATA heightsAVX512<>+96(SB)/8, $0xffffffffffffff80
-DATA heightsAVX512<>+104(SB)/8, $0x7fffffffffffff83
+DATA heightsAVX512<>+0(SB)/64, $"\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff"
+DATA heightsAVX512<>+64(SB)/48, $"\x82\xff\xff\xff\xff\xff\xff\xff\x85\xff\xff\xff\xff\xff\xff\xff\x83\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00\x00\x00\x00\x00\x00\x80\xff\xff\xff\xff\xff\xff\xff\x83\xff\xff\xff\xff\xff\xff\x7f"
 GLOBL heightsAVX512<>(SB), RODATA|NOPTR, $112
 
 // func gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
@@ -6786,14 +6774,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const0000ffffAVX512<>+0(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+8(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+16(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+24(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+32(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+40(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+48(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+56(SB)/8, $0x0000ffff0000ffff
+DATA const0000ffffAVX512<>+0(SB)/64, $"\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00"
 GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -7243,34 +7224,13 @@ rows1done:
 	VZEROUPPER
 	RET
 
-DATA constc3000000AVX512<>+0(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+8(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+16(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+24(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+32(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+40(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+48(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+56(SB)/8, $0xc3000000c3000000
+DATA constc3000000AVX512<>+0(SB)/64, $"\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3"
 GLOBL constc3000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const000000ffAVX512<>+0(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+8(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+16(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+24(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+32(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+40(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+48(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+56(SB)/8, $0x000000ff000000ff
+DATA const000000ffAVX512<>+0(SB)/64, $"\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00"
 GLOBL const000000ffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3b800000AVX512<>+0(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+8(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+16(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+24(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+32(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+40(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+48(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+56(SB)/8, $0x3b8000003b800000
+DATA const3b800000AVX512<>+0(SB)/64, $"\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;"
 GLOBL const3b800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -8900,14 +8860,7 @@ vectors1rows1done:
 	VZEROUPPER
 	RET
 
-DATA const0f0f0f0fAVX512<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+32(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+40(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+0(SB)/64, $"\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"
 GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -9679,34 +9632,13 @@ rows1done:
 	VZEROUPPER
 	RET
 
-DATA constc1000000AVX512<>+0(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+8(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+16(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+24(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+32(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+40(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+48(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+56(SB)/8, $0xc1000000c1000000
+DATA constc1000000AVX512<>+0(SB)/64, $"\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1"
 GLOBL constc1000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA numbers16AVX512<>+0(SB)/8, $0x3f80000000000000
-DATA numbers16AVX512<>+8(SB)/8, $0x4040000040000000
-DATA numbers16AVX512<>+16(SB)/8, $0x40a0000040800000
-DATA numbers16AVX512<>+24(SB)/8, $0x40e0000040c00000
-DATA numbers16AVX512<>+32(SB)/8, $0x4110000041000000
-DATA numbers16AVX512<>+40(SB)/8, $0x4130000041200000
-DATA numbers16AVX512<>+48(SB)/8, $0x4150000041400000
-DATA numbers16AVX512<>+56(SB)/8, $0x4170000041600000
+DATA numbers16AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@\x00\x00\xe0@\x00\x00\x00A\x00\x00\x10A\x00\x00 A\x00\x000A\x00\x00@A\x00\x00PA\x00\x00`A\x00\x00pA"
 GLOBL numbers16AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00000004AVX512<>+0(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+8(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+16(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+24(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+32(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+40(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+48(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+56(SB)/8, $0x0000000400000004
+DATA const00000004AVX512<>+0(SB)/64, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00"
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -9800,14 +9732,7 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const0000000fAVX512<>+0(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+8(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+16(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+24(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+32(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+40(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+48(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+56(SB)/8, $0x0000000f0000000f
+DATA const0000000fAVX512<>+0(SB)/64, $"\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL const0000000fAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -10495,34 +10420,13 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constffff0000AVX512<>+0(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+8(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+16(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+24(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+32(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+40(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+48(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+56(SB)/8, $0xffff0000ffff0000
+DATA constffff0000AVX512<>+0(SB)/64, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
 GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA groupHalvesAVX512<>+0(SB)/8, $0x0007000500030001
-DATA groupHalvesAVX512<>+8(SB)/8, $0x000f000d000b0009
-DATA groupHalvesAVX512<>+16(SB)/8, $0x0006000400020000
-DATA groupHalvesAVX512<>+24(SB)/8, $0x000e000c000a0008
-DATA groupHalvesAVX512<>+32(SB)/8, $0x0007000500030001
-DATA groupHalvesAVX512<>+40(SB)/8, $0x000f000d000b0009
-DATA groupHalvesAVX512<>+48(SB)/8, $0x0006000400020000
-DATA groupHalvesAVX512<>+56(SB)/8, $0x000e000c000a0008
+DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const01010101AVX512<>+0(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+8(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+16(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+24(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+32(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+40(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+48(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+56(SB)/8, $0x0101010101010101
+DATA const01010101AVX512<>+0(SB)/64, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 GLOBL const01010101AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11186,14 +11090,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const10101010AVX512<>+0(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+8(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+16(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+24(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+32(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+40(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+48(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+56(SB)/8, $0x1010101010101010
+DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
 GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11817,14 +11714,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const30303030AVX512<>+0(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+8(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+16(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+24(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+32(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+40(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+48(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+56(SB)/8, $0x3030303030303030
+DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
 GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -13199,124 +13089,40 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const41103000AVX512<>+0(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+8(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+16(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+24(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+32(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+40(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+48(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+56(SB)/8, $0x4110300041103000
+DATA const41103000AVX512<>+0(SB)/64, $"\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A"
 GLOBL const41103000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const80000000AVX512<>+0(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+8(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+16(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+24(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+32(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+40(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+48(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+56(SB)/8, $0x8000000080000000
+DATA const80000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
 GLOBL const80000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const7fffffffAVX512<>+0(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+8(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+16(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+24(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+32(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+40(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+48(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+56(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f"
 GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f550000AVX512<>+0(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+8(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+16(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+24(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+32(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+40(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+48(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+56(SB)/8, $0x3f5500003f550000
+DATA const3f550000AVX512<>+0(SB)/64, $"\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?"
 GLOBL const3f550000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const4b400000AVX512<>+0(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+8(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+16(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+24(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+32(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+40(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+48(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+56(SB)/8, $0x4b4000004b400000
+DATA const4b400000AVX512<>+0(SB)/64, $"\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K"
 GLOBL const4b400000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA tanhCAVX512<>+0(SB)/8, $0x3f9960b900000000
-DATA tanhCAVX512<>+8(SB)/8, $0x40669340401973b4
-DATA tanhCAVX512<>+16(SB)/8, $0x40c053954099a70b
-DATA tanhCAVX512<>+24(SB)/8, $0x410aa12340e7034e
-DATA tanhCAVX512<>+32(SB)/8, $0x3f9960b900000000
-DATA tanhCAVX512<>+40(SB)/8, $0x40669340401973b4
-DATA tanhCAVX512<>+48(SB)/8, $0x40c053954099a70b
-DATA tanhCAVX512<>+56(SB)/8, $0x410aa12340e7034e
+DATA tanhCAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA"
 GLOBL tanhCAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3b01b40bAVX512<>+0(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+8(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+16(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+24(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+32(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+40(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+48(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+56(SB)/8, $0x3b01b40b3b01b40b
+DATA const3b01b40bAVX512<>+0(SB)/64, $"\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;"
 GLOBL const3b01b40bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbcb5d1e4AVX512<>+0(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+8(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+16(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+24(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+32(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+40(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+48(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+56(SB)/8, $0xbcb5d1e4bcb5d1e4
+DATA constbcb5d1e4AVX512<>+0(SB)/64, $"\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc"
 GLOBL constbcb5d1e4AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3eaaaa79AVX512<>+0(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+8(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+16(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+24(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+32(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+40(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+48(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+56(SB)/8, $0x3eaaaa793eaaaa79
+DATA const3eaaaa79AVX512<>+0(SB)/64, $"y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>"
 GLOBL const3eaaaa79AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f800000AVX512<>+0(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+8(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+16(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+24(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+32(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+40(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+48(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+56(SB)/8, $0x3f8000003f800000
+DATA const3f800000AVX512<>+0(SB)/64, $"\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?"
 GLOBL const3f800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA tanhTAVX512<>+0(SB)/8, $0x3f5547a400000000
-DATA tanhTAVX512<>+8(SB)/8, $0x3f7f9ec03f7bcd32
-DATA tanhTAVX512<>+16(SB)/8, $0x3f7fff363f7ff727
-DATA tanhTAVX512<>+24(SB)/8, $0x3f7fffff3f7fffee
-DATA tanhTAVX512<>+32(SB)/8, $0x3f5547a400000000
-DATA tanhTAVX512<>+40(SB)/8, $0x3f7f9ec03f7bcd32
-DATA tanhTAVX512<>+48(SB)/8, $0x3f7fff363f7ff727
-DATA tanhTAVX512<>+56(SB)/8, $0x3f7fffff3f7fffee
+DATA tanhTAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\xa4GU?2\xcd{?\xc0\x9e\x7f?'\xf7\x7f?6\xff\x7f?\xee\xff\x7f?\xff\xff\x7f?\x00\x00\x00\x00\xa4GU?2\xcd{?\xc0\x9e\x7f?'\xf7\x7f?6\xff\x7f?\xee\xff\x7f?\xff\xff\x7f?"
 GLOBL tanhTAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA tanhVAVX512<>+0(SB)/8, $0x3e9c9f6a3f800000
-DATA tanhVAVX512<>+8(SB)/8, $0x3b425b0e3d053fb8
-DATA tanhVAVX512<>+16(SB)/8, $0x37c9ffb0398d8d8e
-DATA tanhVAVX512<>+24(SB)/8, $0x34000000360ffffb
-DATA tanhVAVX512<>+32(SB)/8, $0x3e9c9f6a3f800000
-DATA tanhVAVX512<>+40(SB)/8, $0x3b425b0e3d053fb8
-DATA tanhVAVX512<>+48(SB)/8, $0x37c9ffb0398d8d8e
-DATA tanhVAVX512<>+56(SB)/8, $0x34000000360ffffb
+DATA tanhVAVX512<>+0(SB)/64, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVAVX512<>(SB), RODATA|NOPTR, $64
 
 // func biasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
@@ -13677,34 +13483,13 @@ next:
 	VZEROUPPER
 	RET
 
-DATA const3fb8aa3bAVX512<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA const3fb8aa3bAVX512<>+0(SB)/64, $";\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
 GLOBL const3fb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const7f317217AVX512<>+0(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+8(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+16(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+24(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+32(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+40(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+48(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+56(SB)/8, $0x7f3172177f317217
+DATA const7f317217AVX512<>+0(SB)/64, $"\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f"
 GLOBL const7f317217AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00110011AVX512<>+0(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+8(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+16(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+24(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+32(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+40(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+48(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+56(SB)/8, $0x0011001100110011
+DATA const00110011AVX512<>+0(SB)/64, $"\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00"
 GLOBL const00110011AVX512<>(SB), RODATA|NOPTR, $64
 
 // func maskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
@@ -13984,54 +13769,19 @@ one:
 	JNZ       one
 	JMP       next
 
-DATA constff800000AVX512<>+0(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+8(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+16(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+24(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+32(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+40(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+48(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+56(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+0(SB)/64, $"\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff"
 GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread0AVX512<>+0(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+8(SB)/8, $0x0380808002808080
-DATA spread0AVX512<>+16(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+24(SB)/8, $0x0380808002808080
-DATA spread0AVX512<>+32(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+40(SB)/8, $0x0380808002808080
-DATA spread0AVX512<>+48(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+56(SB)/8, $0x0380808002808080
+DATA spread0AVX512<>+0(SB)/64, $"\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03"
 GLOBL spread0AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread1AVX512<>+0(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+8(SB)/8, $0x0780808006808080
-DATA spread1AVX512<>+16(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+24(SB)/8, $0x0780808006808080
-DATA spread1AVX512<>+32(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+40(SB)/8, $0x0780808006808080
-DATA spread1AVX512<>+48(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+56(SB)/8, $0x0780808006808080
+DATA spread1AVX512<>+0(SB)/64, $"\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a"
 GLOBL spread1AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread2AVX512<>+0(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+8(SB)/8, $0x0b8080800a808080
-DATA spread2AVX512<>+16(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+24(SB)/8, $0x0b8080800a808080
-DATA spread2AVX512<>+32(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+40(SB)/8, $0x0b8080800a808080
-DATA spread2AVX512<>+48(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+56(SB)/8, $0x0b8080800a808080
+DATA spread2AVX512<>+0(SB)/64, $"\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v"
 GLOBL spread2AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread3AVX512<>+0(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+8(SB)/8, $0x0f8080800e808080
-DATA spread3AVX512<>+16(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+24(SB)/8, $0x0f8080800e808080
-DATA spread3AVX512<>+32(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+40(SB)/8, $0x0f8080800e808080
-DATA spread3AVX512<>+48(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+56(SB)/8, $0x0f8080800e808080
+DATA spread3AVX512<>+0(SB)/64, $"\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f"
 GLOBL spread3AVX512<>(SB), RODATA|NOPTR, $64
 
 // func dropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
@@ -14269,24 +14019,10 @@ done:
 	VZEROUPPER
 	RET
 
-DATA constd2511f53AVX512<>+0(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+8(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+16(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+24(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+32(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+40(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+48(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+56(SB)/8, $0xd2511f53d2511f53
+DATA constd2511f53AVX512<>+0(SB)/64, $"S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2"
 GLOBL constd2511f53AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constcd9e8d57AVX512<>+0(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+8(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+16(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+24(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+32(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+40(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+48(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+56(SB)/8, $0xcd9e8d57cd9e8d57
+DATA constcd9e8d57AVX512<>+0(SB)/64, $"W\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcd"
 GLOBL constcd9e8d57AVX512<>(SB), RODATA|NOPTR, $64
 
 // func packAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
@@ -15677,70 +15413,14 @@ next:
 	VZEROUPPER
 	RET
 
-DATA masksAVX512<>+0(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+8(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+16(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+24(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+32(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+40(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+48(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+56(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+64(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+72(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+80(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+88(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+96(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+104(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+112(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+120(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+128(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+136(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+144(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+152(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+160(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+168(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+176(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+184(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+192(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+200(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+208(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+216(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+224(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+232(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+240(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+248(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+256(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+264(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+272(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+280(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+288(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+296(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+304(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+312(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+320(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+328(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+336(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+344(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+352(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+360(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+368(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+376(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+384(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+392(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+400(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+408(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+416(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+424(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+432(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+440(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+448(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+456(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+464(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+472(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+480(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+488(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+496(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+504(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+64(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+128(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+192(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+256(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX512<>+320(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX512<>+384(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX512<>+448(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
 
 // func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
@@ -20356,14 +20036,7 @@ done:
 	VZEROUPPER
 	RET
 
-DATA halvesAVX512<>+0(SB)/8, $0x0006000400020000
-DATA halvesAVX512<>+8(SB)/8, $0x000e000c000a0008
-DATA halvesAVX512<>+16(SB)/8, $0x0016001400120010
-DATA halvesAVX512<>+24(SB)/8, $0x001e001c001a0018
-DATA halvesAVX512<>+32(SB)/8, $0x0007000500030001
-DATA halvesAVX512<>+40(SB)/8, $0x000f000d000b0009
-DATA halvesAVX512<>+48(SB)/8, $0x0017001500130011
-DATA halvesAVX512<>+56(SB)/8, $0x001f001d001b0019
+DATA halvesAVX512<>+0(SB)/64, $"\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x10\x00\x12\x00\x14\x00\x16\x00\x18\x00\x1a\x00\x1c\x00\x1e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x11\x00\x13\x00\x15\x00\x17\x00\x19\x00\x1b\x00\x1d\x00\x1f\x00"
 GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
@@ -25431,34 +25104,13 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const4b000080AVX512<>+0(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+8(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+16(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+24(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+32(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+40(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+48(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+56(SB)/8, $0x4b0000804b000080
+DATA const4b000080AVX512<>+0(SB)/64, $"\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K"
 GLOBL const4b000080AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0000ff00AVX512<>+0(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+8(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+16(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+24(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+32(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+40(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+48(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+56(SB)/8, $0x0000ff000000ff00
+DATA const0000ff00AVX512<>+0(SB)/64, $"\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00"
 GLOBL const0000ff00AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const47008000AVX512<>+0(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+8(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+16(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+24(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+32(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+40(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+48(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+56(SB)/8, $0x4700800047008000
+DATA const47008000AVX512<>+0(SB)/64, $"\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G"
 GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
@@ -26432,74 +26084,25 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const3920b5aeAVX512<>+0(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+8(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+16(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+24(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+32(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+40(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+48(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+56(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+0(SB)/64, $"\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9"
 GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3aaf8418AVX512<>+0(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+8(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+16(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+24(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+32(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+40(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+48(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+56(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+0(SB)/64, $"\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:"
 GLOBL const3aaf8418AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3c1d96f0AVX512<>+0(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+8(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+16(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+24(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+32(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+40(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+48(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+56(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+0(SB)/64, $"\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<"
 GLOBL const3c1d96f0AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3d6357beAVX512<>+0(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+8(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+16(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+24(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+32(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+40(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+48(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+56(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+0(SB)/64, $"\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc="
 GLOBL const3d6357beAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3e75fdeeAVX512<>+0(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+8(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+16(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+24(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+32(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+40(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+48(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+56(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+0(SB)/64, $"\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>"
 GLOBL const3e75fdeeAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f317218AVX512<>+0(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+8(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+16(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+24(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+32(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+40(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+48(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+56(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+0(SB)/64, $"\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?"
 GLOBL const3f317218AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc2c80000AVX512<>+0(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+8(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+16(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+24(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+32(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+40(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+48(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+56(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+0(SB)/64, $"\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2"
 GLOBL constc2c80000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
@@ -26740,54 +26343,19 @@ end:
 few:
 	JMP ·skinnyPairsAVX2+0(SB)
 
-DATA const7f800000AVX512<>+0(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+8(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+16(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+24(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+32(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+40(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+48(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+56(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+0(SB)/64, $"\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f"
 GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0bc00000AVX512<>+0(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+8(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+16(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+24(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+32(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+40(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+48(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+56(SB)/8, $0x0bc000000bc00000
+DATA const0bc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v"
 GLOBL const0bc00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const717fffffAVX512<>+0(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+8(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+16(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+24(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+32(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+40(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+48(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+56(SB)/8, $0x717fffff717fffff
+DATA const717fffffAVX512<>+0(SB)/64, $"\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq"
 GLOBL const717fffffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0d7fffffAVX512<>+0(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+8(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+16(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+24(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+32(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+40(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+48(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+56(SB)/8, $0x0d7fffff0d7fffff
+DATA const0d7fffffAVX512<>+0(SB)/64, $"\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r"
 GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const7fc00000AVX512<>+0(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+8(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+16(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+24(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+32(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+40(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+48(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+56(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
 GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
@@ -27128,14 +26696,7 @@ done:
 few:
 	JMP ·skinnyQKCodesAVX2+0(SB)
 
-DATA keyOrderAVX512<>+0(SB)/8, $0x0000000400000000
-DATA keyOrderAVX512<>+8(SB)/8, $0x0000000500000001
-DATA keyOrderAVX512<>+16(SB)/8, $0x0000000600000002
-DATA keyOrderAVX512<>+24(SB)/8, $0x0000000700000003
-DATA keyOrderAVX512<>+32(SB)/8, $0x0000000c00000008
-DATA keyOrderAVX512<>+40(SB)/8, $0x0000000d00000009
-DATA keyOrderAVX512<>+48(SB)/8, $0x0000000e0000000a
-DATA keyOrderAVX512<>+56(SB)/8, $0x0000000f0000000b
+DATA keyOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x05\x00\x00\x00\x02\x00\x00\x00\x06\x00\x00\x00\x03\x00\x00\x00\a\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\t\x00\x00\x00\r\x00\x00\x00\n\x00\x00\x00\x0e\x00\x00\x00\v\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL keyOrderAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
@@ -27462,14 +27023,7 @@ done:
 few:
 	JMP ·skinnyPVCodesAVX2+0(SB)
 
-DATA rowOrderAVX512<>+0(SB)/8, $0x0011000100100000
-DATA rowOrderAVX512<>+8(SB)/8, $0x0013000300120002
-DATA rowOrderAVX512<>+16(SB)/8, $0x0015000500140004
-DATA rowOrderAVX512<>+24(SB)/8, $0x0017000700160006
-DATA rowOrderAVX512<>+32(SB)/8, $0x0019000900180008
-DATA rowOrderAVX512<>+40(SB)/8, $0x001b000b001a000a
-DATA rowOrderAVX512<>+48(SB)/8, $0x001d000d001c000c
-DATA rowOrderAVX512<>+56(SB)/8, $0x001f000f001e000e
+DATA rowOrderAVX512<>+0(SB)/64, $"\x00\x00\x10\x00\x01\x00\x11\x00\x02\x00\x12\x00\x03\x00\x13\x00\x04\x00\x14\x00\x05\x00\x15\x00\x06\x00\x16\x00\a\x00\x17\x00\b\x00\x18\x00\t\x00\x19\x00\n\x00\x1a\x00\v\x00\x1b\x00\f\x00\x1c\x00\r\x00\x1d\x00\x0e\x00\x1e\x00\x0f\x00\x1f\x00"
 GLOBL rowOrderAVX512<>(SB), RODATA|NOPTR, $64
 
 // func codeScoresAVX512(a ukernel.CodeScoresArgs)
@@ -28445,44 +27999,16 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constbf80bf80AVX512<>+0(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+8(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+16(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+24(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+32(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+40(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+48(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+56(SB)/8, $0xbf80bf80bf80bf80
+DATA constbf80bf80AVX512<>+0(SB)/64, $"\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf"
 GLOBL constbf80bf80AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00800080AVX512<>+0(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+8(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+16(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+24(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+32(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+40(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+48(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+56(SB)/8, $0x0080008000800080
+DATA const00800080AVX512<>+0(SB)/64, $"\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00"
 GLOBL const00800080AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const40004000AVX512<>+0(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+8(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+16(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+24(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+32(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+40(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+48(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+56(SB)/8, $0x4000400040004000
+DATA const40004000AVX512<>+0(SB)/64, $"\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@"
 GLOBL const40004000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const43800000AVX512<>+0(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+8(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+16(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+24(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+32(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+40(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+48(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+56(SB)/8, $0x4380000043800000
+DATA const43800000AVX512<>+0(SB)/64, $"\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C"
 GLOBL const43800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func widenF8E5M2AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
@@ -28740,24 +28266,10 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const00000001AVX512<>+0(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+8(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+16(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+24(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+32(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+40(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+48(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+56(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00"
 GLOBL const00000001AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00007fffAVX512<>+0(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+8(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+16(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+24(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+32(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+40(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+48(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+56(SB)/8, $0x00007fff00007fff
+DATA const00007fffAVX512<>+0(SB)/64, $"\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00"
 GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func narrowF8E4M3AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
@@ -28850,54 +28362,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const3c800000AVX512<>+0(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+8(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+16(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+24(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+32(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+40(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+48(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+56(SB)/8, $0x3c8000003c800000
+DATA const3c800000AVX512<>+0(SB)/64, $"\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<"
 GLOBL const3c800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const43e00000AVX512<>+0(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+8(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+16(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+24(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+32(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+40(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+48(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+56(SB)/8, $0x43e0000043e00000
+DATA const43e00000AVX512<>+0(SB)/64, $"\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C"
 GLOBL const43e00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc3e00000AVX512<>+0(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+8(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+16(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+24(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+32(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+40(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+48(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+56(SB)/8, $0xc3e00000c3e00000
+DATA constc3e00000AVX512<>+0(SB)/64, $"\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3"
 GLOBL constc3e00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const43f00000AVX512<>+0(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+8(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+16(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+24(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+32(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+40(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+48(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+56(SB)/8, $0x43f0000043f00000
+DATA const43f00000AVX512<>+0(SB)/64, $"\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C"
 GLOBL const43f00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0a000000AVX512<>+0(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+8(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+16(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+24(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+32(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+40(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+48(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+56(SB)/8, $0x0a0000000a000000
+DATA const0a000000AVX512<>+0(SB)/64, $"\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n"
 GLOBL const0a000000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func narrowF8E5M2AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
@@ -28990,54 +28467,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const38800000AVX512<>+0(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+8(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+16(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+24(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+32(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+40(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+48(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+56(SB)/8, $0x3880000038800000
+DATA const38800000AVX512<>+0(SB)/64, $"\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808"
 GLOBL const38800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const47600000AVX512<>+0(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+8(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+16(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+24(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+32(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+40(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+48(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+56(SB)/8, $0x4760000047600000
+DATA const47600000AVX512<>+0(SB)/64, $"\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G"
 GLOBL const47600000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc7600000AVX512<>+0(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+8(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+16(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+24(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+32(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+40(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+48(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+56(SB)/8, $0xc7600000c7600000
+DATA constc7600000AVX512<>+0(SB)/64, $"\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7"
 GLOBL constc7600000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const47c00000AVX512<>+0(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+8(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+16(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+24(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+32(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+40(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+48(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+56(SB)/8, $0x47c0000047c00000
+DATA const47c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G"
 GLOBL const47c00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0a800000AVX512<>+0(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+8(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+16(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+24(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+32(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+40(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+48(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+56(SB)/8, $0x0a8000000a800000
+DATA const0a800000AVX512<>+0(SB)/64, $"\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n"
 GLOBL const0a800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
@@ -29177,14 +28619,7 @@ infinite:
 	VZEROUPPER
 	RET
 
-DATA const42fe0000AVX512<>+0(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+8(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+16(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+24(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+32(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+40(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+48(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+56(SB)/8, $0x42fe000042fe0000
+DATA const42fe0000AVX512<>+0(SB)/64, $"\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB"
 GLOBL const42fe0000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
@@ -30369,24 +29804,10 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const43000000AVX512<>+0(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+8(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+16(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+24(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+32(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+40(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+48(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+56(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+0(SB)/64, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
 GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc2fc0000AVX512<>+0(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+8(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+16(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+24(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+32(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+40(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+48(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+56(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+0(SB)/64, $"\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
 GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func tanhAVX512(dst []float32, src []float32)
@@ -30410,11 +29831,28 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	VMOVUPS tanhVAVX512<>+0(SB), Z11
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z12
+	VPMOVD2M  Z12, K1
+	NEGQ      CX
+	VMOVUPS.Z (BX)(AX*1), K1, Z12
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS     (BX)(AX*1), Z12
+	VMOVUPS (BX)(AX*1), Z12
+
+enter:
 	VANDPS      Z2, Z12, Z13
 	VMINPS      Z13, Z0, Z13
 	VMOVAPS     Z4, Z14
@@ -30433,42 +29871,16 @@ lanes1:
 	VDIVPS      Z16, Z14, Z14
 	VADDPS      Z14, Z15, Z15
 	VPTERNLOGD  $0xf8, Z1, Z12, Z15
+	TESTQ       CX, CX
+	JL          leave
 	VMOVUPS     Z15, (DX)(AX*1)
 	ADDQ        $0x00000040, AX
 	SUBQ        $0x00000010, CX
 	JGE         lanes1
+	JMP         last
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ        masksAVX512<>+0(SB), SI
-	MOVQ        $0x00000040, DI
-	SUBQ        CX, DI
-	LEAQ        (SI)(DI*4), SI
-	VMOVUPS     (SI), Z12
-	VPMOVD2M    Z12, K1
-	VMOVUPS.Z   (BX)(AX*1), K1, Z12
-	VANDPS      Z2, Z12, Z2
-	VMINPS      Z2, Z0, Z2
-	VMOVAPS     Z4, Z0
-	VFMADD231PS Z3, Z2, Z0
-	VPERMPS     Z5, Z0, Z3
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z2, Z2, Z3
-	VMOVAPS     Z7, Z4
-	VFMADD231PS Z6, Z3, Z4
-	VFMADD213PS Z8, Z3, Z4
-	VFMADD213PS Z9, Z3, Z4
-	VPERMPS     Z10, Z0, Z3
-	VPERMPS     Z11, Z0, Z0
-	VMULPS      Z2, Z0, Z0
-	VFMADD231PS Z3, Z2, Z4
-	VDIVPS      Z4, Z0, Z0
-	VADDPS      Z0, Z3, Z3
-	VPTERNLOGD  $0xf8, Z1, Z12, Z3
-	VMOVUPS     Z3, K1, (DX)(AX*1)
+leave:
+	VMOVUPS Z15, K1, (DX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -30496,11 +29908,28 @@ TEXT ·siLUAVX512(SB), NOSPLIT, $0-48
 	VMOVUPS constff800000AVX512<>+0(SB), Z12
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z13
+	VPMOVD2M  Z13, K1
+	NEGQ      CX
+	VMOVUPS.Z (BX)(AX*1), K1, Z13
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS     (BX)(AX*1), Z13
+	VMOVUPS (BX)(AX*1), Z13
+
+enter:
 	VMAXPS      Z13, Z2, Z13
 	VMINPS      Z13, Z3, Z14
 	VMOVAPS     Z0, Z15
@@ -30524,90 +29953,31 @@ lanes1:
 	VADDPS      Z16, Z14, Z14
 	VDIVPS      Z14, Z13, Z13
 	VMULPS      Z16, Z13, Z13
+	TESTQ       CX, CX
+	JL          leave
 	VMOVUPS     Z13, (DX)(AX*1)
 	ADDQ        $0x00000040, AX
 	SUBQ        $0x00000010, CX
 	JGE         lanes1
+	JMP         last
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ        masksAVX512<>+0(SB), SI
-	MOVQ        $0x00000040, DI
-	SUBQ        CX, DI
-	LEAQ        (SI)(DI*4), SI
-	VMOVUPS     (SI), Z13
-	VPMOVD2M    Z13, K1
-	VMOVUPS.Z   (BX)(AX*1), K1, Z13
-	VMAXPS      Z13, Z2, Z13
-	VMINPS      Z13, Z3, Z2
-	VMOVAPS     Z0, Z3
-	VFMADD231PS Z4, Z2, Z3
-	VSUBPS      Z3, Z0, Z0
-	VFMADD231PS Z4, Z2, Z0
-	VFMADD231PS Z5, Z2, Z0
-	VMOVAPS     Z7, Z2
-	VFMADD231PS Z6, Z0, Z2
-	VFMADD213PS Z8, Z0, Z2
-	VFMADD213PS Z9, Z0, Z2
-	VFMADD213PS Z10, Z0, Z2
-	VFMADD213PS Z11, Z0, Z2
-	VFMADD213PS Z1, Z0, Z2
-	VPSLLD      $0x16, Z3, Z0
-	VANDPS      Z12, Z0, Z0
-	VPSLLD      $0x17, Z3, Z3
-	VPADDD      Z3, Z2, Z2
-	VPSUBD      Z0, Z2, Z2
-	VPSUBD      Z0, Z1, Z0
-	VADDPS      Z0, Z2, Z2
-	VDIVPS      Z2, Z13, Z13
-	VMULPS      Z0, Z13, Z13
-	VMOVUPS     Z13, K1, (DX)(AX*1)
+leave:
+	VMOVUPS Z13, K1, (DX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA constc2dc0000AVX512<>+0(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+8(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+16(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+24(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+32(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+40(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+48(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+56(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+0(SB)/64, $"\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2"
 GLOBL constc2dc0000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const41f00000AVX512<>+0(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+8(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+16(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+24(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+32(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+40(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+48(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+56(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+0(SB)/64, $"\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A"
 GLOBL const41f00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbfb8aa3bAVX512<>+0(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+8(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+16(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+24(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+32(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+40(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+48(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+56(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+0(SB)/64, $";\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf"
 GLOBL constbfb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constb2a57060AVX512<>+0(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+8(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+16(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+24(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+32(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+40(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+48(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+56(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+0(SB)/64, $"`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2"
 GLOBL constb2a57060AVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluAVX512(dst []float32, src []float32)
@@ -30643,11 +30013,28 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-48
 	VMOVUPS geluT0AVX512<>+0(SB), Z23
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z24
+	VPMOVD2M  Z24, K1
+	NEGQ      CX
+	VMOVUPS.Z (BX)(AX*1), K1, Z24
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS      (BX)(AX*1), Z24
+	VMOVUPS (BX)(AX*1), Z24
+
+enter:
 	VMAXPS       Z24, Z1, Z25
 	VMINPS       Z25, Z2, Z25
 	VANDPS       Z5, Z25, Z25
@@ -30692,231 +30079,67 @@ lanes1:
 	VXORPS       Z25, Z25, Z25
 	VMAXPS       Z24, Z25, Z24
 	VFNMADD231PS Z26, Z27, Z24
+	TESTQ        CX, CX
+	JL           leave
 	VMOVUPS      Z24, (DX)(AX*1)
 	ADDQ         $0x00000040, AX
 	SUBQ         $0x00000010, CX
 	JGE          lanes1
+	JMP          last
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ         masksAVX512<>+0(SB), SI
-	MOVQ         $0x00000040, DI
-	SUBQ         CX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Z24
-	VPMOVD2M     Z24, K1
-	VMOVUPS.Z    (BX)(AX*1), K1, Z24
-	VMAXPS       Z24, Z1, Z1
-	VMINPS       Z1, Z2, Z1
-	VANDPS       Z5, Z1, Z1
-	VMULPS       Z1, Z1, Z2
-	VMOVAPS      Z2, Z5
-	VFNMADD231PS Z1, Z1, Z5
-	VMOVAPS      Z0, Z25
-	VFMADD231PS  Z3, Z2, Z25
-	VSUBPS       Z25, Z0, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VFMADD231PS  Z6, Z2, Z0
-	VFNMADD231PS Z3, Z5, Z0
-	VMOVAPS      Z8, Z2
-	VFMADD231PS  Z7, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z11, Z0, Z2
-	VFMADD213PS  Z12, Z0, Z2
-	VFMADD213PS  Z13, Z0, Z2
-	VPSLLD       $0x17, Z25, Z25
-	VPADDD       Z25, Z2, Z2
-	VMULPS       Z14, Z2, Z2
-	VMOVAPS      Z4, Z0
-	VFMADD231PS  Z15, Z1, Z0
-	VPSUBD       Z4, Z0, Z0
-	VPSRLD       $0x16, Z0, Z0
-	VPERMPS      Z16, Z0, Z3
-	VSUBPS       Z3, Z1, Z1
-	VPERMPS      Z17, Z0, Z3
-	VPERMPS      Z18, Z0, Z4
-	VFMADD231PS  Z3, Z1, Z4
-	VPERMPS      Z19, Z0, Z3
-	VFMADD231PS  Z4, Z1, Z3
-	VPERMPS      Z20, Z0, Z4
-	VFMADD231PS  Z3, Z1, Z4
-	VPERMPS      Z21, Z0, Z3
-	VFMADD231PS  Z4, Z1, Z3
-	VPERMPS      Z22, Z0, Z4
-	VFMADD231PS  Z3, Z1, Z4
-	VPERMPS      Z23, Z0, Z0
-	VFMADD231PS  Z4, Z1, Z0
-	VXORPS       Z1, Z1, Z1
-	VMAXPS       Z24, Z1, Z24
-	VFNMADD231PS Z2, Z0, Z24
-	VMOVUPS      Z24, K1, (DX)(AX*1)
+leave:
+	VMOVUPS Z24, K1, (DX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA const4b400020AVX512<>+0(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+8(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+16(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+24(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+32(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+40(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+48(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+56(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+0(SB)/64, $" \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K"
 GLOBL const4b400020AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc1666666AVX512<>+0(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+8(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+16(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+24(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+32(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+40(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+48(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+56(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+0(SB)/64, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
 GLOBL constc1666666AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const40c00000AVX512<>+0(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+8(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+16(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+24(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+32(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+40(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+48(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+56(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@"
 GLOBL const40c00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbf38aa3bAVX512<>+0(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+8(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+16(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+24(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+32(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+40(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+48(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+56(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+0(SB)/64, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf"
 GLOBL constbf38aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f9a8279AVX512<>+0(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+8(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+16(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+24(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+32(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+40(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+48(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+56(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+0(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?"
 GLOBL const3f9a8279AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constb2257060AVX512<>+0(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+8(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+16(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+24(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+32(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+40(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+48(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+56(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+0(SB)/64, $"`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2"
 GLOBL constb2257060AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const2f800000AVX512<>+0(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+8(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+16(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+24(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+32(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+40(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+48(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+56(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+0(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/"
 GLOBL const2f800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3fa09ceaAVX512<>+0(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+8(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+16(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+24(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+32(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+40(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+48(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+56(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+0(SB)/64, $"꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?"
 GLOBL const3fa09ceaAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluCAVX512<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX512<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX512<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX512<>+24(SB)/8, $0x4143367041050e21
-DATA geluCAVX512<>+32(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX512<>+40(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX512<>+48(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX512<>+56(SB)/8, $0x4143367041050e21
+DATA geluCAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT6AVX512<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX512<>+8(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX512<>+16(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX512<>+24(SB)/8, $0xb1ac238bb3b1ca7f
-DATA geluT6AVX512<>+32(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX512<>+40(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX512<>+48(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX512<>+56(SB)/8, $0xb1ac238bb3b1ca7f
+DATA geluT6AVX512<>+0(SB)/64, $":\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1:\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1"
 GLOBL geluT6AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT5AVX512<>+0(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX512<>+8(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX512<>+16(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX512<>+24(SB)/8, $0x33658a63352e2774
-DATA geluT5AVX512<>+32(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX512<>+40(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX512<>+48(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX512<>+56(SB)/8, $0x33658a63352e2774
+DATA geluT5AVX512<>+0(SB)/64, $"\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3"
 GLOBL geluT5AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT4AVX512<>+0(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX512<>+8(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX512<>+16(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX512<>+24(SB)/8, $0xb50d64d1b699481a
-DATA geluT4AVX512<>+32(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX512<>+40(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX512<>+48(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX512<>+56(SB)/8, $0xb50d64d1b699481a
+DATA geluT4AVX512<>+0(SB)/64, $"\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
 GLOBL geluT4AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT3AVX512<>+0(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX512<>+8(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX512<>+16(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX512<>+24(SB)/8, $0x36b37e2f3809a63d
-DATA geluT3AVX512<>+32(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX512<>+40(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX512<>+48(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX512<>+56(SB)/8, $0x36b37e2f3809a63d
+DATA geluT3AVX512<>+0(SB)/64, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36"
 GLOBL geluT3AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT2AVX512<>+0(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX512<>+8(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX512<>+16(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX512<>+24(SB)/8, $0xb8545248b965655d
-DATA geluT2AVX512<>+32(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX512<>+40(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX512<>+48(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX512<>+56(SB)/8, $0xb8545248b965655d
+DATA geluT2AVX512<>+0(SB)/64, $"\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
 GLOBL geluT2AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT1AVX512<>+0(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX512<>+8(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX512<>+16(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX512<>+24(SB)/8, $0x39dd7cbd3aa79641
-DATA geluT1AVX512<>+32(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX512<>+40(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX512<>+48(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX512<>+56(SB)/8, $0x39dd7cbd3aa79641
+DATA geluT1AVX512<>+0(SB)/64, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9"
 GLOBL geluT1AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT0AVX512<>+0(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX512<>+8(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX512<>+16(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX512<>+24(SB)/8, $0x3ecae9be3ec96cad
-DATA geluT0AVX512<>+32(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX512<>+40(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX512<>+48(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX512<>+56(SB)/8, $0x3ecae9be3ec96cad
+DATA geluT0AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
 GLOBL geluT0AVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluTanhAVX512(dst []float32, src []float32)
@@ -30943,11 +30166,28 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-48
 	VMOVUPS constff800000AVX512<>+0(SB), Z14
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z15
+	VPMOVD2M  Z15, K1
+	NEGQ      CX
+	VMOVUPS.Z (BX)(AX*1), K1, Z15
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS      (BX)(AX*1), Z15
+	VMOVUPS (BX)(AX*1), Z15
+
+enter:
 	VMAXPS       Z15, Z3, Z15
 	VMINPS       Z15, Z4, Z16
 	VMULPS       Z16, Z16, Z17
@@ -30981,110 +30221,34 @@ lanes1:
 	VADDPS       Z18, Z16, Z16
 	VDIVPS       Z16, Z15, Z15
 	VMULPS       Z18, Z15, Z15
+	TESTQ        CX, CX
+	JL           leave
 	VMOVUPS      Z15, (DX)(AX*1)
 	ADDQ         $0x00000040, AX
 	SUBQ         $0x00000010, CX
 	JGE          lanes1
+	JMP          last
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ         masksAVX512<>+0(SB), SI
-	MOVQ         $0x00000040, DI
-	SUBQ         CX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Z15
-	VPMOVD2M     Z15, K1
-	VMOVUPS.Z    (BX)(AX*1), K1, Z15
-	VMAXPS       Z15, Z3, Z15
-	VMINPS       Z15, Z4, Z3
-	VMULPS       Z3, Z3, Z4
-	VMOVAPS      Z4, Z16
-	VFNMADD231PS Z3, Z3, Z16
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z5, Z4, Z17
-	VSUBPS       Z17, Z0, Z0
-	VFMADD231PS  Z5, Z4, Z0
-	VFMADD231PS  Z6, Z4, Z0
-	VFNMADD231PS Z5, Z16, Z0
-	VADDPS       Z7, Z0, Z0
-	VMOVAPS      Z1, Z4
-	VFMADD231PS  Z17, Z3, Z4
-	VSUBPS       Z4, Z1, Z1
-	VFMADD231PS  Z17, Z3, Z1
-	VFMADD231PS  Z0, Z3, Z1
-	VMOVAPS      Z9, Z0
-	VFMADD231PS  Z8, Z1, Z0
-	VFMADD213PS  Z10, Z1, Z0
-	VFMADD213PS  Z11, Z1, Z0
-	VFMADD213PS  Z12, Z1, Z0
-	VFMADD213PS  Z13, Z1, Z0
-	VFMADD213PS  Z2, Z1, Z0
-	VPSLLD       $0x16, Z4, Z1
-	VANDPS       Z14, Z1, Z1
-	VPSLLD       $0x17, Z4, Z4
-	VPADDD       Z4, Z0, Z0
-	VPSUBD       Z1, Z0, Z0
-	VPSUBD       Z1, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VDIVPS       Z0, Z15, Z15
-	VMULPS       Z1, Z15, Z15
-	VMOVUPS      Z15, K1, (DX)(AX*1)
+leave:
+	VMOVUPS Z15, K1, (DX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA constc0135760AVX512<>+0(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+8(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+16(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+24(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+32(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+40(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+48(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+56(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+0(SB)/64, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0"
 GLOBL constc0135760AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc12e6666AVX512<>+0(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+8(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+16(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+24(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+32(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+40(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+48(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+56(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+0(SB)/64, $"ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
 GLOBL constc12e6666AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbdd2d3e8AVX512<>+0(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+8(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+16(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+24(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+32(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+40(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+48(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+56(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+0(SB)/64, $"\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ"
 GLOBL constbdd2d3e8AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const310a8d56AVX512<>+0(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+8(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+16(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+24(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+32(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+40(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+48(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+56(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+0(SB)/64, $"V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1"
 GLOBL const310a8d56AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constb486f39dAVX512<>+0(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+8(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+16(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+24(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+32(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+40(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+48(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+56(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+0(SB)/64, $"\x9d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
 GLOBL constb486f39dAVX512<>(SB), RODATA|NOPTR, $64
 
 // func swiGLUAVX512(dst []float32, gate []float32, up []float32)
@@ -31110,78 +30274,64 @@ TEXT ·swiGLUAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS constff800000AVX512<>+0(SB), Z12
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS     (DX)(AX*1), Z13
-	VMAXPS      Z13, Z2, Z13
-	VMINPS      Z13, Z3, Z14
-	VMOVAPS     Z0, Z15
-	VFMADD231PS Z4, Z14, Z15
-	VSUBPS      Z15, Z0, Z16
-	VFMADD231PS Z4, Z14, Z16
-	VFMADD231PS Z5, Z14, Z16
-	VMOVAPS     Z7, Z14
-	VFMADD231PS Z6, Z16, Z14
-	VFMADD213PS Z8, Z16, Z14
-	VFMADD213PS Z9, Z16, Z14
-	VFMADD213PS Z10, Z16, Z14
-	VFMADD213PS Z11, Z16, Z14
-	VFMADD213PS Z1, Z16, Z14
-	VPSLLD      $0x16, Z15, Z16
-	VANDPS      Z12, Z16, Z16
-	VPSLLD      $0x17, Z15, Z15
-	VPADDD      Z15, Z14, Z14
-	VPSUBD      Z16, Z14, Z14
-	VPSUBD      Z16, Z1, Z16
-	VADDPS      Z16, Z14, Z14
-	VDIVPS      Z14, Z13, Z13
-	VMULPS      Z16, Z13, Z13
-	VMULPS      (SI)(AX*1), Z13, Z13
-	VMOVUPS     Z13, (BX)(AX*1)
-	ADDQ        $0x00000040, AX
-	SUBQ        $0x00000010, CX
-	JGE         lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000010, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ        masksAVX512<>+0(SB), DI
-	MOVQ        $0x00000040, R8
-	SUBQ        CX, R8
-	LEAQ        (DI)(R8*4), DI
-	VMOVUPS     (DI), Z13
-	VPMOVD2M    Z13, K1
-	VMOVUPS.Z   (DX)(AX*1), K1, Z13
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z13
+	VPMOVD2M  Z13, K1
+	NEGQ      CX
+	VMOVUPS.Z (DX)(AX*1), K1, Z13
+	VMOVUPS.Z (SI)(AX*1), K1, Z14
+	JMP       enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z13
+	VMOVUPS (SI)(AX*1), Z14
+
+enter:
 	VMAXPS      Z13, Z2, Z13
-	VMINPS      Z13, Z3, Z2
-	VMOVAPS     Z0, Z3
-	VFMADD231PS Z4, Z2, Z3
-	VSUBPS      Z3, Z0, Z0
-	VFMADD231PS Z4, Z2, Z0
-	VFMADD231PS Z5, Z2, Z0
-	VMOVAPS     Z7, Z2
-	VFMADD231PS Z6, Z0, Z2
-	VFMADD213PS Z8, Z0, Z2
-	VFMADD213PS Z9, Z0, Z2
-	VFMADD213PS Z10, Z0, Z2
-	VFMADD213PS Z11, Z0, Z2
-	VFMADD213PS Z1, Z0, Z2
-	VPSLLD      $0x16, Z3, Z0
-	VANDPS      Z12, Z0, Z0
-	VPSLLD      $0x17, Z3, Z3
-	VPADDD      Z3, Z2, Z2
-	VPSUBD      Z0, Z2, Z2
-	VPSUBD      Z0, Z1, Z0
-	VADDPS      Z0, Z2, Z2
-	VDIVPS      Z2, Z13, Z13
-	VMULPS      Z0, Z13, Z13
-	VMOVUPS.Z   (SI)(AX*1), K1, Z0
-	VMULPS      Z0, Z13, Z13
-	VMOVUPS     Z13, K1, (BX)(AX*1)
+	VMINPS      Z13, Z3, Z15
+	VMOVAPS     Z0, Z16
+	VFMADD231PS Z4, Z15, Z16
+	VSUBPS      Z16, Z0, Z17
+	VFMADD231PS Z4, Z15, Z17
+	VFMADD231PS Z5, Z15, Z17
+	VMOVAPS     Z7, Z15
+	VFMADD231PS Z6, Z17, Z15
+	VFMADD213PS Z8, Z17, Z15
+	VFMADD213PS Z9, Z17, Z15
+	VFMADD213PS Z10, Z17, Z15
+	VFMADD213PS Z11, Z17, Z15
+	VFMADD213PS Z1, Z17, Z15
+	VPSLLD      $0x16, Z16, Z17
+	VANDPS      Z12, Z17, Z17
+	VPSLLD      $0x17, Z16, Z16
+	VPADDD      Z16, Z15, Z15
+	VPSUBD      Z17, Z15, Z15
+	VPSUBD      Z17, Z1, Z17
+	VADDPS      Z17, Z15, Z15
+	VDIVPS      Z15, Z13, Z13
+	VMULPS      Z17, Z13, Z13
+	VMULPS      Z14, Z13, Z13
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Z13, (BX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+	JMP         last
+
+leave:
+	VMOVUPS Z13, K1, (BX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -31221,120 +30371,85 @@ TEXT ·geGLUAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS geluT0AVX512<>+0(SB), Z23
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (DX)(AX*1), Z24
-	VMAXPS       Z24, Z1, Z25
-	VMINPS       Z25, Z2, Z25
-	VANDPS       Z5, Z25, Z25
-	VMULPS       Z25, Z25, Z26
-	VMOVAPS      Z26, Z27
-	VFNMADD231PS Z25, Z25, Z27
-	VMOVAPS      Z0, Z28
-	VFMADD231PS  Z3, Z26, Z28
-	VSUBPS       Z28, Z0, Z29
-	VFMADD231PS  Z3, Z26, Z29
-	VFMADD231PS  Z6, Z26, Z29
-	VFNMADD231PS Z3, Z27, Z29
-	VMOVAPS      Z8, Z26
-	VFMADD231PS  Z7, Z29, Z26
-	VFMADD213PS  Z9, Z29, Z26
-	VFMADD213PS  Z10, Z29, Z26
-	VFMADD213PS  Z11, Z29, Z26
-	VFMADD213PS  Z12, Z29, Z26
-	VFMADD213PS  Z13, Z29, Z26
-	VPSLLD       $0x17, Z28, Z28
-	VPADDD       Z28, Z26, Z26
-	VMULPS       Z14, Z26, Z26
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z15, Z25, Z27
-	VPSUBD       Z4, Z27, Z27
-	VPSRLD       $0x16, Z27, Z27
-	VPERMPS      Z16, Z27, Z28
-	VSUBPS       Z28, Z25, Z25
-	VPERMPS      Z17, Z27, Z28
-	VPERMPS      Z18, Z27, Z29
-	VFMADD231PS  Z28, Z25, Z29
-	VPERMPS      Z19, Z27, Z28
-	VFMADD231PS  Z29, Z25, Z28
-	VPERMPS      Z20, Z27, Z29
-	VFMADD231PS  Z28, Z25, Z29
-	VPERMPS      Z21, Z27, Z28
-	VFMADD231PS  Z29, Z25, Z28
-	VPERMPS      Z22, Z27, Z29
-	VFMADD231PS  Z28, Z25, Z29
-	VPERMPS      Z23, Z27, Z27
-	VFMADD231PS  Z29, Z25, Z27
-	VXORPS       Z25, Z25, Z25
-	VMAXPS       Z24, Z25, Z24
-	VFNMADD231PS Z26, Z27, Z24
-	VMULPS       (SI)(AX*1), Z24, Z24
-	VMOVUPS      Z24, (BX)(AX*1)
-	ADDQ         $0x00000040, AX
-	SUBQ         $0x00000010, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000010, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX512<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Z24
-	VPMOVD2M     Z24, K1
-	VMOVUPS.Z    (DX)(AX*1), K1, Z24
-	VMAXPS       Z24, Z1, Z1
-	VMINPS       Z1, Z2, Z1
-	VANDPS       Z5, Z1, Z1
-	VMULPS       Z1, Z1, Z2
-	VMOVAPS      Z2, Z5
-	VFNMADD231PS Z1, Z1, Z5
-	VMOVAPS      Z0, Z25
-	VFMADD231PS  Z3, Z2, Z25
-	VSUBPS       Z25, Z0, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VFMADD231PS  Z6, Z2, Z0
-	VFNMADD231PS Z3, Z5, Z0
-	VMOVAPS      Z8, Z2
-	VFMADD231PS  Z7, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z11, Z0, Z2
-	VFMADD213PS  Z12, Z0, Z2
-	VFMADD213PS  Z13, Z0, Z2
-	VPSLLD       $0x17, Z25, Z25
-	VPADDD       Z25, Z2, Z2
-	VMULPS       Z14, Z2, Z2
-	VMOVAPS      Z4, Z0
-	VFMADD231PS  Z15, Z1, Z0
-	VPSUBD       Z4, Z0, Z0
-	VPSRLD       $0x16, Z0, Z0
-	VPERMPS      Z16, Z0, Z3
-	VSUBPS       Z3, Z1, Z1
-	VPERMPS      Z17, Z0, Z3
-	VPERMPS      Z18, Z0, Z4
-	VFMADD231PS  Z3, Z1, Z4
-	VPERMPS      Z19, Z0, Z3
-	VFMADD231PS  Z4, Z1, Z3
-	VPERMPS      Z20, Z0, Z4
-	VFMADD231PS  Z3, Z1, Z4
-	VPERMPS      Z21, Z0, Z3
-	VFMADD231PS  Z4, Z1, Z3
-	VPERMPS      Z22, Z0, Z4
-	VFMADD231PS  Z3, Z1, Z4
-	VPERMPS      Z23, Z0, Z0
-	VFMADD231PS  Z4, Z1, Z0
-	VXORPS       Z1, Z1, Z1
-	VMAXPS       Z24, Z1, Z24
-	VFNMADD231PS Z2, Z0, Z24
-	VMOVUPS.Z    (SI)(AX*1), K1, Z0
-	VMULPS       Z0, Z24, Z24
-	VMOVUPS      Z24, K1, (BX)(AX*1)
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z24
+	VPMOVD2M  Z24, K1
+	NEGQ      CX
+	VMOVUPS.Z (DX)(AX*1), K1, Z24
+	VMOVUPS.Z (SI)(AX*1), K1, Z25
+	JMP       enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z24
+	VMOVUPS (SI)(AX*1), Z25
+
+enter:
+	VMAXPS       Z24, Z1, Z26
+	VMINPS       Z26, Z2, Z26
+	VANDPS       Z5, Z26, Z26
+	VMULPS       Z26, Z26, Z27
+	VMOVAPS      Z27, Z28
+	VFNMADD231PS Z26, Z26, Z28
+	VMOVAPS      Z0, Z29
+	VFMADD231PS  Z3, Z27, Z29
+	VSUBPS       Z29, Z0, Z30
+	VFMADD231PS  Z3, Z27, Z30
+	VFMADD231PS  Z6, Z27, Z30
+	VFNMADD231PS Z3, Z28, Z30
+	VMOVAPS      Z8, Z27
+	VFMADD231PS  Z7, Z30, Z27
+	VFMADD213PS  Z9, Z30, Z27
+	VFMADD213PS  Z10, Z30, Z27
+	VFMADD213PS  Z11, Z30, Z27
+	VFMADD213PS  Z12, Z30, Z27
+	VFMADD213PS  Z13, Z30, Z27
+	VPSLLD       $0x17, Z29, Z29
+	VPADDD       Z29, Z27, Z27
+	VMULPS       Z14, Z27, Z27
+	VMOVAPS      Z4, Z28
+	VFMADD231PS  Z15, Z26, Z28
+	VPSUBD       Z4, Z28, Z28
+	VPSRLD       $0x16, Z28, Z28
+	VPERMPS      Z16, Z28, Z29
+	VSUBPS       Z29, Z26, Z26
+	VPERMPS      Z17, Z28, Z29
+	VPERMPS      Z18, Z28, Z30
+	VFMADD231PS  Z29, Z26, Z30
+	VPERMPS      Z19, Z28, Z29
+	VFMADD231PS  Z30, Z26, Z29
+	VPERMPS      Z20, Z28, Z30
+	VFMADD231PS  Z29, Z26, Z30
+	VPERMPS      Z21, Z28, Z29
+	VFMADD231PS  Z30, Z26, Z29
+	VPERMPS      Z22, Z28, Z30
+	VFMADD231PS  Z29, Z26, Z30
+	VPERMPS      Z23, Z28, Z28
+	VFMADD231PS  Z30, Z26, Z28
+	VXORPS       Z26, Z26, Z26
+	VMAXPS       Z24, Z26, Z24
+	VFNMADD231PS Z27, Z28, Z24
+	VMULPS       Z25, Z24, Z24
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Z24, (BX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMOVUPS Z24, K1, (BX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -31365,98 +30480,74 @@ TEXT ·geGLUTanhAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS constff800000AVX512<>+0(SB), Z14
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (DX)(AX*1), Z15
-	VMAXPS       Z15, Z3, Z15
-	VMINPS       Z15, Z4, Z16
-	VMULPS       Z16, Z16, Z17
-	VMOVAPS      Z17, Z18
-	VFNMADD231PS Z16, Z16, Z18
-	VMOVAPS      Z0, Z19
-	VFMADD231PS  Z5, Z17, Z19
-	VSUBPS       Z19, Z0, Z20
-	VFMADD231PS  Z5, Z17, Z20
-	VFMADD231PS  Z6, Z17, Z20
-	VFNMADD231PS Z5, Z18, Z20
-	VADDPS       Z7, Z20, Z20
-	VMOVAPS      Z1, Z17
-	VFMADD231PS  Z19, Z16, Z17
-	VSUBPS       Z17, Z1, Z18
-	VFMADD231PS  Z19, Z16, Z18
-	VFMADD231PS  Z20, Z16, Z18
-	VMOVAPS      Z9, Z16
-	VFMADD231PS  Z8, Z18, Z16
-	VFMADD213PS  Z10, Z18, Z16
-	VFMADD213PS  Z11, Z18, Z16
-	VFMADD213PS  Z12, Z18, Z16
-	VFMADD213PS  Z13, Z18, Z16
-	VFMADD213PS  Z2, Z18, Z16
-	VPSLLD       $0x16, Z17, Z18
-	VANDPS       Z14, Z18, Z18
-	VPSLLD       $0x17, Z17, Z17
-	VPADDD       Z17, Z16, Z16
-	VPSUBD       Z18, Z16, Z16
-	VPSUBD       Z18, Z2, Z18
-	VADDPS       Z18, Z16, Z16
-	VDIVPS       Z16, Z15, Z15
-	VMULPS       Z18, Z15, Z15
-	VMULPS       (SI)(AX*1), Z15, Z15
-	VMOVUPS      Z15, (BX)(AX*1)
-	ADDQ         $0x00000040, AX
-	SUBQ         $0x00000010, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000010, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX512<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Z15
-	VPMOVD2M     Z15, K1
-	VMOVUPS.Z    (DX)(AX*1), K1, Z15
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z15
+	VPMOVD2M  Z15, K1
+	NEGQ      CX
+	VMOVUPS.Z (DX)(AX*1), K1, Z15
+	VMOVUPS.Z (SI)(AX*1), K1, Z16
+	JMP       enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z15
+	VMOVUPS (SI)(AX*1), Z16
+
+enter:
 	VMAXPS       Z15, Z3, Z15
-	VMINPS       Z15, Z4, Z3
-	VMULPS       Z3, Z3, Z4
-	VMOVAPS      Z4, Z16
-	VFNMADD231PS Z3, Z3, Z16
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z5, Z4, Z17
-	VSUBPS       Z17, Z0, Z0
-	VFMADD231PS  Z5, Z4, Z0
-	VFMADD231PS  Z6, Z4, Z0
-	VFNMADD231PS Z5, Z16, Z0
-	VADDPS       Z7, Z0, Z0
-	VMOVAPS      Z1, Z4
-	VFMADD231PS  Z17, Z3, Z4
-	VSUBPS       Z4, Z1, Z1
-	VFMADD231PS  Z17, Z3, Z1
-	VFMADD231PS  Z0, Z3, Z1
-	VMOVAPS      Z9, Z0
-	VFMADD231PS  Z8, Z1, Z0
-	VFMADD213PS  Z10, Z1, Z0
-	VFMADD213PS  Z11, Z1, Z0
-	VFMADD213PS  Z12, Z1, Z0
-	VFMADD213PS  Z13, Z1, Z0
-	VFMADD213PS  Z2, Z1, Z0
-	VPSLLD       $0x16, Z4, Z1
-	VANDPS       Z14, Z1, Z1
-	VPSLLD       $0x17, Z4, Z4
-	VPADDD       Z4, Z0, Z0
-	VPSUBD       Z1, Z0, Z0
-	VPSUBD       Z1, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VDIVPS       Z0, Z15, Z15
-	VMULPS       Z1, Z15, Z15
-	VMOVUPS.Z    (SI)(AX*1), K1, Z0
-	VMULPS       Z0, Z15, Z15
-	VMOVUPS      Z15, K1, (BX)(AX*1)
+	VMINPS       Z15, Z4, Z17
+	VMULPS       Z17, Z17, Z18
+	VMOVAPS      Z18, Z19
+	VFNMADD231PS Z17, Z17, Z19
+	VMOVAPS      Z0, Z20
+	VFMADD231PS  Z5, Z18, Z20
+	VSUBPS       Z20, Z0, Z21
+	VFMADD231PS  Z5, Z18, Z21
+	VFMADD231PS  Z6, Z18, Z21
+	VFNMADD231PS Z5, Z19, Z21
+	VADDPS       Z7, Z21, Z21
+	VMOVAPS      Z1, Z18
+	VFMADD231PS  Z20, Z17, Z18
+	VSUBPS       Z18, Z1, Z19
+	VFMADD231PS  Z20, Z17, Z19
+	VFMADD231PS  Z21, Z17, Z19
+	VMOVAPS      Z9, Z17
+	VFMADD231PS  Z8, Z19, Z17
+	VFMADD213PS  Z10, Z19, Z17
+	VFMADD213PS  Z11, Z19, Z17
+	VFMADD213PS  Z12, Z19, Z17
+	VFMADD213PS  Z13, Z19, Z17
+	VFMADD213PS  Z2, Z19, Z17
+	VPSLLD       $0x16, Z18, Z19
+	VANDPS       Z14, Z19, Z19
+	VPSLLD       $0x17, Z18, Z18
+	VPADDD       Z18, Z17, Z17
+	VPSUBD       Z19, Z17, Z17
+	VPSUBD       Z19, Z2, Z19
+	VADDPS       Z19, Z17, Z17
+	VDIVPS       Z17, Z15, Z15
+	VMULPS       Z19, Z15, Z15
+	VMULPS       Z16, Z15, Z15
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Z15, (BX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMOVUPS Z15, K1, (BX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -31489,11 +30580,28 @@ TEXT ·siLUSlopeAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS const7fffffffAVX512<>+0(SB), Z16
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z17
+	VPMOVD2M  Z17, K1
+	NEGQ      CX
+	VMOVUPS.Z (DX)(AX*1), K1, Z17
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS     (DX)(AX*1), Z17
+	VMOVUPS (DX)(AX*1), Z17
+
+enter:
 	VMAXPS      Z17, Z2, Z18
 	VMINPS      Z18, Z3, Z19
 	VMOVAPS     Z1, Z20
@@ -31542,125 +30650,39 @@ lanes1:
 	VDIVPS      Z20, Z19, Z19
 	VMULPS      Z22, Z19, Z19
 	VDIVPS      Z17, Z18, Z20
-	VCMPPS      $0x00, const00000000AVX512<>+0(SB), Z17, K1
-	VBLENDMPS   Z15, Z20, K1, Z20
+	VCMPPS      $0x00, const00000000AVX512<>+0(SB), Z17, K2
+	VBLENDMPS   Z15, Z20, K2, Z20
 	VSUBPS      Z19, Z0, Z19
 	VMULPS      Z19, Z20, Z20
-	VCMPPS      $0x15, const00000000AVX512<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z0, K1, Z19
-	VMOVUPS     Z18, (BX)(AX*1)
+	VCMPPS      $0x15, const00000000AVX512<>+0(SB), Z17, K2
+	VMOVAPS.Z   Z0, K2, Z19
 	VANDPS      Z16, Z17, Z17
-	VCMPPS      $0x11, Z17, Z6, K1
-	VBLENDMPS   Z19, Z20, K1, Z17
+	VCMPPS      $0x11, Z17, Z6, K2
+	VBLENDMPS   Z19, Z20, K2, Z17
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Z18, (BX)(AX*1)
 	VMOVUPS     Z17, (SI)(AX*1)
 	ADDQ        $0x00000040, AX
 	SUBQ        $0x00000010, CX
 	JGE         lanes1
+	JMP         last
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ        masksAVX512<>+0(SB), DI
-	MOVQ        $0x00000040, R8
-	SUBQ        CX, R8
-	LEAQ        (DI)(R8*4), DI
-	VMOVUPS     (DI), Z17
-	VPMOVD2M    Z17, K1
-	VMOVUPS.Z   (DX)(AX*1), K1, Z17
-	VMAXPS      Z17, Z2, Z18
-	VMINPS      Z18, Z3, Z19
-	VMOVAPS     Z1, Z20
-	VFMADD231PS Z4, Z19, Z20
-	VSUBPS      Z20, Z1, Z21
-	VFMADD231PS Z4, Z19, Z21
-	VFMADD231PS Z7, Z19, Z21
-	VMOVAPS     Z9, Z19
-	VFMADD231PS Z8, Z21, Z19
-	VFMADD213PS Z10, Z21, Z19
-	VFMADD213PS Z11, Z21, Z19
-	VFMADD213PS Z12, Z21, Z19
-	VFMADD213PS Z13, Z21, Z19
-	VFMADD213PS Z0, Z21, Z19
-	VPSLLD      $0x16, Z20, Z21
-	VANDPS      Z14, Z21, Z21
-	VPSLLD      $0x17, Z20, Z20
-	VPADDD      Z20, Z19, Z19
-	VPSUBD      Z21, Z19, Z19
-	VPSUBD      Z21, Z0, Z21
-	VADDPS      Z21, Z19, Z19
-	VDIVPS      Z19, Z18, Z18
-	VMULPS      Z21, Z18, Z18
-	VSUBPS      Z17, Z5, Z5
-	VMAXPS      Z5, Z2, Z5
-	VMINPS      Z5, Z3, Z2
-	VMOVAPS     Z1, Z3
-	VFMADD231PS Z4, Z2, Z3
-	VSUBPS      Z3, Z1, Z1
-	VFMADD231PS Z4, Z2, Z1
-	VFMADD231PS Z7, Z2, Z1
-	VMOVAPS     Z9, Z2
-	VFMADD231PS Z8, Z1, Z2
-	VFMADD213PS Z10, Z1, Z2
-	VFMADD213PS Z11, Z1, Z2
-	VFMADD213PS Z12, Z1, Z2
-	VFMADD213PS Z13, Z1, Z2
-	VFMADD213PS Z0, Z1, Z2
-	VPSLLD      $0x16, Z3, Z1
-	VANDPS      Z14, Z1, Z1
-	VPSLLD      $0x17, Z3, Z3
-	VPADDD      Z3, Z2, Z2
-	VPSUBD      Z1, Z2, Z2
-	VPSUBD      Z1, Z0, Z1
-	VADDPS      Z1, Z2, Z2
-	VDIVPS      Z2, Z5, Z5
-	VMULPS      Z1, Z5, Z5
-	VDIVPS      Z17, Z18, Z1
-	VCMPPS      $0x00, const00000000AVX512<>+0(SB), Z17, K2
-	VBLENDMPS   Z15, Z1, K2, Z1
-	VSUBPS      Z5, Z0, Z5
-	VMULPS      Z5, Z1, Z1
-	VCMPPS      $0x15, const00000000AVX512<>+0(SB), Z17, K2
-	VMOVAPS.Z   Z0, K2, Z0
-	VMOVUPS     Z18, K1, (BX)(AX*1)
-	VANDPS      Z16, Z17, Z17
-	VCMPPS      $0x11, Z17, Z6, K2
-	VBLENDMPS   Z0, Z1, K2, Z17
-	VMOVUPS     Z17, K1, (SI)(AX*1)
+leave:
+	VMOVUPS Z18, K1, (BX)(AX*1)
+	VMOVUPS Z17, K1, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA const42c80000AVX512<>+0(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+8(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+16(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+24(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+32(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+40(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+48(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+56(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+0(SB)/64, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B"
 GLOBL const42c80000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f000000AVX512<>+0(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+8(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+16(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+24(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+32(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+40(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+48(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+56(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+0(SB)/64, $"\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?"
 GLOBL const3f000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00000000AVX512<>+0(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+8(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+16(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+24(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+32(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+40(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+48(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+56(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluSlopeAVX512(f []float32, slope []float32, src []float32)
@@ -31698,11 +30720,28 @@ TEXT ·geluSlopeAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS geluT0AVX512<>+0(SB), Z24
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z25
+	VPMOVD2M  Z25, K1
+	NEGQ      CX
+	VMOVUPS.Z (DX)(AX*1), K1, Z25
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS      (DX)(AX*1), Z25
+	VMOVUPS (DX)(AX*1), Z25
+
+enter:
 	VMAXPS       Z25, Z3, Z26
 	VMINPS       Z26, Z4, Z26
 	VANDPS       Z6, Z26, Z26
@@ -31758,120 +30797,37 @@ lanes1:
 	VFMADD213PS  Z11, Z29, Z30
 	VFMADD213PS  Z12, Z29, Z30
 	VFMADD213PS  Z0, Z29, Z30
-	VCMPPS       $0x15, constc2fc0000AVX512<>+0(SB), Z27, K1
-	VSCALEFPS.Z  Z28, Z30, K1, Z30
+	VCMPPS       $0x15, constc2fc0000AVX512<>+0(SB), Z27, K2
+	VSCALEFPS.Z  Z28, Z30, K2, Z30
 	VDIVPS       Z25, Z26, Z27
-	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z25, K1
-	VBLENDMPS    const3f000000AVX512<>+0(SB), Z27, K1, Z27
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z25, K2
+	VBLENDMPS    const3f000000AVX512<>+0(SB), Z27, K2, Z27
 	VMULPS       const3ecc422aAVX512<>+0(SB), Z30, Z30
 	VMULPS       Z30, Z25, Z30
 	VADDPS       Z30, Z27, Z27
-	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z25, K1
-	VMOVAPS.Z    Z0, K1, Z28
-	VMOVUPS      Z26, (BX)(AX*1)
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z25, K2
+	VMOVAPS.Z    Z0, K2, Z28
 	VANDPS       Z6, Z25, Z25
-	VCMPPS       $0x11, Z25, Z5, K1
-	VBLENDMPS    Z28, Z27, K1, Z25
+	VCMPPS       $0x11, Z25, Z5, K2
+	VBLENDMPS    Z28, Z27, K2, Z25
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Z26, (BX)(AX*1)
 	VMOVUPS      Z25, (SI)(AX*1)
 	ADDQ         $0x00000040, AX
 	SUBQ         $0x00000010, CX
 	JGE          lanes1
+	JMP          last
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ         masksAVX512<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Z25
-	VPMOVD2M     Z25, K1
-	VMOVUPS.Z    (DX)(AX*1), K1, Z25
-	VMAXPS       Z25, Z3, Z3
-	VMINPS       Z3, Z4, Z3
-	VANDPS       Z6, Z3, Z3
-	VMULPS       Z3, Z3, Z4
-	VMOVAPS      Z4, Z26
-	VFNMADD231PS Z3, Z3, Z26
-	VMOVAPS      Z2, Z27
-	VFMADD231PS  Z1, Z4, Z27
-	VSUBPS       Z27, Z2, Z2
-	VFMADD231PS  Z1, Z4, Z2
-	VFMADD231PS  Z14, Z4, Z2
-	VFNMADD231PS Z1, Z26, Z2
-	VMOVAPS      Z8, Z4
-	VFMADD231PS  Z7, Z2, Z4
-	VFMADD213PS  Z9, Z2, Z4
-	VFMADD213PS  Z10, Z2, Z4
-	VFMADD213PS  Z11, Z2, Z4
-	VFMADD213PS  Z12, Z2, Z4
-	VFMADD213PS  Z0, Z2, Z4
-	VPSLLD       $0x17, Z27, Z27
-	VPADDD       Z27, Z4, Z4
-	VMULPS       Z15, Z4, Z4
-	VMOVAPS      Z13, Z2
-	VFMADD231PS  Z16, Z3, Z2
-	VPSUBD       Z13, Z2, Z2
-	VPSRLD       $0x16, Z2, Z2
-	VPERMPS      Z17, Z2, Z13
-	VSUBPS       Z13, Z3, Z3
-	VPERMPS      Z18, Z2, Z13
-	VPERMPS      Z19, Z2, Z14
-	VFMADD231PS  Z13, Z3, Z14
-	VPERMPS      Z20, Z2, Z13
-	VFMADD231PS  Z14, Z3, Z13
-	VPERMPS      Z21, Z2, Z14
-	VFMADD231PS  Z13, Z3, Z14
-	VPERMPS      Z22, Z2, Z13
-	VFMADD231PS  Z14, Z3, Z13
-	VPERMPS      Z23, Z2, Z14
-	VFMADD231PS  Z13, Z3, Z14
-	VPERMPS      Z24, Z2, Z2
-	VFMADD231PS  Z14, Z3, Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z25, Z3, Z3
-	VFNMADD231PS Z4, Z2, Z3
-	VMULPS       Z25, Z25, Z2
-	VMULPS       Z1, Z2, Z2
-	VRNDSCALEPS  $0x00, Z2, Z1
-	VSUBPS       Z1, Z2, Z4
-	VMOVAPS      Z8, Z8
-	VFMADD231PS  Z7, Z4, Z8
-	VFMADD213PS  Z9, Z4, Z8
-	VFMADD213PS  Z10, Z4, Z8
-	VFMADD213PS  Z11, Z4, Z8
-	VFMADD213PS  Z12, Z4, Z8
-	VFMADD213PS  Z0, Z4, Z8
-	VCMPPS       $0x15, constc2fc0000AVX512<>+0(SB), Z2, K2
-	VSCALEFPS.Z  Z1, Z8, K2, Z8
-	VDIVPS       Z25, Z3, Z1
-	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z25, K2
-	VBLENDMPS    const3f000000AVX512<>+0(SB), Z1, K2, Z1
-	VMULPS       const3ecc422aAVX512<>+0(SB), Z8, Z8
-	VMULPS       Z8, Z25, Z8
-	VADDPS       Z8, Z1, Z1
-	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z25, K2
-	VMOVAPS.Z    Z0, K2, Z0
-	VMOVUPS      Z3, K1, (BX)(AX*1)
-	VANDPS       Z6, Z25, Z25
-	VCMPPS       $0x11, Z25, Z5, K2
-	VBLENDMPS    Z0, Z1, K2, Z25
-	VMOVUPS      Z25, K1, (SI)(AX*1)
+leave:
+	VMOVUPS Z26, K1, (BX)(AX*1)
+	VMOVUPS Z25, K1, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA const3ecc422aAVX512<>+0(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+8(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+16(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+24(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+32(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+40(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+48(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+56(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+0(SB)/64, $"*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
 GLOBL const3ecc422aAVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluTanhSlopeAVX512(f []float32, slope []float32, src []float32)
@@ -31905,11 +30861,28 @@ TEXT ·geluTanhSlopeAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS const7fffffffAVX512<>+0(SB), Z20
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z21
+	VPMOVD2M  Z21, K1
+	NEGQ      CX
+	VMOVUPS.Z (DX)(AX*1), K1, Z21
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS      (DX)(AX*1), Z21
+	VMOVUPS (DX)(AX*1), Z21
+
+enter:
 	VMAXPS       Z21, Z3, Z22
 	VMINPS       Z22, Z4, Z23
 	VMULPS       Z23, Z23, Z24
@@ -31982,139 +30955,36 @@ lanes1:
 	VMULPS       Z27, Z24, Z24
 	VMULPS       Z23, Z24, Z24
 	VDIVPS       Z21, Z22, Z23
-	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z21, K1
-	VBLENDMPS    Z19, Z23, K1, Z23
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z21, K2
+	VBLENDMPS    Z19, Z23, K2, Z23
 	VSUBPS       Z24, Z0, Z24
 	VMULPS       Z24, Z23, Z23
-	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z21, K1
-	VMOVAPS.Z    Z0, K1, Z24
-	VMOVUPS      Z22, (BX)(AX*1)
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z21, K2
+	VMOVAPS.Z    Z0, K2, Z24
 	VANDPS       Z20, Z21, Z21
-	VCMPPS       $0x11, Z21, Z7, K1
-	VBLENDMPS    Z24, Z23, K1, Z21
+	VCMPPS       $0x11, Z21, Z7, K2
+	VBLENDMPS    Z24, Z23, K2, Z21
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Z22, (BX)(AX*1)
 	VMOVUPS      Z21, (SI)(AX*1)
 	ADDQ         $0x00000040, AX
 	SUBQ         $0x00000010, CX
 	JGE          lanes1
+	JMP          last
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ         masksAVX512<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Z21
-	VPMOVD2M     Z21, K1
-	VMOVUPS.Z    (DX)(AX*1), K1, Z21
-	VMAXPS       Z21, Z3, Z22
-	VMINPS       Z22, Z4, Z23
-	VMULPS       Z23, Z23, Z24
-	VMOVAPS      Z24, Z25
-	VFNMADD231PS Z23, Z23, Z25
-	VMOVAPS      Z1, Z26
-	VFMADD231PS  Z5, Z24, Z26
-	VSUBPS       Z26, Z1, Z27
-	VFMADD231PS  Z5, Z24, Z27
-	VFMADD231PS  Z8, Z24, Z27
-	VFNMADD231PS Z5, Z25, Z27
-	VADDPS       Z9, Z27, Z27
-	VMOVAPS      Z2, Z24
-	VFMADD231PS  Z26, Z23, Z24
-	VSUBPS       Z24, Z2, Z25
-	VFMADD231PS  Z26, Z23, Z25
-	VFMADD231PS  Z27, Z23, Z25
-	VMOVAPS      Z11, Z23
-	VFMADD231PS  Z10, Z25, Z23
-	VFMADD213PS  Z12, Z25, Z23
-	VFMADD213PS  Z13, Z25, Z23
-	VFMADD213PS  Z14, Z25, Z23
-	VFMADD213PS  Z15, Z25, Z23
-	VFMADD213PS  Z0, Z25, Z23
-	VPSLLD       $0x16, Z24, Z25
-	VANDPS       Z16, Z25, Z25
-	VPSLLD       $0x17, Z24, Z24
-	VPADDD       Z24, Z23, Z23
-	VPSUBD       Z25, Z23, Z23
-	VPSUBD       Z25, Z0, Z25
-	VADDPS       Z25, Z23, Z23
-	VDIVPS       Z23, Z22, Z22
-	VMULPS       Z25, Z22, Z22
-	VMULPS       Z21, Z21, Z23
-	VMULPS       Z17, Z23, Z23
-	VADDPS       Z18, Z23, Z23
-	VSUBPS       Z21, Z6, Z6
-	VMAXPS       Z6, Z3, Z6
-	VMINPS       Z6, Z4, Z3
-	VMULPS       Z3, Z3, Z4
-	VMOVAPS      Z4, Z17
-	VFNMADD231PS Z3, Z3, Z17
-	VMOVAPS      Z1, Z18
-	VFMADD231PS  Z5, Z4, Z18
-	VSUBPS       Z18, Z1, Z1
-	VFMADD231PS  Z5, Z4, Z1
-	VFMADD231PS  Z8, Z4, Z1
-	VFNMADD231PS Z5, Z17, Z1
-	VADDPS       Z9, Z1, Z1
-	VMOVAPS      Z2, Z4
-	VFMADD231PS  Z18, Z3, Z4
-	VSUBPS       Z4, Z2, Z2
-	VFMADD231PS  Z18, Z3, Z2
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVAPS      Z11, Z1
-	VFMADD231PS  Z10, Z2, Z1
-	VFMADD213PS  Z12, Z2, Z1
-	VFMADD213PS  Z13, Z2, Z1
-	VFMADD213PS  Z14, Z2, Z1
-	VFMADD213PS  Z15, Z2, Z1
-	VFMADD213PS  Z0, Z2, Z1
-	VPSLLD       $0x16, Z4, Z2
-	VANDPS       Z16, Z2, Z2
-	VPSLLD       $0x17, Z4, Z4
-	VPADDD       Z4, Z1, Z1
-	VPSUBD       Z2, Z1, Z1
-	VPSUBD       Z2, Z0, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z6, Z6
-	VMULPS       Z2, Z6, Z6
-	VMULPS       Z23, Z6, Z6
-	VDIVPS       Z21, Z22, Z1
-	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z21, K2
-	VBLENDMPS    Z19, Z1, K2, Z1
-	VSUBPS       Z6, Z0, Z6
-	VMULPS       Z6, Z1, Z1
-	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z21, K2
-	VMOVAPS.Z    Z0, K2, Z0
-	VMOVUPS      Z22, K1, (BX)(AX*1)
-	VANDPS       Z20, Z21, Z21
-	VCMPPS       $0x11, Z21, Z7, K2
-	VBLENDMPS    Z0, Z1, K2, Z21
-	VMOVUPS      Z21, K1, (SI)(AX*1)
+leave:
+	VMOVUPS Z22, K1, (BX)(AX*1)
+	VMOVUPS Z21, K1, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA const3e5b33b6AVX512<>+0(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+8(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+16(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+24(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+32(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+40(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+48(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+56(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+0(SB)/64, $"\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>"
 GLOBL const3e5b33b6AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3fcc422aAVX512<>+0(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+8(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+16(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+24(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+32(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+40(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+48(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+56(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+0(SB)/64, $"*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?"
 GLOBL const3fcc422aAVX512<>(SB), RODATA|NOPTR, $64
 
 // func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
@@ -33243,14 +32113,7 @@ lanes1end:
 	VZEROUPPER
 	RET
 
-DATA const0d800000AVX512<>+0(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+8(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+16(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+24(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+32(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+40(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+48(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+56(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+0(SB)/64, $"\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r"
 GLOBL const0d800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
@@ -33422,104 +32285,74 @@ TEXT ·adamWAVX512(SB), NOSPLIT, $0-124
 lanes2:
 	VMOVUPS   (DI)(AX*1), Z9
 	VMOVUPS   64(DI)(AX*1), Z10
-	VMULPS    (SI)(AX*1), Z0, Z11
-	VMULPS    64(SI)(AX*1), Z0, Z12
-	VMULPS    Z1, Z9, Z13
-	VMULPS    Z1, Z10, Z14
-	VMULPS    Z9, Z13, Z13
-	VMULPS    Z10, Z14, Z14
-	VADDPS    Z13, Z11, Z11
-	VADDPS    Z14, Z12, Z12
-	VANDPS    Z7, Z11, Z13
-	VANDPS    Z7, Z12, Z14
-	VCMPPS    $0x15, Z8, Z13, K1
-	VMOVAPS.Z Z11, K1, Z13
-	VCMPPS    $0x15, Z8, Z14, K1
-	VMOVAPS.Z Z12, K1, Z14
-	VMOVUPS   Z13, (SI)(AX*1)
-	VMOVUPS   Z14, 64(SI)(AX*1)
-	VMOVUPS   (BX)(AX*1), Z11
-	VMOVUPS   64(BX)(AX*1), Z12
-	VSUBPS    Z11, Z9, Z9
-	VSUBPS    Z12, Z10, Z10
+	VMOVUPS   (SI)(AX*1), Z11
+	VMOVUPS   64(SI)(AX*1), Z12
+	VMOVUPS   (BX)(AX*1), Z13
+	VMOVUPS   64(BX)(AX*1), Z14
+	VMOVUPS   (DX)(AX*1), Z15
+	VMOVUPS   64(DX)(AX*1), Z16
+	VMULPS    Z0, Z11, Z11
+	VMULPS    Z0, Z12, Z12
+	VMULPS    Z1, Z9, Z17
+	VMULPS    Z1, Z10, Z18
+	VMULPS    Z9, Z17, Z17
+	VMULPS    Z10, Z18, Z18
+	VADDPS    Z17, Z11, Z11
+	VADDPS    Z18, Z12, Z12
+	VANDPS    Z7, Z11, Z17
+	VANDPS    Z7, Z12, Z18
+	VCMPPS    $0x15, Z8, Z17, K1
+	VMOVAPS.Z Z11, K1, Z17
+	VCMPPS    $0x15, Z8, Z18, K1
+	VMOVAPS.Z Z12, K1, Z18
+	VSUBPS    Z13, Z9, Z9
+	VSUBPS    Z14, Z10, Z10
 	VMULPS    Z2, Z9, Z9
 	VMULPS    Z2, Z10, Z10
-	VADDPS    Z9, Z11, Z11
-	VADDPS    Z10, Z12, Z12
-	VANDPS    Z7, Z11, Z9
-	VANDPS    Z7, Z12, Z10
+	VADDPS    Z9, Z13, Z13
+	VADDPS    Z10, Z14, Z14
+	VANDPS    Z7, Z13, Z9
+	VANDPS    Z7, Z14, Z10
 	VCMPPS    $0x15, Z8, Z9, K1
-	VMOVAPS.Z Z11, K1, Z9
+	VMOVAPS.Z Z13, K1, Z9
 	VCMPPS    $0x15, Z8, Z10, K1
-	VMOVAPS.Z Z12, K1, Z10
+	VMOVAPS.Z Z14, K1, Z10
+	VSQRTPS   Z17, Z11
+	VSQRTPS   Z18, Z12
+	VDIVPS    Z3, Z11, Z11
+	VDIVPS    Z3, Z12, Z12
+	VADDPS    Z4, Z11, Z11
+	VADDPS    Z4, Z12, Z12
+	VDIVPS    Z11, Z9, Z11
+	VDIVPS    Z12, Z10, Z12
+	VMULPS    Z5, Z11, Z11
+	VMULPS    Z5, Z12, Z12
+	VMULPS    Z6, Z15, Z15
+	VMULPS    Z6, Z16, Z16
+	VSUBPS    Z11, Z15, Z15
+	VSUBPS    Z12, Z16, Z16
+	VANDPS    Z7, Z15, Z11
+	VANDPS    Z7, Z16, Z12
+	VCMPPS    $0x15, Z8, Z11, K1
+	VMOVAPS.Z Z15, K1, Z11
+	VCMPPS    $0x15, Z8, Z12, K1
+	VMOVAPS.Z Z16, K1, Z12
+	VMOVUPS   Z17, (SI)(AX*1)
+	VMOVUPS   Z18, 64(SI)(AX*1)
 	VMOVUPS   Z9, (BX)(AX*1)
 	VMOVUPS   Z10, 64(BX)(AX*1)
-	VSQRTPS   Z13, Z13
-	VSQRTPS   Z14, Z14
-	VDIVPS    Z3, Z13, Z13
-	VDIVPS    Z3, Z14, Z14
-	VADDPS    Z4, Z13, Z13
-	VADDPS    Z4, Z14, Z14
-	VDIVPS    Z13, Z9, Z9
-	VDIVPS    Z14, Z10, Z10
-	VMULPS    Z5, Z9, Z9
-	VMULPS    Z5, Z10, Z10
-	VMULPS    (DX)(AX*1), Z6, Z11
-	VMULPS    64(DX)(AX*1), Z6, Z12
-	VSUBPS    Z9, Z11, Z11
-	VSUBPS    Z10, Z12, Z12
-	VANDPS    Z7, Z11, Z9
-	VANDPS    Z7, Z12, Z10
-	VCMPPS    $0x15, Z8, Z9, K1
-	VMOVAPS.Z Z11, K1, Z9
-	VCMPPS    $0x15, Z8, Z10, K1
-	VMOVAPS.Z Z12, K1, Z10
-	VMOVUPS   Z9, (DX)(AX*1)
-	VMOVUPS   Z10, 64(DX)(AX*1)
+	VMOVUPS   Z11, (DX)(AX*1)
+	VMOVUPS   Z12, 64(DX)(AX*1)
 	ADDQ      $0x00000080, AX
 	SUBQ      $0x00000020, CX
 	JGE       lanes2
 
 lanes2end:
-	ADDQ    $0x00000020, CX
-	SUBQ    $0x00000010, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
 
-lanes1:
-	VMOVUPS   (DI)(AX*1), Z9
-	VMULPS    (SI)(AX*1), Z0, Z10
-	VMULPS    Z1, Z9, Z11
-	VMULPS    Z9, Z11, Z11
-	VADDPS    Z11, Z10, Z10
-	VANDPS    Z7, Z10, Z11
-	VCMPPS    $0x15, Z8, Z11, K1
-	VMOVAPS.Z Z10, K1, Z11
-	VMOVUPS   Z11, (SI)(AX*1)
-	VMOVUPS   (BX)(AX*1), Z10
-	VSUBPS    Z10, Z9, Z9
-	VMULPS    Z2, Z9, Z9
-	VADDPS    Z9, Z10, Z10
-	VANDPS    Z7, Z10, Z9
-	VCMPPS    $0x15, Z8, Z9, K1
-	VMOVAPS.Z Z10, K1, Z9
-	VMOVUPS   Z9, (BX)(AX*1)
-	VSQRTPS   Z11, Z11
-	VDIVPS    Z3, Z11, Z11
-	VADDPS    Z4, Z11, Z11
-	VDIVPS    Z11, Z9, Z9
-	VMULPS    Z5, Z9, Z9
-	VMULPS    (DX)(AX*1), Z6, Z10
-	VSUBPS    Z9, Z10, Z10
-	VANDPS    Z7, Z10, Z9
-	VCMPPS    $0x15, Z8, Z9, K1
-	VMOVAPS.Z Z10, K1, Z9
-	VMOVUPS   Z9, (DX)(AX*1)
-	ADDQ      $0x00000040, AX
-	SUBQ      $0x00000010, CX
-	JGE       lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000010, CX
 	JZ   end
 
@@ -33529,50 +32362,65 @@ lanes1end:
 	SUBQ      CX, R9
 	LEAQ      (R8)(R9*4), R8
 	VMOVUPS   (R8), Z9
-	VPMOVD2M  Z9, K1
-	VMOVUPS.Z (DI)(AX*1), K1, Z9
-	VMOVUPS.Z (SI)(AX*1), K1, Z10
+	VPMOVD2M  Z9, K2
+	NEGQ      CX
+	VMOVUPS.Z (DI)(AX*1), K2, Z9
+	VMOVUPS.Z (SI)(AX*1), K2, Z10
+	VMOVUPS.Z (BX)(AX*1), K2, Z11
+	VMOVUPS.Z (DX)(AX*1), K2, Z12
+	JMP       enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DI)(AX*1), Z9
+	VMOVUPS (SI)(AX*1), Z10
+	VMOVUPS (BX)(AX*1), Z11
+	VMOVUPS (DX)(AX*1), Z12
+
+enter:
 	VMULPS    Z0, Z10, Z10
-	VMULPS    Z1, Z9, Z0
-	VMULPS    Z9, Z0, Z0
-	VADDPS    Z0, Z10, Z10
-	VANDPS    Z7, Z10, Z0
-	VCMPPS    $0x15, Z8, Z0, K2
-	VMOVAPS.Z Z10, K2, Z0
-	VMOVUPS   Z0, K1, (SI)(AX*1)
-	VMOVUPS.Z (BX)(AX*1), K1, Z1
-	VSUBPS    Z1, Z9, Z9
+	VMULPS    Z1, Z9, Z13
+	VMULPS    Z9, Z13, Z13
+	VADDPS    Z13, Z10, Z10
+	VANDPS    Z7, Z10, Z13
+	VCMPPS    $0x15, Z8, Z13, K1
+	VMOVAPS.Z Z10, K1, Z13
+	VSUBPS    Z11, Z9, Z9
 	VMULPS    Z2, Z9, Z9
-	VADDPS    Z9, Z1, Z1
-	VANDPS    Z7, Z1, Z2
-	VCMPPS    $0x15, Z8, Z2, K2
-	VMOVAPS.Z Z1, K2, Z2
-	VMOVUPS   Z2, K1, (BX)(AX*1)
-	VSQRTPS   Z0, Z0
-	VDIVPS    Z3, Z0, Z0
-	VADDPS    Z4, Z0, Z0
-	VDIVPS    Z0, Z2, Z2
-	VMULPS    Z5, Z2, Z2
-	VMOVUPS.Z (DX)(AX*1), K1, Z0
-	VMULPS    Z6, Z0, Z0
-	VSUBPS    Z2, Z0, Z0
-	VANDPS    Z7, Z0, Z1
-	VCMPPS    $0x15, Z8, Z1, K2
-	VMOVAPS.Z Z0, K2, Z1
-	VMOVUPS   Z1, K1, (DX)(AX*1)
+	VADDPS    Z9, Z11, Z11
+	VANDPS    Z7, Z11, Z9
+	VCMPPS    $0x15, Z8, Z9, K1
+	VMOVAPS.Z Z11, K1, Z9
+	VSQRTPS   Z13, Z10
+	VDIVPS    Z3, Z10, Z10
+	VADDPS    Z4, Z10, Z10
+	VDIVPS    Z10, Z9, Z10
+	VMULPS    Z5, Z10, Z10
+	VMULPS    Z6, Z12, Z12
+	VSUBPS    Z10, Z12, Z12
+	VANDPS    Z7, Z12, Z10
+	VCMPPS    $0x15, Z8, Z10, K1
+	VMOVAPS.Z Z12, K1, Z10
+	TESTQ     CX, CX
+	JL        leave
+	VMOVUPS   Z13, (SI)(AX*1)
+	VMOVUPS   Z9, (BX)(AX*1)
+	VMOVUPS   Z10, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes1
+	JMP       last
+
+leave:
+	VMOVUPS Z13, K2, (SI)(AX*1)
+	VMOVUPS Z9, K2, (BX)(AX*1)
+	VMOVUPS Z10, K2, (DX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA const00800000AVX512<>+0(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+8(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+16(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+24(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+32(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+40(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+48(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+56(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+0(SB)/64, $"\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00"
 GLOBL const00800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func addAVX512(dst []float32, x []float32, y []float32)
@@ -34188,164 +33036,118 @@ TEXT ·gruAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS tanhTAVX512<>+0(SB), Z18
 	VMOVUPS tanhVAVX512<>+0(SB), Z19
 	SUBQ    $0x00000010, AX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, AX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      AX, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z20
+	VPMOVD2M  Z20, K1
+	NEGQ      AX
+	VMOVUPS.Z (CX), K1, Z20
+	VMOVUPS.Z (DX), K1, Z21
+	VMOVUPS.Z (CX)(SI*4), K1, Z22
+	VMOVUPS.Z (DX)(SI*4), K1, Z23
+	VMOVUPS.Z (DX)(SI*8), K1, Z24
+	VMOVUPS.Z (CX)(SI*8), K1, Z25
+	VMOVUPS.Z (DI), K1, Z26
+	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS     (CX), Z20
-	VADDPS      (DX), Z20, Z20
+	VMOVUPS (CX), Z20
+	VMOVUPS (DX), Z21
+	VMOVUPS (CX)(SI*4), Z22
+	VMOVUPS (DX)(SI*4), Z23
+	VMOVUPS (DX)(SI*8), Z24
+	VMOVUPS (CX)(SI*8), Z25
+	VMOVUPS (DI), Z26
+
+enter:
+	VADDPS      Z21, Z20, Z20
 	VORPS       Z1, Z20, Z21
 	VMULPS      Z3, Z21, Z21
-	VRNDSCALEPS $0x00, Z21, Z22
-	VSUBPS      Z22, Z21, Z23
-	VMOVAPS     Z5, Z24
-	VFMADD231PS Z4, Z23, Z24
-	VFMADD213PS Z6, Z23, Z24
-	VFMADD213PS Z7, Z23, Z24
-	VFMADD213PS Z8, Z23, Z24
-	VFMADD213PS Z9, Z23, Z24
-	VFMADD213PS Z0, Z23, Z24
-	VCMPPS      $0x15, Z10, Z21, K1
-	VSCALEFPS.Z Z22, Z24, K1, Z24
-	VPMOVD2M    Z20, K1
-	VBLENDMPS   Z24, Z0, K1, Z20
-	VADDPS      Z0, Z24, Z24
-	VDIVPS      Z24, Z20, Z20
-	VMOVUPS     Z20, (BX)
-	VMOVUPS     (CX)(SI*4), Z21
-	VADDPS      (DX)(SI*4), Z21, Z21
-	VORPS       Z1, Z21, Z22
-	VMULPS      Z3, Z22, Z22
-	VRNDSCALEPS $0x00, Z22, Z23
-	VSUBPS      Z23, Z22, Z24
-	VMOVAPS     Z5, Z25
-	VFMADD231PS Z4, Z24, Z25
-	VFMADD213PS Z6, Z24, Z25
-	VFMADD213PS Z7, Z24, Z25
-	VFMADD213PS Z8, Z24, Z25
-	VFMADD213PS Z9, Z24, Z25
-	VFMADD213PS Z0, Z24, Z25
-	VCMPPS      $0x15, Z10, Z22, K1
-	VSCALEFPS.Z Z23, Z25, K1, Z25
-	VPMOVD2M    Z21, K1
-	VBLENDMPS   Z25, Z0, K1, Z21
-	VADDPS      Z0, Z25, Z25
-	VDIVPS      Z25, Z21, Z21
-	VMOVUPS     Z21, (BX)(SI*4)
-	VMULPS      (DX)(SI*8), Z20, Z20
-	VADDPS      (CX)(SI*8), Z20, Z20
-	VANDPS      Z11, Z20, Z22
-	VMINPS      Z22, Z2, Z22
+	VRNDSCALEPS $0x00, Z21, Z27
+	VSUBPS      Z27, Z21, Z28
+	VMOVAPS     Z5, Z29
+	VFMADD231PS Z4, Z28, Z29
+	VFMADD213PS Z6, Z28, Z29
+	VFMADD213PS Z7, Z28, Z29
+	VFMADD213PS Z8, Z28, Z29
+	VFMADD213PS Z9, Z28, Z29
+	VFMADD213PS Z0, Z28, Z29
+	VCMPPS      $0x15, Z10, Z21, K2
+	VSCALEFPS.Z Z27, Z29, K2, Z29
+	VPMOVD2M    Z20, K2
+	VBLENDMPS   Z29, Z0, K2, Z20
+	VADDPS      Z0, Z29, Z29
+	VDIVPS      Z29, Z20, Z20
+	VADDPS      Z23, Z22, Z22
+	VORPS       Z1, Z22, Z21
+	VMULPS      Z3, Z21, Z21
+	VRNDSCALEPS $0x00, Z21, Z23
+	VSUBPS      Z23, Z21, Z27
+	VMOVAPS     Z5, Z28
+	VFMADD231PS Z4, Z27, Z28
+	VFMADD213PS Z6, Z27, Z28
+	VFMADD213PS Z7, Z27, Z28
+	VFMADD213PS Z8, Z27, Z28
+	VFMADD213PS Z9, Z27, Z28
+	VFMADD213PS Z0, Z27, Z28
+	VCMPPS      $0x15, Z10, Z21, K2
+	VSCALEFPS.Z Z23, Z28, K2, Z28
+	VPMOVD2M    Z22, K2
+	VBLENDMPS   Z28, Z0, K2, Z22
+	VADDPS      Z0, Z28, Z28
+	VDIVPS      Z28, Z22, Z22
+	VMULPS      Z24, Z20, Z24
+	VADDPS      Z25, Z24, Z24
+	VANDPS      Z11, Z24, Z21
+	VMINPS      Z21, Z2, Z21
 	VMOVAPS     Z13, Z23
-	VFMADD231PS Z12, Z22, Z23
-	VPERMPS     Z14, Z23, Z24
-	VSUBPS      Z24, Z22, Z22
-	VMULPS      Z22, Z22, Z24
-	VMOVAPS     Z16, Z25
-	VFMADD231PS Z15, Z24, Z25
-	VFMADD213PS Z17, Z24, Z25
-	VFMADD213PS Z0, Z24, Z25
-	VPERMPS     Z18, Z23, Z24
+	VFMADD231PS Z12, Z21, Z23
+	VPERMPS     Z14, Z23, Z25
+	VSUBPS      Z25, Z21, Z21
+	VMULPS      Z21, Z21, Z25
+	VMOVAPS     Z16, Z27
+	VFMADD231PS Z15, Z25, Z27
+	VFMADD213PS Z17, Z25, Z27
+	VFMADD213PS Z0, Z25, Z27
+	VPERMPS     Z18, Z23, Z25
 	VPERMPS     Z19, Z23, Z23
-	VMULPS      Z22, Z23, Z23
-	VFMADD231PS Z24, Z22, Z25
-	VDIVPS      Z25, Z23, Z23
-	VADDPS      Z23, Z24, Z24
-	VPTERNLOGD  $0xf8, Z1, Z20, Z24
-	VMOVUPS     Z24, (BX)(SI*8)
-	VMOVUPS     (DI), Z20
-	VSUBPS      Z24, Z20, Z20
-	VMULPS      Z21, Z20, Z20
-	VADDPS      Z24, Z20, Z20
-	VMOVUPS     Z20, (DI)
+	VMULPS      Z21, Z23, Z23
+	VFMADD231PS Z25, Z21, Z27
+	VDIVPS      Z27, Z23, Z23
+	VADDPS      Z23, Z25, Z25
+	VPTERNLOGD  $0xf8, Z1, Z24, Z25
+	VSUBPS      Z25, Z26, Z26
+	VMULPS      Z22, Z26, Z26
+	VADDPS      Z25, Z26, Z26
+	TESTQ       AX, AX
+	JL          leave
+	VMOVUPS     Z20, (BX)
+	VMOVUPS     Z22, (BX)(SI*4)
+	VMOVUPS     Z25, (BX)(SI*8)
+	VMOVUPS     Z26, (DI)
 	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, DX
 	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000040, DI
 	SUBQ        $0x00000010, AX
 	JGE         lanes1
+	JMP         last
 
-lanes1end:
-	ADDQ $0x00000010, AX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ        masksAVX512<>+0(SB), R8
-	MOVQ        $0x00000040, R9
-	SUBQ        AX, R9
-	LEAQ        (R8)(R9*4), R8
-	VMOVUPS     (R8), Z20
-	VPMOVD2M    Z20, K1
-	VMOVUPS.Z   (CX), K1, Z20
-	VMOVUPS.Z   (DX), K1, Z21
-	VADDPS      Z21, Z20, Z20
-	VORPS       Z1, Z20, Z21
-	VMULPS      Z3, Z21, Z21
-	VRNDSCALEPS $0x00, Z21, Z22
-	VSUBPS      Z22, Z21, Z23
-	VMOVAPS     Z5, Z24
-	VFMADD231PS Z4, Z23, Z24
-	VFMADD213PS Z6, Z23, Z24
-	VFMADD213PS Z7, Z23, Z24
-	VFMADD213PS Z8, Z23, Z24
-	VFMADD213PS Z9, Z23, Z24
-	VFMADD213PS Z0, Z23, Z24
-	VCMPPS      $0x15, Z10, Z21, K2
-	VSCALEFPS.Z Z22, Z24, K2, Z24
-	VPMOVD2M    Z20, K2
-	VBLENDMPS   Z24, Z0, K2, Z20
-	VADDPS      Z0, Z24, Z24
-	VDIVPS      Z24, Z20, Z20
-	VMOVUPS     Z20, K1, (BX)
-	VMOVUPS.Z   (CX)(SI*4), K1, Z21
-	VMOVUPS.Z   (DX)(SI*4), K1, Z22
-	VADDPS      Z22, Z21, Z21
-	VORPS       Z1, Z21, Z22
-	VMULPS      Z3, Z22, Z22
-	VRNDSCALEPS $0x00, Z22, Z3
-	VSUBPS      Z3, Z22, Z23
-	VMOVAPS     Z5, Z5
-	VFMADD231PS Z4, Z23, Z5
-	VFMADD213PS Z6, Z23, Z5
-	VFMADD213PS Z7, Z23, Z5
-	VFMADD213PS Z8, Z23, Z5
-	VFMADD213PS Z9, Z23, Z5
-	VFMADD213PS Z0, Z23, Z5
-	VCMPPS      $0x15, Z10, Z22, K2
-	VSCALEFPS.Z Z3, Z5, K2, Z5
-	VPMOVD2M    Z21, K2
-	VBLENDMPS   Z5, Z0, K2, Z21
-	VADDPS      Z0, Z5, Z5
-	VDIVPS      Z5, Z21, Z21
-	VMOVUPS     Z21, K1, (BX)(SI*4)
-	VMOVUPS.Z   (DX)(SI*8), K1, Z3
-	VMULPS      Z3, Z20, Z20
-	VMOVUPS.Z   (CX)(SI*8), K1, Z3
-	VADDPS      Z3, Z20, Z20
-	VANDPS      Z11, Z20, Z3
-	VMINPS      Z3, Z2, Z3
-	VMOVAPS     Z13, Z2
-	VFMADD231PS Z12, Z3, Z2
-	VPERMPS     Z14, Z2, Z4
-	VSUBPS      Z4, Z3, Z3
-	VMULPS      Z3, Z3, Z4
-	VMOVAPS     Z16, Z5
-	VFMADD231PS Z15, Z4, Z5
-	VFMADD213PS Z17, Z4, Z5
-	VFMADD213PS Z0, Z4, Z5
-	VPERMPS     Z18, Z2, Z0
-	VPERMPS     Z19, Z2, Z2
-	VMULPS      Z3, Z2, Z2
-	VFMADD231PS Z0, Z3, Z5
-	VDIVPS      Z5, Z2, Z2
-	VADDPS      Z2, Z0, Z0
-	VPTERNLOGD  $0xf8, Z1, Z20, Z0
-	VMOVUPS     Z0, K1, (BX)(SI*8)
-	VMOVUPS.Z   (DI), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMULPS      Z21, Z1, Z1
-	VADDPS      Z0, Z1, Z1
-	VMOVUPS     Z1, K1, (DI)
+leave:
+	VMOVUPS Z20, K1, (BX)
+	VMOVUPS Z22, K1, (BX)(SI*4)
+	VMOVUPS Z25, K1, (BX)(SI*8)
+	VMOVUPS Z26, K1, (DI)
 
 end:
 	VZEROUPPER
@@ -34365,48 +33167,9 @@ TEXT ·gruBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ    hidden_base+96(FP), R9
 	VMOVUPS const3f800000AVX512<>+0(SB), Z0
 	SUBQ    $0x00000010, AX
-	JL      lanes1end
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (DX)(BX*4), Z1
-	VMOVUPS (DX)(BX*8), Z2
-	VMOVUPS (CX), Z3
-	VSUBPS  Z1, Z0, Z4
-	VMULPS  Z4, Z3, Z5
-	VSUBPS  Z2, Z0, Z6
-	VADDPS  Z0, Z2, Z7
-	VMULPS  Z7, Z6, Z6
-	VMULPS  Z6, Z5, Z5
-	VMOVUPS Z5, (SI)(BX*8)
-	VMOVUPS (DI), Z6
-	VSUBPS  Z2, Z6, Z6
-	VMULPS  Z6, Z3, Z6
-	VMULPS  Z1, Z4, Z4
-	VMULPS  Z4, Z6, Z6
-	VMOVUPS Z6, (SI)(BX*4)
-	VMOVUPS Z6, (R8)(BX*4)
-	VMULPS  Z1, Z3, Z3
-	VMOVUPS Z3, (CX)
-	VMOVUPS (DX), Z1
-	VMULPS  (R9)(BX*8), Z5, Z2
-	VMULPS  Z1, Z5, Z5
-	VMOVUPS Z5, (R8)(BX*8)
-	VSUBPS  Z1, Z0, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z3, Z2, Z2
-	VMOVUPS Z2, (SI)
-	VMOVUPS Z2, (R8)
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, SI
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	ADDQ    $0x00000040, R9
-	SUBQ    $0x00000010, AX
 	JGE     lanes1
 
-lanes1end:
+last:
 	ADDQ $0x00000010, AX
 	JZ   end
 
@@ -34417,35 +33180,68 @@ lanes1end:
 	LEAQ      (R10)(R11*4), R10
 	VMOVUPS   (R10), Z1
 	VPMOVD2M  Z1, K1
+	NEGQ      AX
 	VMOVUPS.Z (DX)(BX*4), K1, Z1
 	VMOVUPS.Z (DX)(BX*8), K1, Z2
 	VMOVUPS.Z (CX), K1, Z3
-	VSUBPS    Z1, Z0, Z4
-	VMULPS    Z4, Z3, Z5
-	VSUBPS    Z2, Z0, Z6
-	VADDPS    Z0, Z2, Z7
-	VMULPS    Z7, Z6, Z6
-	VMULPS    Z6, Z5, Z5
-	VMOVUPS   Z5, K1, (SI)(BX*8)
-	VMOVUPS.Z (DI), K1, Z6
-	VSUBPS    Z2, Z6, Z6
-	VMULPS    Z6, Z3, Z6
-	VMULPS    Z1, Z4, Z4
-	VMULPS    Z4, Z6, Z6
-	VMOVUPS   Z6, K1, (SI)(BX*4)
-	VMOVUPS   Z6, K1, (R8)(BX*4)
-	VMULPS    Z1, Z3, Z3
-	VMOVUPS   Z3, K1, (CX)
-	VMOVUPS.Z (DX), K1, Z1
-	VMOVUPS.Z (R9)(BX*8), K1, Z2
-	VMULPS    Z2, Z5, Z2
-	VMULPS    Z1, Z5, Z5
-	VMOVUPS   Z5, K1, (R8)(BX*8)
-	VSUBPS    Z1, Z0, Z0
-	VMULPS    Z1, Z0, Z0
-	VMULPS    Z0, Z2, Z2
-	VMOVUPS   Z2, K1, (SI)
-	VMOVUPS   Z2, K1, (R8)
+	VMOVUPS.Z (DI), K1, Z4
+	VMOVUPS.Z (DX), K1, Z5
+	VMOVUPS.Z (R9)(BX*8), K1, Z6
+	JMP       enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS (DX)(BX*8), Z2
+	VMOVUPS (CX), Z3
+	VMOVUPS (DI), Z4
+	VMOVUPS (DX), Z5
+	VMOVUPS (R9)(BX*8), Z6
+
+enter:
+	VSUBPS  Z1, Z0, Z7
+	VMULPS  Z7, Z3, Z8
+	VSUBPS  Z2, Z0, Z9
+	VADDPS  Z0, Z2, Z10
+	VMULPS  Z10, Z9, Z9
+	VMULPS  Z9, Z8, Z8
+	VSUBPS  Z2, Z4, Z4
+	VMULPS  Z4, Z3, Z4
+	VMULPS  Z1, Z7, Z7
+	VMULPS  Z7, Z4, Z4
+	VMULPS  Z1, Z3, Z3
+	VMULPS  Z6, Z8, Z6
+	VMULPS  Z5, Z8, Z1
+	VSUBPS  Z5, Z0, Z2
+	VMULPS  Z5, Z2, Z2
+	VMULPS  Z2, Z6, Z6
+	TESTQ   AX, AX
+	JL      leave
+	VMOVUPS Z8, (SI)(BX*8)
+	VMOVUPS Z4, (SI)(BX*4)
+	VMOVUPS Z4, (R8)(BX*4)
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z1, (R8)(BX*8)
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z6, (R8)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, R9
+	SUBQ    $0x00000010, AX
+	JGE     lanes1
+	JMP     last
+
+leave:
+	VMOVUPS Z8, K1, (SI)(BX*8)
+	VMOVUPS Z4, K1, (SI)(BX*4)
+	VMOVUPS Z4, K1, (R8)(BX*4)
+	VMOVUPS Z3, K1, (CX)
+	VMOVUPS Z1, K1, (R8)(BX*8)
+	VMOVUPS Z6, K1, (SI)
+	VMOVUPS Z6, K1, (R8)
 
 end:
 	VZEROUPPER

@@ -4,194 +4,32 @@
 
 #include "textflag.h"
 
-DATA lanesNEON<>+0(SB)/8, $0x3f9960b900000000
-DATA lanesNEON<>+8(SB)/8, $0x40669340401973b4
-DATA lanesNEON<>+16(SB)/8, $0x40c053954099a70b
-DATA lanesNEON<>+24(SB)/8, $0x410aa12340e7034e
-DATA lanesNEON<>+32(SB)/8, $0x3f5547a400000000
-DATA lanesNEON<>+40(SB)/8, $0x3f7f9ec03f7bcd32
-DATA lanesNEON<>+48(SB)/8, $0x3f7fff363f7ff727
-DATA lanesNEON<>+56(SB)/8, $0x3f7fffff3f7fffee
-DATA lanesNEON<>+64(SB)/8, $0x3e9c9f6a3f800000
-DATA lanesNEON<>+72(SB)/8, $0x3b425b0e3d053fb8
-DATA lanesNEON<>+80(SB)/8, $0x37c9ffb0398d8d8e
-DATA lanesNEON<>+88(SB)/8, $0x34000000360ffffb
-DATA lanesNEON<>+96(SB)/8, $0x4110300041103000
-DATA lanesNEON<>+104(SB)/8, $0x4110300041103000
-DATA lanesNEON<>+112(SB)/8, $0x3f5500003f550000
-DATA lanesNEON<>+120(SB)/8, $0x3f5500003f550000
-DATA lanesNEON<>+128(SB)/8, $0x4b4000004b400000
-DATA lanesNEON<>+136(SB)/8, $0x4b4000004b400000
-DATA lanesNEON<>+144(SB)/8, $0x0404040404040404
-DATA lanesNEON<>+152(SB)/8, $0x0404040404040404
-DATA lanesNEON<>+160(SB)/8, $0xd6020100d6020100
-DATA lanesNEON<>+168(SB)/8, $0xd6020100d6020100
-DATA lanesNEON<>+176(SB)/8, $0x3b01b40b3b01b40b
-DATA lanesNEON<>+184(SB)/8, $0x3b01b40b3b01b40b
-DATA lanesNEON<>+192(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA lanesNEON<>+200(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA lanesNEON<>+208(SB)/8, $0x3eaaaa793eaaaa79
-DATA lanesNEON<>+216(SB)/8, $0x3eaaaa793eaaaa79
-DATA lanesNEON<>+224(SB)/8, $0x3f8000003f800000
-DATA lanesNEON<>+232(SB)/8, $0x3f8000003f800000
-DATA lanesNEON<>+240(SB)/8, $0x8000000080000000
-DATA lanesNEON<>+248(SB)/8, $0x8000000080000000
-DATA lanesNEON<>+256(SB)/8, $0xff800000ff800000
-DATA lanesNEON<>+264(SB)/8, $0xff800000ff800000
-DATA lanesNEON<>+272(SB)/8, $0x4b4000804b400080
-DATA lanesNEON<>+280(SB)/8, $0x4b4000804b400080
-DATA lanesNEON<>+288(SB)/8, $0x38a0b5ae38a0b5ae
-DATA lanesNEON<>+296(SB)/8, $0x38a0b5ae38a0b5ae
-DATA lanesNEON<>+304(SB)/8, $0x3a2f84183a2f8418
-DATA lanesNEON<>+312(SB)/8, $0x3a2f84183a2f8418
-DATA lanesNEON<>+320(SB)/8, $0x3b9d96f03b9d96f0
-DATA lanesNEON<>+328(SB)/8, $0x3b9d96f03b9d96f0
-DATA lanesNEON<>+336(SB)/8, $0x3ce357be3ce357be
-DATA lanesNEON<>+344(SB)/8, $0x3ce357be3ce357be
-DATA lanesNEON<>+352(SB)/8, $0x3df5fdee3df5fdee
-DATA lanesNEON<>+360(SB)/8, $0x3df5fdee3df5fdee
-DATA lanesNEON<>+368(SB)/8, $0x3eb172183eb17218
-DATA lanesNEON<>+376(SB)/8, $0x3eb172183eb17218
-DATA lanesNEON<>+384(SB)/8, $0x3f0000003f000000
-DATA lanesNEON<>+392(SB)/8, $0x3f0000003f000000
-DATA lanesNEON<>+400(SB)/8, $0xc2c80000c2c80000
-DATA lanesNEON<>+408(SB)/8, $0xc2c80000c2c80000
-DATA lanesNEON<>+416(SB)/8, $0x7fc000007fc00000
-DATA lanesNEON<>+424(SB)/8, $0x7fc000007fc00000
-DATA lanesNEON<>+432(SB)/8, $0x0000000100000001
-DATA lanesNEON<>+440(SB)/8, $0x0000000100000001
-DATA lanesNEON<>+448(SB)/8, $0x00007fff00007fff
-DATA lanesNEON<>+456(SB)/8, $0x00007fff00007fff
-DATA lanesNEON<>+464(SB)/8, $0x3c8000003c800000
-DATA lanesNEON<>+472(SB)/8, $0x3c8000003c800000
-DATA lanesNEON<>+480(SB)/8, $0x43e0000043e00000
-DATA lanesNEON<>+488(SB)/8, $0x43e0000043e00000
-DATA lanesNEON<>+496(SB)/8, $0xc3e00000c3e00000
-DATA lanesNEON<>+504(SB)/8, $0xc3e00000c3e00000
-DATA lanesNEON<>+512(SB)/8, $0x43f0000043f00000
-DATA lanesNEON<>+520(SB)/8, $0x43f0000043f00000
-DATA lanesNEON<>+528(SB)/8, $0x7f8000007f800000
-DATA lanesNEON<>+536(SB)/8, $0x7f8000007f800000
-DATA lanesNEON<>+544(SB)/8, $0x0a0000000a000000
-DATA lanesNEON<>+552(SB)/8, $0x0a0000000a000000
-DATA lanesNEON<>+560(SB)/8, $0x3880000038800000
-DATA lanesNEON<>+568(SB)/8, $0x3880000038800000
-DATA lanesNEON<>+576(SB)/8, $0x4760000047600000
-DATA lanesNEON<>+584(SB)/8, $0x4760000047600000
-DATA lanesNEON<>+592(SB)/8, $0xc7600000c7600000
-DATA lanesNEON<>+600(SB)/8, $0xc7600000c7600000
-DATA lanesNEON<>+608(SB)/8, $0x47c0000047c00000
-DATA lanesNEON<>+616(SB)/8, $0x47c0000047c00000
-DATA lanesNEON<>+624(SB)/8, $0x0a8000000a800000
-DATA lanesNEON<>+632(SB)/8, $0x0a8000000a800000
-DATA lanesNEON<>+640(SB)/8, $0x4300000043000000
-DATA lanesNEON<>+648(SB)/8, $0x4300000043000000
-DATA lanesNEON<>+656(SB)/8, $0x3920b5ae3920b5ae
-DATA lanesNEON<>+664(SB)/8, $0x3920b5ae3920b5ae
-DATA lanesNEON<>+672(SB)/8, $0x3aaf84183aaf8418
-DATA lanesNEON<>+680(SB)/8, $0x3aaf84183aaf8418
-DATA lanesNEON<>+688(SB)/8, $0x3c1d96f03c1d96f0
-DATA lanesNEON<>+696(SB)/8, $0x3c1d96f03c1d96f0
-DATA lanesNEON<>+704(SB)/8, $0x3d6357be3d6357be
-DATA lanesNEON<>+712(SB)/8, $0x3d6357be3d6357be
-DATA lanesNEON<>+720(SB)/8, $0x3e75fdee3e75fdee
-DATA lanesNEON<>+728(SB)/8, $0x3e75fdee3e75fdee
-DATA lanesNEON<>+736(SB)/8, $0x3f3172183f317218
-DATA lanesNEON<>+744(SB)/8, $0x3f3172183f317218
-DATA lanesNEON<>+752(SB)/8, $0xc2fc0000c2fc0000
-DATA lanesNEON<>+760(SB)/8, $0xc2fc0000c2fc0000
-DATA lanesNEON<>+768(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanesNEON<>+776(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanesNEON<>+784(SB)/8, $0xc2dc0000c2dc0000
-DATA lanesNEON<>+792(SB)/8, $0xc2dc0000c2dc0000
-DATA lanesNEON<>+800(SB)/8, $0x41f0000041f00000
-DATA lanesNEON<>+808(SB)/8, $0x41f0000041f00000
-DATA lanesNEON<>+816(SB)/8, $0xb2a57060b2a57060
-DATA lanesNEON<>+824(SB)/8, $0xb2a57060b2a57060
-DATA lanesNEON<>+832(SB)/8, $0x3f2e4a1700000000
-DATA lanesNEON<>+840(SB)/8, $0x401484a23fae61e6
-DATA lanesNEON<>+848(SB)/8, $0x40b30e31406c3827
-DATA lanesNEON<>+856(SB)/8, $0x4143367041050e21
-DATA lanesNEON<>+864(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA lanesNEON<>+872(SB)/8, $0xb918d8cdba82f329
-DATA lanesNEON<>+880(SB)/8, $0xb5a6aed1b7820b21
-DATA lanesNEON<>+888(SB)/8, $0xb1ac238bb3b1ca7f
-DATA lanesNEON<>+896(SB)/8, $0x3c4bdd1d3d70308e
-DATA lanesNEON<>+904(SB)/8, $0x3a09540c3b432920
-DATA lanesNEON<>+912(SB)/8, $0x36f18d91388d92da
-DATA lanesNEON<>+920(SB)/8, $0x33658a63352e2774
-DATA lanesNEON<>+928(SB)/8, $0xbcf448f1be0769be
-DATA lanesNEON<>+936(SB)/8, $0xbadbba97bc043e5c
-DATA lanesNEON<>+944(SB)/8, $0xb81c4d54b98ca690
-DATA lanesNEON<>+952(SB)/8, $0xb50d64d1b699481a
-DATA lanesNEON<>+960(SB)/8, $0x3d8563713e7fef6c
-DATA lanesNEON<>+968(SB)/8, $0x3ba7e8da3ca6f38e
-DATA lanesNEON<>+976(SB)/8, $0x394b38b63a897551
-DATA lanesNEON<>+984(SB)/8, $0x36b37e2f3809a63d
-DATA lanesNEON<>+992(SB)/8, $0xbdfb66ecbecc41ed
-DATA lanesNEON<>+1000(SB)/8, $0xbc64a81cbd389250
-DATA lanesNEON<>+1008(SB)/8, $0xba72e082bb735030
-DATA lanesNEON<>+1016(SB)/8, $0xb8545248b965655d
-DATA lanesNEON<>+1024(SB)/8, $0x3e3e75453f000000
-DATA lanesNEON<>+1032(SB)/8, $0x3d0270303da751b2
-DATA lanesNEON<>+1040(SB)/8, $0x3b7bf1053c3812ec
-DATA lanesNEON<>+1048(SB)/8, $0x39dd7cbd3aa79641
-DATA lanesNEON<>+1056(SB)/8, $0x3e59fb8400000000
-DATA lanesNEON<>+1064(SB)/8, $0x3eb231d33e98b188
-DATA lanesNEON<>+1072(SB)/8, $0x3ec647023ebfbdf4
-DATA lanesNEON<>+1080(SB)/8, $0x3ecae9be3ec96cad
-DATA lanesNEON<>+1088(SB)/8, $0xbf38aa3bbf38aa3b
-DATA lanesNEON<>+1096(SB)/8, $0xbf38aa3bbf38aa3b
-DATA lanesNEON<>+1104(SB)/8, $0x4b4000204b400020
-DATA lanesNEON<>+1112(SB)/8, $0x4b4000204b400020
-DATA lanesNEON<>+1120(SB)/8, $0x3f9a82793f9a8279
-DATA lanesNEON<>+1128(SB)/8, $0x3f9a82793f9a8279
-DATA lanesNEON<>+1136(SB)/8, $0xc1666666c1666666
-DATA lanesNEON<>+1144(SB)/8, $0xc1666666c1666666
-DATA lanesNEON<>+1152(SB)/8, $0x40c0000040c00000
-DATA lanesNEON<>+1160(SB)/8, $0x40c0000040c00000
-DATA lanesNEON<>+1168(SB)/8, $0xb2257060b2257060
-DATA lanesNEON<>+1176(SB)/8, $0xb2257060b2257060
-DATA lanesNEON<>+1184(SB)/8, $0x2f8000002f800000
-DATA lanesNEON<>+1192(SB)/8, $0x2f8000002f800000
-DATA lanesNEON<>+1200(SB)/8, $0x3fa09cea3fa09cea
-DATA lanesNEON<>+1208(SB)/8, $0x3fa09cea3fa09cea
-DATA lanesNEON<>+1216(SB)/8, $0x0302010003020100
-DATA lanesNEON<>+1224(SB)/8, $0x0302010003020100
-DATA lanesNEON<>+1232(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA lanesNEON<>+1240(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA lanesNEON<>+1248(SB)/8, $0xc0135760c0135760
-DATA lanesNEON<>+1256(SB)/8, $0xc0135760c0135760
-DATA lanesNEON<>+1264(SB)/8, $0xc12e6666c12e6666
-DATA lanesNEON<>+1272(SB)/8, $0xc12e6666c12e6666
-DATA lanesNEON<>+1280(SB)/8, $0x310a8d56310a8d56
-DATA lanesNEON<>+1288(SB)/8, $0x310a8d56310a8d56
-DATA lanesNEON<>+1296(SB)/8, $0xb486f39db486f39d
-DATA lanesNEON<>+1304(SB)/8, $0xb486f39db486f39d
-DATA lanesNEON<>+1312(SB)/8, $0x42c8000042c80000
-DATA lanesNEON<>+1320(SB)/8, $0x42c8000042c80000
-DATA lanesNEON<>+1328(SB)/8, $0x3ecc422a3ecc422a
-DATA lanesNEON<>+1336(SB)/8, $0x3ecc422a3ecc422a
-DATA lanesNEON<>+1344(SB)/8, $0x3e5b33b63e5b33b6
-DATA lanesNEON<>+1352(SB)/8, $0x3e5b33b63e5b33b6
-DATA lanesNEON<>+1360(SB)/8, $0x3fcc422a3fcc422a
-DATA lanesNEON<>+1368(SB)/8, $0x3fcc422a3fcc422a
-DATA lanesNEON<>+1376(SB)/8, $0x0d8000000d800000
-DATA lanesNEON<>+1384(SB)/8, $0x0d8000000d800000
-DATA lanesNEON<>+1392(SB)/8, $0x0080000000800000
-DATA lanesNEON<>+1400(SB)/8, $0x0080000000800000
-DATA lanesNEON<>+1408(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanesNEON<>+1416(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanesNEON<>+0(SB)/64, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA\x00\x00\x00\x00\xa4GU?2\xcd{?\xc0\x9e\x7f?'\xf7\x7f?6\xff\x7f?\xee\xff\x7f?\xff\xff\x7f?"
+DATA lanesNEON<>+64(SB)/64, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?"
+DATA lanesNEON<>+128(SB)/64, $"\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x04\x04\x04\x04\x04\x04\x04\x04\x04\x04\x04\x04\x04\x04\x04\x04\x00\x01\x02\xd6\x00\x01\x02\xd6\x00\x01\x02\xd6\x00\x01\x02\xd6\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;"
+DATA lanesNEON<>+192(SB)/64, $"\xe4\u0475\xbc\xe4\u0475\xbc\xe4\u0475\xbc\xe4\u0475\xbcy\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
+DATA lanesNEON<>+256(SB)/64, $"\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x80\x00@K\x80\x00@K\x80\x00@K\x80\x00@K\xae\xb5\xa08\xae\xb5\xa08\xae\xb5\xa08\xae\xb5\xa08\x18\x84/:\x18\x84/:\x18\x84/:\x18\x84/:"
+DATA lanesNEON<>+320(SB)/64, $"\xf0\x96\x9d;\xf0\x96\x9d;\xf0\x96\x9d;\xf0\x96\x9d;\xbeW\xe3<\xbeW\xe3<\xbeW\xe3<\xbeW\xe3<\xee\xfd\xf5=\xee\xfd\xf5=\xee\xfd\xf5=\xee\xfd\xf5=\x18r\xb1>\x18r\xb1>\x18r\xb1>\x18r\xb1>"
+DATA lanesNEON<>+384(SB)/64, $"\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00"
+DATA lanesNEON<>+448(SB)/64, $"\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3"
+DATA lanesNEON<>+512(SB)/64, $"\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808"
+DATA lanesNEON<>+576(SB)/64, $"\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n"
+DATA lanesNEON<>+640(SB)/64, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<"
+DATA lanesNEON<>+704(SB)/64, $"\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\x18r1?\x18r1?\x18r1?\x18r1?\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
+DATA lanesNEON<>+768(SB)/64, $";\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2"
+DATA lanesNEON<>+832(SB)/64, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA:\x8d\x8b\xbc\xf1\ud6bb)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7\u046e\xa6\xb5\x7f\u02b1\xb3\x8b#\xac\xb1"
+DATA lanesNEON<>+896(SB)/64, $"\x8e0p=\x1d\xddK< )C;\fT\t:\u0692\x8d8\x91\x8d\xf16t'.5c\x8ae3\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xba\u06fa\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
+DATA lanesNEON<>+960(SB)/64, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36\xedA\u033e\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
+DATA lanesNEON<>+1024(SB)/64, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
+DATA lanesNEON<>+1088(SB)/64, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf \x00@K \x00@K \x00@K \x00@Ky\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?fff\xc1fff\xc1fff\xc1fff\xc1"
+DATA lanesNEON<>+1152(SB)/64, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@`p%\xb2`p%\xb2`p%\xb2`p%\xb2\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\ua720?\ua720?\ua720?\ua720?"
+DATA lanesNEON<>+1216(SB)/64, $"\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
+DATA lanesNEON<>+1280(SB)/64, $"V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1\x9d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
+DATA lanesNEON<>+1344(SB)/64, $"\xb63[>\xb63[>\xb63[>\xb63[>*B\xcc?*B\xcc?*B\xcc?*B\xcc?\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00"
+DATA lanesNEON<>+1408(SB)/16, $";\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
 GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1424
 
-DATA spreadNEON<>+0(SB)/8, $0x0101010100000000
-DATA spreadNEON<>+8(SB)/8, $0x0303030302020202
-DATA spreadNEON<>+16(SB)/8, $0x0505050504040404
-DATA spreadNEON<>+24(SB)/8, $0x0707070706060606
-DATA spreadNEON<>+32(SB)/8, $0x0909090908080808
-DATA spreadNEON<>+40(SB)/8, $0x0b0b0b0b0a0a0a0a
-DATA spreadNEON<>+48(SB)/8, $0x0d0d0d0d0c0c0c0c
-DATA spreadNEON<>+56(SB)/8, $0x0f0f0f0f0e0e0e0e
+DATA spreadNEON<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x01\x01\x01\x02\x02\x02\x02\x03\x03\x03\x03\x04\x04\x04\x04\x05\x05\x05\x05\x06\x06\x06\x06\a\a\a\a\b\b\b\b\t\t\t\t\n\n\n\n\v\v\v\v\f\f\f\f\r\r\r\r\x0e\x0e\x0e\x0e\x0f\x0f\x0f\x0f"
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
 
 // func tileProduct1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
@@ -28149,11 +27987,22 @@ TEXT ·tanhNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F16
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F16
+
+enter:
 	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
 	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
 	VORR V8.B16, V8.B16, V18.B16
@@ -28176,44 +28025,20 @@ lanes1:
 	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
 	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
 	VBIF V15.B16, V19.B16, V16.B16
+	CMP $0, R1
+	BLT leave
 	FMOVQ F16, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F16
-	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
-	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
-	VORR V8.B16, V8.B16, V18.B16
-	VFMLA V17.S4, V7.S4, V18.S4
-	WORD $0x4ea99e52 // mul v18.4s, v18.4s, v9.4s
-	VADD V10.S4, V18.S4, V18.S4
-	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
-	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
-	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
-	VORR V12.B16, V12.B16, V20.B16
-	VFMLA V19.S4, V11.S4, V20.S4
-	VORR V13.B16, V13.B16, V21.B16
-	VFMLA V19.S4, V20.S4, V21.S4
-	VORR V14.B16, V14.B16, V20.B16
-	VFMLA V19.S4, V21.S4, V20.S4
-	VTBL V18.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V18.B16, [V4.B16, V5.B16], V18.B16
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V17.S4, V19.S4, V20.S4
-	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	VBIF V15.B16, V19.B16, V16.B16
+leave:
 	FMOVS F16, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28239,11 +28064,22 @@ TEXT ·siLUNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F13
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F13
+
+enter:
 	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
 	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
 	VORR V1.B16, V1.B16, V15.B16
@@ -28272,50 +28108,20 @@ lanes1:
 	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
 	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
 	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F13, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F13
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
-	VORR V1.B16, V1.B16, V15.B16
-	VFMLA V14.S4, V0.S4, V15.S4
-	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
-	VFMLA V14.S4, V0.S4, V16.S4
-	VFMLA V14.S4, V5.S4, V16.S4
-	VORR V7.B16, V7.B16, V14.B16
-	VFMLA V16.S4, V6.S4, V14.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V9.B16, V9.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V10.B16, V10.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V11.B16, V11.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VSHL $22, V15.S4, V14.S4
-	VAND V12.B16, V14.B16, V14.B16
-	VSHL $23, V15.S4, V15.S4
-	VADD V15.S4, V17.S4, V17.S4
-	VSUB V14.S4, V17.S4, V17.S4
-	VSUB V14.S4, V2.S4, V14.S4
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+leave:
 	FMOVS F13, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28353,11 +28159,22 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F25
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F25
+
+enter:
 	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
 	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
 	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
@@ -28414,78 +28231,20 @@ lanes1:
 	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
 	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
 	VFMLS V27.S4, V28.S4, V25.S4
+	CMP $0, R1
+	BLT leave
 	FMOVQ F25, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F25
-	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
-	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
-	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
-	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
-	VORR V27.B16, V27.B16, V28.B16
-	VFMLS V26.S4, V26.S4, V28.S4
-	VORR V17.B16, V17.B16, V29.B16
-	VFMLA V27.S4, V16.S4, V29.S4
-	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
-	VFMLA V27.S4, V16.S4, V30.S4
-	VFMLA V27.S4, V21.S4, V30.S4
-	VFMLS V28.S4, V16.S4, V30.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V30.S4, V22.S4, V27.S4
-	VORR V24.B16, V24.B16, V28.B16
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 704(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 720(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 736(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 224(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	VSHL $23, V29.S4, V29.S4
-	VADD V29.S4, V28.S4, V28.S4
-	FMOVQ 1184(R0), F27
-	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
-	VORR V18.B16, V18.B16, V27.B16
-	FMOVQ 1200(R0), F29
-	VFMLA V26.S4, V29.S4, V27.S4
-	VSUB V18.S4, V27.S4, V27.S4
-	VUSHR $22, V27.S4, V27.S4
-	FMOVQ 144(R0), F29
-	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
-	FMOVQ 1216(R0), F29
-	VADD V29.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
-	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
-	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
-	VFMLA V26.S4, V30.S4, V27.S4
-	VMOVI $0, V26.B16
-	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
-	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
-	VFMLS V27.S4, V28.S4, V25.S4
+leave:
 	FMOVS F25, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28513,11 +28272,22 @@ TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F15
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F15
+
+enter:
 	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
 	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
 	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
@@ -28556,60 +28326,20 @@ lanes1:
 	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
 	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F15, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F15
-	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
-	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
-	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
-	VORR V17.B16, V17.B16, V18.B16
-	VFMLS V16.S4, V16.S4, V18.S4
-	VORR V1.B16, V1.B16, V19.B16
-	VFMLA V17.S4, V0.S4, V19.S4
-	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
-	VFMLA V17.S4, V0.S4, V20.S4
-	VFMLA V17.S4, V6.S4, V20.S4
-	VFMLS V18.S4, V0.S4, V20.S4
-	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V19.S4, V17.S4
-	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
-	VFMLA V16.S4, V19.S4, V18.S4
-	VFMLA V16.S4, V20.S4, V18.S4
-	VORR V9.B16, V9.B16, V16.B16
-	VFMLA V18.S4, V8.S4, V16.S4
-	VORR V10.B16, V10.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V11.B16, V11.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V12.B16, V12.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V13.B16, V13.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V3.B16, V3.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VSHL $22, V17.S4, V16.S4
-	VAND V14.B16, V16.B16, V16.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V16.S4, V19.S4, V19.S4
-	VSUB V16.S4, V3.S4, V16.S4
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+leave:
 	FMOVS F15, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28636,89 +28366,69 @@ TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R3
 	MOVD up_base+48(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F13
+	FMOVS (R4), F14
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F13
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
-	VORR V1.B16, V1.B16, V15.B16
-	VFMLA V14.S4, V0.S4, V15.S4
-	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
-	VFMLA V14.S4, V0.S4, V16.S4
-	VFMLA V14.S4, V5.S4, V16.S4
-	VORR V7.B16, V7.B16, V14.B16
-	VFMLA V16.S4, V6.S4, V14.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V9.B16, V9.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V10.B16, V10.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V11.B16, V11.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VSHL $22, V15.S4, V14.S4
-	VAND V12.B16, V14.B16, V14.B16
-	VSHL $23, V15.S4, V15.S4
-	VADD V15.S4, V17.S4, V17.S4
-	VSUB V14.S4, V17.S4, V17.S4
-	VSUB V14.S4, V2.S4, V14.S4
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
 	FMOVQ (R4), F14
+
+enter:
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5af // fmin v15.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V16.B16
+	VFMLA V15.S4, V0.S4, V16.S4
+	WORD $0x4eb0d431 // fsub v17.4s, v1.4s, v16.4s
+	VFMLA V15.S4, V0.S4, V17.S4
+	VFMLA V15.S4, V5.S4, V17.S4
+	VORR V7.B16, V7.B16, V15.B16
+	VFMLA V17.S4, V6.S4, V15.S4
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V17.S4, V15.S4, V18.S4
+	VORR V9.B16, V9.B16, V15.B16
+	VFMLA V17.S4, V18.S4, V15.S4
+	VORR V10.B16, V10.B16, V18.B16
+	VFMLA V17.S4, V15.S4, V18.S4
+	VORR V11.B16, V11.B16, V15.B16
+	VFMLA V17.S4, V18.S4, V15.S4
+	VORR V2.B16, V2.B16, V18.B16
+	VFMLA V17.S4, V15.S4, V18.S4
+	VSHL $22, V16.S4, V15.S4
+	VAND V12.B16, V15.B16, V15.B16
+	VSHL $23, V16.S4, V16.S4
+	VADD V16.S4, V18.S4, V18.S4
+	VSUB V15.S4, V18.S4, V18.S4
+	VSUB V15.S4, V2.S4, V15.S4
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	WORD $0x6e32fdad // fdiv v13.4s, v13.4s, v18.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
 	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F13, (R3)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F13
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
-	VORR V1.B16, V1.B16, V15.B16
-	VFMLA V14.S4, V0.S4, V15.S4
-	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
-	VFMLA V14.S4, V0.S4, V16.S4
-	VFMLA V14.S4, V5.S4, V16.S4
-	VORR V7.B16, V7.B16, V14.B16
-	VFMLA V16.S4, V6.S4, V14.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V9.B16, V9.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V10.B16, V10.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V11.B16, V11.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VSHL $22, V15.S4, V14.S4
-	VAND V12.B16, V14.B16, V14.B16
-	VSHL $23, V15.S4, V15.S4
-	VADD V15.S4, V17.S4, V17.S4
-	VSUB V14.S4, V17.S4, V17.S4
-	VSUB V14.S4, V2.S4, V14.S4
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	FMOVS (R4), F14
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+leave:
 	FMOVS F13, (R3)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28751,18 +28461,30 @@ TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
 	FMOVQ 1168(R0), F21
 	FMOVQ 656(R0), F22
 	FMOVQ 672(R0), F23
-	FMOVQ 688(R0), F24
 	MOVD dst_len+8(FP), R1
 	MOVD gate_base+24(FP), R2
 	MOVD dst_base+0(FP), R3
 	MOVD up_base+48(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F24
+	FMOVS (R4), F25
+	B enter
 	PCALIGN $32
 
 lanes1:
-	FMOVQ (R2), F25
-	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	FMOVQ (R2), F24
+	FMOVQ (R4), F25
+
+enter:
+	WORD $0x4e33f71a // fmax v26.4s, v24.4s, v19.4s
 	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
 	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
 	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
@@ -28776,7 +28498,7 @@ lanes1:
 	VFMLS V28.S4, V16.S4, V30.S4
 	VORR V23.B16, V23.B16, V27.B16
 	VFMLA V30.S4, V22.S4, V27.S4
-	VORR V24.B16, V24.B16, V28.B16
+	FMOVQ 688(R0), F28
 	VFMLA V30.S4, V27.S4, V28.S4
 	FMOVQ 704(R0), F27
 	VFMLA V30.S4, V28.S4, V27.S4
@@ -28815,87 +28537,26 @@ lanes1:
 	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
 	VFMLA V26.S4, V30.S4, V27.S4
 	VMOVI $0, V26.B16
-	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
-	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
-	VFMLS V27.S4, V28.S4, V25.S4
-	FMOVQ (R4), F26
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	FMOVQ F25, (R3)
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e7a1f18 // bic v24.16b, v24.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V24.S4
+	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
+	CMP $0, R1
+	BLT leave
+	FMOVQ F24, (R3)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F25
-	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
-	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
-	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
-	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
-	VORR V27.B16, V27.B16, V28.B16
-	VFMLS V26.S4, V26.S4, V28.S4
-	VORR V17.B16, V17.B16, V29.B16
-	VFMLA V27.S4, V16.S4, V29.S4
-	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
-	VFMLA V27.S4, V16.S4, V30.S4
-	VFMLA V27.S4, V21.S4, V30.S4
-	VFMLS V28.S4, V16.S4, V30.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V30.S4, V22.S4, V27.S4
-	VORR V24.B16, V24.B16, V28.B16
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 704(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 720(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 736(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 224(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	VSHL $23, V29.S4, V29.S4
-	VADD V29.S4, V28.S4, V28.S4
-	FMOVQ 1184(R0), F27
-	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
-	VORR V18.B16, V18.B16, V27.B16
-	FMOVQ 1200(R0), F29
-	VFMLA V26.S4, V29.S4, V27.S4
-	VSUB V18.S4, V27.S4, V27.S4
-	VUSHR $22, V27.S4, V27.S4
-	FMOVQ 144(R0), F29
-	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
-	FMOVQ 1216(R0), F29
-	VADD V29.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
-	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
-	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
-	VFMLA V26.S4, V30.S4, V27.S4
-	VMOVI $0, V26.B16
-	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
-	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
-	VFMLS V27.S4, V28.S4, V25.S4
-	FMOVS (R4), F26
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	FMOVS F25, (R3)
+leave:
+	FMOVS F24, (R3)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28924,109 +28585,79 @@ TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R3
 	MOVD up_base+48(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F15
+	FMOVS (R4), F16
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F15
-	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
-	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
-	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
-	VORR V17.B16, V17.B16, V18.B16
-	VFMLS V16.S4, V16.S4, V18.S4
-	VORR V1.B16, V1.B16, V19.B16
-	VFMLA V17.S4, V0.S4, V19.S4
-	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
-	VFMLA V17.S4, V0.S4, V20.S4
-	VFMLA V17.S4, V6.S4, V20.S4
-	VFMLS V18.S4, V0.S4, V20.S4
-	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V19.S4, V17.S4
-	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
-	VFMLA V16.S4, V19.S4, V18.S4
-	VFMLA V16.S4, V20.S4, V18.S4
-	VORR V9.B16, V9.B16, V16.B16
-	VFMLA V18.S4, V8.S4, V16.S4
-	VORR V10.B16, V10.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V11.B16, V11.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V12.B16, V12.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V13.B16, V13.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V3.B16, V3.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VSHL $22, V17.S4, V16.S4
-	VAND V14.B16, V16.B16, V16.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V16.S4, V19.S4, V19.S4
-	VSUB V16.S4, V3.S4, V16.S4
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
 	FMOVQ (R4), F16
+
+enter:
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f1 // fmin v17.4s, v15.4s, v5.4s
+	WORD $0x6e31de32 // fmul v18.4s, v17.4s, v17.4s
+	VORR V18.B16, V18.B16, V19.B16
+	VFMLS V17.S4, V17.S4, V19.S4
+	VORR V1.B16, V1.B16, V20.B16
+	VFMLA V18.S4, V0.S4, V20.S4
+	WORD $0x4eb4d435 // fsub v21.4s, v1.4s, v20.4s
+	VFMLA V18.S4, V0.S4, V21.S4
+	VFMLA V18.S4, V6.S4, V21.S4
+	VFMLS V19.S4, V0.S4, V21.S4
+	WORD $0x4e27d6b5 // fadd v21.4s, v21.4s, v7.4s
+	VORR V2.B16, V2.B16, V18.B16
+	VFMLA V17.S4, V20.S4, V18.S4
+	WORD $0x4eb2d453 // fsub v19.4s, v2.4s, v18.4s
+	VFMLA V17.S4, V20.S4, V19.S4
+	VFMLA V17.S4, V21.S4, V19.S4
+	VORR V9.B16, V9.B16, V17.B16
+	VFMLA V19.S4, V8.S4, V17.S4
+	VORR V10.B16, V10.B16, V20.B16
+	VFMLA V19.S4, V17.S4, V20.S4
+	VORR V11.B16, V11.B16, V17.B16
+	VFMLA V19.S4, V20.S4, V17.S4
+	VORR V12.B16, V12.B16, V20.B16
+	VFMLA V19.S4, V17.S4, V20.S4
+	VORR V13.B16, V13.B16, V17.B16
+	VFMLA V19.S4, V20.S4, V17.S4
+	VORR V3.B16, V3.B16, V20.B16
+	VFMLA V19.S4, V17.S4, V20.S4
+	VSHL $22, V18.S4, V17.S4
+	VAND V14.B16, V17.B16, V17.B16
+	VSHL $23, V18.S4, V18.S4
+	VADD V18.S4, V20.S4, V20.S4
+	VSUB V17.S4, V20.S4, V20.S4
+	VSUB V17.S4, V3.S4, V17.S4
+	WORD $0x4e31d694 // fadd v20.4s, v20.4s, v17.4s
+	WORD $0x6e34fdef // fdiv v15.4s, v15.4s, v20.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F15, (R3)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F15
-	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
-	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
-	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
-	VORR V17.B16, V17.B16, V18.B16
-	VFMLS V16.S4, V16.S4, V18.S4
-	VORR V1.B16, V1.B16, V19.B16
-	VFMLA V17.S4, V0.S4, V19.S4
-	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
-	VFMLA V17.S4, V0.S4, V20.S4
-	VFMLA V17.S4, V6.S4, V20.S4
-	VFMLS V18.S4, V0.S4, V20.S4
-	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V19.S4, V17.S4
-	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
-	VFMLA V16.S4, V19.S4, V18.S4
-	VFMLA V16.S4, V20.S4, V18.S4
-	VORR V9.B16, V9.B16, V16.B16
-	VFMLA V18.S4, V8.S4, V16.S4
-	VORR V10.B16, V10.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V11.B16, V11.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V12.B16, V12.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V13.B16, V13.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V3.B16, V3.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VSHL $22, V17.S4, V16.S4
-	VAND V14.B16, V16.B16, V16.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V16.S4, V19.S4, V19.S4
-	VSUB V16.S4, V3.S4, V16.S4
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	FMOVS (R4), F16
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+leave:
 	FMOVS F15, (R3)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -29057,11 +28688,22 @@ TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD f_base+0(FP), R3
 	MOVD slope_base+24(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F17
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F17
+
+enter:
 	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
 	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
 	VORR V2.B16, V2.B16, V20.B16
@@ -29126,96 +28768,27 @@ lanes1:
 	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
 	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
 	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
-	FMOVQ F18, (R3)
 	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
-	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
-	VBIT V18.B16, V19.B16, V20.B16
+	WORD $0x6eb0e635 // fcmgt v21.4s, v17.4s, v16.4s
+	VBIT V21.B16, V19.B16, V20.B16
+	CMP $0, R1
+	BLT leave
+	FMOVQ F18, (R3)
 	FMOVQ F20, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F17
-	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
-	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
-	VORR V2.B16, V2.B16, V20.B16
-	VFMLA V19.S4, V1.S4, V20.S4
-	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
-	VFMLA V19.S4, V1.S4, V21.S4
-	VFMLA V19.S4, V5.S4, V21.S4
-	VORR V7.B16, V7.B16, V19.B16
-	VFMLA V21.S4, V6.S4, V19.S4
-	VORR V8.B16, V8.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V9.B16, V9.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V10.B16, V10.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V11.B16, V11.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V0.B16, V0.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VSHL $22, V20.S4, V19.S4
-	VAND V12.B16, V19.B16, V19.B16
-	VSHL $23, V20.S4, V20.S4
-	VADD V20.S4, V22.S4, V22.S4
-	VSUB V19.S4, V22.S4, V22.S4
-	VSUB V19.S4, V0.S4, V19.S4
-	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
-	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
-	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
-	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
-	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
-	VORR V2.B16, V2.B16, V21.B16
-	VFMLA V20.S4, V1.S4, V21.S4
-	WORD $0x4eb5d456 // fsub v22.4s, v2.4s, v21.4s
-	VFMLA V20.S4, V1.S4, V22.S4
-	VFMLA V20.S4, V5.S4, V22.S4
-	VORR V7.B16, V7.B16, V20.B16
-	VFMLA V22.S4, V6.S4, V20.S4
-	VORR V8.B16, V8.B16, V23.B16
-	VFMLA V22.S4, V20.S4, V23.S4
-	VORR V9.B16, V9.B16, V20.B16
-	VFMLA V22.S4, V23.S4, V20.S4
-	VORR V10.B16, V10.B16, V23.B16
-	VFMLA V22.S4, V20.S4, V23.S4
-	VORR V11.B16, V11.B16, V20.B16
-	VFMLA V22.S4, V23.S4, V20.S4
-	VORR V0.B16, V0.B16, V23.B16
-	VFMLA V22.S4, V20.S4, V23.S4
-	VSHL $22, V21.S4, V20.S4
-	VAND V12.B16, V20.B16, V20.B16
-	VSHL $23, V21.S4, V21.S4
-	VADD V21.S4, V23.S4, V23.S4
-	VSUB V20.S4, V23.S4, V23.S4
-	VSUB V20.S4, V0.S4, V20.S4
-	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
-	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
-	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
-	VBIT V21.B16, V15.B16, V20.B16
-	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
-	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
-	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
-	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+leave:
 	FMOVS F18, (R3)
-	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
-	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
-	VBIT V18.B16, V19.B16, V20.B16
 	FMOVS F20, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -29253,11 +28826,22 @@ TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD f_base+0(FP), R3
 	MOVD slope_base+24(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F24
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F24
+
+enter:
 	FMOVQ 1136(R0), F26
 	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
 	FMOVQ 1152(R0), F26
@@ -29355,131 +28939,28 @@ lanes1:
 	VMOVI $0, V29.B16
 	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
 	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
-	FMOVQ F25, (R3)
 	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
-	FMOVQ 1312(R0), F28
-	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
-	VBIT V25.B16, V27.B16, V26.B16
+	FMOVQ 1312(R0), F29
+	WORD $0x6ebde71c // fcmgt v28.4s, v24.4s, v29.4s
+	VBIT V28.B16, V27.B16, V26.B16
+	CMP $0, R1
+	BLT leave
+	FMOVQ F25, (R3)
 	FMOVQ F26, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F24
-	FMOVQ 1136(R0), F26
-	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
-	FMOVQ 1152(R0), F26
-	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
-	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
-	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
-	VORR V26.B16, V26.B16, V27.B16
-	VFMLS V25.S4, V25.S4, V27.S4
-	VORR V18.B16, V18.B16, V28.B16
-	VFMLA V26.S4, V16.S4, V28.S4
-	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
-	VFMLA V26.S4, V16.S4, V29.S4
-	FMOVQ 1168(R0), F30
-	VFMLA V26.S4, V30.S4, V29.S4
-	VFMLS V27.S4, V16.S4, V29.S4
-	VORR V20.B16, V20.B16, V26.B16
-	VFMLA V29.S4, V19.S4, V26.S4
-	VORR V21.B16, V21.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
-	VORR V22.B16, V22.B16, V26.B16
-	VFMLA V29.S4, V27.S4, V26.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
-	FMOVQ 736(R0), F26
-	VFMLA V29.S4, V27.S4, V26.S4
-	VORR V17.B16, V17.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
-	VSHL $23, V28.S4, V28.S4
-	VADD V28.S4, V27.S4, V27.S4
-	FMOVQ 1184(R0), F26
-	WORD $0x6e3adf7b // fmul v27.4s, v27.4s, v26.4s
-	FMOVQ 1120(R0), F26
-	FMOVQ 1200(R0), F28
-	VFMLA V25.S4, V28.S4, V26.S4
-	FMOVQ 1120(R0), F28
-	VSUB V28.S4, V26.S4, V26.S4
-	VUSHR $22, V26.S4, V26.S4
-	FMOVQ 144(R0), F28
-	WORD $0x4ebc9f5a // mul v26.4s, v26.4s, v28.4s
-	FMOVQ 1216(R0), F28
-	VADD V28.S4, V26.S4, V26.S4
-	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
-	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
-	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
-	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
-	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
-	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
-	VFMLA V25.S4, V29.S4, V26.S4
-	VMOVI $0, V28.B16
-	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
-	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
-	VFMLS V26.S4, V27.S4, V25.S4
-	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
-	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
-	FMOVQ 128(R0), F28
-	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
-	FMOVQ 128(R0), F29
-	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
-	VORR V20.B16, V20.B16, V29.B16
-	VFMLA V28.S4, V19.S4, V29.S4
-	VORR V21.B16, V21.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V22.B16, V22.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V23.B16, V23.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	FMOVQ 736(R0), F29
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V17.B16, V17.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VSHL $23, V27.S4, V27.S4
-	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	FMOVQ 752(R0), F28
-	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
-	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
-	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
-	FMOVQ 384(R0), F28
-	VBIT V27.B16, V28.B16, V26.B16
-	FMOVQ 1328(R0), F27
-	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
-	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
-	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
-	VMOVI $0, V29.B16
-	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
-	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
+leave:
 	FMOVS F25, (R3)
-	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
-	FMOVQ 1312(R0), F28
-	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
-	VBIT V25.B16, V27.B16, V26.B16
 	FMOVS F26, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -29514,11 +28995,22 @@ TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD f_base+0(FP), R3
 	MOVD slope_base+24(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F21
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F21
+
+enter:
 	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
 	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
 	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
@@ -29607,120 +29099,27 @@ lanes1:
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
 	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
 	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
-	FMOVQ F22, (R3)
 	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
-	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
-	VBIT V22.B16, V24.B16, V23.B16
+	WORD $0x6eb4e6b9 // fcmgt v25.4s, v21.4s, v20.4s
+	VBIT V25.B16, V24.B16, V23.B16
+	CMP $0, R1
+	BLT leave
+	FMOVQ F22, (R3)
 	FMOVQ F23, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F21
-	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
-	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
-	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
-	VORR V24.B16, V24.B16, V25.B16
-	VFMLS V23.S4, V23.S4, V25.S4
-	VORR V2.B16, V2.B16, V26.B16
-	VFMLA V24.S4, V0.S4, V26.S4
-	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
-	VFMLA V24.S4, V0.S4, V27.S4
-	VFMLA V24.S4, V6.S4, V27.S4
-	VFMLS V25.S4, V0.S4, V27.S4
-	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
-	VORR V3.B16, V3.B16, V24.B16
-	VFMLA V23.S4, V26.S4, V24.S4
-	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
-	VFMLA V23.S4, V26.S4, V25.S4
-	VFMLA V23.S4, V27.S4, V25.S4
-	VORR V9.B16, V9.B16, V23.B16
-	VFMLA V25.S4, V8.S4, V23.S4
-	VORR V10.B16, V10.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V11.B16, V11.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V12.B16, V12.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V13.B16, V13.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V1.B16, V1.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VSHL $22, V24.S4, V23.S4
-	VAND V14.B16, V23.B16, V23.B16
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V26.S4, V26.S4
-	VSUB V23.S4, V26.S4, V26.S4
-	VSUB V23.S4, V1.S4, V23.S4
-	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
-	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
-	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
-	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
-	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
-	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
-	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
-	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
-	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
-	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
-	VORR V26.B16, V26.B16, V27.B16
-	VFMLS V25.S4, V25.S4, V27.S4
-	VORR V2.B16, V2.B16, V28.B16
-	VFMLA V26.S4, V0.S4, V28.S4
-	WORD $0x4ebcd45d // fsub v29.4s, v2.4s, v28.4s
-	VFMLA V26.S4, V0.S4, V29.S4
-	VFMLA V26.S4, V6.S4, V29.S4
-	VFMLS V27.S4, V0.S4, V29.S4
-	WORD $0x4e27d7bd // fadd v29.4s, v29.4s, v7.4s
-	VORR V3.B16, V3.B16, V26.B16
-	VFMLA V25.S4, V28.S4, V26.S4
-	WORD $0x4ebad47b // fsub v27.4s, v3.4s, v26.4s
-	VFMLA V25.S4, V28.S4, V27.S4
-	VFMLA V25.S4, V29.S4, V27.S4
-	VORR V9.B16, V9.B16, V25.B16
-	VFMLA V27.S4, V8.S4, V25.S4
-	VORR V10.B16, V10.B16, V28.B16
-	VFMLA V27.S4, V25.S4, V28.S4
-	VORR V11.B16, V11.B16, V25.B16
-	VFMLA V27.S4, V28.S4, V25.S4
-	VORR V12.B16, V12.B16, V28.B16
-	VFMLA V27.S4, V25.S4, V28.S4
-	VORR V13.B16, V13.B16, V25.B16
-	VFMLA V27.S4, V28.S4, V25.S4
-	VORR V1.B16, V1.B16, V28.B16
-	VFMLA V27.S4, V25.S4, V28.S4
-	VSHL $22, V26.S4, V25.S4
-	VAND V14.B16, V25.B16, V25.B16
-	VSHL $23, V26.S4, V26.S4
-	VADD V26.S4, V28.S4, V28.S4
-	VSUB V25.S4, V28.S4, V28.S4
-	VSUB V25.S4, V1.S4, V25.S4
-	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
-	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
-	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
-	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
-	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
-	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
-	VBIT V25.B16, V19.B16, V23.B16
-	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
-	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+leave:
 	FMOVS F22, (R3)
-	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
-	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
-	VBIT V22.B16, V24.B16, V23.B16
 	FMOVS F23, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -31111,24 +30510,24 @@ lanes2:
 	FMOVQ 16(R5), F9
 	FMOVQ (R4), F10
 	FMOVQ 16(R4), F11
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e21dd0c // fmul v12.4s, v8.4s, v1.4s
-	WORD $0x6e21dd2d // fmul v13.4s, v9.4s, v1.4s
-	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
-	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
-	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
-	WORD $0x6eace4ee // fcmgt v14.4s, v7.4s, v12.4s
-	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
-	WORD $0x6eade4ec // fcmgt v12.4s, v7.4s, v13.4s
-	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
-	FMOVQ F10, (R4)
-	FMOVQ F11, 16(R4)
 	FMOVQ (R3), F12
 	FMOVQ 16(R3), F13
+	FMOVQ (R2), F14
+	FMOVQ 16(R2), F15
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e21dd10 // fmul v16.4s, v8.4s, v1.4s
+	WORD $0x6e21dd31 // fmul v17.4s, v9.4s, v1.4s
+	WORD $0x6e28de10 // fmul v16.4s, v16.4s, v8.4s
+	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
+	WORD $0x4e30d54a // fadd v10.4s, v10.4s, v16.4s
+	WORD $0x4e31d56b // fadd v11.4s, v11.4s, v17.4s
+	WORD $0x4ea0f950 // fabs v16.4s, v10.4s
+	WORD $0x4ea0f971 // fabs v17.4s, v11.4s
+	WORD $0x6eb0e4f2 // fcmgt v18.4s, v7.4s, v16.4s
+	WORD $0x4e721d4a // bic v10.16b, v10.16b, v18.16b
+	WORD $0x6eb1e4f0 // fcmgt v16.4s, v7.4s, v17.4s
+	WORD $0x4e701d6b // bic v11.16b, v11.16b, v16.16b
 	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
 	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
@@ -31137,36 +30536,36 @@ lanes2:
 	WORD $0x4e29d5ad // fadd v13.4s, v13.4s, v9.4s
 	WORD $0x4ea0f988 // fabs v8.4s, v12.4s
 	WORD $0x4ea0f9a9 // fabs v9.4s, v13.4s
-	WORD $0x6ea8e4ee // fcmgt v14.4s, v7.4s, v8.4s
-	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x6ea8e4f0 // fcmgt v16.4s, v7.4s, v8.4s
+	WORD $0x4e701d8c // bic v12.16b, v12.16b, v16.16b
 	WORD $0x6ea9e4e8 // fcmgt v8.4s, v7.4s, v9.4s
 	WORD $0x4e681dad // bic v13.16b, v13.16b, v8.16b
+	WORD $0x6ea1f948 // fsqrt v8.4s, v10.4s
+	WORD $0x6ea1f969 // fsqrt v9.4s, v11.4s
+	WORD $0x6e23fd08 // fdiv v8.4s, v8.4s, v3.4s
+	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
+	WORD $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD $0x6e28fd88 // fdiv v8.4s, v12.4s, v8.4s
+	WORD $0x6e29fda9 // fdiv v9.4s, v13.4s, v9.4s
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x6e25dd29 // fmul v9.4s, v9.4s, v5.4s
+	WORD $0x6e26ddce // fmul v14.4s, v14.4s, v6.4s
+	WORD $0x6e26ddef // fmul v15.4s, v15.4s, v6.4s
+	WORD $0x4ea8d5ce // fsub v14.4s, v14.4s, v8.4s
+	WORD $0x4ea9d5ef // fsub v15.4s, v15.4s, v9.4s
+	WORD $0x4ea0f9c8 // fabs v8.4s, v14.4s
+	WORD $0x4ea0f9e9 // fabs v9.4s, v15.4s
+	WORD $0x6ea8e4f0 // fcmgt v16.4s, v7.4s, v8.4s
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x6ea9e4e8 // fcmgt v8.4s, v7.4s, v9.4s
+	WORD $0x4e681def // bic v15.16b, v15.16b, v8.16b
+	FMOVQ F10, (R4)
+	FMOVQ F11, 16(R4)
 	FMOVQ F12, (R3)
 	FMOVQ F13, 16(R3)
-	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
-	WORD $0x6ea1f96b // fsqrt v11.4s, v11.4s
-	WORD $0x6e23fd4a // fdiv v10.4s, v10.4s, v3.4s
-	WORD $0x6e23fd6b // fdiv v11.4s, v11.4s, v3.4s
-	WORD $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
-	WORD $0x4e24d56b // fadd v11.4s, v11.4s, v4.4s
-	WORD $0x6e2afd8c // fdiv v12.4s, v12.4s, v10.4s
-	WORD $0x6e2bfdad // fdiv v13.4s, v13.4s, v11.4s
-	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
-	WORD $0x6e25ddad // fmul v13.4s, v13.4s, v5.4s
-	FMOVQ (R2), F8
-	FMOVQ 16(R2), F9
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
-	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
-	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
-	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
-	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
-	WORD $0x6eaae4ec // fcmgt v12.4s, v7.4s, v10.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	WORD $0x6eabe4ea // fcmgt v10.4s, v7.4s, v11.4s
-	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
-	FMOVQ F8, (R2)
-	FMOVQ F9, 16(R2)
+	FMOVQ F14, (R2)
+	FMOVQ F15, 16(R2)
 	ADD $32, R2, R2
 	ADD $32, R3, R3
 	ADD $32, R4, R4
@@ -31177,87 +30576,73 @@ lanes2:
 lanes2end:
 	ADDS $8, R1, R1
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R5), F8
+	FMOVS (R4), F9
+	FMOVS (R3), F10
+	FMOVS (R2), F11
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R5), F8
 	FMOVQ (R4), F9
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
-	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
-	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
-	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
-	FMOVQ F9, (R4)
 	FMOVQ (R3), F10
+	FMOVQ (R2), F11
+
+enter:
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e21dd0c // fmul v12.4s, v8.4s, v1.4s
+	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
+	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x6eace4ed // fcmgt v13.4s, v7.4s, v12.4s
+	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
 	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
 	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
 	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
-	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
-	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x6ea8e4ec // fcmgt v12.4s, v7.4s, v8.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x6ea1f928 // fsqrt v8.4s, v9.4s
+	WORD $0x6e23fd08 // fdiv v8.4s, v8.4s, v3.4s
+	WORD $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	WORD $0x6e28fd48 // fdiv v8.4s, v10.4s, v8.4s
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x6e26dd6b // fmul v11.4s, v11.4s, v6.4s
+	WORD $0x4ea8d56b // fsub v11.4s, v11.4s, v8.4s
+	WORD $0x4ea0f968 // fabs v8.4s, v11.4s
+	WORD $0x6ea8e4ec // fcmgt v12.4s, v7.4s, v8.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	CMP $0, R1
+	BLT leave
+	FMOVQ F9, (R4)
 	FMOVQ F10, (R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
-	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
-	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
-	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
-	FMOVQ (R2), F8
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
-	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
-	FMOVQ F8, (R2)
+	FMOVQ F11, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R5), F8
-	FMOVS (R4), F9
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
-	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
-	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
-	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+leave:
 	FMOVS F9, (R4)
-	FMOVS (R3), F10
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
-	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
-	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
 	FMOVS F10, (R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
-	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
-	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
-	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
-	FMOVS (R2), F8
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
-	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
-	FMOVS F8, (R2)
+	FMOVS F11, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
 	ADD $4, R5, R5
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -31831,10 +31216,6 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	VMOVI $0, V17.B16
 	FMOVQ 96(R0), F18
 	FMOVQ 112(R0), F19
-	FMOVQ 144(R0), F20
-	FMOVQ 160(R0), F21
-	FMOVQ 176(R0), F22
-	FMOVQ 192(R0), F23
 	MOVD state_len+8(FP), R1
 	MOVD in_base+48(FP), R2
 	MOVD hidden_base+72(FP), R3
@@ -31862,50 +31243,40 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	ADD R11<<2, R10, R10
 	MOVD state_base+0(FP), R11
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F20
+	FMOVS (R3), F21
+	FMOVS (R5), F22
+	FMOVS (R6), F23
+	FMOVS (R8), F24
+	FMOVS (R9), F25
+	FMOVS (R11), F26
+	B enter
 	PCALIGN $32
 
 lanes1:
-	FMOVQ (R2), F24
-	FMOVQ (R3), F25
-	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	VORR V8.B16, V24.B16, V25.B16
-	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
-	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
-	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
-	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
-	VORR V11.B16, V11.B16, V28.B16
-	VFMLA V27.S4, V10.S4, V28.S4
-	VORR V12.B16, V12.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V13.B16, V13.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V14.B16, V14.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V15.B16, V15.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VSHL $23, V26.S4, V26.S4
-	VADD V26.S4, V29.S4, V29.S4
-	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
-	VBIF V26.B16, V25.B16, V29.B16
-	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
-	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
-	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V25.B16
-	VBIT V26.B16, V29.B16, V25.B16
-	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
-	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
-	FMOVQ F25, (R4)
-	FMOVQ (R5), F24
-	FMOVQ (R6), F26
-	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
-	VORR V8.B16, V24.B16, V26.B16
-	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
-	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
+	FMOVQ (R2), F20
+	FMOVQ (R3), F21
+	FMOVQ (R5), F22
+	FMOVQ (R6), F23
+	FMOVQ (R8), F24
+	FMOVQ (R9), F25
+	FMOVQ (R11), F26
+
+enter:
+	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
+	VORR V8.B16, V20.B16, V21.B16
+	WORD $0x6e29deb5 // fmul v21.4s, v21.4s, v9.4s
+	WORD $0x4e27d6bb // fadd v27.4s, v21.4s, v7.4s
 	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	WORD $0x4ebcd6bc // fsub v28.4s, v21.4s, v28.4s
 	VORR V11.B16, V11.B16, V29.B16
 	VFMLA V28.S4, V10.S4, V29.S4
 	VORR V12.B16, V12.B16, V30.B16
@@ -31920,48 +31291,80 @@ lanes1:
 	VFMLA V28.S4, V29.S4, V30.S4
 	VSHL $23, V27.S4, V27.S4
 	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
+	WORD $0x4e35e6bb // fcmeq v27.4s, v21.4s, v21.4s
+	VBIF V27.B16, V21.B16, V30.B16
+	WORD $0x6eb5e61b // fcmgt v27.4s, v16.4s, v21.4s
 	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V26.B16
-	VBIT V27.B16, V30.B16, V26.B16
+	WORD $0x4eb4363b // cmgt v27.4s, v17.4s, v20.4s
+	VORR V6.B16, V6.B16, V21.B16
+	VBIT V27.B16, V30.B16, V21.B16
 	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
-	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
-	FMOVQ F26, (R7)
-	FMOVQ (R8), F24
-	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
-	FMOVQ (R9), F24
-	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
-	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
-	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
-	VORR V7.B16, V7.B16, V27.B16
-	VFMLA V24.S4, V19.S4, V27.S4
-	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
-	VADD V21.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
-	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
-	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
-	VORR V23.B16, V23.B16, V29.B16
-	VFMLA V28.S4, V22.S4, V29.S4
-	FMOVQ 208(R0), F30
-	VFMLA V28.S4, V29.S4, V30.S4
+	WORD $0x6e3efeb5 // fdiv v21.4s, v21.4s, v30.4s
+	WORD $0x4e37d6d6 // fadd v22.4s, v22.4s, v23.4s
+	VORR V8.B16, V22.B16, V20.B16
+	WORD $0x6e29de94 // fmul v20.4s, v20.4s, v9.4s
+	WORD $0x4e27d697 // fadd v23.4s, v20.4s, v7.4s
+	WORD $0x4ea7d6fb // fsub v27.4s, v23.4s, v7.4s
+	WORD $0x4ebbd69b // fsub v27.4s, v20.4s, v27.4s
+	VORR V11.B16, V11.B16, V28.B16
+	VFMLA V27.S4, V10.S4, V28.S4
+	VORR V12.B16, V12.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V13.B16, V13.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
 	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
-	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
-	VFMLA V24.S4, V28.S4, V29.S4
-	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
-	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
-	VBIF V8.B16, V28.B16, V25.B16
-	FMOVQ F25, (R10)
-	FMOVQ (R11), F24
-	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
-	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V23.S4, V23.S4
+	VADD V23.S4, V29.S4, V29.S4
+	WORD $0x4e34e697 // fcmeq v23.4s, v20.4s, v20.4s
+	VBIF V23.B16, V20.B16, V29.B16
+	WORD $0x6eb4e617 // fcmgt v23.4s, v16.4s, v20.4s
+	WORD $0x4e771fbd // bic v29.16b, v29.16b, v23.16b
+	WORD $0x4eb63637 // cmgt v23.4s, v17.4s, v22.4s
+	VORR V6.B16, V6.B16, V20.B16
+	VBIT V23.B16, V29.B16, V20.B16
+	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
+	WORD $0x6e3dfe94 // fdiv v20.4s, v20.4s, v29.4s
+	WORD $0x6e38deb8 // fmul v24.4s, v21.4s, v24.4s
 	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	FMOVQ F24, (R11)
+	WORD $0x4ea0fb16 // fabs v22.4s, v24.4s
+	WORD $0x4eb2f6d6 // fmin v22.4s, v22.4s, v18.4s
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V22.S4, V19.S4, V23.S4
+	FMOVQ 144(R0), F25
+	WORD $0x4eb99ef7 // mul v23.4s, v23.4s, v25.4s
+	FMOVQ 160(R0), F25
+	VADD V25.S4, V23.S4, V23.S4
+	VTBL V23.B16, [V0.B16, V1.B16], V25.B16
+	WORD $0x4eb9d6d6 // fsub v22.4s, v22.4s, v25.4s
+	WORD $0x6e36ded9 // fmul v25.4s, v22.4s, v22.4s
+	FMOVQ 192(R0), F27
+	FMOVQ 176(R0), F28
+	VFMLA V25.S4, V28.S4, V27.S4
+	FMOVQ 208(R0), F28
+	VFMLA V25.S4, V27.S4, V28.S4
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V25.S4, V28.S4, V27.S4
+	VTBL V23.B16, [V2.B16, V3.B16], V25.B16
+	VTBL V23.B16, [V4.B16, V5.B16], V23.B16
+	WORD $0x6e36def7 // fmul v23.4s, v23.4s, v22.4s
+	VFMLA V22.S4, V25.S4, V27.S4
+	WORD $0x6e3bfef7 // fdiv v23.4s, v23.4s, v27.4s
+	WORD $0x4e37d739 // fadd v25.4s, v25.4s, v23.4s
+	VBIF V8.B16, V25.B16, V24.B16
+	WORD $0x4eb8d75a // fsub v26.4s, v26.4s, v24.4s
+	WORD $0x6e34df5a // fmul v26.4s, v26.4s, v20.4s
+	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
+	CMP $0, R1
+	BLT leave
+	FMOVQ F21, (R4)
+	FMOVQ F20, (R7)
+	FMOVQ F24, (R10)
+	FMOVQ F26, (R11)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
@@ -31974,108 +31377,13 @@ lanes1:
 	ADD $16, R11, R11
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F24
-	FMOVS (R3), F25
-	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	VORR V8.B16, V24.B16, V25.B16
-	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
-	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
-	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
-	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
-	VORR V11.B16, V11.B16, V28.B16
-	VFMLA V27.S4, V10.S4, V28.S4
-	VORR V12.B16, V12.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V13.B16, V13.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V14.B16, V14.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V15.B16, V15.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VSHL $23, V26.S4, V26.S4
-	VADD V26.S4, V29.S4, V29.S4
-	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
-	VBIF V26.B16, V25.B16, V29.B16
-	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
-	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
-	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V25.B16
-	VBIT V26.B16, V29.B16, V25.B16
-	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
-	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
-	FMOVS F25, (R4)
-	FMOVS (R5), F24
-	FMOVS (R6), F26
-	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
-	VORR V8.B16, V24.B16, V26.B16
-	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
-	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
-	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
-	VORR V11.B16, V11.B16, V29.B16
-	VFMLA V28.S4, V10.S4, V29.S4
-	VORR V12.B16, V12.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V13.B16, V13.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V14.B16, V14.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V15.B16, V15.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V6.B16, V6.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VSHL $23, V27.S4, V27.S4
-	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
-	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V26.B16
-	VBIT V27.B16, V30.B16, V26.B16
-	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
-	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
-	FMOVS F26, (R7)
-	FMOVS (R8), F24
-	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
-	FMOVS (R9), F24
-	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
-	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
-	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
-	VORR V7.B16, V7.B16, V27.B16
-	VFMLA V24.S4, V19.S4, V27.S4
-	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
-	VADD V21.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
-	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
-	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
-	VORR V23.B16, V23.B16, V29.B16
-	VFMLA V28.S4, V22.S4, V29.S4
-	FMOVQ 208(R0), F30
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
-	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
-	VFMLA V24.S4, V28.S4, V29.S4
-	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
-	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
-	VBIF V8.B16, V28.B16, V25.B16
-	FMOVS F25, (R10)
-	FMOVS (R11), F24
-	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
-	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
-	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	FMOVS F24, (R11)
+leave:
+	FMOVS F21, (R4)
+	FMOVS F20, (R7)
+	FMOVS F24, (R10)
+	FMOVS F26, (R11)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
@@ -32086,7 +31394,7 @@ single:
 	ADD $4, R9, R9
 	ADD $4, R10, R10
 	ADD $4, R11, R11
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -32128,39 +31436,57 @@ TEXT ·gruBackwardNEON(SB), NOSPLIT, $0-144
 	MOVD dIn_base+24(FP), R12
 	MOVD dHidden_base+48(FP), R13
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F1
+	FMOVS (R4), F2
+	FMOVS (R2), F3
+	FMOVS (R6), F4
+	FMOVS (R9), F5
+	FMOVS (R10), F6
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F1
 	FMOVQ (R4), F2
 	FMOVQ (R2), F3
-	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
-	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	FMOVQ F5, (R5)
-	FMOVQ (R6), F6
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
-	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	FMOVQ F6, (R7)
-	FMOVQ F6, (R8)
+	FMOVQ (R6), F4
+	FMOVQ (R9), F5
+	FMOVQ (R10), F6
+
+enter:
+	WORD $0x4ea1d407 // fsub v7.4s, v0.4s, v1.4s
+	WORD $0x6e27dc68 // fmul v8.4s, v3.4s, v7.4s
+	WORD $0x4ea2d409 // fsub v9.4s, v0.4s, v2.4s
+	WORD $0x4e20d44a // fadd v10.4s, v2.4s, v0.4s
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e26dd06 // fmul v6.4s, v8.4s, v6.4s
+	WORD $0x6e25dd01 // fmul v1.4s, v8.4s, v5.4s
+	WORD $0x4ea5d402 // fsub v2.4s, v0.4s, v5.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	CMP $0, R1
+	BLT leave
+	FMOVQ F8, (R5)
+	FMOVQ F4, (R7)
+	FMOVQ F4, (R8)
 	FMOVQ F3, (R2)
-	FMOVQ (R9), F1
-	FMOVQ (R10), F2
-	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ F5, (R11)
-	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R12)
-	FMOVQ F2, (R13)
+	FMOVQ F1, (R11)
+	FMOVQ F6, (R12)
+	FMOVQ F6, (R13)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
@@ -32175,41 +31501,16 @@ lanes1:
 	ADD $16, R13, R13
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F1
-	FMOVS (R4), F2
-	FMOVS (R2), F3
-	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
-	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	FMOVS F5, (R5)
-	FMOVS (R6), F6
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
-	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	FMOVS F6, (R7)
-	FMOVS F6, (R8)
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+leave:
+	FMOVS F8, (R5)
+	FMOVS F4, (R7)
+	FMOVS F4, (R8)
 	FMOVS F3, (R2)
-	FMOVS (R9), F1
-	FMOVS (R10), F2
-	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVS F5, (R11)
-	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVS F2, (R12)
-	FMOVS F2, (R13)
+	FMOVS F1, (R11)
+	FMOVS F6, (R12)
+	FMOVS F6, (R13)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
@@ -32222,7 +31523,7 @@ single:
 	ADD $4, R11, R11
 	ADD $4, R12, R12
 	ADD $4, R13, R13
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
