@@ -13,7 +13,7 @@ import (
 // part of one of them or the lengths differ, the error is a [*kernel.Error], and so it is
 // if exec or ATTN_TIER names a tier that cannot run. An error leaves dx untouched.
 func TanhBackward(dx, dy, y []float32, exec kernel.Exec) error {
-	return onGradient(dx, dy, "y", y, &exec, &tanhBackward)
+	return tanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, y}})
 }
 
 // SigmoidBackward computes the gradient of 1/(1+e^-x) from the gradient dy of its result and from that
@@ -23,20 +23,20 @@ func TanhBackward(dx, dy, y []float32, exec kernel.Exec) error {
 //
 // Each operation is rounded. The arguments and the errors are those of [TanhBackward].
 func SigmoidBackward(dx, dy, y []float32, exec kernel.Exec) error {
-	return onGradient(dx, dy, "y", y, &exec, &sigmoidBackward)
+	return sigmoidBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, y}})
 }
 
 var (
-	tanhBackward = elementwise.Function{Name: "activation.TanhBackward", Outputs: 1, ElementFMAs: resultFMAs, Do: func(c *elementwise.Call) {
+	tanhBackward = gradient("activation.TanhBackward", "y", resultFMAs, func(c *elementwise.Call) {
 		dx, dy := c.Slices[0], c.Slices[1]
 		for i, y := range c.Slices[2] {
 			dx[i] = dy[i] * float32((1-y)*(1+y))
 		}
-	}}
-	sigmoidBackward = elementwise.Function{Name: "activation.SigmoidBackward", Outputs: 1, ElementFMAs: resultFMAs, Do: func(c *elementwise.Call) {
+	})
+	sigmoidBackward = gradient("activation.SigmoidBackward", "y", resultFMAs, func(c *elementwise.Call) {
 		dx, dy := c.Slices[0], c.Slices[1]
 		for i, y := range c.Slices[2] {
 			dx[i] = dy[i] * float32((1-y)*y)
 		}
-	}}
+	})
 )

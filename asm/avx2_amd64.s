@@ -2272,20 +2272,8 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-DATA heightsAVX2<>+0(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+8(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+16(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+24(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+32(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+40(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+48(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+56(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+64(SB)/8, $0xffffffffffffff82
-DATA heightsAVX2<>+72(SB)/8, $0xffffffffffffff85
-DATA heightsAVX2<>+80(SB)/8, $0xffffffffffffff83
-DATA heightsAVX2<>+88(SB)/8, $0x0000000000000001
-DATA heightsAVX2<>+96(SB)/8, $0xffffffffffffff80
-DATA heightsAVX2<>+104(SB)/8, $0x7fffffffffffff83
+DATA heightsAVX2<>+0(SB)/64, $"\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff"
+DATA heightsAVX2<>+64(SB)/48, $"\x82\xff\xff\xff\xff\xff\xff\xff\x85\xff\xff\xff\xff\xff\xff\xff\x83\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00\x00\x00\x00\x00\x00\x80\xff\xff\xff\xff\xff\xff\xff\x83\xff\xff\xff\xff\xff\xff\x7f"
 GLOBL heightsAVX2<>(SB), RODATA|NOPTR, $112
 
 // func gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
@@ -4811,10 +4799,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const0000ffffAVX2<>+0(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX2<>+8(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX2<>+16(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX2<>+24(SB)/8, $0x0000ffff0000ffff
+DATA const0000ffffAVX2<>+0(SB)/32, $"\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00"
 GLOBL const0000ffffAVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmS8AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -5844,28 +5829,16 @@ rows1done:
 	VZEROUPPER
 	RET
 
-DATA constc3000000AVX2<>+0(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX2<>+8(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX2<>+16(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX2<>+24(SB)/8, $0xc3000000c3000000
+DATA constc3000000AVX2<>+0(SB)/32, $"\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3"
 GLOBL constc3000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const000000ffAVX2<>+0(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX2<>+8(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX2<>+16(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX2<>+24(SB)/8, $0x000000ff000000ff
+DATA const000000ffAVX2<>+0(SB)/32, $"\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00"
 GLOBL const000000ffAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3b800000AVX2<>+0(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX2<>+8(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX2<>+16(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX2<>+24(SB)/8, $0x3b8000003b800000
+DATA const3b800000AVX2<>+0(SB)/32, $"\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;"
 GLOBL const3b800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const4b800000AVX2<>+0(SB)/8, $0x4b8000004b800000
-DATA const4b800000AVX2<>+8(SB)/8, $0x4b8000004b800000
-DATA const4b800000AVX2<>+16(SB)/8, $0x4b8000004b800000
-DATA const4b800000AVX2<>+24(SB)/8, $0x4b8000004b800000
+DATA const4b800000AVX2<>+0(SB)/32, $"\x00\x00\x80K\x00\x00\x80K\x00\x00\x80K\x00\x00\x80K\x00\x00\x80K\x00\x00\x80K\x00\x00\x80K\x00\x00\x80K"
 GLOBL const4b800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmInt8S8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -7027,16 +7000,10 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-DATA const80808080AVX2<>+0(SB)/8, $0x8080808080808080
-DATA const80808080AVX2<>+8(SB)/8, $0x8080808080808080
-DATA const80808080AVX2<>+16(SB)/8, $0x8080808080808080
-DATA const80808080AVX2<>+24(SB)/8, $0x8080808080808080
+DATA const80808080AVX2<>+0(SB)/32, $"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
 GLOBL const80808080AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const00ff00ffAVX2<>+0(SB)/8, $0x00ff00ff00ff00ff
-DATA const00ff00ffAVX2<>+8(SB)/8, $0x00ff00ff00ff00ff
-DATA const00ff00ffAVX2<>+16(SB)/8, $0x00ff00ff00ff00ff
-DATA const00ff00ffAVX2<>+24(SB)/8, $0x00ff00ff00ff00ff
+DATA const00ff00ffAVX2<>+0(SB)/32, $"\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00"
 GLOBL const00ff00ffAVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightWidenS8AVX2(dst []float32, b []byte, lanes int, k int)
@@ -8126,28 +8093,16 @@ rows1done:
 	VZEROUPPER
 	RET
 
-DATA constc1000000AVX2<>+0(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX2<>+8(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX2<>+16(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX2<>+24(SB)/8, $0xc1000000c1000000
+DATA constc1000000AVX2<>+0(SB)/32, $"\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1"
 GLOBL constc1000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const0000000fAVX2<>+0(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX2<>+8(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX2<>+16(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX2<>+24(SB)/8, $0x0000000f0000000f
+DATA const0000000fAVX2<>+0(SB)/32, $"\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL const0000000fAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3d800000AVX2<>+0(SB)/8, $0x3d8000003d800000
-DATA const3d800000AVX2<>+8(SB)/8, $0x3d8000003d800000
-DATA const3d800000AVX2<>+16(SB)/8, $0x3d8000003d800000
-DATA const3d800000AVX2<>+24(SB)/8, $0x3d8000003d800000
+DATA const3d800000AVX2<>+0(SB)/32, $"\x00\x00\x80=\x00\x00\x80=\x00\x00\x80=\x00\x00\x80=\x00\x00\x80=\x00\x00\x80=\x00\x00\x80=\x00\x00\x80="
 GLOBL const3d800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const4d800000AVX2<>+0(SB)/8, $0x4d8000004d800000
-DATA const4d800000AVX2<>+8(SB)/8, $0x4d8000004d800000
-DATA const4d800000AVX2<>+16(SB)/8, $0x4d8000004d800000
-DATA const4d800000AVX2<>+24(SB)/8, $0x4d8000004d800000
+DATA const4d800000AVX2<>+0(SB)/32, $"\x00\x00\x80M\x00\x00\x80M\x00\x00\x80M\x00\x00\x80M\x00\x00\x80M\x00\x00\x80M\x00\x00\x80M\x00\x00\x80M"
 GLOBL const4d800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -9270,16 +9225,10 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-DATA const0f0f0f0fAVX2<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX2<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX2<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX2<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX2<>+0(SB)/32, $"\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"
 GLOBL const0f0f0f0fAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const00010001AVX2<>+0(SB)/8, $0x0001000100010001
-DATA const00010001AVX2<>+8(SB)/8, $0x0001000100010001
-DATA const00010001AVX2<>+16(SB)/8, $0x0001000100010001
-DATA const00010001AVX2<>+24(SB)/8, $0x0001000100010001
+DATA const00010001AVX2<>+0(SB)/32, $"\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00"
 GLOBL const00010001AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmInt8S4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -9815,34 +9764,19 @@ unpack:
 	ADDQ    SI, R11
 	JMP     next
 
-DATA const42000000AVX2<>+0(SB)/8, $0x4200000042000000
-DATA const42000000AVX2<>+8(SB)/8, $0x4200000042000000
-DATA const42000000AVX2<>+16(SB)/8, $0x4200000042000000
-DATA const42000000AVX2<>+24(SB)/8, $0x4200000042000000
+DATA const42000000AVX2<>+0(SB)/32, $"\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B"
 GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const41800000AVX2<>+0(SB)/8, $0x4180000041800000
-DATA const41800000AVX2<>+8(SB)/8, $0x4180000041800000
-DATA const41800000AVX2<>+16(SB)/8, $0x4180000041800000
-DATA const41800000AVX2<>+24(SB)/8, $0x4180000041800000
+DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
 GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const10101010AVX2<>+0(SB)/8, $0x1010101010101010
-DATA const10101010AVX2<>+8(SB)/8, $0x1010101010101010
-DATA const10101010AVX2<>+16(SB)/8, $0x1010101010101010
-DATA const10101010AVX2<>+24(SB)/8, $0x1010101010101010
+DATA const10101010AVX2<>+0(SB)/32, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
 GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const30303030AVX2<>+0(SB)/8, $0x3030303030303030
-DATA const30303030AVX2<>+8(SB)/8, $0x3030303030303030
-DATA const30303030AVX2<>+16(SB)/8, $0x3030303030303030
-DATA const30303030AVX2<>+24(SB)/8, $0x3030303030303030
+DATA const30303030AVX2<>+0(SB)/32, $"00000000000000000000000000000000"
 GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const37800000AVX2<>+0(SB)/8, $0x3780000037800000
-DATA const37800000AVX2<>+8(SB)/8, $0x3780000037800000
-DATA const37800000AVX2<>+16(SB)/8, $0x3780000037800000
-DATA const37800000AVX2<>+24(SB)/8, $0x3780000037800000
+DATA const37800000AVX2<>+0(SB)/32, $"\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807"
 GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
@@ -11067,10 +11001,7 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-DATA const01010101AVX2<>+0(SB)/8, $0x0101010101010101
-DATA const01010101AVX2<>+8(SB)/8, $0x0101010101010101
-DATA const01010101AVX2<>+16(SB)/8, $0x0101010101010101
-DATA const01010101AVX2<>+24(SB)/8, $0x0101010101010101
+DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
@@ -14055,16 +13986,10 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-DATA const00000001AVX2<>+0(SB)/8, $0x0000000100000001
-DATA const00000001AVX2<>+8(SB)/8, $0x0000000100000001
-DATA const00000001AVX2<>+16(SB)/8, $0x0000000100000001
-DATA const00000001AVX2<>+24(SB)/8, $0x0000000100000001
+DATA const00000001AVX2<>+0(SB)/32, $"\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00"
 GLOBL const00000001AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const00010000AVX2<>+0(SB)/8, $0x0001000000010000
-DATA const00010000AVX2<>+8(SB)/8, $0x0001000000010000
-DATA const00010000AVX2<>+16(SB)/8, $0x0001000000010000
-DATA const00010000AVX2<>+24(SB)/8, $0x0001000000010000
+DATA const00010000AVX2<>+0(SB)/32, $"\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00"
 GLOBL const00010000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmUnpackedAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
@@ -14643,22 +14568,13 @@ fill:
 	MOVL    BX, 36(AX)
 	JMP     next
 
-DATA const7fffffffAVX2<>+0(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX2<>+8(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX2<>+16(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX2<>+24(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX2<>+0(SB)/32, $"\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f"
 GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const42fe0000AVX2<>+0(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX2<>+8(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX2<>+16(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX2<>+24(SB)/8, $0x42fe000042fe0000
+DATA const42fe0000AVX2<>+0(SB)/32, $"\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB"
 GLOBL const42fe0000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3c010204AVX2<>+0(SB)/8, $0x3c0102043c010204
-DATA const3c010204AVX2<>+8(SB)/8, $0x3c0102043c010204
-DATA const3c010204AVX2<>+16(SB)/8, $0x3c0102043c010204
-DATA const3c010204AVX2<>+24(SB)/8, $0x3c0102043c010204
+DATA const3c010204AVX2<>+0(SB)/32, $"\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<"
 GLOBL const3c010204AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyAdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
@@ -14777,70 +14693,37 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const41103000AVX2<>+0(SB)/8, $0x4110300041103000
-DATA const41103000AVX2<>+8(SB)/8, $0x4110300041103000
-DATA const41103000AVX2<>+16(SB)/8, $0x4110300041103000
-DATA const41103000AVX2<>+24(SB)/8, $0x4110300041103000
+DATA const41103000AVX2<>+0(SB)/32, $"\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A"
 GLOBL const41103000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const80000000AVX2<>+0(SB)/8, $0x8000000080000000
-DATA const80000000AVX2<>+8(SB)/8, $0x8000000080000000
-DATA const80000000AVX2<>+16(SB)/8, $0x8000000080000000
-DATA const80000000AVX2<>+24(SB)/8, $0x8000000080000000
+DATA const80000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
 GLOBL const80000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3f550000AVX2<>+0(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX2<>+8(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX2<>+16(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX2<>+24(SB)/8, $0x3f5500003f550000
+DATA const3f550000AVX2<>+0(SB)/32, $"\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?"
 GLOBL const3f550000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const4b400000AVX2<>+0(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX2<>+8(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX2<>+16(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX2<>+24(SB)/8, $0x4b4000004b400000
+DATA const4b400000AVX2<>+0(SB)/32, $"\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K"
 GLOBL const4b400000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA tanhCAVX2<>+0(SB)/8, $0x3f9960b900000000
-DATA tanhCAVX2<>+8(SB)/8, $0x40669340401973b4
-DATA tanhCAVX2<>+16(SB)/8, $0x40c053954099a70b
-DATA tanhCAVX2<>+24(SB)/8, $0x410aa12340e7034e
+DATA tanhCAVX2<>+0(SB)/32, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA"
 GLOBL tanhCAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3b01b40bAVX2<>+0(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX2<>+8(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX2<>+16(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX2<>+24(SB)/8, $0x3b01b40b3b01b40b
+DATA const3b01b40bAVX2<>+0(SB)/32, $"\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;"
 GLOBL const3b01b40bAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constbcb5d1e4AVX2<>+0(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX2<>+8(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX2<>+16(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX2<>+24(SB)/8, $0xbcb5d1e4bcb5d1e4
+DATA constbcb5d1e4AVX2<>+0(SB)/32, $"\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc"
 GLOBL constbcb5d1e4AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3eaaaa79AVX2<>+0(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX2<>+8(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX2<>+16(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX2<>+24(SB)/8, $0x3eaaaa793eaaaa79
+DATA const3eaaaa79AVX2<>+0(SB)/32, $"y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>"
 GLOBL const3eaaaa79AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3f800000AVX2<>+0(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX2<>+8(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX2<>+16(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX2<>+24(SB)/8, $0x3f8000003f800000
+DATA const3f800000AVX2<>+0(SB)/32, $"\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?"
 GLOBL const3f800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA tanhTAVX2<>+0(SB)/8, $0x3f5547a400000000
-DATA tanhTAVX2<>+8(SB)/8, $0x3f7f9ec03f7bcd32
-DATA tanhTAVX2<>+16(SB)/8, $0x3f7fff363f7ff727
-DATA tanhTAVX2<>+24(SB)/8, $0x3f7fffff3f7fffee
+DATA tanhTAVX2<>+0(SB)/32, $"\x00\x00\x00\x00\xa4GU?2\xcd{?\xc0\x9e\x7f?'\xf7\x7f?6\xff\x7f?\xee\xff\x7f?\xff\xff\x7f?"
 GLOBL tanhTAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA tanhVAVX2<>+0(SB)/8, $0x3e9c9f6a3f800000
-DATA tanhVAVX2<>+8(SB)/8, $0x3b425b0e3d053fb8
-DATA tanhVAVX2<>+16(SB)/8, $0x37c9ffb0398d8d8e
-DATA tanhVAVX2<>+24(SB)/8, $0x34000000360ffffb
+DATA tanhVAVX2<>+0(SB)/32, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
 
 // func biasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
@@ -15101,22 +14984,13 @@ next:
 	VZEROUPPER
 	RET
 
-DATA const3fb8aa3bAVX2<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX2<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX2<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX2<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA const3fb8aa3bAVX2<>+0(SB)/32, $";\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
 GLOBL const3fb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const7f317217AVX2<>+0(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX2<>+8(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX2<>+16(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX2<>+24(SB)/8, $0x7f3172177f317217
+DATA const7f317217AVX2<>+0(SB)/32, $"\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f"
 GLOBL const7f317217AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constff317217AVX2<>+0(SB)/8, $0xff317217ff317217
-DATA constff317217AVX2<>+8(SB)/8, $0xff317217ff317217
-DATA constff317217AVX2<>+16(SB)/8, $0xff317217ff317217
-DATA constff317217AVX2<>+24(SB)/8, $0xff317217ff317217
+DATA constff317217AVX2<>+0(SB)/32, $"\x17r1\xff\x17r1\xff\x17r1\xff\x17r1\xff\x17r1\xff\x17r1\xff\x17r1\xff\x17r1\xff"
 GLOBL constff317217AVX2<>(SB), RODATA|NOPTR, $32
 
 // func maskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
@@ -15343,34 +15217,19 @@ one:
 	JNZ       one
 	JMP       next
 
-DATA constff800000AVX2<>+0(SB)/8, $0xff800000ff800000
-DATA constff800000AVX2<>+8(SB)/8, $0xff800000ff800000
-DATA constff800000AVX2<>+16(SB)/8, $0xff800000ff800000
-DATA constff800000AVX2<>+24(SB)/8, $0xff800000ff800000
+DATA constff800000AVX2<>+0(SB)/32, $"\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff"
 GLOBL constff800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA spread0AVX2<>+0(SB)/8, $0x0180808000808080
-DATA spread0AVX2<>+8(SB)/8, $0x0380808002808080
-DATA spread0AVX2<>+16(SB)/8, $0x0180808000808080
-DATA spread0AVX2<>+24(SB)/8, $0x0380808002808080
+DATA spread0AVX2<>+0(SB)/32, $"\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03"
 GLOBL spread0AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA spread1AVX2<>+0(SB)/8, $0x0580808004808080
-DATA spread1AVX2<>+8(SB)/8, $0x0780808006808080
-DATA spread1AVX2<>+16(SB)/8, $0x0580808004808080
-DATA spread1AVX2<>+24(SB)/8, $0x0780808006808080
+DATA spread1AVX2<>+0(SB)/32, $"\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a"
 GLOBL spread1AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA spread2AVX2<>+0(SB)/8, $0x0980808008808080
-DATA spread2AVX2<>+8(SB)/8, $0x0b8080800a808080
-DATA spread2AVX2<>+16(SB)/8, $0x0980808008808080
-DATA spread2AVX2<>+24(SB)/8, $0x0b8080800a808080
+DATA spread2AVX2<>+0(SB)/32, $"\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v"
 GLOBL spread2AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA spread3AVX2<>+0(SB)/8, $0x0d8080800c808080
-DATA spread3AVX2<>+8(SB)/8, $0x0f8080800e808080
-DATA spread3AVX2<>+16(SB)/8, $0x0d8080800c808080
-DATA spread3AVX2<>+24(SB)/8, $0x0f8080800e808080
+DATA spread3AVX2<>+0(SB)/32, $"\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f"
 GLOBL spread3AVX2<>(SB), RODATA|NOPTR, $32
 
 // func dropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
@@ -15684,16 +15543,10 @@ done:
 	VZEROUPPER
 	RET
 
-DATA constd2511f53AVX2<>+0(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX2<>+8(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX2<>+16(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX2<>+24(SB)/8, $0xd2511f53d2511f53
+DATA constd2511f53AVX2<>+0(SB)/32, $"S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2"
 GLOBL constd2511f53AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constcd9e8d57AVX2<>+0(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX2<>+8(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX2<>+16(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX2<>+24(SB)/8, $0xcd9e8d57cd9e8d57
+DATA constcd9e8d57AVX2<>+0(SB)/32, $"W\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcd"
 GLOBL constcd9e8d57AVX2<>(SB), RODATA|NOPTR, $32
 
 // func packAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
@@ -17220,70 +17073,14 @@ next:
 	VZEROUPPER
 	RET
 
-DATA masksAVX2<>+0(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+8(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+16(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+24(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+32(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+40(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+48(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+56(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+64(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+72(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+80(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+88(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+96(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+104(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+112(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+120(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+128(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+136(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+144(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+152(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+160(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+168(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+176(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+184(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+192(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+200(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+208(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+216(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+224(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+232(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+240(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+248(SB)/8, $0xffffffffffffffff
-DATA masksAVX2<>+256(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+264(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+272(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+280(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+288(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+296(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+304(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+312(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+320(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+328(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+336(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+344(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+352(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+360(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+368(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+376(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+384(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+392(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+400(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+408(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+416(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+424(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+432(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+440(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+448(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+456(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+464(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+472(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+480(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+488(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+496(SB)/8, $0x0000000000000000
-DATA masksAVX2<>+504(SB)/8, $0x0000000000000000
+DATA masksAVX2<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX2<>+64(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX2<>+128(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX2<>+192(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX2<>+256(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX2<>+320(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX2<>+384(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX2<>+448(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
 
 // func skinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
@@ -20757,10 +20554,7 @@ done:
 	VZEROUPPER
 	RET
 
-DATA constffff0000AVX2<>+0(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX2<>+8(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX2<>+16(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX2<>+24(SB)/8, $0xffff0000ffff0000
+DATA constffff0000AVX2<>+0(SB)/32, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
 GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
@@ -23089,46 +22883,25 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const3920b5aeAVX2<>+0(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX2<>+8(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX2<>+16(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX2<>+24(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX2<>+0(SB)/32, $"\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9"
 GLOBL const3920b5aeAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3aaf8418AVX2<>+0(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX2<>+8(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX2<>+16(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX2<>+24(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX2<>+0(SB)/32, $"\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:"
 GLOBL const3aaf8418AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3c1d96f0AVX2<>+0(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX2<>+8(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX2<>+16(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX2<>+24(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX2<>+0(SB)/32, $"\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<"
 GLOBL const3c1d96f0AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3d6357beAVX2<>+0(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX2<>+8(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX2<>+16(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX2<>+24(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX2<>+0(SB)/32, $"\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc="
 GLOBL const3d6357beAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3e75fdeeAVX2<>+0(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX2<>+8(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX2<>+16(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX2<>+24(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX2<>+0(SB)/32, $"\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>"
 GLOBL const3e75fdeeAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3f317218AVX2<>+0(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX2<>+8(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX2<>+16(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX2<>+24(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX2<>+0(SB)/32, $"\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?"
 GLOBL const3f317218AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc2c80000AVX2<>+0(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX2<>+8(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX2<>+16(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX2<>+24(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX2<>+0(SB)/32, $"\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2"
 GLOBL constc2c80000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
@@ -23339,34 +23112,19 @@ row:
 	VZEROUPPER
 	RET
 
-DATA const7f800000AVX2<>+0(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+8(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+16(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+24(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX2<>+0(SB)/32, $"\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f"
 GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const0bc00000AVX2<>+0(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX2<>+8(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX2<>+16(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX2<>+24(SB)/8, $0x0bc000000bc00000
+DATA const0bc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v"
 GLOBL const0bc00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const717fffffAVX2<>+0(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX2<>+8(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX2<>+16(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX2<>+24(SB)/8, $0x717fffff717fffff
+DATA const717fffffAVX2<>+0(SB)/32, $"\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq"
 GLOBL const717fffffAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const0d7fffffAVX2<>+0(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX2<>+8(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX2<>+16(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX2<>+24(SB)/8, $0x0d7fffff0d7fffff
+DATA const0d7fffffAVX2<>+0(SB)/32, $"\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r"
 GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const7fc00000AVX2<>+0(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX2<>+8(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX2<>+16(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX2<>+24(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
@@ -25490,28 +25248,16 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constbf80bf80AVX2<>+0(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX2<>+8(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX2<>+16(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX2<>+24(SB)/8, $0xbf80bf80bf80bf80
+DATA constbf80bf80AVX2<>+0(SB)/32, $"\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf"
 GLOBL constbf80bf80AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const00800080AVX2<>+0(SB)/8, $0x0080008000800080
-DATA const00800080AVX2<>+8(SB)/8, $0x0080008000800080
-DATA const00800080AVX2<>+16(SB)/8, $0x0080008000800080
-DATA const00800080AVX2<>+24(SB)/8, $0x0080008000800080
+DATA const00800080AVX2<>+0(SB)/32, $"\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00"
 GLOBL const00800080AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const40004000AVX2<>+0(SB)/8, $0x4000400040004000
-DATA const40004000AVX2<>+8(SB)/8, $0x4000400040004000
-DATA const40004000AVX2<>+16(SB)/8, $0x4000400040004000
-DATA const40004000AVX2<>+24(SB)/8, $0x4000400040004000
+DATA const40004000AVX2<>+0(SB)/32, $"\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@"
 GLOBL const40004000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const43800000AVX2<>+0(SB)/8, $0x4380000043800000
-DATA const43800000AVX2<>+8(SB)/8, $0x4380000043800000
-DATA const43800000AVX2<>+16(SB)/8, $0x4380000043800000
-DATA const43800000AVX2<>+24(SB)/8, $0x4380000043800000
+DATA const43800000AVX2<>+0(SB)/32, $"\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C"
 GLOBL const43800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func widenF8E5M2AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
@@ -25725,10 +25471,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA nibblesAVX2<>+0(SB)/8, $0x000000180000001c
-DATA nibblesAVX2<>+8(SB)/8, $0x0000001000000014
-DATA nibblesAVX2<>+16(SB)/8, $0x000000080000000c
-DATA nibblesAVX2<>+24(SB)/8, $0x0000000000000004
+DATA nibblesAVX2<>+0(SB)/32, $"\x1c\x00\x00\x00\x18\x00\x00\x00\x14\x00\x00\x00\x10\x00\x00\x00\f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00"
 GLOBL nibblesAVX2<>(SB), RODATA|NOPTR, $32
 
 // func unpackInt4AVX2(dst []int8, ldd int, src []byte, lds int, n int, d int)
@@ -25794,10 +25537,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const08080808AVX2<>+0(SB)/8, $0x0808080808080808
-DATA const08080808AVX2<>+8(SB)/8, $0x0808080808080808
-DATA const08080808AVX2<>+16(SB)/8, $0x0808080808080808
-DATA const08080808AVX2<>+24(SB)/8, $0x0808080808080808
+DATA const08080808AVX2<>+0(SB)/32, $"\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b"
 GLOBL const08080808AVX2<>(SB), RODATA|NOPTR, $32
 
 // func narrowF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
@@ -25927,10 +25667,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const00007fffAVX2<>+0(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX2<>+8(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX2<>+16(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX2<>+24(SB)/8, $0x00007fff00007fff
+DATA const00007fffAVX2<>+0(SB)/32, $"\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00"
 GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
 
 // func narrowF8E4M3AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
@@ -26026,34 +25763,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const3c800000AVX2<>+0(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX2<>+8(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX2<>+16(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX2<>+24(SB)/8, $0x3c8000003c800000
+DATA const3c800000AVX2<>+0(SB)/32, $"\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<"
 GLOBL const3c800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const43e00000AVX2<>+0(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX2<>+8(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX2<>+16(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX2<>+24(SB)/8, $0x43e0000043e00000
+DATA const43e00000AVX2<>+0(SB)/32, $"\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C"
 GLOBL const43e00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc3e00000AVX2<>+0(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX2<>+8(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX2<>+16(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX2<>+24(SB)/8, $0xc3e00000c3e00000
+DATA constc3e00000AVX2<>+0(SB)/32, $"\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3"
 GLOBL constc3e00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const43f00000AVX2<>+0(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX2<>+8(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX2<>+16(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX2<>+24(SB)/8, $0x43f0000043f00000
+DATA const43f00000AVX2<>+0(SB)/32, $"\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C"
 GLOBL const43f00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const0a000000AVX2<>+0(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX2<>+8(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX2<>+16(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX2<>+24(SB)/8, $0x0a0000000a000000
+DATA const0a000000AVX2<>+0(SB)/32, $"\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n"
 GLOBL const0a000000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func narrowF8E5M2AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
@@ -26149,34 +25871,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const38800000AVX2<>+0(SB)/8, $0x3880000038800000
-DATA const38800000AVX2<>+8(SB)/8, $0x3880000038800000
-DATA const38800000AVX2<>+16(SB)/8, $0x3880000038800000
-DATA const38800000AVX2<>+24(SB)/8, $0x3880000038800000
+DATA const38800000AVX2<>+0(SB)/32, $"\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808"
 GLOBL const38800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const47600000AVX2<>+0(SB)/8, $0x4760000047600000
-DATA const47600000AVX2<>+8(SB)/8, $0x4760000047600000
-DATA const47600000AVX2<>+16(SB)/8, $0x4760000047600000
-DATA const47600000AVX2<>+24(SB)/8, $0x4760000047600000
+DATA const47600000AVX2<>+0(SB)/32, $"\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G"
 GLOBL const47600000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc7600000AVX2<>+0(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX2<>+8(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX2<>+16(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX2<>+24(SB)/8, $0xc7600000c7600000
+DATA constc7600000AVX2<>+0(SB)/32, $"\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7"
 GLOBL constc7600000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const47c00000AVX2<>+0(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX2<>+8(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX2<>+16(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX2<>+24(SB)/8, $0x47c0000047c00000
+DATA const47c00000AVX2<>+0(SB)/32, $"\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G"
 GLOBL const47c00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const0a800000AVX2<>+0(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX2<>+8(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX2<>+16(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX2<>+24(SB)/8, $0x0a8000000a800000
+DATA const0a800000AVX2<>+0(SB)/32, $"\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n"
 GLOBL const0a800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
@@ -26509,22 +26216,13 @@ infinite:
 	VZEROUPPER
 	RET
 
-DATA constffffffffAVX2<>+0(SB)/8, $0xffffffffffffffff
-DATA constffffffffAVX2<>+8(SB)/8, $0xffffffffffffffff
-DATA constffffffffAVX2<>+16(SB)/8, $0xffffffffffffffff
-DATA constffffffffAVX2<>+24(SB)/8, $0xffffffffffffffff
+DATA constffffffffAVX2<>+0(SB)/32, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 GLOBL constffffffffAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const40e00000AVX2<>+0(SB)/8, $0x40e0000040e00000
-DATA const40e00000AVX2<>+8(SB)/8, $0x40e0000040e00000
-DATA const40e00000AVX2<>+16(SB)/8, $0x40e0000040e00000
-DATA const40e00000AVX2<>+24(SB)/8, $0x40e0000040e00000
+DATA const40e00000AVX2<>+0(SB)/32, $"\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@"
 GLOBL const40e00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3e000000AVX2<>+0(SB)/8, $0x3e0000003e000000
-DATA const3e000000AVX2<>+8(SB)/8, $0x3e0000003e000000
-DATA const3e000000AVX2<>+16(SB)/8, $0x3e0000003e000000
-DATA const3e000000AVX2<>+24(SB)/8, $0x3e0000003e000000
+DATA const3e000000AVX2<>+0(SB)/32, $"\x00\x00\x00>\x00\x00\x00>\x00\x00\x00>\x00\x00\x00>\x00\x00\x00>\x00\x00\x00>\x00\x00\x00>\x00\x00\x00>"
 GLOBL const3e000000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
@@ -27744,16 +27442,10 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const43000000AVX2<>+0(SB)/8, $0x4300000043000000
-DATA const43000000AVX2<>+8(SB)/8, $0x4300000043000000
-DATA const43000000AVX2<>+16(SB)/8, $0x4300000043000000
-DATA const43000000AVX2<>+24(SB)/8, $0x4300000043000000
+DATA const43000000AVX2<>+0(SB)/32, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
 GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc2fc0000AVX2<>+0(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX2<>+8(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX2<>+16(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX2<>+24(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX2<>+0(SB)/32, $"\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
 GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func tanhAVX2(dst []float32, src []float32)
@@ -27907,28 +27599,16 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constc2dc0000AVX2<>+0(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX2<>+8(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX2<>+16(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX2<>+24(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX2<>+0(SB)/32, $"\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2"
 GLOBL constc2dc0000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const41f00000AVX2<>+0(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX2<>+8(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX2<>+16(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX2<>+24(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX2<>+0(SB)/32, $"\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A"
 GLOBL const41f00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constbfb8aa3bAVX2<>+0(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX2<>+8(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX2<>+16(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX2<>+24(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX2<>+0(SB)/32, $";\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf"
 GLOBL constbfb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constb2a57060AVX2<>+0(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX2<>+8(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX2<>+16(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX2<>+24(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX2<>+0(SB)/32, $"`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2"
 GLOBL constb2a57060AVX2<>(SB), RODATA|NOPTR, $32
 
 // func geluAVX2(dst []float32, src []float32)
@@ -28028,100 +27708,52 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const4b400020AVX2<>+0(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX2<>+8(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX2<>+16(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX2<>+24(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX2<>+0(SB)/32, $" \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K"
 GLOBL const4b400020AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc1666666AVX2<>+0(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX2<>+8(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX2<>+16(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX2<>+24(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX2<>+0(SB)/32, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
 GLOBL constc1666666AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const40c00000AVX2<>+0(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX2<>+8(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX2<>+16(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX2<>+24(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX2<>+0(SB)/32, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@"
 GLOBL const40c00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constbf38aa3bAVX2<>+0(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX2<>+8(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX2<>+16(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX2<>+24(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX2<>+0(SB)/32, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf"
 GLOBL constbf38aa3bAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3f9a8279AVX2<>+0(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX2<>+8(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX2<>+16(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX2<>+24(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX2<>+0(SB)/32, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?"
 GLOBL const3f9a8279AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constb2257060AVX2<>+0(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX2<>+8(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX2<>+16(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX2<>+24(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX2<>+0(SB)/32, $"`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2"
 GLOBL constb2257060AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const2f800000AVX2<>+0(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX2<>+8(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX2<>+16(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX2<>+24(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX2<>+0(SB)/32, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/"
 GLOBL const2f800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3fa09ceaAVX2<>+0(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX2<>+8(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX2<>+16(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX2<>+24(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX2<>+0(SB)/32, $"꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?"
 GLOBL const3fa09ceaAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluCAVX2<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX2<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX2<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX2<>+24(SB)/8, $0x4143367041050e21
+DATA geluCAVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluT6AVX2<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX2<>+8(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX2<>+16(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX2<>+24(SB)/8, $0xb1ac238bb3b1ca7f
+DATA geluT6AVX2<>+0(SB)/32, $":\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1"
 GLOBL geluT6AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluT5AVX2<>+0(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX2<>+8(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX2<>+16(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX2<>+24(SB)/8, $0x33658a63352e2774
+DATA geluT5AVX2<>+0(SB)/32, $"\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3"
 GLOBL geluT5AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluT4AVX2<>+0(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX2<>+8(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX2<>+16(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX2<>+24(SB)/8, $0xb50d64d1b699481a
+DATA geluT4AVX2<>+0(SB)/32, $"\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
 GLOBL geluT4AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluT3AVX2<>+0(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX2<>+8(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX2<>+16(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX2<>+24(SB)/8, $0x36b37e2f3809a63d
+DATA geluT3AVX2<>+0(SB)/32, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36"
 GLOBL geluT3AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluT2AVX2<>+0(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX2<>+8(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX2<>+16(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX2<>+24(SB)/8, $0xb8545248b965655d
+DATA geluT2AVX2<>+0(SB)/32, $"\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
 GLOBL geluT2AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluT1AVX2<>+0(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX2<>+8(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX2<>+16(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX2<>+24(SB)/8, $0x39dd7cbd3aa79641
+DATA geluT1AVX2<>+0(SB)/32, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9"
 GLOBL geluT1AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA geluT0AVX2<>+0(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX2<>+8(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX2<>+16(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX2<>+24(SB)/8, $0x3ecae9be3ec96cad
+DATA geluT0AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
 GLOBL geluT0AVX2<>(SB), RODATA|NOPTR, $32
 
 // func geluTanhAVX2(dst []float32, src []float32)
@@ -28210,34 +27842,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constc0135760AVX2<>+0(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX2<>+8(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX2<>+16(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX2<>+24(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX2<>+0(SB)/32, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0"
 GLOBL constc0135760AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc12e6666AVX2<>+0(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX2<>+8(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX2<>+16(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX2<>+24(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX2<>+0(SB)/32, $"ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
 GLOBL constc12e6666AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constbdd2d3e8AVX2<>+0(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX2<>+8(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX2<>+16(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX2<>+24(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX2<>+0(SB)/32, $"\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ"
 GLOBL constbdd2d3e8AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const310a8d56AVX2<>+0(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX2<>+8(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX2<>+16(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX2<>+24(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX2<>+0(SB)/32, $"V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1"
 GLOBL const310a8d56AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constb486f39dAVX2<>+0(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX2<>+8(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX2<>+16(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX2<>+24(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX2<>+0(SB)/32, $"\x9d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
 GLOBL constb486f39dAVX2<>(SB), RODATA|NOPTR, $32
 
 // func swiGLUAVX2(dst []float32, gate []float32, up []float32)
@@ -28623,22 +28240,13 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const42c80000AVX2<>+0(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX2<>+8(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX2<>+16(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX2<>+24(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX2<>+0(SB)/32, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B"
 GLOBL const42c80000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const00000000AVX2<>+0(SB)/8, $0x0000000000000000
-DATA const00000000AVX2<>+8(SB)/8, $0x0000000000000000
-DATA const00000000AVX2<>+16(SB)/8, $0x0000000000000000
-DATA const00000000AVX2<>+24(SB)/8, $0x0000000000000000
+DATA const00000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3f000000AVX2<>+0(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX2<>+8(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX2<>+16(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX2<>+24(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX2<>+0(SB)/32, $"\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?"
 GLOBL const3f000000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func geluSlopeAVX2(f []float32, slope []float32, src []float32)
@@ -28768,10 +28376,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const3ecc422aAVX2<>+0(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX2<>+8(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX2<>+16(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX2<>+24(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX2<>+0(SB)/32, $"*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
 GLOBL const3ecc422aAVX2<>(SB), RODATA|NOPTR, $32
 
 // func geluTanhSlopeAVX2(f []float32, slope []float32, src []float32)
@@ -28910,16 +28515,10 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const3e5b33b6AVX2<>+0(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX2<>+8(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX2<>+16(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX2<>+24(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX2<>+0(SB)/32, $"\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>"
 GLOBL const3e5b33b6AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3fcc422aAVX2<>+0(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX2<>+8(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX2<>+16(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX2<>+24(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX2<>+0(SB)/32, $"*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?"
 GLOBL const3fcc422aAVX2<>(SB), RODATA|NOPTR, $32
 
 // func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
@@ -29782,10 +29381,7 @@ lanes1end:
 	VZEROUPPER
 	RET
 
-DATA const0d800000AVX2<>+0(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX2<>+8(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX2<>+16(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX2<>+24(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+0(SB)/32, $"\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r"
 GLOBL const0d800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
@@ -29964,10 +29560,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const00800000AVX2<>+0(SB)/8, $0x0080000000800000
-DATA const00800000AVX2<>+8(SB)/8, $0x0080000000800000
-DATA const00800000AVX2<>+16(SB)/8, $0x0080000000800000
-DATA const00800000AVX2<>+24(SB)/8, $0x0080000000800000
+DATA const00800000AVX2<>+0(SB)/32, $"\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00"
 GLOBL const00800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func addAVX2(dst []float32, x []float32, y []float32)

@@ -908,20 +908,8 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
-DATA heightsAVX512<>+0(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+8(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+16(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+24(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+32(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+40(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+48(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+56(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+64(SB)/8, $0xffffffffffffff82
-DATA heightsAVX512<>+72(SB)/8, $0xffffffffffffff85
-DATA heightsAVX512<>+80(SB)/8, $0xffffffffffffff83
-DATA heightsAVX512<>+88(SB)/8, $0x0000000000000001
-DATA heightsAVX512<>+96(SB)/8, $0xffffffffffffff80
-DATA heightsAVX512<>+104(SB)/8, $0x7fffffffffffff83
+DATA heightsAVX512<>+0(SB)/64, $"\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff\x82\xff\xff\xff\xff\xff\xff\xff"
+DATA heightsAVX512<>+64(SB)/48, $"\x82\xff\xff\xff\xff\xff\xff\xff\x85\xff\xff\xff\xff\xff\xff\xff\x83\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00\x00\x00\x00\x00\x00\x80\xff\xff\xff\xff\xff\xff\xff\x83\xff\xff\xff\xff\xff\xff\x7f"
 GLOBL heightsAVX512<>(SB), RODATA|NOPTR, $112
 
 // func gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
@@ -6786,14 +6774,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const0000ffffAVX512<>+0(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+8(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+16(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+24(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+32(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+40(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+48(SB)/8, $0x0000ffff0000ffff
-DATA const0000ffffAVX512<>+56(SB)/8, $0x0000ffff0000ffff
+DATA const0000ffffAVX512<>+0(SB)/64, $"\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00"
 GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -7243,34 +7224,13 @@ rows1done:
 	VZEROUPPER
 	RET
 
-DATA constc3000000AVX512<>+0(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+8(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+16(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+24(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+32(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+40(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+48(SB)/8, $0xc3000000c3000000
-DATA constc3000000AVX512<>+56(SB)/8, $0xc3000000c3000000
+DATA constc3000000AVX512<>+0(SB)/64, $"\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3\x00\x00\x00\xc3"
 GLOBL constc3000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const000000ffAVX512<>+0(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+8(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+16(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+24(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+32(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+40(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+48(SB)/8, $0x000000ff000000ff
-DATA const000000ffAVX512<>+56(SB)/8, $0x000000ff000000ff
+DATA const000000ffAVX512<>+0(SB)/64, $"\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00"
 GLOBL const000000ffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3b800000AVX512<>+0(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+8(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+16(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+24(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+32(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+40(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+48(SB)/8, $0x3b8000003b800000
-DATA const3b800000AVX512<>+56(SB)/8, $0x3b8000003b800000
+DATA const3b800000AVX512<>+0(SB)/64, $"\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;"
 GLOBL const3b800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -8900,14 +8860,7 @@ vectors1rows1done:
 	VZEROUPPER
 	RET
 
-DATA const0f0f0f0fAVX512<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+32(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+40(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+0(SB)/64, $"\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"
 GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -9681,34 +9634,13 @@ rows1done:
 	VZEROUPPER
 	RET
 
-DATA constc1000000AVX512<>+0(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+8(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+16(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+24(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+32(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+40(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+48(SB)/8, $0xc1000000c1000000
-DATA constc1000000AVX512<>+56(SB)/8, $0xc1000000c1000000
+DATA constc1000000AVX512<>+0(SB)/64, $"\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1"
 GLOBL constc1000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA numbers16AVX512<>+0(SB)/8, $0x3f80000000000000
-DATA numbers16AVX512<>+8(SB)/8, $0x4040000040000000
-DATA numbers16AVX512<>+16(SB)/8, $0x40a0000040800000
-DATA numbers16AVX512<>+24(SB)/8, $0x40e0000040c00000
-DATA numbers16AVX512<>+32(SB)/8, $0x4110000041000000
-DATA numbers16AVX512<>+40(SB)/8, $0x4130000041200000
-DATA numbers16AVX512<>+48(SB)/8, $0x4150000041400000
-DATA numbers16AVX512<>+56(SB)/8, $0x4170000041600000
+DATA numbers16AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@\x00\x00\xe0@\x00\x00\x00A\x00\x00\x10A\x00\x00 A\x00\x000A\x00\x00@A\x00\x00PA\x00\x00`A\x00\x00pA"
 GLOBL numbers16AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00000004AVX512<>+0(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+8(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+16(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+24(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+32(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+40(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+48(SB)/8, $0x0000000400000004
-DATA const00000004AVX512<>+56(SB)/8, $0x0000000400000004
+DATA const00000004AVX512<>+0(SB)/64, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00"
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -9804,14 +9736,7 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const0000000fAVX512<>+0(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+8(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+16(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+24(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+32(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+40(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+48(SB)/8, $0x0000000f0000000f
-DATA const0000000fAVX512<>+56(SB)/8, $0x0000000f0000000f
+DATA const0000000fAVX512<>+0(SB)/64, $"\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL const0000000fAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -10501,34 +10426,13 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constffff0000AVX512<>+0(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+8(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+16(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+24(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+32(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+40(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+48(SB)/8, $0xffff0000ffff0000
-DATA constffff0000AVX512<>+56(SB)/8, $0xffff0000ffff0000
+DATA constffff0000AVX512<>+0(SB)/64, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
 GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA groupHalvesAVX512<>+0(SB)/8, $0x0007000500030001
-DATA groupHalvesAVX512<>+8(SB)/8, $0x000f000d000b0009
-DATA groupHalvesAVX512<>+16(SB)/8, $0x0006000400020000
-DATA groupHalvesAVX512<>+24(SB)/8, $0x000e000c000a0008
-DATA groupHalvesAVX512<>+32(SB)/8, $0x0007000500030001
-DATA groupHalvesAVX512<>+40(SB)/8, $0x000f000d000b0009
-DATA groupHalvesAVX512<>+48(SB)/8, $0x0006000400020000
-DATA groupHalvesAVX512<>+56(SB)/8, $0x000e000c000a0008
+DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const01010101AVX512<>+0(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+8(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+16(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+24(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+32(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+40(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+48(SB)/8, $0x0101010101010101
-DATA const01010101AVX512<>+56(SB)/8, $0x0101010101010101
+DATA const01010101AVX512<>+0(SB)/64, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 GLOBL const01010101AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11192,14 +11096,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const10101010AVX512<>+0(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+8(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+16(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+24(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+32(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+40(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+48(SB)/8, $0x1010101010101010
-DATA const10101010AVX512<>+56(SB)/8, $0x1010101010101010
+DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
 GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11823,14 +11720,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const30303030AVX512<>+0(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+8(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+16(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+24(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+32(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+40(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+48(SB)/8, $0x3030303030303030
-DATA const30303030AVX512<>+56(SB)/8, $0x3030303030303030
+DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
 GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -13205,124 +13095,40 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const41103000AVX512<>+0(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+8(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+16(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+24(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+32(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+40(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+48(SB)/8, $0x4110300041103000
-DATA const41103000AVX512<>+56(SB)/8, $0x4110300041103000
+DATA const41103000AVX512<>+0(SB)/64, $"\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A"
 GLOBL const41103000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const80000000AVX512<>+0(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+8(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+16(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+24(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+32(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+40(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+48(SB)/8, $0x8000000080000000
-DATA const80000000AVX512<>+56(SB)/8, $0x8000000080000000
+DATA const80000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
 GLOBL const80000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const7fffffffAVX512<>+0(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+8(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+16(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+24(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+32(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+40(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+48(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+56(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f"
 GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f550000AVX512<>+0(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+8(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+16(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+24(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+32(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+40(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+48(SB)/8, $0x3f5500003f550000
-DATA const3f550000AVX512<>+56(SB)/8, $0x3f5500003f550000
+DATA const3f550000AVX512<>+0(SB)/64, $"\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?"
 GLOBL const3f550000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const4b400000AVX512<>+0(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+8(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+16(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+24(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+32(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+40(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+48(SB)/8, $0x4b4000004b400000
-DATA const4b400000AVX512<>+56(SB)/8, $0x4b4000004b400000
+DATA const4b400000AVX512<>+0(SB)/64, $"\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K"
 GLOBL const4b400000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA tanhCAVX512<>+0(SB)/8, $0x3f9960b900000000
-DATA tanhCAVX512<>+8(SB)/8, $0x40669340401973b4
-DATA tanhCAVX512<>+16(SB)/8, $0x40c053954099a70b
-DATA tanhCAVX512<>+24(SB)/8, $0x410aa12340e7034e
-DATA tanhCAVX512<>+32(SB)/8, $0x3f9960b900000000
-DATA tanhCAVX512<>+40(SB)/8, $0x40669340401973b4
-DATA tanhCAVX512<>+48(SB)/8, $0x40c053954099a70b
-DATA tanhCAVX512<>+56(SB)/8, $0x410aa12340e7034e
+DATA tanhCAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA"
 GLOBL tanhCAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3b01b40bAVX512<>+0(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+8(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+16(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+24(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+32(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+40(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+48(SB)/8, $0x3b01b40b3b01b40b
-DATA const3b01b40bAVX512<>+56(SB)/8, $0x3b01b40b3b01b40b
+DATA const3b01b40bAVX512<>+0(SB)/64, $"\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;\v\xb4\x01;"
 GLOBL const3b01b40bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbcb5d1e4AVX512<>+0(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+8(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+16(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+24(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+32(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+40(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+48(SB)/8, $0xbcb5d1e4bcb5d1e4
-DATA constbcb5d1e4AVX512<>+56(SB)/8, $0xbcb5d1e4bcb5d1e4
+DATA constbcb5d1e4AVX512<>+0(SB)/64, $"\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc\xe4ѵ\xbc"
 GLOBL constbcb5d1e4AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3eaaaa79AVX512<>+0(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+8(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+16(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+24(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+32(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+40(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+48(SB)/8, $0x3eaaaa793eaaaa79
-DATA const3eaaaa79AVX512<>+56(SB)/8, $0x3eaaaa793eaaaa79
+DATA const3eaaaa79AVX512<>+0(SB)/64, $"y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>y\xaa\xaa>"
 GLOBL const3eaaaa79AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f800000AVX512<>+0(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+8(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+16(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+24(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+32(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+40(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+48(SB)/8, $0x3f8000003f800000
-DATA const3f800000AVX512<>+56(SB)/8, $0x3f8000003f800000
+DATA const3f800000AVX512<>+0(SB)/64, $"\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?\x00\x00\x80?"
 GLOBL const3f800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA tanhTAVX512<>+0(SB)/8, $0x3f5547a400000000
-DATA tanhTAVX512<>+8(SB)/8, $0x3f7f9ec03f7bcd32
-DATA tanhTAVX512<>+16(SB)/8, $0x3f7fff363f7ff727
-DATA tanhTAVX512<>+24(SB)/8, $0x3f7fffff3f7fffee
-DATA tanhTAVX512<>+32(SB)/8, $0x3f5547a400000000
-DATA tanhTAVX512<>+40(SB)/8, $0x3f7f9ec03f7bcd32
-DATA tanhTAVX512<>+48(SB)/8, $0x3f7fff363f7ff727
-DATA tanhTAVX512<>+56(SB)/8, $0x3f7fffff3f7fffee
+DATA tanhTAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\xa4GU?2\xcd{?\xc0\x9e\x7f?'\xf7\x7f?6\xff\x7f?\xee\xff\x7f?\xff\xff\x7f?\x00\x00\x00\x00\xa4GU?2\xcd{?\xc0\x9e\x7f?'\xf7\x7f?6\xff\x7f?\xee\xff\x7f?\xff\xff\x7f?"
 GLOBL tanhTAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA tanhVAVX512<>+0(SB)/8, $0x3e9c9f6a3f800000
-DATA tanhVAVX512<>+8(SB)/8, $0x3b425b0e3d053fb8
-DATA tanhVAVX512<>+16(SB)/8, $0x37c9ffb0398d8d8e
-DATA tanhVAVX512<>+24(SB)/8, $0x34000000360ffffb
-DATA tanhVAVX512<>+32(SB)/8, $0x3e9c9f6a3f800000
-DATA tanhVAVX512<>+40(SB)/8, $0x3b425b0e3d053fb8
-DATA tanhVAVX512<>+48(SB)/8, $0x37c9ffb0398d8d8e
-DATA tanhVAVX512<>+56(SB)/8, $0x34000000360ffffb
+DATA tanhVAVX512<>+0(SB)/64, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVAVX512<>(SB), RODATA|NOPTR, $64
 
 // func biasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
@@ -13683,34 +13489,13 @@ next:
 	VZEROUPPER
 	RET
 
-DATA const3fb8aa3bAVX512<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA const3fb8aa3bAVX512<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA const3fb8aa3bAVX512<>+0(SB)/64, $";\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
 GLOBL const3fb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const7f317217AVX512<>+0(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+8(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+16(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+24(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+32(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+40(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+48(SB)/8, $0x7f3172177f317217
-DATA const7f317217AVX512<>+56(SB)/8, $0x7f3172177f317217
+DATA const7f317217AVX512<>+0(SB)/64, $"\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f\x17r1\x7f"
 GLOBL const7f317217AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00110011AVX512<>+0(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+8(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+16(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+24(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+32(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+40(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+48(SB)/8, $0x0011001100110011
-DATA const00110011AVX512<>+56(SB)/8, $0x0011001100110011
+DATA const00110011AVX512<>+0(SB)/64, $"\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00\x11\x00"
 GLOBL const00110011AVX512<>(SB), RODATA|NOPTR, $64
 
 // func maskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
@@ -13990,54 +13775,19 @@ one:
 	JNZ       one
 	JMP       next
 
-DATA constff800000AVX512<>+0(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+8(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+16(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+24(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+32(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+40(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+48(SB)/8, $0xff800000ff800000
-DATA constff800000AVX512<>+56(SB)/8, $0xff800000ff800000
+DATA constff800000AVX512<>+0(SB)/64, $"\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff"
 GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread0AVX512<>+0(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+8(SB)/8, $0x0380808002808080
-DATA spread0AVX512<>+16(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+24(SB)/8, $0x0380808002808080
-DATA spread0AVX512<>+32(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+40(SB)/8, $0x0380808002808080
-DATA spread0AVX512<>+48(SB)/8, $0x0180808000808080
-DATA spread0AVX512<>+56(SB)/8, $0x0380808002808080
+DATA spread0AVX512<>+0(SB)/64, $"\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03"
 GLOBL spread0AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread1AVX512<>+0(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+8(SB)/8, $0x0780808006808080
-DATA spread1AVX512<>+16(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+24(SB)/8, $0x0780808006808080
-DATA spread1AVX512<>+32(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+40(SB)/8, $0x0780808006808080
-DATA spread1AVX512<>+48(SB)/8, $0x0580808004808080
-DATA spread1AVX512<>+56(SB)/8, $0x0780808006808080
+DATA spread1AVX512<>+0(SB)/64, $"\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a\x80\x80\x80\x04\x80\x80\x80\x05\x80\x80\x80\x06\x80\x80\x80\a"
 GLOBL spread1AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread2AVX512<>+0(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+8(SB)/8, $0x0b8080800a808080
-DATA spread2AVX512<>+16(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+24(SB)/8, $0x0b8080800a808080
-DATA spread2AVX512<>+32(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+40(SB)/8, $0x0b8080800a808080
-DATA spread2AVX512<>+48(SB)/8, $0x0980808008808080
-DATA spread2AVX512<>+56(SB)/8, $0x0b8080800a808080
+DATA spread2AVX512<>+0(SB)/64, $"\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v\x80\x80\x80\b\x80\x80\x80\t\x80\x80\x80\n\x80\x80\x80\v"
 GLOBL spread2AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA spread3AVX512<>+0(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+8(SB)/8, $0x0f8080800e808080
-DATA spread3AVX512<>+16(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+24(SB)/8, $0x0f8080800e808080
-DATA spread3AVX512<>+32(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+40(SB)/8, $0x0f8080800e808080
-DATA spread3AVX512<>+48(SB)/8, $0x0d8080800c808080
-DATA spread3AVX512<>+56(SB)/8, $0x0f8080800e808080
+DATA spread3AVX512<>+0(SB)/64, $"\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f\x80\x80\x80\f\x80\x80\x80\r\x80\x80\x80\x0e\x80\x80\x80\x0f"
 GLOBL spread3AVX512<>(SB), RODATA|NOPTR, $64
 
 // func dropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
@@ -14275,24 +14025,10 @@ done:
 	VZEROUPPER
 	RET
 
-DATA constd2511f53AVX512<>+0(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+8(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+16(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+24(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+32(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+40(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+48(SB)/8, $0xd2511f53d2511f53
-DATA constd2511f53AVX512<>+56(SB)/8, $0xd2511f53d2511f53
+DATA constd2511f53AVX512<>+0(SB)/64, $"S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2S\x1fQ\xd2"
 GLOBL constd2511f53AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constcd9e8d57AVX512<>+0(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+8(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+16(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+24(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+32(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+40(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+48(SB)/8, $0xcd9e8d57cd9e8d57
-DATA constcd9e8d57AVX512<>+56(SB)/8, $0xcd9e8d57cd9e8d57
+DATA constcd9e8d57AVX512<>+0(SB)/64, $"W\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcdW\x8d\x9e\xcd"
 GLOBL constcd9e8d57AVX512<>(SB), RODATA|NOPTR, $64
 
 // func packAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
@@ -15683,70 +15419,14 @@ next:
 	VZEROUPPER
 	RET
 
-DATA masksAVX512<>+0(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+8(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+16(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+24(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+32(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+40(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+48(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+56(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+64(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+72(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+80(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+88(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+96(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+104(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+112(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+120(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+128(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+136(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+144(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+152(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+160(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+168(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+176(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+184(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+192(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+200(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+208(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+216(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+224(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+232(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+240(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+248(SB)/8, $0xffffffffffffffff
-DATA masksAVX512<>+256(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+264(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+272(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+280(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+288(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+296(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+304(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+312(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+320(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+328(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+336(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+344(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+352(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+360(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+368(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+376(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+384(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+392(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+400(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+408(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+416(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+424(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+432(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+440(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+448(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+456(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+464(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+472(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+480(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+488(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+496(SB)/8, $0x0000000000000000
-DATA masksAVX512<>+504(SB)/8, $0x0000000000000000
+DATA masksAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+64(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+128(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+192(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+DATA masksAVX512<>+256(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX512<>+320(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX512<>+384(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA masksAVX512<>+448(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
 
 // func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
@@ -20362,14 +20042,7 @@ done:
 	VZEROUPPER
 	RET
 
-DATA halvesAVX512<>+0(SB)/8, $0x0006000400020000
-DATA halvesAVX512<>+8(SB)/8, $0x000e000c000a0008
-DATA halvesAVX512<>+16(SB)/8, $0x0016001400120010
-DATA halvesAVX512<>+24(SB)/8, $0x001e001c001a0018
-DATA halvesAVX512<>+32(SB)/8, $0x0007000500030001
-DATA halvesAVX512<>+40(SB)/8, $0x000f000d000b0009
-DATA halvesAVX512<>+48(SB)/8, $0x0017001500130011
-DATA halvesAVX512<>+56(SB)/8, $0x001f001d001b0019
+DATA halvesAVX512<>+0(SB)/64, $"\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x10\x00\x12\x00\x14\x00\x16\x00\x18\x00\x1a\x00\x1c\x00\x1e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x11\x00\x13\x00\x15\x00\x17\x00\x19\x00\x1b\x00\x1d\x00\x1f\x00"
 GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
@@ -25437,34 +25110,13 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const4b000080AVX512<>+0(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+8(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+16(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+24(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+32(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+40(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+48(SB)/8, $0x4b0000804b000080
-DATA const4b000080AVX512<>+56(SB)/8, $0x4b0000804b000080
+DATA const4b000080AVX512<>+0(SB)/64, $"\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K"
 GLOBL const4b000080AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0000ff00AVX512<>+0(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+8(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+16(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+24(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+32(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+40(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+48(SB)/8, $0x0000ff000000ff00
-DATA const0000ff00AVX512<>+56(SB)/8, $0x0000ff000000ff00
+DATA const0000ff00AVX512<>+0(SB)/64, $"\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00"
 GLOBL const0000ff00AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const47008000AVX512<>+0(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+8(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+16(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+24(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+32(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+40(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+48(SB)/8, $0x4700800047008000
-DATA const47008000AVX512<>+56(SB)/8, $0x4700800047008000
+DATA const47008000AVX512<>+0(SB)/64, $"\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G"
 GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
@@ -26438,74 +26090,25 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const3920b5aeAVX512<>+0(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+8(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+16(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+24(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+32(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+40(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+48(SB)/8, $0x3920b5ae3920b5ae
-DATA const3920b5aeAVX512<>+56(SB)/8, $0x3920b5ae3920b5ae
+DATA const3920b5aeAVX512<>+0(SB)/64, $"\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9"
 GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3aaf8418AVX512<>+0(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+8(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+16(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+24(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+32(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+40(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+48(SB)/8, $0x3aaf84183aaf8418
-DATA const3aaf8418AVX512<>+56(SB)/8, $0x3aaf84183aaf8418
+DATA const3aaf8418AVX512<>+0(SB)/64, $"\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:"
 GLOBL const3aaf8418AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3c1d96f0AVX512<>+0(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+8(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+16(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+24(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+32(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+40(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+48(SB)/8, $0x3c1d96f03c1d96f0
-DATA const3c1d96f0AVX512<>+56(SB)/8, $0x3c1d96f03c1d96f0
+DATA const3c1d96f0AVX512<>+0(SB)/64, $"\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<"
 GLOBL const3c1d96f0AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3d6357beAVX512<>+0(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+8(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+16(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+24(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+32(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+40(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+48(SB)/8, $0x3d6357be3d6357be
-DATA const3d6357beAVX512<>+56(SB)/8, $0x3d6357be3d6357be
+DATA const3d6357beAVX512<>+0(SB)/64, $"\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc="
 GLOBL const3d6357beAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3e75fdeeAVX512<>+0(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+8(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+16(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+24(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+32(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+40(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+48(SB)/8, $0x3e75fdee3e75fdee
-DATA const3e75fdeeAVX512<>+56(SB)/8, $0x3e75fdee3e75fdee
+DATA const3e75fdeeAVX512<>+0(SB)/64, $"\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>"
 GLOBL const3e75fdeeAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f317218AVX512<>+0(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+8(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+16(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+24(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+32(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+40(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+48(SB)/8, $0x3f3172183f317218
-DATA const3f317218AVX512<>+56(SB)/8, $0x3f3172183f317218
+DATA const3f317218AVX512<>+0(SB)/64, $"\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?"
 GLOBL const3f317218AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc2c80000AVX512<>+0(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+8(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+16(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+24(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+32(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+40(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+48(SB)/8, $0xc2c80000c2c80000
-DATA constc2c80000AVX512<>+56(SB)/8, $0xc2c80000c2c80000
+DATA constc2c80000AVX512<>+0(SB)/64, $"\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2"
 GLOBL constc2c80000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
@@ -26746,54 +26349,19 @@ end:
 few:
 	JMP ·skinnyPairsAVX2+0(SB)
 
-DATA const7f800000AVX512<>+0(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+8(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+16(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+24(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+32(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+40(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+48(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX512<>+56(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX512<>+0(SB)/64, $"\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f"
 GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0bc00000AVX512<>+0(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+8(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+16(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+24(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+32(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+40(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+48(SB)/8, $0x0bc000000bc00000
-DATA const0bc00000AVX512<>+56(SB)/8, $0x0bc000000bc00000
+DATA const0bc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v"
 GLOBL const0bc00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const717fffffAVX512<>+0(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+8(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+16(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+24(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+32(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+40(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+48(SB)/8, $0x717fffff717fffff
-DATA const717fffffAVX512<>+56(SB)/8, $0x717fffff717fffff
+DATA const717fffffAVX512<>+0(SB)/64, $"\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq"
 GLOBL const717fffffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0d7fffffAVX512<>+0(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+8(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+16(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+24(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+32(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+40(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+48(SB)/8, $0x0d7fffff0d7fffff
-DATA const0d7fffffAVX512<>+56(SB)/8, $0x0d7fffff0d7fffff
+DATA const0d7fffffAVX512<>+0(SB)/64, $"\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r"
 GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const7fc00000AVX512<>+0(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+8(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+16(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+24(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+32(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+40(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+48(SB)/8, $0x7fc000007fc00000
-DATA const7fc00000AVX512<>+56(SB)/8, $0x7fc000007fc00000
+DATA const7fc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
 GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
@@ -27134,14 +26702,7 @@ done:
 few:
 	JMP ·skinnyQKCodesAVX2+0(SB)
 
-DATA keyOrderAVX512<>+0(SB)/8, $0x0000000400000000
-DATA keyOrderAVX512<>+8(SB)/8, $0x0000000500000001
-DATA keyOrderAVX512<>+16(SB)/8, $0x0000000600000002
-DATA keyOrderAVX512<>+24(SB)/8, $0x0000000700000003
-DATA keyOrderAVX512<>+32(SB)/8, $0x0000000c00000008
-DATA keyOrderAVX512<>+40(SB)/8, $0x0000000d00000009
-DATA keyOrderAVX512<>+48(SB)/8, $0x0000000e0000000a
-DATA keyOrderAVX512<>+56(SB)/8, $0x0000000f0000000b
+DATA keyOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x05\x00\x00\x00\x02\x00\x00\x00\x06\x00\x00\x00\x03\x00\x00\x00\a\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\t\x00\x00\x00\r\x00\x00\x00\n\x00\x00\x00\x0e\x00\x00\x00\v\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL keyOrderAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
@@ -27468,14 +27029,7 @@ done:
 few:
 	JMP ·skinnyPVCodesAVX2+0(SB)
 
-DATA rowOrderAVX512<>+0(SB)/8, $0x0011000100100000
-DATA rowOrderAVX512<>+8(SB)/8, $0x0013000300120002
-DATA rowOrderAVX512<>+16(SB)/8, $0x0015000500140004
-DATA rowOrderAVX512<>+24(SB)/8, $0x0017000700160006
-DATA rowOrderAVX512<>+32(SB)/8, $0x0019000900180008
-DATA rowOrderAVX512<>+40(SB)/8, $0x001b000b001a000a
-DATA rowOrderAVX512<>+48(SB)/8, $0x001d000d001c000c
-DATA rowOrderAVX512<>+56(SB)/8, $0x001f000f001e000e
+DATA rowOrderAVX512<>+0(SB)/64, $"\x00\x00\x10\x00\x01\x00\x11\x00\x02\x00\x12\x00\x03\x00\x13\x00\x04\x00\x14\x00\x05\x00\x15\x00\x06\x00\x16\x00\a\x00\x17\x00\b\x00\x18\x00\t\x00\x19\x00\n\x00\x1a\x00\v\x00\x1b\x00\f\x00\x1c\x00\r\x00\x1d\x00\x0e\x00\x1e\x00\x0f\x00\x1f\x00"
 GLOBL rowOrderAVX512<>(SB), RODATA|NOPTR, $64
 
 // func codeScoresAVX512(a ukernel.CodeScoresArgs)
@@ -28451,44 +28005,16 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constbf80bf80AVX512<>+0(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+8(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+16(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+24(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+32(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+40(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+48(SB)/8, $0xbf80bf80bf80bf80
-DATA constbf80bf80AVX512<>+56(SB)/8, $0xbf80bf80bf80bf80
+DATA constbf80bf80AVX512<>+0(SB)/64, $"\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf\x80\xbf"
 GLOBL constbf80bf80AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00800080AVX512<>+0(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+8(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+16(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+24(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+32(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+40(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+48(SB)/8, $0x0080008000800080
-DATA const00800080AVX512<>+56(SB)/8, $0x0080008000800080
+DATA const00800080AVX512<>+0(SB)/64, $"\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00\x80\x00"
 GLOBL const00800080AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const40004000AVX512<>+0(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+8(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+16(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+24(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+32(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+40(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+48(SB)/8, $0x4000400040004000
-DATA const40004000AVX512<>+56(SB)/8, $0x4000400040004000
+DATA const40004000AVX512<>+0(SB)/64, $"\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@"
 GLOBL const40004000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const43800000AVX512<>+0(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+8(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+16(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+24(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+32(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+40(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+48(SB)/8, $0x4380000043800000
-DATA const43800000AVX512<>+56(SB)/8, $0x4380000043800000
+DATA const43800000AVX512<>+0(SB)/64, $"\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C\x00\x00\x80C"
 GLOBL const43800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func widenF8E5M2AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
@@ -28746,24 +28272,10 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const00000001AVX512<>+0(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+8(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+16(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+24(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+32(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+40(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+48(SB)/8, $0x0000000100000001
-DATA const00000001AVX512<>+56(SB)/8, $0x0000000100000001
+DATA const00000001AVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00"
 GLOBL const00000001AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00007fffAVX512<>+0(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+8(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+16(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+24(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+32(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+40(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+48(SB)/8, $0x00007fff00007fff
-DATA const00007fffAVX512<>+56(SB)/8, $0x00007fff00007fff
+DATA const00007fffAVX512<>+0(SB)/64, $"\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00\xff\x7f\x00\x00"
 GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func narrowF8E4M3AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
@@ -28856,54 +28368,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const3c800000AVX512<>+0(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+8(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+16(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+24(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+32(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+40(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+48(SB)/8, $0x3c8000003c800000
-DATA const3c800000AVX512<>+56(SB)/8, $0x3c8000003c800000
+DATA const3c800000AVX512<>+0(SB)/64, $"\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<\x00\x00\x80<"
 GLOBL const3c800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const43e00000AVX512<>+0(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+8(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+16(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+24(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+32(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+40(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+48(SB)/8, $0x43e0000043e00000
-DATA const43e00000AVX512<>+56(SB)/8, $0x43e0000043e00000
+DATA const43e00000AVX512<>+0(SB)/64, $"\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C\x00\x00\xe0C"
 GLOBL const43e00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc3e00000AVX512<>+0(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+8(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+16(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+24(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+32(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+40(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+48(SB)/8, $0xc3e00000c3e00000
-DATA constc3e00000AVX512<>+56(SB)/8, $0xc3e00000c3e00000
+DATA constc3e00000AVX512<>+0(SB)/64, $"\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3\x00\x00\xe0\xc3"
 GLOBL constc3e00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const43f00000AVX512<>+0(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+8(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+16(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+24(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+32(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+40(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+48(SB)/8, $0x43f0000043f00000
-DATA const43f00000AVX512<>+56(SB)/8, $0x43f0000043f00000
+DATA const43f00000AVX512<>+0(SB)/64, $"\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C"
 GLOBL const43f00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0a000000AVX512<>+0(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+8(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+16(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+24(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+32(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+40(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+48(SB)/8, $0x0a0000000a000000
-DATA const0a000000AVX512<>+56(SB)/8, $0x0a0000000a000000
+DATA const0a000000AVX512<>+0(SB)/64, $"\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n\x00\x00\x00\n"
 GLOBL const0a000000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func narrowF8E5M2AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
@@ -28996,54 +28473,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const38800000AVX512<>+0(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+8(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+16(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+24(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+32(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+40(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+48(SB)/8, $0x3880000038800000
-DATA const38800000AVX512<>+56(SB)/8, $0x3880000038800000
+DATA const38800000AVX512<>+0(SB)/64, $"\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808\x00\x00\x808"
 GLOBL const38800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const47600000AVX512<>+0(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+8(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+16(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+24(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+32(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+40(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+48(SB)/8, $0x4760000047600000
-DATA const47600000AVX512<>+56(SB)/8, $0x4760000047600000
+DATA const47600000AVX512<>+0(SB)/64, $"\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G"
 GLOBL const47600000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc7600000AVX512<>+0(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+8(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+16(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+24(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+32(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+40(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+48(SB)/8, $0xc7600000c7600000
-DATA constc7600000AVX512<>+56(SB)/8, $0xc7600000c7600000
+DATA constc7600000AVX512<>+0(SB)/64, $"\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7"
 GLOBL constc7600000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const47c00000AVX512<>+0(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+8(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+16(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+24(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+32(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+40(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+48(SB)/8, $0x47c0000047c00000
-DATA const47c00000AVX512<>+56(SB)/8, $0x47c0000047c00000
+DATA const47c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G"
 GLOBL const47c00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const0a800000AVX512<>+0(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+8(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+16(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+24(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+32(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+40(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+48(SB)/8, $0x0a8000000a800000
-DATA const0a800000AVX512<>+56(SB)/8, $0x0a8000000a800000
+DATA const0a800000AVX512<>+0(SB)/64, $"\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n"
 GLOBL const0a800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
@@ -29183,14 +28625,7 @@ infinite:
 	VZEROUPPER
 	RET
 
-DATA const42fe0000AVX512<>+0(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+8(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+16(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+24(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+32(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+40(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+48(SB)/8, $0x42fe000042fe0000
-DATA const42fe0000AVX512<>+56(SB)/8, $0x42fe000042fe0000
+DATA const42fe0000AVX512<>+0(SB)/64, $"\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB"
 GLOBL const42fe0000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
@@ -30375,24 +29810,10 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const43000000AVX512<>+0(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+8(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+16(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+24(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+32(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+40(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+48(SB)/8, $0x4300000043000000
-DATA const43000000AVX512<>+56(SB)/8, $0x4300000043000000
+DATA const43000000AVX512<>+0(SB)/64, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
 GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc2fc0000AVX512<>+0(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+8(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+16(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+24(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+32(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+40(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+48(SB)/8, $0xc2fc0000c2fc0000
-DATA constc2fc0000AVX512<>+56(SB)/8, $0xc2fc0000c2fc0000
+DATA constc2fc0000AVX512<>+0(SB)/64, $"\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
 GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func tanhAVX512(dst []float32, src []float32)
@@ -30553,44 +29974,16 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constc2dc0000AVX512<>+0(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+8(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+16(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+24(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+32(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+40(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+48(SB)/8, $0xc2dc0000c2dc0000
-DATA constc2dc0000AVX512<>+56(SB)/8, $0xc2dc0000c2dc0000
+DATA constc2dc0000AVX512<>+0(SB)/64, $"\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2"
 GLOBL constc2dc0000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const41f00000AVX512<>+0(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+8(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+16(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+24(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+32(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+40(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+48(SB)/8, $0x41f0000041f00000
-DATA const41f00000AVX512<>+56(SB)/8, $0x41f0000041f00000
+DATA const41f00000AVX512<>+0(SB)/64, $"\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A"
 GLOBL const41f00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbfb8aa3bAVX512<>+0(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+8(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+16(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+24(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+32(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+40(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+48(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constbfb8aa3bAVX512<>+56(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constbfb8aa3bAVX512<>+0(SB)/64, $";\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf"
 GLOBL constbfb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constb2a57060AVX512<>+0(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+8(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+16(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+24(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+32(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+40(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+48(SB)/8, $0xb2a57060b2a57060
-DATA constb2a57060AVX512<>+56(SB)/8, $0xb2a57060b2a57060
+DATA constb2a57060AVX512<>+0(SB)/64, $"`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2"
 GLOBL constb2a57060AVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluAVX512(dst []float32, src []float32)
@@ -30707,164 +30100,52 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const4b400020AVX512<>+0(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+8(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+16(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+24(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+32(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+40(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+48(SB)/8, $0x4b4000204b400020
-DATA const4b400020AVX512<>+56(SB)/8, $0x4b4000204b400020
+DATA const4b400020AVX512<>+0(SB)/64, $" \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K"
 GLOBL const4b400020AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc1666666AVX512<>+0(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+8(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+16(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+24(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+32(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+40(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+48(SB)/8, $0xc1666666c1666666
-DATA constc1666666AVX512<>+56(SB)/8, $0xc1666666c1666666
+DATA constc1666666AVX512<>+0(SB)/64, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
 GLOBL constc1666666AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const40c00000AVX512<>+0(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+8(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+16(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+24(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+32(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+40(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+48(SB)/8, $0x40c0000040c00000
-DATA const40c00000AVX512<>+56(SB)/8, $0x40c0000040c00000
+DATA const40c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@"
 GLOBL const40c00000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbf38aa3bAVX512<>+0(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+8(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+16(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+24(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+32(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+40(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+48(SB)/8, $0xbf38aa3bbf38aa3b
-DATA constbf38aa3bAVX512<>+56(SB)/8, $0xbf38aa3bbf38aa3b
+DATA constbf38aa3bAVX512<>+0(SB)/64, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf"
 GLOBL constbf38aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f9a8279AVX512<>+0(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+8(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+16(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+24(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+32(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+40(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+48(SB)/8, $0x3f9a82793f9a8279
-DATA const3f9a8279AVX512<>+56(SB)/8, $0x3f9a82793f9a8279
+DATA const3f9a8279AVX512<>+0(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?"
 GLOBL const3f9a8279AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constb2257060AVX512<>+0(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+8(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+16(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+24(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+32(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+40(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+48(SB)/8, $0xb2257060b2257060
-DATA constb2257060AVX512<>+56(SB)/8, $0xb2257060b2257060
+DATA constb2257060AVX512<>+0(SB)/64, $"`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2"
 GLOBL constb2257060AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const2f800000AVX512<>+0(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+8(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+16(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+24(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+32(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+40(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+48(SB)/8, $0x2f8000002f800000
-DATA const2f800000AVX512<>+56(SB)/8, $0x2f8000002f800000
+DATA const2f800000AVX512<>+0(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/"
 GLOBL const2f800000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3fa09ceaAVX512<>+0(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+8(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+16(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+24(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+32(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+40(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+48(SB)/8, $0x3fa09cea3fa09cea
-DATA const3fa09ceaAVX512<>+56(SB)/8, $0x3fa09cea3fa09cea
+DATA const3fa09ceaAVX512<>+0(SB)/64, $"꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?"
 GLOBL const3fa09ceaAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluCAVX512<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX512<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX512<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX512<>+24(SB)/8, $0x4143367041050e21
-DATA geluCAVX512<>+32(SB)/8, $0x3f2e4a1700000000
-DATA geluCAVX512<>+40(SB)/8, $0x401484a23fae61e6
-DATA geluCAVX512<>+48(SB)/8, $0x40b30e31406c3827
-DATA geluCAVX512<>+56(SB)/8, $0x4143367041050e21
+DATA geluCAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT6AVX512<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX512<>+8(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX512<>+16(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX512<>+24(SB)/8, $0xb1ac238bb3b1ca7f
-DATA geluT6AVX512<>+32(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6AVX512<>+40(SB)/8, $0xb918d8cdba82f329
-DATA geluT6AVX512<>+48(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6AVX512<>+56(SB)/8, $0xb1ac238bb3b1ca7f
+DATA geluT6AVX512<>+0(SB)/64, $":\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1:\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1"
 GLOBL geluT6AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT5AVX512<>+0(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX512<>+8(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX512<>+16(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX512<>+24(SB)/8, $0x33658a63352e2774
-DATA geluT5AVX512<>+32(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5AVX512<>+40(SB)/8, $0x3a09540c3b432920
-DATA geluT5AVX512<>+48(SB)/8, $0x36f18d91388d92da
-DATA geluT5AVX512<>+56(SB)/8, $0x33658a63352e2774
+DATA geluT5AVX512<>+0(SB)/64, $"\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3"
 GLOBL geluT5AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT4AVX512<>+0(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX512<>+8(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX512<>+16(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX512<>+24(SB)/8, $0xb50d64d1b699481a
-DATA geluT4AVX512<>+32(SB)/8, $0xbcf448f1be0769be
-DATA geluT4AVX512<>+40(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4AVX512<>+48(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4AVX512<>+56(SB)/8, $0xb50d64d1b699481a
+DATA geluT4AVX512<>+0(SB)/64, $"\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
 GLOBL geluT4AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT3AVX512<>+0(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX512<>+8(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX512<>+16(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX512<>+24(SB)/8, $0x36b37e2f3809a63d
-DATA geluT3AVX512<>+32(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3AVX512<>+40(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3AVX512<>+48(SB)/8, $0x394b38b63a897551
-DATA geluT3AVX512<>+56(SB)/8, $0x36b37e2f3809a63d
+DATA geluT3AVX512<>+0(SB)/64, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36"
 GLOBL geluT3AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT2AVX512<>+0(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX512<>+8(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX512<>+16(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX512<>+24(SB)/8, $0xb8545248b965655d
-DATA geluT2AVX512<>+32(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2AVX512<>+40(SB)/8, $0xbc64a81cbd389250
-DATA geluT2AVX512<>+48(SB)/8, $0xba72e082bb735030
-DATA geluT2AVX512<>+56(SB)/8, $0xb8545248b965655d
+DATA geluT2AVX512<>+0(SB)/64, $"\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
 GLOBL geluT2AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT1AVX512<>+0(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX512<>+8(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX512<>+16(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX512<>+24(SB)/8, $0x39dd7cbd3aa79641
-DATA geluT1AVX512<>+32(SB)/8, $0x3e3e75453f000000
-DATA geluT1AVX512<>+40(SB)/8, $0x3d0270303da751b2
-DATA geluT1AVX512<>+48(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1AVX512<>+56(SB)/8, $0x39dd7cbd3aa79641
+DATA geluT1AVX512<>+0(SB)/64, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9"
 GLOBL geluT1AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA geluT0AVX512<>+0(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX512<>+8(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX512<>+16(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX512<>+24(SB)/8, $0x3ecae9be3ec96cad
-DATA geluT0AVX512<>+32(SB)/8, $0x3e59fb8400000000
-DATA geluT0AVX512<>+40(SB)/8, $0x3eb231d33e98b188
-DATA geluT0AVX512<>+48(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0AVX512<>+56(SB)/8, $0x3ecae9be3ec96cad
+DATA geluT0AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
 GLOBL geluT0AVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluTanhAVX512(dst []float32, src []float32)
@@ -30961,54 +30242,19 @@ end:
 	VZEROUPPER
 	RET
 
-DATA constc0135760AVX512<>+0(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+8(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+16(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+24(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+32(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+40(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+48(SB)/8, $0xc0135760c0135760
-DATA constc0135760AVX512<>+56(SB)/8, $0xc0135760c0135760
+DATA constc0135760AVX512<>+0(SB)/64, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0"
 GLOBL constc0135760AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc12e6666AVX512<>+0(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+8(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+16(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+24(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+32(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+40(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+48(SB)/8, $0xc12e6666c12e6666
-DATA constc12e6666AVX512<>+56(SB)/8, $0xc12e6666c12e6666
+DATA constc12e6666AVX512<>+0(SB)/64, $"ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
 GLOBL constc12e6666AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constbdd2d3e8AVX512<>+0(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+8(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+16(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+24(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+32(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+40(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+48(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constbdd2d3e8AVX512<>+56(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constbdd2d3e8AVX512<>+0(SB)/64, $"\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ"
 GLOBL constbdd2d3e8AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const310a8d56AVX512<>+0(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+8(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+16(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+24(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+32(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+40(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+48(SB)/8, $0x310a8d56310a8d56
-DATA const310a8d56AVX512<>+56(SB)/8, $0x310a8d56310a8d56
+DATA const310a8d56AVX512<>+0(SB)/64, $"V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1"
 GLOBL const310a8d56AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constb486f39dAVX512<>+0(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+8(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+16(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+24(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+32(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+40(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+48(SB)/8, $0xb486f39db486f39d
-DATA constb486f39dAVX512<>+56(SB)/8, $0xb486f39db486f39d
+DATA constb486f39dAVX512<>+0(SB)/64, $"\x9d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
 GLOBL constb486f39dAVX512<>(SB), RODATA|NOPTR, $64
 
 // func swiGLUAVX512(dst []float32, gate []float32, up []float32)
@@ -31436,34 +30682,13 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const42c80000AVX512<>+0(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+8(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+16(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+24(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+32(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+40(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+48(SB)/8, $0x42c8000042c80000
-DATA const42c80000AVX512<>+56(SB)/8, $0x42c8000042c80000
+DATA const42c80000AVX512<>+0(SB)/64, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B"
 GLOBL const42c80000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3f000000AVX512<>+0(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+8(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+16(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+24(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+32(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+40(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+48(SB)/8, $0x3f0000003f000000
-DATA const3f000000AVX512<>+56(SB)/8, $0x3f0000003f000000
+DATA const3f000000AVX512<>+0(SB)/64, $"\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?"
 GLOBL const3f000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const00000000AVX512<>+0(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+8(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+16(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+24(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+32(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+40(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+48(SB)/8, $0x0000000000000000
-DATA const00000000AVX512<>+56(SB)/8, $0x0000000000000000
+DATA const00000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluSlopeAVX512(f []float32, slope []float32, src []float32)
@@ -31608,14 +30833,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const3ecc422aAVX512<>+0(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+8(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+16(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+24(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+32(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+40(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+48(SB)/8, $0x3ecc422a3ecc422a
-DATA const3ecc422aAVX512<>+56(SB)/8, $0x3ecc422a3ecc422a
+DATA const3ecc422aAVX512<>+0(SB)/64, $"*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
 GLOBL const3ecc422aAVX512<>(SB), RODATA|NOPTR, $64
 
 // func geluTanhSlopeAVX512(f []float32, slope []float32, src []float32)
@@ -31769,24 +30987,10 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const3e5b33b6AVX512<>+0(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+8(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+16(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+24(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+32(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+40(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+48(SB)/8, $0x3e5b33b63e5b33b6
-DATA const3e5b33b6AVX512<>+56(SB)/8, $0x3e5b33b63e5b33b6
+DATA const3e5b33b6AVX512<>+0(SB)/64, $"\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>"
 GLOBL const3e5b33b6AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const3fcc422aAVX512<>+0(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+8(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+16(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+24(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+32(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+40(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+48(SB)/8, $0x3fcc422a3fcc422a
-DATA const3fcc422aAVX512<>+56(SB)/8, $0x3fcc422a3fcc422a
+DATA const3fcc422aAVX512<>+0(SB)/64, $"*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?*B\xcc?"
 GLOBL const3fcc422aAVX512<>(SB), RODATA|NOPTR, $64
 
 // func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
@@ -32915,14 +32119,7 @@ lanes1end:
 	VZEROUPPER
 	RET
 
-DATA const0d800000AVX512<>+0(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+8(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+16(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+24(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+32(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+40(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+48(SB)/8, $0x0d8000000d800000
-DATA const0d800000AVX512<>+56(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+0(SB)/64, $"\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r"
 GLOBL const0d800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
@@ -33229,14 +32426,7 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const00800000AVX512<>+0(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+8(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+16(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+24(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+32(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+40(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+48(SB)/8, $0x0080000000800000
-DATA const00800000AVX512<>+56(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+0(SB)/64, $"\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00"
 GLOBL const00800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func addAVX512(dst []float32, x []float32, y []float32)

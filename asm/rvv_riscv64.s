@@ -4,70 +4,37 @@
 
 #include "textflag.h"
 
-DATA tanhCRVV<>+0(SB)/8, $0x3f9960b900000000
-DATA tanhCRVV<>+8(SB)/8, $0x40669340401973b4
-DATA tanhCRVV<>+16(SB)/8, $0x40c053954099a70b
-DATA tanhCRVV<>+24(SB)/8, $0x410aa12340e7034e
+DATA tanhCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA"
 GLOBL tanhCRVV<>(SB), RODATA|NOPTR, $32
 
-DATA tanhTRVV<>+0(SB)/8, $0x3f5547a400000000
-DATA tanhTRVV<>+8(SB)/8, $0x3f7f9ec03f7bcd32
-DATA tanhTRVV<>+16(SB)/8, $0x3f7fff363f7ff727
-DATA tanhTRVV<>+24(SB)/8, $0x3f7fffff3f7fffee
+DATA tanhTRVV<>+0(SB)/32, $"\x00\x00\x00\x00\xa4GU?2\xcd{?\xc0\x9e\x7f?'\xf7\x7f?6\xff\x7f?\xee\xff\x7f?\xff\xff\x7f?"
 GLOBL tanhTRVV<>(SB), RODATA|NOPTR, $32
 
-DATA tanhVRVV<>+0(SB)/8, $0x3e9c9f6a3f800000
-DATA tanhVRVV<>+8(SB)/8, $0x3b425b0e3d053fb8
-DATA tanhVRVV<>+16(SB)/8, $0x37c9ffb0398d8d8e
-DATA tanhVRVV<>+24(SB)/8, $0x34000000360ffffb
+DATA tanhVRVV<>+0(SB)/32, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVRVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluCRVV<>+0(SB)/8, $0x3f2e4a1700000000
-DATA geluCRVV<>+8(SB)/8, $0x401484a23fae61e6
-DATA geluCRVV<>+16(SB)/8, $0x40b30e31406c3827
-DATA geluCRVV<>+24(SB)/8, $0x4143367041050e21
+DATA geluCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCRVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluT6RVV<>+0(SB)/8, $0xbb9aedf1bc8b8d3a
-DATA geluT6RVV<>+8(SB)/8, $0xb918d8cdba82f329
-DATA geluT6RVV<>+16(SB)/8, $0xb5a6aed1b7820b21
-DATA geluT6RVV<>+24(SB)/8, $0xb1ac238bb3b1ca7f
+DATA geluT6RVV<>+0(SB)/32, $":\x8d\x8b\xbc\xf1\ud6bb)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7\u046e\xa6\xb5\x7f\u02b1\xb3\x8b#\xac\xb1"
 GLOBL geluT6RVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluT5RVV<>+0(SB)/8, $0x3c4bdd1d3d70308e
-DATA geluT5RVV<>+8(SB)/8, $0x3a09540c3b432920
-DATA geluT5RVV<>+16(SB)/8, $0x36f18d91388d92da
-DATA geluT5RVV<>+24(SB)/8, $0x33658a63352e2774
+DATA geluT5RVV<>+0(SB)/32, $"\x8e0p=\x1d\xddK< )C;\fT\t:\u0692\x8d8\x91\x8d\xf16t'.5c\x8ae3"
 GLOBL geluT5RVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluT4RVV<>+0(SB)/8, $0xbcf448f1be0769be
-DATA geluT4RVV<>+8(SB)/8, $0xbadbba97bc043e5c
-DATA geluT4RVV<>+16(SB)/8, $0xb81c4d54b98ca690
-DATA geluT4RVV<>+24(SB)/8, $0xb50d64d1b699481a
+DATA geluT4RVV<>+0(SB)/32, $"\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xba\u06fa\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
 GLOBL geluT4RVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluT3RVV<>+0(SB)/8, $0x3d8563713e7fef6c
-DATA geluT3RVV<>+8(SB)/8, $0x3ba7e8da3ca6f38e
-DATA geluT3RVV<>+16(SB)/8, $0x394b38b63a897551
-DATA geluT3RVV<>+24(SB)/8, $0x36b37e2f3809a63d
+DATA geluT3RVV<>+0(SB)/32, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36"
 GLOBL geluT3RVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluT2RVV<>+0(SB)/8, $0xbdfb66ecbecc41ed
-DATA geluT2RVV<>+8(SB)/8, $0xbc64a81cbd389250
-DATA geluT2RVV<>+16(SB)/8, $0xba72e082bb735030
-DATA geluT2RVV<>+24(SB)/8, $0xb8545248b965655d
+DATA geluT2RVV<>+0(SB)/32, $"\xedA\u033e\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
 GLOBL geluT2RVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluT1RVV<>+0(SB)/8, $0x3e3e75453f000000
-DATA geluT1RVV<>+8(SB)/8, $0x3d0270303da751b2
-DATA geluT1RVV<>+16(SB)/8, $0x3b7bf1053c3812ec
-DATA geluT1RVV<>+24(SB)/8, $0x39dd7cbd3aa79641
+DATA geluT1RVV<>+0(SB)/32, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9"
 GLOBL geluT1RVV<>(SB), RODATA|NOPTR, $32
 
-DATA geluT0RVV<>+0(SB)/8, $0x3e59fb8400000000
-DATA geluT0RVV<>+8(SB)/8, $0x3eb231d33e98b188
-DATA geluT0RVV<>+16(SB)/8, $0x3ec647023ebfbdf4
-DATA geluT0RVV<>+24(SB)/8, $0x3ecae9be3ec96cad
+DATA geluT0RVV<>+0(SB)/32, $"\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
 GLOBL geluT0RVV<>(SB), RODATA|NOPTR, $32
 
 // func product1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)

@@ -83,18 +83,18 @@ func (in *interpreter) read(asm, function string) (next string) {
 	return next
 }
 
-// addDatum adds what a line such as "const0fAVX512<>+8(SB)/8, $0x0f0000000f" says.
+// addDatum adds what a line such as `const0fAVX512<>+0(SB)/8, $"\x0f\x0f..."` says.
 func (in *interpreter) addDatum(text string) {
-	place, value, _ := strings.Cut(text, "/8, $")
+	place, value, _ := strings.Cut(text, ", $")
 	name, _, _ := strings.Cut(place, "+")
 	if _, ok := in.data[name]; !ok {
 		in.data[name] = len(in.mem)
 	}
-	x, err := strconv.ParseUint(strings.TrimSpace(value), 0, 64)
+	x, err := strconv.Unquote(strings.TrimSpace(value))
 	if err != nil {
 		panic(err)
 	}
-	in.mem = binary.LittleEndian.AppendUint64(in.mem, x)
+	in.mem = append(in.mem, x...)
 }
 
 // bytes adds memory and returns its address.

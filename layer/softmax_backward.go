@@ -1,9 +1,6 @@
 package layer
 
 import (
-	"fmt"
-
-	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/kernel"
 )
@@ -21,13 +18,10 @@ import (
 // The sum, in ascending order, the difference and the product are computed in float64, and
 // the result is rounded at the end.
 func SoftmaxBackward(dx, dy, y []float32, n int, exec kernel.Exec) error {
-	if bad := checkSoftmaxBackward(dx, dy, y, n); bad != nil {
-		return (*kernel.Error)(bad.In("layer.SoftmaxBackward"))
-	}
-	return softmaxBackward.Run(&exec, elementwise.Call{Rows: len(y) / n, Slices: [6][]float32{dx, dy, y}})
+	return softmaxBackward.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dx, dy, y}})
 }
 
-var softmaxBackward = elementwise.Function{Name: "layer.SoftmaxBackward", Outputs: 1, ElementFMAs: softmaxBackwardFMAs, Do: func(c *elementwise.Call) {
+var softmaxBackward = elementwise.Function{Name: "layer.SoftmaxBackward", Args: []string{"dx", "dy", "y"}, Size: "n", Outputs: 1, Like: 2, ElementFMAs: softmaxBackwardFMAs, Do: func(c *elementwise.Call) {
 	for r := range c.Rows {
 		softmaxRowBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r))
 	}
@@ -49,23 +43,4 @@ func softmaxRowBackward(dx, dy, y []float32) {
 		}
 		dx[j] = x
 	}
-}
-
-// checkSoftmaxBackward reports the first argument of SoftmaxBackward that does not fit.
-func checkSoftmaxBackward(dx, dy, y []float32, n int) *check.Failure {
-	if n < 1 || len(y)%n != 0 {
-		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("the length of a row, which divides the length of y, %d", len(y))}
-	}
-	names := [...]string{"dy", "dx"}
-	for i, x := range [...][]float32{dy, dx} {
-		if len(x) != len(y) {
-			return &check.Failure{Where: names[i], Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d as y has it", len(y))}
-		}
-	}
-	for i, x := range [...][]float32{dy, y} {
-		if overlapInPart(dx, x) {
-			return &check.Failure{Where: "dx", Got: "memory that overlaps a part of " + [...]string{"dy", "y"}[i], Want: "y or dy itself, or a range of memory of its own"}
-		}
-	}
-	return nil
 }

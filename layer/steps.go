@@ -3,7 +3,6 @@ package layer
 import (
 	"fmt"
 	"math"
-	"unsafe"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
@@ -91,10 +90,10 @@ func checkDst(dst *kernel.Tensor) *check.Failure {
 // exec says how the call is computed; the zero Exec is the default. An error is a
 // [*kernel.Error] and leaves dst untouched.
 func Softmax(dst, src []float32, n int, lengths []int, exec kernel.Exec) error {
-	if bad := checkSoftmax(dst, src, n, lengths); bad != nil {
+	if bad := checkLengths(lengths, n, len(src)); bad != nil {
 		return (*kernel.Error)(bad.In("layer.Softmax"))
 	}
-	return softmax.Run(&exec, elementwise.Call{Rows: len(src) / n, Slices: [6][]float32{dst, src}, Ints: lengths})
+	return softmax.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dst, src}, Ints: lengths})
 }
 
 // An element takes as long as so many FMAs of a product, on Zen 3.
@@ -103,7 +102,7 @@ const (
 	softmaxBackwardFMAs = 150
 )
 
-var softmax = elementwise.Function{Name: "layer.Softmax", Outputs: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
+var softmax = elementwise.Function{Name: "layer.Softmax", Args: []string{"dst", "src"}, Size: "n", Outputs: 1, Like: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
 	for r := range c.Rows {
 		dst, src := c.Row(0, r), c.Row(1, r)
 		valid := len(src)
@@ -143,37 +142,17 @@ func softmaxRow(c *elementwise.Call, dst, src []float32) {
 	}
 }
 
-// checkSoftmax reports the first argument of Softmax that does not fit.
-func checkSoftmax(dst, src []float32, n int, lengths []int) *check.Failure {
-	bad := func(arg, got, want string) *check.Failure {
-		return &check.Failure{Where: arg, Got: got, Want: want}
-	}
-	if n < 1 || len(src)%n != 0 {
-		return bad("n", fmt.Sprint(n), fmt.Sprintf("the length of a row, which divides the length of src, %d", len(src)))
-	}
-	if len(dst) != len(src) {
-		return bad("dst", fmt.Sprintf("length %d", len(dst)), fmt.Sprintf("length %d as src has it", len(src)))
-	}
-	if overlapInPart(dst, src) {
-		return bad("dst", "memory that overlaps a part of src", "src itself, or a range of memory of its own")
-	}
-	if rows := len(src) / n; lengths != nil && (len(lengths) == 0 && rows > 0 || len(lengths) > 0 && rows%len(lengths) != 0) {
-		return bad("lengths", fmt.Sprintf("%d lengths", len(lengths)), fmt.Sprintf("nil, or a number of lengths that divides the number of rows, %d", rows))
+// checkLengths reports lengths that do not fit rows of n scores.
+func checkLengths(lengths []int, n, scores int) *check.Failure {
+	if rows := scores / max(n, 1); lengths != nil && (len(lengths) == 0 && rows > 0 || len(lengths) > 0 && rows%len(lengths) != 0) {
+		return &check.Failure{Where: "lengths", Got: fmt.Sprintf("%d lengths", len(lengths)), Want: fmt.Sprintf("nil, or a number of lengths that divides the number of rows, %d", rows)}
 	}
 	for i, l := range lengths {
-		if l < 0 || l > n {
-			return bad("lengths", fmt.Sprintf("lengths[%d] = %d", i, l), fmt.Sprintf("0 to n = %d", n))
+		if n > 0 && (l < 0 || l > n) { // n itself is checked with the slices
+			return &check.Failure{Where: "lengths", Got: fmt.Sprintf("lengths[%d] = %d", i, l), Want: fmt.Sprintf("0 to n = %d", n)}
 		}
 	}
 	return nil
-}
-
-// overlapInPart tells whether two slices of the same length share a part of their memory,
-// but not all.
-func overlapInPart(x, y []float32) bool {
-	a, b := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
-	size := 4 * uintptr(len(x))
-	return a != b && a < b+size && b < a+size
 }
 
 // nan is the one NaN that results have.

@@ -165,7 +165,7 @@ func TestSoftmaxErrors(t *testing.T) {
 	out := newCanaries(1, 1, 1, 8)
 	dst, src := row(&out, 0, 0, 0), make([]float32, 8)
 	refused(t, Softmax(dst, src, 0, nil, kernel.Exec{}), "n", &out)
-	refused(t, Softmax(dst, src, 3, nil, kernel.Exec{}), "n", &out)
+	refused(t, Softmax(dst, src, 3, nil, kernel.Exec{}), "src", &out)
 	refused(t, Softmax(dst[:4], src, 4, nil, kernel.Exec{}), "dst", &out)
 	refused(t, Softmax(dst[:7], dst[1:], 7, nil, kernel.Exec{}), "dst", &out)
 	refused(t, Softmax(dst, src, 4, []int{}, kernel.Exec{}), "lengths", &out)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -38,7 +39,7 @@ var jobs = parallel.FreeList[job]{
 var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
 
 // run computes the gradients and returns the mean.
-func (j *job) run(opts *Options) float32 {
+func (j *job) run(exec *kernel.Exec) float32 {
 	rows, counted := len(j.targets), 0
 	for _, t := range j.targets {
 		if t != Ignore {
@@ -48,7 +49,7 @@ func (j *job) run(opts *Options) float32 {
 	j.share = 1 / float32(max(counted, 1))
 	parallel.Fit(&j.memory, &j.lossesUsage, &j.losses, rows, parallel.Make[float32])
 	work := float64(len(j.logits)) * elementFMAs / float64(j.tier.ThreadFMAs)
-	j.split.Run(rows, work, struct{}{}, opts.Threads, opts.ParallelFor)
+	j.split.Run(rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
 	sum := 0.0
 	for _, l := range j.losses[:rows] {
 		sum += float64(l)

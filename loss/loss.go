@@ -9,15 +9,10 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
-
-// Options are the settings of one call of [CrossEntropy]. None of them changes a bit.
-type Options struct {
-	kernel.Exec
-}
 
 // Ignore is the target of a row that does not count.
 const Ignore = -1
@@ -39,15 +34,15 @@ const Ignore = -1
 // holds a NaN or +Inf, or nothing but -Inf, has a gradient and a loss of NaN, 0x7FC00000. The
 // loss of a target whose logit is -Inf is +Inf. Without any row that counts the loss is 0.
 //
-// In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
-// dlogits untouched.
-func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Options) (float32, error) {
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = checkCrossEntropy(dlogits, logits, n, targets, opts.Threads)
-	}
-	if f != nil {
+// exec says how the call is computed; the zero Exec is the default. In the steady state a call allocates nothing. An
+// error is a [*kernel.Error], and leaves dlogits untouched.
+func CrossEntropy(dlogits, logits []float32, n int, targets []int32, exec kernel.Exec) (float32, error) {
+	if f := checkCrossEntropy(dlogits, logits, n, targets); f != nil {
 		return 0, (*kernel.Error)(f.In("loss.CrossEntropy"))
+	}
+	t, err := elementwise.Tier("loss.CrossEntropy", &exec)
+	if err != nil {
+		return 0, err
 	}
 	if view.Races {
 		view.Announce(view.Read, logits)
@@ -56,14 +51,14 @@ func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Option
 	}
 	j := jobs.Get()
 	j.tier, j.dlogits, j.logits, j.n, j.targets = t, dlogits, logits, n, targets
-	mean := j.run(&opts)
+	mean := j.run(&exec)
 	j.dlogits, j.logits, j.targets = nil, nil, nil // the caller's memory
 	jobs.Put(j)
 	return mean, nil
 }
 
 // checkCrossEntropy reports the first argument that does not fit.
-func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32, threads int) *check.Failure {
+func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32) *check.Failure {
 	if n < 1 || len(logits)%n != 0 {
 		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("the length of a row, which divides the length of logits, %d", len(logits))}
 	}
@@ -85,7 +80,7 @@ func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32, thread
 	if d.Overlaps(view.MemoryOf(targets)) {
 		return &check.Failure{Where: "dlogits", Got: "memory that overlaps targets", Want: "memory of its own"}
 	}
-	return check.Threads("Options.Threads", threads)
+	return nil
 }
 
 // nan is the one NaN that results have.

@@ -29,13 +29,10 @@ func Hadamard(x []float32, n int, exec kernel.Exec) error {
 	if n < leastHadamard || n > mostHadamard || n&(n-1) != 0 {
 		return &kernel.Error{Where: "numeric.Hadamard: n", Got: fmt.Sprint(n), Want: fmt.Sprintf("a power of two from %d to %d", leastHadamard, mostHadamard)}
 	}
-	if len(x)%n != 0 {
-		return &kernel.Error{Where: "numeric.Hadamard: x", Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("a multiple of %d", n)}
-	}
-	return hadamard.Run(&exec, elementwise.Call{Rows: len(x) / n, Slices: [6][]float32{x}})
+	return hadamard.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{x}})
 }
 
-var hadamard = elementwise.Function{Name: "numeric.Hadamard", Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) {
+var hadamard = elementwise.Function{Name: "numeric.Hadamard", Args: []string{"x"}, Size: "n", Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) {
 	n := len(c.Slices[0]) / c.Rows
 	c.Tier.Elementwise().Hadamard(c.Slices[0], n, float32(1/math.Sqrt(float64(n))))
 }}

@@ -71,7 +71,7 @@ func quantize(dst []byte, per int, scales, src []float32, group int, exec *kerne
 	if f := checkQuantize(t, dst, per, scales, src, group); f != nil {
 		return (*kernel.Error)(f.In(function.Name))
 	}
-	function.RunOn(t, exec, elementwise.Call{Rows: len(scales), Slices: [6][]float32{scales, src}, Bytes: dst})
+	function.RunOn(t, exec, &elementwise.Call{Rows: len(scales), Slices: [6][]float32{scales, src}, Bytes: dst})
 	return nil
 }
 

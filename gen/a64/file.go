@@ -33,11 +33,8 @@ func NewFile(pkg, constraint string) *File {
 	return &File{pkg: pkg, constraint: constraint}
 }
 
-// Data adds read-only data, an even number of words.
+// Data adds read-only data.
 func (f *File) Data(name string, words ...uint32) Global {
-	if len(words)%2 != 0 {
-		f.errs = append(f.errs, fmt.Errorf("%s: %d words are not even", name, len(words)))
-	}
 	f.globals = append(f.globals, global{name, words})
 	for _, fn := range f.funcs {
 		fn.globals[name] = true
@@ -109,11 +106,7 @@ func (f *File) asm() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, header+"#include \"textflag.h\"\n", f.constraint)
 	for _, g := range f.globals {
-		b.WriteString("\n")
-		for i := 0; i+1 < len(g.words); i += 2 {
-			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/8, $0x%08x%08x\n", g.name, 4*i, g.words[i+1], g.words[i])
-		}
-		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", g.name, 4*len(g.words))
+		b.WriteString("\n" + abi0.Data(g.name, g.words))
 	}
 	for _, fn := range f.funcs {
 		fmt.Fprintf(&b, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n", fn.name, fn.sig, fn.name, fn.frame, fn.sig.Size)

@@ -186,7 +186,7 @@ func TestFile(t *testing.T) {
 
 #include "textflag.h"
 
-DATA table<>+0(SB)/8, $0x400000003f800000
+DATA table<>+0(SB)/8, $"\x00\x00\x80?\x00\x00\x00@"
 GLOBL table<>(SB), RODATA|NOPTR, $8
 
 // func F(x []float32, n int) uint64

@@ -31,11 +31,8 @@ type table struct {
 // NewFile returns an empty file of a package, under a build constraint.
 func NewFile(pkg, constraint string) *File { return &File{pkg: pkg, constraint: constraint} }
 
-// Table adds read-only data, an even number of words.
+// Table adds read-only data.
 func (f *File) Table(name string, words ...uint32) {
-	if len(words)%2 != 0 {
-		f.errs = append(f.errs, fmt.Errorf("%s: %d words are not even", name, len(words)))
-	}
 	f.tables = append(f.tables, table{name, words})
 }
 
@@ -65,11 +62,7 @@ func (f *File) Build() (asm, stubs []byte, err error) {
 	fmt.Fprintf(&a, header+"#include \"textflag.h\"\n", f.constraint)
 	fmt.Fprintf(&s, header+"package %s\n", f.constraint, f.pkg)
 	for _, t := range f.tables {
-		a.WriteString("\n")
-		for i := 0; i+1 < len(t.words); i += 2 {
-			fmt.Fprintf(&a, "DATA %s<>+%d(SB)/8, $0x%08x%08x\n", t.name, 4*i, t.words[i+1], t.words[i])
-		}
-		fmt.Fprintf(&a, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", t.name, 4*len(t.words))
+		a.WriteString("\n" + abi0.Data(t.name, t.words))
 	}
 	for _, fn := range f.funcs {
 		fmt.Fprintf(&a, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $0-%d\n%s\n", fn.name, fn.sig, fn.name, fn.sig.Size, strings.Join(fn.lines, "\n"))

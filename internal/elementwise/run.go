@@ -1,8 +1,6 @@
 package elementwise
 
 import (
-	"cmp"
-
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
@@ -16,8 +14,19 @@ type Function struct {
 	// Name is what a caller knows it as: "activation.SiLU".
 	Name string
 
-	// Outputs is how many of the slices are written. They come first. Bytes are an output, too.
+	// Args are the names of the slices. The first ones, Outputs of them, are written, and so are Bytes.
+	Args    []string
 	Outputs int
+
+	// All slices have the length of Args[Like], or a multiple of it: so many Times.
+	Like  int
+	Times [6]int
+
+	// An output shares no memory with another one, but it may be an input, unless all are Apart.
+	Apart bool
+
+	// Size is the name of the argument that says how long a row of Args[Like] is, "" if each element is a row.
+	Size string
 
 	// ElementFMAs is how many FMAs of a product take as long as an element of the longest slice.
 	ElementFMAs float64
@@ -28,13 +37,15 @@ type Function struct {
 
 // A Call has the arguments of a function, or some rows of them.
 type Call struct {
-	Tier   *tier.Tier
-	All    int          // rows of the whole call, set by Run
-	First  int          // row, counted in the whole call
-	Rows   int          // number of rows
-	Slices [6][]float32 // each has the same number of elements in every row
-	Bytes  []byte       // the same
-	Ints   []int        // of the whole call
+	Tier    *tier.Tier
+	All     int          // rows of the whole call, set by Run
+	First   int          // row, counted in the whole call
+	Rows    int          // number of rows, set by Run
+	Size    int          // of a row of Args[Like], if the function has one
+	Slices  [6][]float32 // each has the same number of elements in every row
+	Bytes   []byte       // the same
+	Ints    []int        // of the whole call
+	Factors [7]float32   // the same
 }
 
 // Row returns row r of slice i.
@@ -54,8 +65,11 @@ func Tier(function string, exec *kernel.Exec) (*tier.Tier, error) {
 	return nil, (*kernel.Error)(f.In(function))
 }
 
-// Run computes a call whose slices have passed all checks. The errors are those of Tier.
-func (f *Function) Run(exec *kernel.Exec, c Call) error {
+// Run checks the slices of a call, and computes it. The error is a [*kernel.Error].
+func (f *Function) Run(exec *kernel.Exec, c *Call) error {
+	if bad := f.check(c); bad != nil {
+		return (*kernel.Error)(bad.In(f.Name))
+	}
 	t, err := Tier(f.Name, exec)
 	if err != nil {
 		return err
@@ -64,33 +78,30 @@ func (f *Function) Run(exec *kernel.Exec, c Call) error {
 	return nil
 }
 
-// RunOn is Run on the tier that Tier has returned.
-func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c Call) {
+// RunOn computes a call that has passed all checks, on the tier that Tier has returned. Rows is set.
+func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	if c.Rows == 0 {
 		return
 	}
 	if view.Races {
-		f.announce(&c)
+		f.announce(c)
 	}
-	c.Tier, c.All = t, c.Rows
 	j := jobs.Get()
-	j.function, j.call = f, c
-	work := float64(c.longest()) * f.ElementFMAs / float64(t.ThreadFMAs)
-	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // not worth a second thread
+	j.function, j.call = f, *c
+	j.call.Tier, j.call.All = t, c.Rows
+	elements := c.longest()
+	j.most = max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))
+	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
+	switch one := exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1); {
+	case one && c.Rows <= j.most:
+		f.Do(&j.call)
+	case one: // not worth a second thread
 		j.task(&j.part, 0, c.Rows)
-	} else {
+	default:
 		j.split.Run(c.Rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
 	}
 	j.function, j.call = nil, Call{} // the caller's memory
 	jobs.Put(j)
-}
-
-// Slice computes dst from src, a slice of the same length that dst may be.
-func (f *Function) Slice(dst, src []float32, exec *kernel.Exec) error {
-	if failure := cmp.Or(CheckLength("dst", dst, "src", src), CheckPlace(dst, "src", src)); failure != nil {
-		return (*kernel.Error)(failure.In(f.Name))
-	}
-	return f.Run(exec, Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
 }
 
 // announce tells the race detector what a call reads and writes.
@@ -117,6 +128,7 @@ func (c *Call) longest() (n int) {
 type job struct {
 	function *Function
 	call     Call
+	most     int  // rows of a call of Do
 	part     Call // of calls on one goroutine
 	split    parallel.Split[Call, struct{}]
 }
@@ -132,16 +144,17 @@ func newJob() *job {
 	return j
 }
 
-// callElements is the number of elements that one call of a kernel computes, if a row has no more. That
-// takes less than 50 µs, in which the goroutine cannot be preempted.
-const callElements = 1 << 13
+// callFMAs is how many FMAs of a product take as long as one call of a kernel, if a row is no longer: less than 50 µs, in
+// which the goroutine cannot be preempted.
+const callFMAs = 100 << 14
 
 // task computes the rows lo to hi-1.
 func (j *job) task(part *Call, lo, hi int) {
 	c := &j.call
-	for most := max(1, callElements/(c.longest()/c.Rows)); lo < hi; lo += part.Rows {
-		n := min(most, hi-lo)
+	for ; lo < hi; lo += part.Rows {
+		n := min(j.most, hi-lo)
 		part.Tier, part.All, part.First, part.Rows, part.Ints = c.Tier, c.All, lo, n, c.Ints
+		part.Factors = c.Factors
 		for i, s := range c.Slices {
 			part.Slices[i] = cut(s, c.Rows, lo, n)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 )
 
 // A block is the weights of a layer of the decoder. What the architecture does not have is nil.
@@ -31,45 +32,45 @@ func (l *loader) block(a *architecture, c *Config, i int) block {
 	b := block{
 		attnNorm: l.norm(at("attn_norm"), c.Width),
 		ffnNorm:  l.norm(at("ffn_norm"), c.Width),
-		qkv:      l.qkv(c, at),
-		output:   l.projection(c.Heads*c.HeadSize, source{at("attn_output"), c.Width}),
+		qkv:      l.qkv(a, c, at),
+		output:   l.projection(c.Heads*c.HeadSize, source{at("attn_output"), c.Width, a.attention.OutBias}),
 	}
-	if a.headNorms {
+	if a.attention.HeadNorm != nil {
 		b.queryNorm, b.keyNorm = l.norm(at("attn_q_norm"), c.HeadSize), l.norm(at("attn_k_norm"), c.HeadSize)
 	}
-	if a.postNorms {
+	if a.Order == arch.Sandwich {
 		b.postAttn, b.postFFN = l.norm(at("post_attention_norm"), c.Width), l.norm(at("post_ffw_norm"), c.Width)
 	}
-	if !a.experts {
-		b.gated = l.gated(c, at)
+	if a.experts == nil {
+		b.gated = l.gated(a.dense, c, at)
 		return b
 	}
-	b.router = l.projection(c.Width, source{at("ffn_gate_inp"), c.Experts})
+	b.router = l.projection(c.Width, source{at("ffn_gate_inp"), c.Experts, arch.Absent})
 	l.experts(c, at, &b)
 	return b
 }
 
 // qkv loads queries, keys and values, which some models have in one matrix.
-func (l *loader) qkv(c *Config, at func(string) string) projection {
-	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
+func (l *loader) qkv(a *architecture, c *Config, at func(string) string) projection {
+	queries, keys, bias := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize, a.attention.Bias
 	if l.Has(at("attn_qkv.weight")) {
-		return l.projection(c.Width, source{at("attn_qkv"), queries + 2*keys})
+		return l.projection(c.Width, source{at("attn_qkv"), queries + 2*keys, bias})
 	}
-	return l.projection(c.Width, source{at("attn_q"), queries}, source{at("attn_k"), keys}, source{at("attn_v"), keys})
+	return l.projection(c.Width, source{at("attn_q"), queries, bias}, source{at("attn_k"), keys, bias}, source{at("attn_v"), keys, bias})
 }
 
 // gated loads a feed-forward network. Some models have gate and up in one matrix, which GGUF
 // files call ffn_up.
-func (l *loader) gated(c *Config, at func(string) string) (n gated) {
+func (l *loader) gated(d *arch.Dense, c *Config, at func(string) string) (n gated) {
 	switch {
 	case l.Has(at("ffn_gate_up.weight")):
-		n.gateUp = l.projection(c.Width, source{at("ffn_gate_up"), 2 * c.FFN})
+		n.gateUp = l.projection(c.Width, source{at("ffn_gate_up"), 2 * c.FFN, d.Bias})
 	case l.Has(at("ffn_gate.weight")) || !l.Has(at("ffn_up.weight")):
-		n.gateUp = l.projection(c.Width, source{at("ffn_gate"), c.FFN}, source{at("ffn_up"), c.FFN})
+		n.gateUp = l.projection(c.Width, source{at("ffn_gate"), c.FFN, d.Bias}, source{at("ffn_up"), c.FFN, d.Bias})
 	default:
-		n.gateUp = l.projection(c.Width, source{at("ffn_up"), 2 * c.FFN})
+		n.gateUp = l.projection(c.Width, source{at("ffn_up"), 2 * c.FFN, d.Bias})
 	}
-	n.down = l.projection(c.FFN, source{at("ffn_down"), c.Width})
+	n.down = l.projection(c.FFN, source{at("ffn_down"), c.Width, d.DownBias})
 	return n
 }
 
@@ -79,8 +80,8 @@ func (l *loader) experts(c *Config, at func(string) string, b *block) {
 		for e := 0; e < c.Experts && l.err == nil; e++ {
 			gate, up, down := fmt.Sprintf("ffn_gate.%d", e), fmt.Sprintf("ffn_up.%d", e), fmt.Sprintf("ffn_down.%d", e)
 			b.experts = append(b.experts, gated{
-				l.projection(c.Width, source{at(gate), c.FFN}, source{at(up), c.FFN}),
-				l.projection(c.FFN, source{at(down), c.Width}),
+				l.projection(c.Width, source{at(gate), c.FFN, arch.Absent}, source{at(up), c.FFN, arch.Absent}),
+				l.projection(c.FFN, source{at(down), c.Width, arch.Absent}),
 			})
 		}
 		return
@@ -124,7 +125,7 @@ const (
 // again. A head that is said to be the embedding but has other numbers counts, as in
 // transformers: somebody has trained it, and the key is wrong.
 func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head projection) {
-	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
+	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab, arch.Absent})
 	head = p
 	has := l.Has(headName)
 	switch {
@@ -133,7 +134,7 @@ func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, hea
 	case from == headUnread || from == headTied && (!has || l.dry != nil || l.equal(headName, embeddingName, c.Vocab, c.Width)):
 		l.Skip(headName) // not needed, if it is there
 	case has:
-		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab})
+		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab, arch.Absent})
 	}
 	if l.err != nil || l.dry != nil {
 		return nil, head

@@ -194,7 +194,7 @@ func TestScales(t *testing.T) {
 	defer file.Close()
 	store := stores.NewFile(file)
 	l := &loader{Store: store}
-	p := l.projection(64, source{"a", 2}, source{"b", 1}, source{"c", 3})
+	p := l.projection(64, source{name: "a", n: 2}, source{name: "b", n: 1}, source{name: "c", n: 3})
 	expert, ok := l.expertTensor(&Config{Experts: 2}, "d", 1, 64)
 	if l.err != nil || !ok || len(p.parts) != 1 {
 		t.Fatal(l.err, ok, len(p.parts))
@@ -245,7 +245,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no architecture", set("general.architecture", nil), nil},
 		{"no layers", set("llama.block_count", nil), nil},
 		{"layers of text", set("llama.block_count", "three"), nil},
-		{"zero layers", set("llama.block_count", uint32(0)), key("llama.block_count", "0", "1 to 16777216")},
+		{"zero layers", set("llama.block_count", uint32(0)), key("llama.block_count", "0", "1 to 65536")},
 		{"too many layers", set("llama.block_count", uint32(70000)), key("llama.block_count", "70000", "1 to 65536")},
 		{"more layers than tensors", set("llama.block_count", uint32(4)), tensorError("blk.3.attn_norm.weight", "none", "one of shape [64]")},
 		{"fewer layers", set("llama.block_count", uint32(2)), tensorError("blk.2.attn_norm.weight", "shape [64]", "no such tensor: what it is for is not known")},

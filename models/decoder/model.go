@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
-	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/loading"
+	engine "github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
 )
@@ -72,19 +72,16 @@ const (
 // A Model is a language model. It is immutable: any number of goroutines may use it at once.
 type Model struct {
 	*network
-	options  Options
-	rope     *rope.Rope
-	hadamard hadamard
+	options Options
+	ropes   []engine.Rotation // of layers without a window, and of those with one
 }
 
 // A network is what models with different options share.
 type network struct {
 	*architecture
 	config    Config
-	embedding *linear.Linear // whose rows are looked up
-	blocks    []block
-	norm      []float32
-	head      projection
+	layers    engine.Network
+	head      engine.Head
 	pairing   rope.Pairing
 	localRope *rope.Rope       // of layers with a window, if it is another one
 	ranking   *ranking.Ranking // of rerankers
@@ -179,7 +176,7 @@ func networkOfFile(f *gguf.File) (*network, error) {
 		return nil, err
 	}
 	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
-	if a.interleaved {
+	if a.Interleaved {
 		n.pairing = rope.Interleaved
 	}
 	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
@@ -206,7 +203,7 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 
 // folderLoader returns a loader of the tensors of a folder.
 func folderLoader(n *network, d *stores.Folder, o Options) *loader {
-	return &loader{Store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}
+	return &loader{Store: d, exec: o.Exec, lessOne: n.Norm.LessOne, meter: loading.New(d.Bytes(""), o.Progress)}
 }
 
 // networkOfFolder reads what a folder says, without the weights. The caller closes the store.
@@ -215,7 +212,7 @@ func networkOfFolder(dir string) (_ *network, d *stores.Folder, head headSource,
 	if err != nil {
 		return nil, nil, head, err
 	}
-	if d, err = stores.OpenFolder(dir, a.names, folderNames); err != nil {
+	if d, err = stores.OpenFolder(dir, a.Names); err != nil {
 		return nil, nil, head, err
 	}
 	if head == headTied && !d.Has(embeddingName) && d.Has(headName) {
@@ -244,12 +241,13 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	if n.ranking != nil && !n.ranking.Answers {
 		head = headUnread
 	}
-	n.embedding, n.head = l.ends(c, head)
-	n.norm = l.norm("output_norm", c.Width)
+	words, logits := l.ends(c, head)
+	n.head = engine.Head{Linear: logits.linear(), Softcap: c.LogitSoftcap}
+	n.layers = engine.Network{Width: c.Width, Embed: engine.Embedding{Words: engine.Packed{Linear: words}, Scale: c.EmbeddingScale}, Final: c.norm(l.norm("output_norm", c.Width))}
 	l.rank(n.ranking, c.Width)
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		l.done()
-		n.blocks = append(n.blocks, l.block(n.architecture, c, i))
+		n.layers.Layers = append(n.layers.Layers, n.layer(i, l.block(n.architecture, c, i)))
 	}
 	l.factors(c)
 	if l.err != nil {
@@ -324,7 +322,7 @@ func vocabularySize(f *gguf.File, a *architecture) (int, error) {
 	if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[0] > most {
 		return 0, tensorError(embeddingName, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
 	}
-	key := a.name + ".vocab_size"
+	key := a.GGUF + ".vocab_size"
 	if _, ok := f.Value(key); ok {
 		if n, err := f.Int(key); err != nil {
 			return 0, err
@@ -341,7 +339,7 @@ func (m *Model) With(o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	if o.DynamicInt8 && !m.hasQuantized() {
+	if o.DynamicInt8 && !m.head.Quantized() && !m.layers.Quantized() {
 		return nil, &kernel.Error{Where: "decoder: Options.DynamicInt8", Got: "a model without layers of quantized weights", Want: "one with weights of Q8_0, Q4_0 or another type with blocks"}
 	}
 	if o.Context == 0 {
@@ -357,21 +355,15 @@ func (m *Model) With(o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{m.network, o, r, o.hadamardOf(m.config.HeadSize)}, nil
-}
-
-// hasQuantized reports whether a layer has quantized weights.
-func (n *network) hasQuantized() bool {
-	projections := []projection{n.head}
-	for _, b := range n.blocks {
-		projections = append(projections, b.qkv, b.output, b.gateUp, b.down, b.router)
-		for _, e := range b.experts {
-			projections = append(projections, e.gateUp, e.down)
-		}
+	whole := engine.Rotation{Rope: r, Dims: m.config.RopeDims}
+	if x := m.config.scaling.Magnitude; x != 1 {
+		whole.Square = float32(x * x)
 	}
-	return slices.ContainsFunc(projections, func(p projection) bool {
-		return slices.ContainsFunc(p.parts, func(l *linear.Linear) bool { return l.Format() != 0 })
-	})
+	local := whole
+	if m.localRope != nil {
+		local = engine.Rotation{Rope: m.localRope}
+	}
+	return &Model{m.network, o, []engine.Rotation{whole, local}}, nil
 }
 
 // cacheTypes are the types of caches.

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -40,17 +41,17 @@ func Ranks(dir string) (bool, error) {
 	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &c); err != nil {
 		return false, err
 	}
-	a := architectureOf(nameInFolders, c.Type)
+	a := settings.Decoders.OfType(c.Type)
 	if a == nil {
 		return false, nil
 	}
-	return ranking.Ranks(dir, a.name, c.Classes)
+	return ranking.Ranks(dir, a.GGUF, c.Classes)
 }
 
 // ranked returns what package ranking must know of the model.
 func (n *network) ranked() ranking.Model {
 	return ranking.Model{
-		Architecture: n.architecture.name, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
+		Architecture: n.GGUF, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
 		Fault: func(file, key, got, want string) error {
 			return &kernel.Error{Where: file + ": " + key, Got: got, Want: want}
 		},
@@ -167,7 +168,7 @@ func (m *Model) answerHead(path string, h *reranking.Head) error {
 	}
 	h.Softcap = m.config.LogitSoftcap
 	h.Out.Weight = make([]float32, len(tokens)*m.config.Width)
-	if err := m.head.parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
+	if err := m.head.Parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
 		return err
 	}
 	return h.SetLabels(path, names, len(tokens))

@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -36,7 +37,7 @@ func checkRanking(t *testing.T, dir string, r *tinyReferences) {
 	if err := folder.ReadJSON(filepath.Join(dir, configFile), &c); err != nil {
 		t.Fatal(err)
 	}
-	if architectureOf(nameInFolders, c.Type) == nil {
+	if settings.Decoders.OfType(c.Type) == nil {
 		t.Skipf("%s is an encoder, which another package tests", dir)
 	}
 	m, err := LoadReranker(dir, embedding.LoadOptions{})

@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/littleendian"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/inventory"
@@ -88,6 +89,7 @@ func (l *loader) norm(name string, n int) []float32 {
 type source struct {
 	name string // without .weight and .bias
 	n    int
+	bias arch.Bias
 }
 
 // A projection is linear layers of one input, whose outputs lie side by side.
@@ -113,7 +115,7 @@ func (l *loader) projection(k int, sources ...source) projection {
 		}
 		w := matrix{tensor: t}
 		w.scale = l.scales(s.name, t.Type, 1)
-		if l.Has(s.name + ".bias") {
+		if s.bias == arch.Present || s.bias == arch.AsFiles && l.Has(s.name+".bias") {
 			w.bias = l.floats(s.name+".bias", s.n)
 		}
 		all = append(all, w)

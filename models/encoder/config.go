@@ -58,7 +58,7 @@ func readSpec(f *folder.Folder) (*spec, error) {
 }
 
 // ofEncoders are keys of config.json that change nothing of encoders, and do of decoders.
-var ofEncoders = strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_mask", "use_sliding_window")
+var ofEncoders = strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_mask").Add(strict.Any, "max_trained_positions", "sinusoidal_pos_embds")
 
 // decode reads config.json into a struct with tags. Every key of the file that the struct does not have must stand in
 // one of the tables with its value.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,38 +54,6 @@ func TestRerankerKeys(t *testing.T) {
 		var bad *kernel.Error
 		if _, err := LoadReranker(dir, LoadOptions{}); !errors.As(err, &bad) || bad.Arg() != c.key || !strings.HasPrefix(bad.Where, path+": ") {
 			t.Errorf("%s: %s %v: %v", c.name, c.key, c.value, err)
-		}
-	}
-}
-
-// TestHeadGroups: a bias that is too large for all heads at once is computed for some of them, with the same bits.
-func TestHeadGroups(t *testing.T) {
-	x, err := open("../testdata/tiny/reranker-deberta-6")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.close()
-	m, err := x.read(LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids := randomTokens(3, 40, m.Vocab)
-	ids[1] = ids[1][:17]
-	var want []float32
-	for _, group := range []int{m.Heads, 1, 3} {
-		s, r := &scratch{}, &runner{model: m}
-		rows := s.lay([]int{0, 1, 2}, ids, m)
-		s.group = group
-		for i := range rows * 3 * m.Width {
-			s.wide[i] = float32(i*7919%1000)/500 - 1
-		}
-		if err := r.attendApart(&m.layers[1], s, rows); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.narrow[:rows*m.Width]; want == nil {
-			want = slices.Clone(got)
-		} else if !equalBits(got, want) {
-			t.Errorf("groups of %d heads have other bits", group)
 		}
 	}
 }

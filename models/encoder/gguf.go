@@ -227,17 +227,19 @@ func (k *ggufKeys) bad(name, got, want string) error {
 
 // spec reads the sizes of the model.
 func (k *ggufKeys) spec() (*spec, error) {
+	layers := k.Integer("block_count", 0, 1, mostOf)
+	k.Layers(layers) // before lists of a number for each
 	s := &spec{
 		sizes: sizes{
-			Layers: k.Layers(), // before lists of a number for each
+			Layers: layers,
 			Width:  k.Size("embedding_length", 0), Inner: k.Size("feed_forward_length", 0), Heads: k.Size("attention.head_count", 0),
 			Positions: k.Size("context_length", 0), Vocab: k.rows("token_embd.weight"),
 		},
 		epsilon: k.Number("attention.layer_norm_epsilon", 1e-12, 0, math.MaxFloat32), normBias: true, padding: -1, windows: []int{-1}, names: ggufNames,
 	}
 	k.context = s.Positions
-	if k.Err != nil {
-		return nil, k.Err
+	if k.Err() != nil {
+		return nil, k.Err()
 	}
 	s.kinds = make([]int, s.Layers)
 	if k.Arch == "nomic-bert" {
@@ -249,13 +251,13 @@ func (k *ggufKeys) spec() (*spec, error) {
 		s.names.types, s.Types = "token_types", k.rows("token_types.weight")
 	}
 	switch {
-	case k.Err != nil:
+	case k.Err() != nil:
 	case s.Width%s.Heads != 0:
-		k.Err = k.bad(k.Arch+".attention.head_count", fmt.Sprint(s.Heads), fmt.Sprintf("a divisor of the embedding_length %d", s.Width))
+		k.Record(k.bad(k.Arch+".attention.head_count", fmt.Sprint(s.Heads), fmt.Sprintf("a divisor of the embedding_length %d", s.Width)))
 	case s.Positions < 2:
-		k.Err = k.bad("position_embd.weight", fmt.Sprintf("%d rows", s.Positions), "2 or more, for the tokens around a text")
+		k.Record(k.bad("position_embd.weight", fmt.Sprintf("%d rows", s.Positions), "2 or more, for the tokens around a text"))
 	}
-	return s, k.Err
+	return s, k.Err()
 }
 
 // rows returns the rows of a matrix.
@@ -264,12 +266,12 @@ func (k *ggufKeys) rows(name string) int {
 	if ok && len(t.Shape) == 2 && t.Shape[0] >= 1 && t.Shape[0] <= mostOf {
 		return t.Shape[0]
 	}
-	if k.Err == nil {
+	if k.Err() == nil {
 		got := "nothing"
 		if ok {
 			got = fmt.Sprintf("shape %v", t.Shape)
 		}
-		k.Err = k.bad(name, got, fmt.Sprintf("a matrix of 1 to %d rows", mostOf))
+		k.Record(k.bad(name, got, fmt.Sprintf("a matrix of 1 to %d rows", mostOf)))
 	}
 	return 1
 }
@@ -314,9 +316,9 @@ func (k *ggufKeys) unknown(s *spec) error {
 	head := s.Width / s.Heads
 	for name, n := range map[string]int{"attention.head_count_kv": s.Heads, "attention.key_length": head, "attention.value_length": head, "rope.dimension_count": head} {
 		if got := k.Size(name, n); got != n {
-			k.Bad(name, fmt.Sprint(got), fmt.Sprint(n))
+			k.Fail(name, fmt.Sprint(got), fmt.Sprint(n))
 		}
 	}
 	k.Unknown(strict.Metadata, ofGGUF)
-	return k.Err
+	return k.Err()
 }

@@ -70,7 +70,7 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &network{model: m}
+	n := &runner{model: m}
 	e := embedding.New(embedding.Parts{
 		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse,
 		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: m.longest(),

@@ -83,6 +83,15 @@ func (x *numbers) row(out []float32, i int) {
 	}
 }
 
+// Rows is that of a network.Table.
+func (x *numbers) Rows(out []float32, ids []int32, _ kernel.Exec) error {
+	w := len(out) / len(ids)
+	for i, id := range ids {
+		x.row(out[i*w:][:w], int(id))
+	}
+	return nil
+}
+
 // commonType returns the type of all, or float32 if they differ.
 func commonType(all ...kernel.DType) kernel.DType {
 	if slices.ContainsFunc(all, func(d kernel.DType) bool { return d != all[0] }) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -59,8 +61,13 @@ func TestKeptTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := e.net.layers[1]
-		for _, x := range []kernel.DType{e.net.words.dtype, l.qkv.DType(), l.out.DType(), l.up.DType(), l.down.DType()} {
+		l := e.net.network.Layers[1]
+		a, f := l.Mix.(*network.Attention), l.Feed.(*network.Dense)
+		kept := []kernel.DType{e.net.network.Embed.Words.(*numbers).dtype}
+		for _, of := range []tensors.Linear{a.QKV, a.Out, f.Up, f.Down} {
+			kept = append(kept, of.Parts[0].DType())
+		}
+		for _, x := range kept {
 			if x != want {
 				t.Errorf("%s: weights are kept as %v", name, x)
 			}

@@ -34,8 +34,8 @@ func (r *reader) columns(s *spec) []int {
 		if !r.Has(r.prefix + name + ".weight") {
 			continue // the first layer of ModernBERT has no norm of its input
 		}
-		a := once.affine(name, s)
-		for _, of := range [...][]float32{a.weight, a.bias} {
+		a := once.norm(name, s)
+		for _, of := range [...][]float32{a.Weight, a.Bias} {
 			for j, y := range of {
 				size[j] += float64(y) * float64(y) // the product is exact, so that fused or not, the sum has the same bits
 			}
@@ -83,11 +83,6 @@ func (x *numbers) permuteRows(k int, order []int) {
 	permuteRows(x.f32, k, order)
 	permuteRows(x.f16, k, order)
 	permuteRows(x.bf16, k, order)
-}
-
-// restore puts the columns of states back into the order of the file.
-func (m *model) restore(states []float32) {
-	permuteColumns(states, m.inverse)
 }
 
 // inverse returns the order that undoes another one.

@@ -11,7 +11,7 @@ import (
 )
 
 // loadSorted reads a model of float32 weights in the order that Int8 has.
-func loadSorted(t *testing.T, dir string) *network {
+func loadSorted(t *testing.T, dir string) *runner {
 	t.Helper()
 	x, err := open(dir)
 	if err != nil {
@@ -25,7 +25,7 @@ func loadSorted(t *testing.T, dir string) *network {
 	if slices.IsSorted(r.order) || slices.Equal(r.order, m.inverse) {
 		t.Fatalf("the order %v proves nothing", r.order)
 	}
-	return &network{model: m}
+	return &runner{model: m}
 }
 
 // TestOrder compares the states of models whose columns are sorted with those of transformers: every architecture has all of

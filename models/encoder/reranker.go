@@ -44,25 +44,18 @@ func (x *origin) reranker(o LoadOptions) (*reranking.Parts, error) {
 		return nil, err
 	}
 	return &reranking.Parts{
-		Model: &crossNetwork{network{model: m}}, Head: h, Typed: typed,
+		Model: &pairs{runner{model: m}}, Head: h, Typed: typed,
 		Prompt: &reranking.TwoTexts{Tokenizer: x.tokenizer, Before: x.modules.Prompts[x.modules.DefaultPrompt]},
 		Vocab:  m.Vocab, MaxTokens: x.maxTokens, Positions: m.longest(),
 	}, nil
 }
 
-// A crossNetwork is a network that pairs of texts run through.
-type crossNetwork struct{ network }
+// pairs are the states of pairs of texts.
+type pairs struct{ runner }
 
 // States computes the outputs of the last layer for batches of pairs, see [reranking.Model].
-func (n *crossNetwork) States(ctx context.Context, ids, types [][]int32, o *Options, _ folder.Pooling, each func(pair int, states []float32) error) error {
-	return n.batches(ctx, ids, types, o, func(batch []int, x []float32, starts []int) error {
-		for i, pair := range batch {
-			if err := each(pair, x[starts[i]*n.Width:starts[i+1]*n.Width]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func (r *pairs) States(ctx context.Context, ids, types [][]int32, o *Options, _ folder.Pooling, each func(pair int, states []float32) error) error {
+	return r.batches(ctx, ids, types, o, each)
 }
 
 // head reads the classifier, or checks it if the reader reads nothing.
@@ -77,8 +70,8 @@ func (x *origin) head(r *reader) (*reranking.Head, error) {
 		out.Dense = &m
 	}
 	if h.norm != "" {
-		a := r.affine(h.norm, s)
-		out.Norm = &reranking.Norm{Weight: a.weight, Bias: a.bias, Epsilon: float32(s.epsilon)}
+		a := r.norm(h.norm, s)
+		out.Norm = &reranking.Norm{Weight: a.Weight, Bias: a.Bias, Epsilon: a.Epsilon}
 	}
 	labels := 1
 	if shape := x.shape(h.out + ".weight"); len(shape) == 2 && shape[0] > 0 {

@@ -7,6 +7,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/internal/loading"
+	"github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/rope"
 )
@@ -14,30 +16,10 @@ import (
 // model are the weights, which never change.
 type model struct {
 	spec
+	network network.Network
 	int8    bool  // see LoadOptions
 	inverse []int // of reader.order
-
-	words            numbers   // [Vocab, Width]
-	positions, types []float32 // [Positions, Width], [Types, Width], or nil
-	norm             affine    // after the embeddings; with preNorm also before the first layer, if it has one
-	layers           []layer
-	ropes            []*rope.Rope // by the kind of a layer
-	relative         []float32    // [buckets, Heads]
-}
-
-// affine are the weights of a norm. Its bias may be nil.
-type affine struct{ weight, bias []float32 }
-
-// A layer is one block of the encoder: attention and a feed-forward network. With preNorm the norms
-// that follow are those of the next part.
-type layer struct {
-	kind        int
-	qkv, out    *linear.Linear // [3·Width, Width]: queries, keys, values; [Width, Width]
-	attention   affine
-	gate        *linear.Linear // [Inner, Width], or nil
-	up, down    *linear.Linear // [Inner, Width], [Width, Inner]
-	feedforward affine
-	places      places // with apart
+	ropes   []network.Rotation
 }
 
 // A reader reads the tensors of a model. After the first error it returns nothing.
@@ -67,32 +49,39 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 	s := x.spec
 	n := &s.names
 	r.order = r.columns(s)
-	m := &model{spec: *s, int8: r.int8, inverse: inverse(r.order)}
-	m.words.reset(r.dtype(r.prefix + n.words + ".weight"))
-	r.read(&m.words, n.words+".weight", s.Vocab, s.Width)
-	m.words.permuteColumns(r.order)
+	m := &model{spec: *s, int8: r.int8, inverse: inverse(r.order), network: network.Network{Width: s.Width}}
+	words, embed := &numbers{}, &m.network.Embed
+	words.reset(r.dtype(r.prefix + n.words + ".weight"))
+	r.read(words, n.words+".weight", s.Vocab, s.Width)
+	words.permuteColumns(r.order)
+	embed.Words, embed.Padding = words, s.padding
 	if n.positions != "" {
-		m.positions = r.floats(n.positions+".weight", s.Positions, s.Width)
-		permuteColumns(m.positions, r.order)
+		embed.Positions = r.floats(n.positions+".weight", s.Positions, s.Width)
+		permuteColumns(embed.Positions, r.order)
 	}
 	if n.types != "" {
-		m.types = r.floats(n.types+".weight", s.Types, s.Width)
-		permuteColumns(m.types, r.order)
+		embed.Types = r.floats(n.types+".weight", s.Types, s.Width)
+		permuteColumns(embed.Types, r.order)
 	}
+	var relative *network.Relative
 	if s.relative > 0 {
-		m.relative = r.floats(n.relative+".weight", s.relative, s.Heads)
+		relative = &network.Relative{Heads: s.Heads, Table: r.floats(n.relative+".weight", s.relative, s.Heads)}
 	}
 	var buckets []float32
+	var distances *network.Distances
 	if s.apart != nil {
-		buckets = r.readBuckets(s)
+		buckets, distances = r.readBuckets(s), &network.Distances{Span: s.apart.span, Buckets: s.apart.buckets, Most: s.apart.most}
 	}
-	m.norm = r.affine(n.norm, s)
+	embed.Norm = r.norm(n.norm, s)
 	for i := 0; i < s.Layers && r.err == nil; i++ {
-		l := r.layer(i, s)
+		a := r.attention(i, s)
+		a.Relative = relative
 		if s.apart != nil {
-			l.places = r.readPlaces(s, &l, i, buckets)
+			a.Apart = r.readPlaces(s, a, i, buckets, distances)
 		}
-		m.layers = append(m.layers, l)
+		l := network.Layer{Mix: a, Feed: r.feed(i, s)}
+		r.norms(&m.network, &l, i, s)
+		m.network.Layers = append(m.network.Layers, l)
 	}
 	r.part = numbers{}
 	if r.err == nil {
@@ -106,7 +95,7 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 		if err != nil {
 			r.err = fmt.Errorf("encoder: %s: %w", x.path, err)
 		}
-		m.ropes = append(m.ropes, p)
+		m.ropes = append(m.ropes, network.Rotation{Rope: p})
 	}
 	for _, name := range x.Names() {
 		for _, begin := range n.unused {
@@ -118,47 +107,71 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 	return m, r
 }
 
-func (r *reader) layer(i int, s *spec) layer {
+func (r *reader) attention(i int, s *spec) *network.Attention {
 	n, w := &s.names, s.Width
-	l := layer{kind: s.kinds[i]}
 	each := w
 	if len(n.qkv) == 1 {
 		each = 3 * w
 	}
-	l.qkv = r.linear(readsStates, each, w, s.attnBias, i, n.qkv...)
-	l.out = r.linear(writesStates, w, w, s.attnBias, i, n.out)
-	switch {
-	case !s.gated:
-		l.up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up...)
-	case len(n.up) == 2:
-		l.gate, l.up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[0]), r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[1])
-	default:
-		l.gate, l.up = r.halves(s.Inner, w, s.mlpBias, at(n.up[0], i))
-		if s.upFirst {
-			l.gate, l.up = l.up, l.gate
-		}
+	a := &network.Attention{
+		Heads: s.Heads, KVHeads: s.Heads, Size: w / s.Heads, Rope: -1, Window: s.windows[s.kinds[i]] + 1, BothWays: true,
+		QKV: beside(3*w, r.linear(readsStates, each, w, s.attnBias, i, n.qkv...)),
+		Out: beside(w, r.linear(writesStates, w, w, s.attnBias, i, n.out)),
 	}
-	l.down = r.linear(writesStates, w, s.Inner, s.mlpBias || s.downBias, i, n.down)
-	if !s.preNorm {
-		l.attention, l.feedforward = r.affine(at(n.attentionNorm, i), s), r.affine(at(n.mlpNorm, i), s)
-		return l
+	if s.bases != nil {
+		a.Rope = s.kinds[i]
 	}
-	l.attention = r.affine(at(n.mlpNorm, i), s)
-	if i+1 < s.Layers {
-		l.feedforward = r.affine(at(n.attentionNorm, i+1), s)
-	} else {
-		l.feedforward = r.affine(n.last, s)
-	}
-	return l
+	return a
 }
 
-func (r *reader) affine(name string, s *spec) (a affine) {
-	a.weight = r.floats(name+".weight", s.Width)
-	if s.normBias {
-		a.bias = r.floats(name+".bias", s.Width)
+func (r *reader) feed(i int, s *spec) network.Feed {
+	n, w := &s.names, s.Width
+	var gate, up *linear.Linear
+	switch {
+	case !s.gated:
+		up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up...)
+	case len(n.up) == 2:
+		gate, up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[0]), r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[1])
+	default:
+		gate, up = r.halves(s.Inner, w, s.mlpBias, at(n.up[0], i))
+		if s.upFirst {
+			gate, up = up, gate
+		}
 	}
-	permuteColumns(a.weight, r.order)
-	permuteColumns(a.bias, r.order)
+	down := beside(w, r.linear(writesStates, w, s.Inner, s.mlpBias || s.downBias, i, n.down))
+	if s.gated {
+		return &network.Gated{GateUp: beside(2*s.Inner, gate, up), Down: down, Activation: s.activation.Gated()}
+	}
+	return &network.Dense{Up: beside(s.Inner, up), Down: down, Activation: s.activation}
+}
+
+// beside returns layers of n outputs together as one.
+func beside(n int, parts ...*linear.Linear) tensors.Linear { return tensors.Linear{Parts: parts, N: n} }
+
+// norms reads the norms of a layer, and with that of the last layer the one after it.
+func (r *reader) norms(to *network.Network, l *network.Layer, i int, s *spec) {
+	n := &s.names
+	if !s.preNorm {
+		l.Mixed = network.Norms{After: r.norm(at(n.attentionNorm, i), s), Post: true}
+		l.Fed = network.Norms{After: r.norm(at(n.mlpNorm, i), s), Post: true}
+		return
+	}
+	if i > 0 { // ModernBERT has no norm before its first layer
+		l.Mixed.Before = r.norm(at(n.attentionNorm, i), s)
+	}
+	l.Fed.Before = r.norm(at(n.mlpNorm, i), s)
+	if i+1 == s.Layers {
+		to.Final = r.norm(n.last, s)
+	}
+}
+
+func (r *reader) norm(name string, s *spec) *network.Norm {
+	a := &network.Norm{Weight: r.floats(name+".weight", s.Width), Epsilon: float32(s.epsilon), Centred: true}
+	if s.normBias {
+		a.Bias = r.floats(name+".bias", s.Width)
+	}
+	permuteColumns(a.Weight, r.order)
+	permuteColumns(a.Bias, r.order)
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/gen/abi0"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -241,12 +242,16 @@ func (g *Gen) Repeated(name string, words ...uint32) operand.Mem {
 	return g.table(name, g.Lanes(), func(i int) uint32 { return words[i%len(words)] })
 }
 
-// table adds n words to read-only data, an even number: two are a line of assembly.
+// table adds n words to read-only data.
 func (g *Gen) table(name string, n int, word func(i int) uint32) operand.Mem {
+	words := make([]uint32, n)
+	for i := range words {
+		words[i] = word(i)
+	}
 	m := g.StaticGlobal(name + g.Name())
 	g.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := 0; i < n; i += 2 {
-		g.AddDatum(4*i, operand.U64(uint64(word(i+1))<<32|uint64(word(i))))
+	for _, line := range abi0.Lines(words) {
+		g.AppendDatum(operand.String(line))
 	}
 	g.data[name] = m
 	return m

@@ -5,7 +5,6 @@
 package machine
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"regexp"
@@ -70,7 +69,7 @@ type File struct {
 
 var (
 	textLine  = regexp.MustCompile(`^TEXT ·(\w+)\(SB\),(?: *[\w|]+,)* *\$(\d+)-\d+`)
-	dataLine  = regexp.MustCompile(`^DATA +(\w+<>)\+(\d+)\(SB\)/(\d), *\$(\S+)`)
+	dataLine  = regexp.MustCompile(`^DATA +(\w+<>)\+(\d+)\(SB\)/\d+, *\$(".*")`)
 	tailJump  = regexp.MustCompile(`^·(\w+)(?:\+0)?\(SB\)$`)
 	paramText = regexp.MustCompile(`^(\w+)\+(-?\d+)\(FP\)$`)
 	static    = regexp.MustCompile(`^\$?(\w+<>)(?:\+(\d+))?\(SB\)$`)
@@ -217,20 +216,14 @@ func (f *File) datum(line string) error {
 	if m == nil {
 		return fmt.Errorf("no datum: %s", line)
 	}
-	at, _ := strconv.Atoi(m[2])
-	size, _ := strconv.Atoi(m[3])
-	v, err := strconv.ParseUint(m[4], 0, 64)
+	text, err := strconv.Unquote(m[3])
 	if err != nil {
 		return err
 	}
-	b := f.Data[m[1]]
-	for len(b) < at+size {
-		b = append(b, 0)
+	if at, _ := strconv.Atoi(m[2]); at != len(f.Data[m[1]]) {
+		return fmt.Errorf("a datum does not follow the one before: %s", line)
 	}
-	var x [8]byte
-	binary.LittleEndian.PutUint64(x[:], v)
-	copy(b[at:at+size], x[:])
-	f.Data[m[1]] = b
+	f.Data[m[1]] = append(f.Data[m[1]], text...)
 	return nil
 }
 

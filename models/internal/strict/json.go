@@ -15,6 +15,7 @@ import (
 type JSON struct {
 	path  string // of the object in the file
 	keys  map[string]json.RawMessage
+	names map[string]string // of keys that the file calls otherwise
 	asked map[string]bool
 	fail  func(key, got, want string) error
 	err   *error
@@ -30,37 +31,63 @@ func ReadJSON(dir, name string, err *error, fail func(key, got, want string) err
 	return s
 }
 
+// Rename says what the file calls keys that are asked for by another name.
+func (s *JSON) Rename(names map[string]string) { s.names = names }
+
+// Default gives keys that the object does not have, not even as null, a value, of which the object says nothing wrong.
+func (s *JSON) Default(values map[string]any) {
+	for key, value := range values {
+		if !s.given(key) {
+			s.keys[s.name(key)], _ = json.Marshal(value)
+			s.asked[s.name(key)] = true
+		}
+	}
+}
+
+// name returns what the file calls a key.
+func (s *JSON) name(key string) string {
+	if name, ok := s.names[key]; ok {
+		return name
+	}
+	return key
+}
+
 // Err returns the first error.
 func (s *JSON) Err() error { return *s.err }
 
 // Fail records an error about a key.
 func (s *JSON) Fail(key, got, want string) {
 	if *s.err == nil {
-		*s.err = s.fail(s.path+key, got, want)
+		*s.err = s.fail(s.path+s.name(key), got, want)
 	}
 }
 
 // Has tells whether there is a key with a value.
 func (s *JSON) Has(key string) bool {
-	s.asked[key] = true
-	v, ok := s.keys[key]
-	return ok && string(v) != "null"
+	s.asked[s.name(key)] = true
+	return s.given(key) && string(s.value(key)) != "null"
 }
 
 // Given tells whether there is a key, even if its value is null.
 func (s *JSON) Given(key string) bool {
-	s.asked[key] = true
-	_, ok := s.keys[key]
+	s.asked[s.name(key)] = true
+	return s.given(key)
+}
+
+func (s *JSON) given(key string) bool {
+	_, ok := s.keys[s.name(key)]
 	return ok
 }
+
+func (s *JSON) value(key string) []byte { return s.keys[s.name(key)] }
 
 // Read decodes the value of a key, if there is one.
 func (s *JSON) Read(key, want string, to any) bool {
 	if !s.Has(key) {
 		return false
 	}
-	if json.Unmarshal(s.keys[key], to) != nil {
-		s.Fail(key, Abbreviated(s.keys[key]), want)
+	if json.Unmarshal(s.value(key), to) != nil {
+		s.Fail(key, Abbreviated(s.value(key)), want)
 		return false
 	}
 	return true
@@ -97,6 +124,9 @@ func (s *JSON) Number(key string, missing, low, high float64) float64 {
 	return x
 }
 
+// Optional reads a number from low to high, or 0 if there is none.
+func (s *JSON) Optional(key string, low, high float64) float64 { return s.Number(key, 0, low, high) }
+
 // Text reads a string, "" if there is none.
 func (s *JSON) Text(key string) (x string) {
 	s.Read(key, "a string", &x)
@@ -112,14 +142,14 @@ func (s *JSON) Yes(key string) (x bool) {
 // Only reports a key that has another value than the one that is supported, if it has any.
 func (s *JSON) Only(key string, value any) {
 	want, _ := json.Marshal(value)
-	if s.Has(key) && string(s.keys[key]) != string(want) {
-		s.Fail(key, Abbreviated(s.keys[key]), string(want)+"; others are not supported")
+	if s.Has(key) && string(s.value(key)) != string(want) {
+		s.Fail(key, Abbreviated(s.value(key)), string(want)+"; others are not supported")
 	}
 }
 
 // Under reads the object of a key. One without keys stands for none.
 func (s *JSON) Under(key string) *JSON {
-	o := &JSON{path: s.path + key + ".", asked: map[string]bool{}, fail: s.fail, err: s.err}
+	o := &JSON{path: s.path + s.name(key) + ".", asked: map[string]bool{}, fail: s.fail, err: s.err}
 	s.Read(key, "an object", &o.keys)
 	return o
 }

@@ -152,23 +152,23 @@ func TestMetadata(t *testing.T) {
 	}
 	read := func() *GGUF {
 		k := ReadGGUF(f, "a", func(key, got, want string) error { return gguf.KeyError(key, got, want) })
-		k.Layers()
+		k.Layers(k.Integer("block_count", 0, 1, Most))
 		return k
 	}
 	k := read()
-	if n := k.Size("n", 0); n != 3 || k.Size("missing", 5) != 5 || k.Err != nil {
-		t.Errorf("%d, %v", n, k.Err)
+	if n := k.Size("n", 0); n != 3 || k.Size("missing", 5) != 5 || k.Err() != nil {
+		t.Errorf("%d, %v", n, k.Err())
 	}
 	k.Unknown(Metadata)
 	want := gguf.KeyError("a.differ", "[3,4]", "no such key: what it changes is not known")
-	if bad, ok := errors.AsType[*kernel.Error](k.Err); !ok || !reflect.DeepEqual(bad, want) {
-		t.Errorf("%v, want %v", k.Err, want)
+	if bad, ok := errors.AsType[*kernel.Error](k.Err()); !ok || !reflect.DeepEqual(bad, want) {
+		t.Errorf("%v, want %v", k.Err(), want)
 	}
 	for name, found := range map[string]string{"differ": "4 in layer 1 and 3 in layer 0", "few": "1 numbers"} {
 		k := read()
 		k.Size(name, 0)
-		if bad, ok := errors.AsType[*kernel.Error](k.Err); !ok || bad.Arg() != fmt.Sprintf("metadata %q", "a."+name) || bad.Got != found {
-			t.Errorf("%s: %v", name, k.Err)
+		if bad, ok := errors.AsType[*kernel.Error](k.Err()); !ok || bad.Arg() != fmt.Sprintf("metadata %q", "a."+name) || bad.Got != found {
+			t.Errorf("%s: %v", name, k.Err())
 		}
 	}
 }
