@@ -74,11 +74,11 @@ func (l *loader) gated(d *arch.Dense, c *Config, at func(string) string) (n gate
 // experts loads the experts of a layer: a tensor each, or all in one tensor.
 func (l *loader) experts(c *Config, at func(string) string, b *block) {
 	part := func(name string, e, n, k int) tensors.Part {
-		return tensors.Part{Name: at(fmt.Sprintf("%s.%d", name, e)), Shape: []int{n, k}, Bias: tensors.NoBias}
+		return tensors.Part{Name: at(fmt.Sprintf("%s.%d", name, e)), Shape: []int{n, k}}
 	}
 	if l.Has(at("ffn_gate_exps.weight")) {
 		part = func(name string, e, n, k int) tensors.Part {
-			return tensors.Part{Name: at(name + "_exps"), Shape: []int{c.Experts, n, k}, First: e * n, Rows: n, Bias: tensors.NoBias}
+			return tensors.Part{Name: at(name + "_exps"), Shape: []int{c.Experts, n, k}, First: e * n, Rows: n}
 		}
 	}
 	for e := 0; e < c.Experts && l.Err() == nil; e++ {

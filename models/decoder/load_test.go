@@ -15,7 +15,6 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/internal/tinyllama"
@@ -153,7 +152,7 @@ func TestQuantizedTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := fileLoader(file, "").projection(k, source{"w", rows, arch.AsFiles})
+		p := fileLoader(file, "").projection(k, source{name: "w", n: rows})
 		if len(p.Parts) != 1 || p.Parts[0].Format() != format {
 			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.Parts))
 		}
@@ -199,7 +198,7 @@ func TestScales(t *testing.T) {
 	}
 	defer file.Close()
 	l := fileLoader(file, "")
-	p := l.projection(64, source{"a", 2, arch.Absent}, source{"b", 1, arch.Absent}, source{"c", 3, arch.Absent})
+	p := l.projection(64, source{name: "a", n: 2}, source{name: "b", n: 1}, source{name: "c", n: 3})
 	expert := func(e int) tensors.Part {
 		return tensors.Part{Name: "d", Shape: []int{2, 1, 64}, First: e, Rows: 1}
 	}
@@ -264,7 +263,7 @@ func TestLoadErrors(t *testing.T) {
 		{"heads", set("llama.attention.head_count_kv", uint32(3)), key("llama.attention.head_count_kv", "3", "a divisor of the 4 query heads")},
 		{"odd heads", set("llama.attention.head_count", uint32(6)), key("llama.attention.head_count", "6", "a divisor of the width 64")},
 		{"huge heads", set("llama.attention.key_length", uint32(1<<24)), key("llama.attention.key_length", "16777216", "at most 16777216 for all 4 heads together")},
-		{"values", set("llama.attention.value_length", uint32(8)), key("llama.attention.value_length", "8", "16 as key_length")},
+		{"values", set("llama.attention.value_length", uint32(8)), key("llama.attention.value_length", "8", "16; others are not supported")},
 		{"rotated", set("llama.rope.dimension_count", uint32(18)), key("llama.rope.dimension_count", "18", "an even number up to the head size 16")},
 		{"rotated, odd", set("llama.rope.dimension_count", uint32(7)), key("llama.rope.dimension_count", "7", "an even number up to the head size 16")},
 		{"base", set("llama.rope.freq_base", float32(0.5)), key("llama.rope.freq_base", "0.5", "1 to 1.8446744073709552e+19")},

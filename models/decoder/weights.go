@@ -59,14 +59,11 @@ type source struct {
 	bias arch.Bias
 }
 
-// biases are what tensors have for the biases of an architecture.
-var biases = map[arch.Bias]tensors.Bias{arch.Absent: tensors.NoBias, arch.Present: tensors.Biased, arch.AsFiles: tensors.BiasIfThere}
-
 // projection loads layers with k inputs and joins them.
 func (l *loader) projection(k int, sources ...source) tensors.Linear {
 	var parts []tensors.Part
 	for _, s := range sources {
-		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}, Bias: biases[s.bias]})
+		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}, Bias: s.bias})
 	}
 	return l.Linear(tensors.Inner, parts...)
 }

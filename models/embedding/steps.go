@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
@@ -76,13 +77,13 @@ func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, err
 	defer r.Close()
 	r.Pack = tensors.Pack{Widen: true, Int8: o.Int8}
 	x := &dense{width: d.Out, int8: o.Int8, activation: act, residual: d.Residual}
-	bias := tensors.NoBias
+	bias := arch.Absent
 	if d.Bias {
-		bias = tensors.Biased
+		bias = arch.Present
 	}
 	x.linear = r.Linear(tensors.Inner, tensors.Part{Name: "linear", Shape: []int{d.Out, d.In}, Bias: bias}).One()
 	if d.Residual && d.In != d.Out {
-		x.across = r.Linear(tensors.Inner, tensors.Part{Name: "residual", Shape: []int{d.Out, d.In}, Bias: tensors.NoBias}).One()
+		x.across = r.Linear(tensors.Inner, tensors.Part{Name: "residual", Shape: []int{d.Out, d.In}, Bias: arch.Absent}).One()
 	}
 	return Step{apply: x.apply, width: d.Out}, r.Done()
 }

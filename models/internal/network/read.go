@@ -101,12 +101,9 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 // at returns the name of a tensor of a layer.
 func at(layer int, name string) string { return fmt.Sprintf("blk.%d.%s", layer, name) }
 
-// biases are what tensors have for the biases of an architecture.
-var biases = map[arch.Bias]tensors.Bias{arch.Absent: tensors.NoBias, arch.Present: tensors.Biased, arch.AsFiles: tensors.BiasIfThere}
-
 // part returns a matrix of a layer with n outputs and k inputs.
 func part(i int, name string, bias arch.Bias, n, k int) tensors.Part {
-	return tensors.Part{Name: at(i, name), Shape: []int{n, k}, Bias: biases[bias]}
+	return tensors.Part{Name: at(i, name), Shape: []int{n, k}, Bias: bias}
 }
 
 // attention reads queries, keys and values, which some models have in one matrix, and what stands around them.

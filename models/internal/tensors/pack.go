@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/inventory"
 )
 
@@ -30,22 +31,13 @@ const (
 	Writes             // its outputs
 )
 
-// A Bias says whether a layer has one.
-type Bias int
-
-const (
-	BiasIfThere Bias = iota // if the files have it
-	NoBias                  // and files that have it are in error: it is not used
-	Biased                  // always
-)
-
 // A Part is rows of the tensor NAME.weight, whose outputs follow those of the part before it.
 type Part struct {
 	Name  string
-	Shape []int // of the tensor: [outputs, inputs], or [experts, outputs, inputs]
-	First int   // its first row, of those of all experts
-	Rows  int   // 0 is all
-	Bias  Bias  // NAME.bias, of the shape without inputs
+	Shape []int     // of the tensor: [outputs, inputs], or [experts, outputs, inputs]
+	First int       // its first row, of those of all experts
+	Rows  int       // 0 is all
+	Bias  arch.Bias // whether there is NAME.bias, of the shape without inputs: files that have one that is Absent are in error
 }
 
 // A Linear is linear layers of one input, whose outputs lie side by side.
@@ -124,7 +116,7 @@ func (r *Reader) weights(p Part) (*weights, bool) {
 	rows := inventory.Elements(outputs)
 	w := &weights{name: p.Name, first: p.First, n: cmp.Or(p.Rows, rows), k: k}
 	t, ok := r.find(p.Name+".weight", nil, p.Shape...)
-	if p.Bias == Biased || p.Bias == BiasIfThere && r.Has(p.Name+".bias") {
+	if p.Bias == arch.Present || p.Bias == arch.AsFiles && r.Has(p.Name+".bias") {
 		w.bias = r.rows(p.Name+".bias", w.first, w.n, outputs...)
 	}
 	if !ok {
