@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/attn-go/attn/models/passage"
+	"github.com/attn-go/attn/models/internal/passage"
 )
 
 // A line is a text and where it comes from: a line of a file, several of them, or a -text.

@@ -25,8 +25,8 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/loadbar"
+	"github.com/attn-go/attn/models/internal/passage"
 	"github.com/attn-go/attn/models/internal/terminal"
-	"github.com/attn-go/attn/models/passage"
 	"github.com/attn-go/attn/models/receipt"
 )
 

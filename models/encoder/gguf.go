@@ -3,7 +3,6 @@ package encoder
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
@@ -12,7 +11,7 @@ import (
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/settings"
-	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -25,121 +24,13 @@ var poolings = map[int64]folder.Pooling{1: folder.Mean, 2: folder.First, 3: fold
 // ggufRank is the pooling_type of rerankers.
 const ggufRank = 4
 
-// A ggufSource is the tensors of a GGUF file.
-type ggufSource struct {
-	*gguf.File
-	path string
-	used map[string]bool
-}
-
-// Names returns the names of all tensors, sorted.
-func (f *ggufSource) Names() []string {
-	var all []string
-	for _, t := range f.Tensors() {
-		all = append(all, t.Name)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// Has tells whether the file has a tensor.
-func (f *ggufSource) Has(name string) bool {
-	_, ok := f.Tensor(name)
-	return ok
-}
-
-func (f *ggufSource) describe(name string) string {
-	t, ok := f.Tensor(name)
-	if !ok {
-		return "nothing"
-	}
-	return fmt.Sprintf("%s %v", t.Type, t.Shape)
-}
-
-func (f *ggufSource) shape(name string) []int {
-	t, _ := f.Tensor(name)
-	return t.Shape
-}
-
-func (f *ggufSource) dtype(name string) kernel.DType {
-	t, _ := f.Tensor(name)
-	switch t.Type {
-	case gguf.F16:
-		return kernel.Float16
-	case gguf.BF16:
-		return kernel.BFloat16
-	}
-	return kernel.Float32
-}
-
-func (f *ggufSource) read(into *numbers, name string, shape ...int) error {
-	if err := f.check(name, shape...); err != nil {
-		return err
-	}
-	t, _ := f.Tensor(name)
-	into.grow(inventory.Elements(shape))
-	if d := f.dtype(name); d != kernel.Float32 || t.Type == gguf.F32 {
-		into.add(t.Data, d)
-		return nil
-	}
-	x, err := t.Float32()
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
-	}
-	into.f32 = append(into.f32, x...)
-	return nil
-}
-
-func (f *ggufSource) bytes(name string) (n int64) {
-	if name != "" {
-		t, _ := f.Tensor(name)
-		return int64(len(t.Data))
-	}
-	for _, t := range f.Tensors() {
-		n += int64(len(t.Data))
-	}
-	return n
-}
-
-// forget lets the pages of a tensor go.
-func (f *ggufSource) forget(name string) {
-	t, _ := f.Tensor(name)
-	f.Forget(t)
-}
-
-// check marks a tensor as used, and reports one that does not fit.
-func (f *ggufSource) check(name string, shape ...int) error {
-	t, ok := f.Tensor(name)
-	if !ok || !slices.Equal(t.Shape, shape) || !t.Type.Converts() {
-		return &kernel.Error{Where: f.path + ": " + name, Got: f.describe(name), Want: fmt.Sprintf("shape %v, of a type that can be converted to float32", shape)}
-	}
-	f.used[name] = true
-	return nil
-}
-
-// Use marks a tensor as used.
-func (f *ggufSource) Use(name string) bool {
-	f.used[name] = true
-	return f.Has(name)
-}
-
-// Unused reports a tensor that is not used.
-func (f *ggufSource) Unused() error {
-	for _, name := range f.Names() {
-		if !f.used[name] {
-			return &kernel.Error{Where: f.path + ": " + name, Got: f.describe(name), Want: "only tensors that this architecture is known to have"}
-		}
-	}
-	return nil
-}
-
 // openGGUF opens the model of a GGUF file.
 func openGGUF(path string) (*origin, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	x := &origin{source: &ggufSource{f, path, map[string]bool{}}, path: path, close: f.Close}
+	x := &origin{Store: tensors.OfGGUF(f, path), path: path, close: f.Close}
 	if err := x.readGGUF(f); err != nil {
 		if !strings.Contains(err.Error(), path) {
 			err = fmt.Errorf("%s: %w", path, err)

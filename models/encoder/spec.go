@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/settings"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // A spec describes an encoder as data: what its layers compute, and the names of its tensors.
@@ -57,9 +58,9 @@ type names struct {
 var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta."}
 
 // prefixOf returns the prefix that the names of tensors have.
-func (s *spec) prefixOf(f source) string {
+func (s *spec) prefixOf(f *tensors.Store) string {
 	for _, p := range prefixes {
-		if f.Has(p + s.names.words + ".weight") {
+		if _, ok := f.Info(p + s.names.words + ".weight"); ok {
 			return p
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/attn-go/attn/models/passage"
+	"github.com/attn-go/attn/models/internal/passage"
 )
 
 // A result is a passage, where it comes from, and its score. The tags are the fields of a JSON line.

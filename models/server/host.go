@@ -69,11 +69,8 @@ func chatOptions(m *decoder.Model, s *Settings) (batch.Options, error) {
 	least := int64((o.Context+o.PageSize-1)/o.PageSize + 1)
 	pages := max(least, s.CacheBytes/int64(page))
 	return batch.Options{
-		Open: func() (batch.Session, error) {
-			session, err := m.NewSession(int(pages), o.PageSize)
-			return &chatSession{Session: session, page: o.PageSize}, err
-		},
-		Pages: int(pages), Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
+		Open:  func() (batch.Session, error) { return m.NewSession(int(pages), o.PageSize) },
+		Pages: int(pages), Page: o.PageSize, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
 	}, nil
 }
 
@@ -114,39 +111,6 @@ func (h *host) vector(ctx context.Context, items []text) ([][]float32, error) {
 	return outs, nil
 }
 
-// A chatSession is a session of a language model as the scheduler takes it.
-type chatSession struct {
-	*decoder.Session
-	page  int
-	steps []decoder.Step
-}
-
-type chatText struct{ *decoder.Text }
-
-func (s *chatSession) NewText() batch.Text { return chatText{s.Session.NewText()} }
-func (s *chatSession) PageSize() int       { return s.page }
-func (s *chatSession) FreePages() int      { return s.Room() / s.page }
-
-func (t chatText) Fork(n int) (batch.Text, error) {
-	text, err := t.Text.Fork(n)
-	return chatText{text}, err
-}
-
-func (s *chatSession) Forward(ctx context.Context, steps []batch.Step) ([][]float32, error) {
-	s.steps = s.steps[:0]
-	for _, step := range steps {
-		rows := decoder.None
-		switch {
-		case step.All:
-			rows = decoder.All
-		case step.Logits:
-			rows = decoder.Last
-		}
-		s.steps = append(s.steps, decoder.Step{Text: step.Text.(chatText).Text, Tokens: step.Tokens, Logits: rows})
-	}
-	return s.Session.Forward(ctx, s.steps...)
-}
-
 // record lets o and the recorder it returns make the receipt of a text.
 func (h *host) record(prompt []int32, o *decoder.GenerateOptions) (*receipt.Recorder, error) {
 	r, err := receipt.Record(h.named(), h.generate, prompt, o)
@@ -171,7 +135,7 @@ func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.
 		}
 	}
 	a := newAnswer()
-	return a, h.texts.Submit(&batch.Request{
+	return a, h.texts.Submit(&batch.Task{
 		Read:    read,
 		Context: ctx, Key: key, Prompt: prompt, Most: len(prompt) + min(o.MaxTokens, h.generate.Options().Context+1-len(prompt)),
 		Next: func(logits []float32, tokens []int32) (int32, bool, error) {

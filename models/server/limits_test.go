@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -420,7 +419,7 @@ func TestCacheTakesItsMemory(t *testing.T) {
 		if page := 16 * row * c.Layers * c.KVHeads; o.Pages != 4<<20/page {
 			t.Errorf("%v: %d pages of %d bytes, want %d in %d bytes", types, o.Pages, page, 4<<20/page, settings.CacheBytes)
 		}
-		print := NewModel("", &models.Model{Generator: narrow}, "").fingerprint(&settings)
+		print := NewModel("", made{narrow}, "").fingerprint(&settings)
 		if seen[print] {
 			t.Errorf("%v: the fingerprint of other types", types)
 		}

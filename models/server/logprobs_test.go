@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
@@ -37,7 +36,7 @@ func partModel(t *testing.T) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewModel("parts", &models.Model{Generator: m}, "parts")
+	return NewModel("parts", made{m}, "parts")
 }
 
 // TestTokenBytes: the bytes of a token are there, also if it is a part of a character, where its text does

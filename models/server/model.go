@@ -60,7 +60,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	if o.Name == "" {
 		o.Name = gguf.Name(filepath.Clean(model))
 	}
-	files, err := receipt.Digests(opened.Path)
+	files, err := receipt.Digests(opened.About().Path)
 	digest := digestOf(files)
 	if o.Int8 {
 		digest += " int8"
@@ -73,8 +73,17 @@ func Load(model string, o LoadOptions) (*Model, error) {
 
 // NewModel returns a model that is open. digest stands for its files, and for options that change its
 // results, in the fingerprint. Answers of it have no receipts.
-func NewModel(name string, m *models.Model, digest string) *Model {
-	return &Model{name: name, digest: digest, architecture: m.Architecture, generate: m.Generator, embed: m.Embedder, rerank: m.Reranker}
+func NewModel(name string, m models.Model, digest string) *Model {
+	n := &Model{name: name, digest: digest, architecture: m.About().Architecture}
+	switch m := m.(type) {
+	case models.Generates:
+		n.generate = m.Generator()
+	case models.Embeds:
+		n.embed = m.Embedder()
+	case models.Ranks:
+		n.rerank = m.Reranker()
+	}
+	return n
 }
 
 // exec sets how encoders compute.

@@ -40,7 +40,7 @@ func tinyModels(t testing.TB, e kernel.Exec, pageSize int) []*Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := []*Model{NewModel(chatModel, &models.Model{Generator: m}, "tiny")}
+	list := []*Model{NewModel(chatModel, made{m}, "tiny")}
 	for _, name := range []string{embedModel, rankModel} {
 		m, err := Load("../testdata/tiny/"+name, LoadOptions{Exec: e})
 		if err != nil {
@@ -50,6 +50,12 @@ func tinyModels(t testing.TB, e kernel.Exec, pageSize int) []*Model {
 	}
 	return list
 }
+
+// made is a language model that was not read from files.
+type made struct{ m *decoder.Model }
+
+func (made) About() *models.Description  { return &models.Description{Kind: models.Generator} }
+func (m made) Generator() *decoder.Model { return m.m }
 
 // fixed returns settings in which ids and times are always the same.
 func fixed() Settings {

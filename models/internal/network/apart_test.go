@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
 // TestBuckets compares the rows of distances with those of transformers' make_log_bucket_position, of 5.24: a sum over the
