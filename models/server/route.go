@@ -36,11 +36,9 @@ func (s *Server) routes() {
 		refuse(w, dialect.OpenAI{}, dialect.Fail(http.StatusNotFound, "invalid_request_error", "", "there is no %s %s", r.Method, r.URL.Path), 0)
 	})
 	if s.s.Pprof {
-		s.mux.Handle("/debug/pprof/", s.guarded(http.HandlerFunc(pprof.Index)))
-		s.mux.Handle("/debug/pprof/cmdline", s.guarded(http.HandlerFunc(pprof.Cmdline)))
-		s.mux.Handle("/debug/pprof/profile", s.guarded(http.HandlerFunc(pprof.Profile)))
-		s.mux.Handle("/debug/pprof/symbol", s.guarded(http.HandlerFunc(pprof.Symbol)))
-		s.mux.Handle("/debug/pprof/trace", s.guarded(http.HandlerFunc(pprof.Trace)))
+		for name, h := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
+			s.mux.Handle("/debug/pprof/"+name, s.guarded(h))
+		}
 	}
 }
 
