@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models"
@@ -238,7 +239,7 @@ func (g *generator) echoed(w *request.Generate, at int) (e request.Echoed) {
 func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
 	ctx, cancel := context.WithCancel(r.Ctx)
 	defer cancel() // ends those that have begun, if one cannot
-	w := r.Work.(*request.Generate)
+	w, begin := r.Work.(*request.Generate), time.Now()
 	var records []*receipt.Recorder
 	for at := range w.Prompts {
 		for i := range w.Choices {
@@ -258,6 +259,9 @@ func (g *generator) do(r *request.Request, emit func(*request.Event) error) erro
 		}
 		if e == nil {
 			break
+		}
+		if r.First == 0 {
+			r.First = time.Since(begin)
 		}
 		if err := emit(e); err != nil {
 			return err

@@ -165,7 +165,7 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	}
 	defer func() {
 		r.Close()
-		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made}
+		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made, First: r.First}
 	}()
 	r.Ctx, r.Key, r.Size = x.ctx, x.key, len(body)
 	r.ID, r.Created = s.stamp(x, r)
@@ -175,7 +175,8 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 		}
 		return x.reply(d.Whole(r))
 	}
-	return x.stream(r, d.(dialect.Streamer), func(emit func(*request.Event) error) error { return s.work(r, emit) })
+	out := &stream{x, r, d.(dialect.Streamer)}
+	return out.end(s.work(r, out.event))
 }
 
 // failed writes an error, if nothing has been written.
@@ -200,7 +201,7 @@ func (s *Server) finished(path string, x *exchange, err error, took time.Duratio
 		status = failureOf(err).Status
 	}
 	q := &x.asked
-	s.metrics.count(path, q.Model, status, took, q.Prompt, q.Made)
+	s.metrics.count(path, q, status, took)
 	level := slog.LevelInfo
 	if status >= 500 {
 		level = slog.LevelWarn
