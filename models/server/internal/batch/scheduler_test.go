@@ -402,7 +402,6 @@ func TestKeysKeepTheirTurn(t *testing.T) {
 	submit(t, s, a)
 	s.step(t.Context())
 	submit(t, s, b)
-	s.welcome()
 	line := s.waiting.line("other")
 	line.work = 3 // which it had before, as had the busy one
 	for range 3 {
