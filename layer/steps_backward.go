@@ -1,12 +1,53 @@
 package layer
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
+
+// SoftmaxBackward computes the gradient of [Softmax] from the gradient dy of its result and from that
+// result, y:
+//
+//	dx[j] = y[j]·(dy[j] - (y[0]·dy[0] + ... + y[n-1]·dy[n-1]))
+//
+// The rows, n numbers each, lie one after another. dx and dy have the length of y. dx may be y or
+// dy, and these may overlap. Where y is 0, dx is 0, whatever dy holds there: scores that are
+// not valid need no lengths. A result that is NaN is 0x7FC00000. exec and the errors are those of
+// Softmax.
+//
+// The sum, in ascending order, the difference and the product are computed in float64, and
+// the result is rounded at the end.
+func SoftmaxBackward(dx, dy, y []float32, n int, exec kernel.Exec) error {
+	return softmaxBackward.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dx, dy, y}})
+}
+
+var softmaxBackward = elementwise.Function{Name: "layer.SoftmaxBackward", Args: []string{"dx", "dy", "y"}, Size: "n", Outputs: 1, Like: 2, ElementFMAs: softmaxBackwardFMAs, Do: func(c *elementwise.Call) {
+	for r := range c.Rows {
+		softmaxRowBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r))
+	}
+}}
+
+func softmaxRowBackward(dx, dy, y []float32) {
+	sum := 0.0
+	for j, p := range y {
+		if p != 0 {
+			sum += float64(p) * float64(dy[j]) // a product is exact
+		}
+	}
+	for j, p := range y {
+		x := float32(0)
+		if p != 0 {
+			if x = float32(float64(p) * (float64(dy[j]) - sum)); x != x {
+				x = nan
+			}
+		}
+		dx[j] = x
+	}
+}
 
 // WeightedSumGradients are the outputs of [WeightedSumBackward], float32. Those that are not set
 // are not computed.
@@ -42,13 +83,11 @@ func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor,
 	dims, values := weights.Shape(), v.Shape()
 	group := dims[1] / max(1, values[1])
 	if viewOf(&g.Weights).IsSet() {
-		j := rowJobs.Get()
-		j.to, j.w, j.x, j.group, j.sums, j.do = g.Weights, dout, v, group, 0, weightGradients
+		j := rowJob{g.Weights, dout, v, group, 0, weightGradients}
 		j.run(product(values[2:]...), t.ThreadFMAs, &exec)
 	}
 	if viewOf(&g.V).IsSet() {
-		j := rowJobs.Get()
-		j.to, j.w, j.x, j.group, j.sums, j.do = g.V, weights, dout, group, values[3], valueGradients
+		j := rowJob{g.V, weights, dout, group, values[3], valueGradients}
 		j.run(product(group, dims[2], values[3]), t.ThreadFMAs, &exec)
 	}
 	return nil
@@ -84,43 +123,15 @@ func valueGradients(j *rowJob, sums []float64, b, h, i int) {
 
 // checkWeightedSumBackward reports the first argument of WeightedSumBackward that does not fit.
 func checkWeightedSumBackward(g *WeightedSumGradients, dout, weights, v *kernel.Tensor) *check.Failure {
-	if bad := checkFloats("weights", weights); bad != nil {
+	if bad := checkWeightsAndValues(weights, v); bad != nil {
 		return bad
 	}
-	if bad := checkFloats("v", v); bad != nil {
+	if bad := viewOf(dout).CheckLike("dout", viewOf(weights), "weights", v.Shape()[3]); bad != nil {
 		return bad
 	}
-	if bad := checkValues(weights, v); bad != nil {
-		return bad
-	}
-	if bad := checkFloats("dout", dout); bad != nil {
-		return bad
-	}
-	w, values := weights.Shape(), v.Shape()
-	if want := [4]int{w[0], w[1], w[2], values[3]}; dout.Shape() != want {
-		return tensorFailure("dout", dout, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
-	}
-	names := [...]string{"Gradients.Weights", "Gradients.V"}
-	for i, t := range [...]*kernel.Tensor{&g.Weights, &g.V} {
-		if !viewOf(t).IsSet() {
-			continue
-		}
-		if bad := checkFloats(names[i], t); bad != nil {
-			return bad
-		}
-		if like := [...]*kernel.Tensor{weights, v}[i]; t.Shape() != like.Shape() {
-			return tensorFailure(names[i], t, fmt.Sprintf("shape %v, that of %s", like.Shape(), [...]string{"weights", "v"}[i]))
-		}
-		if f := viewOf(t).CheckDistinct(names[i]); f != nil {
-			return f
-		}
-		others := [...]*kernel.Tensor{dout, weights, v, &g.V}
-		for k, x := range others[:len(others)-i] { // V is not another one than itself
-			if viewOf(t).Memory().OverlapsTensor(viewOf(x)) {
-				with := [...]string{"dout", "weights", "v", names[1]}[k]
-				return &check.Failure{Where: names[i], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
-			}
-		}
-	}
-	return nil
+	return cmp.Or(
+		checkGradient("Gradients.Weights", &g.Weights, "weights", weights), checkGradient("Gradients.V", &g.V, "v", v),
+		view.CheckApart(2, []string{"Gradients.Weights", "Gradients.V", "dout", "weights", "v"},
+			viewOf(&g.Weights).Memory(), viewOf(&g.V).Memory(), viewOf(dout).Memory(), viewOf(weights).Memory(), viewOf(v).Memory()),
+	)
 }
