@@ -63,8 +63,11 @@ func (x *exchange) limitRead(within time.Duration) {
 	_ = x.control.SetReadDeadline(time.Now().Add(within))
 }
 
-// body reads the body.
+// body reads the body. A client whose body is wrong has no more time for what is left of it.
 func (x *exchange) body(most int64, within time.Duration) ([]byte, error) {
+	if x.r.Body == nil { // the request was not one of a server
+		return nil, nil
+	}
 	x.limitRead(within)
 	return fields.Read(http.MaxBytesReader(x, x.r.Body, most), x.r.ContentLength)
 }

@@ -109,8 +109,7 @@ func (s *Server) answering(p dialect.Path) http.Handler {
 	})
 }
 
-// gate answers a request if it may come and there is room for it. After an error before which nothing was written, the
-// client has no answer.
+// gate answers a request if it may come and there is room for it.
 func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 	if x.key, err = s.who(x.r); err != nil {
 		return err
@@ -152,8 +151,7 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 	return err
 }
 
-// answer lets a model do what a request asks for, and writes it as its dialect does. After an error in the body the client
-// has no more time than before for what is left of it.
+// answer lets a model do what a request asks for, and writes it as its dialect does.
 func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
 	r, err := d.Read(&dialect.Input{
