@@ -7018,8 +7018,10 @@ TEXT ·weightWidenS8AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+34, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000022, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9250,8 +9252,10 @@ TEXT ·weightWidenS4AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+18, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000012, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9341,8 +9345,10 @@ TEXT ·weightWidenU4AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+20, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000014, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9406,9 +9412,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightBlocksGroupedAVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightBlocksGroupedAVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -9418,113 +9424,236 @@ TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+24, DX, R8
+	MOVQ    b_len+32(FP), DI
+	MOVQ    b_cap+40(FP), R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
 
 vector:
+	CMPQ      dst_len+8(FP), $0x00
+	JNE       scales1
 	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
+	VCVTPH2PS (R10), Y2
 	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
+	VCVTPH2PS (R10), Y4
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y1
+	VPSLLD    $0x10, Y1, Y0
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y2, Y0, Y0
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y2, Y1, Y1
 	LEAQ      (R10)(DX*2), R10
 	VPMOVSXBW (R10), Y3
 	VPSLLD    $0x10, Y3, Y2
 	VPSRAD    $0x10, Y2, Y2
 	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
+	VMULPS    Y4, Y2, Y2
 	VPSRAD    $0x10, Y3, Y3
 	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
+	VMULPS    Y4, Y3, Y3
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y5
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y6
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y7
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y8
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y9
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y10
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y11
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y1
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	MOVQ      $0x00000004, R10
+	JMP       numbers
+
+scales1:
+	CMPQ      dst_len+8(FP), $0x01
+	JNE       scales2
+	LEAQ      (CX)(R9*2), R10
+	VCVTPH2PS (R10), Y2
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y1
+	VPSLLD    $0x10, Y1, Y0
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y2, Y0, Y0
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y2, Y1, Y1
+	LEAQ      (R10)(DX*2), R10
+	VMULPS    const42000000AVX2<>+0(SB), Y0, Y2
+	VMULPS    const42000000AVX2<>+0(SB), Y1, Y3
+	LEAQ      (R10)(R9*2), R10
+	JMP       numbers
+
+scales2:
+	CMPQ      dst_len+8(FP), $0x02
+	JNE       scales3
+	LEAQ      (CX)(R9*2), R10
+	VPMOVZXWD (R10), Y4
+	VPSLLD    $0x10, Y4, Y4
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y1
+	VPSLLD    $0x10, Y1, Y0
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y4, Y0, Y0
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y4, Y1, Y1
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(R9*2), R10
+	JMP       numbers
+
+scales3:
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Y0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Y1
+	ADDQ    SI, R10
+	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
+	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
+
+numbers:
+	LEAQ    (AX)(R9*4), R11
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
+	VPSRLD  $0x04, Y4, Y4
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU (R10), Y6
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y7
+	VPSRLD  $0x04, Y6, Y6
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU (R10), Y8
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y8, Y9
+	VPSRLD  $0x04, Y8, Y8
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU (R10), Y10
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y10, Y11
+	VPSRLD  $0x04, Y10, Y10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	CMPQ    dst_cap+16(FP), $0x01
+	JL      bytes
+	JG      more
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y5, Y5
+	VPAND   const10101010AVX2<>+0(SB), Y12, Y13
+	VPOR    Y13, Y4, Y4
+	VPSLLD  $0x03, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y7, Y7
+	VPSRLD  $0x01, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y6, Y6
+	VPSLLD  $0x02, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y9, Y9
+	VPSRLD  $0x02, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y8, Y8
+	VPSLLD  $0x01, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y11, Y11
+	VPSRLD  $0x03, Y12, Y12
+	VPAND   const10101010AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y10, Y10
+	JMP     bytes
+
+more:
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y5, Y5
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y13
+	VPOR    Y13, Y4, Y4
+	VPSLLD  $0x02, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y7, Y7
+	VPSRLD  $0x02, Y12, Y12
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y6, Y6
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y9, Y9
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y13
+	VPOR    Y13, Y8, Y8
+	VPSLLD  $0x02, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y11, Y11
+	VPSRLD  $0x02, Y12, Y12
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y10, Y10
+
+bytes:
+	CMPQ    dst_len+8(FP), $0x02
+	JE      brain
+	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
+	CMPQ    b_len+32(FP), $0x0c
+	JE      unpack
+	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 byte:
-	VPAND       Y1, Y5, Y13
+	VPAND       Y12, Y5, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y7, Y13
+	VPAND       Y12, Y7, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y9, Y13
+	VPAND       Y12, Y9, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y11, Y13
+	VPAND       Y12, Y11, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y6, Y13
+	VPAND       Y12, Y4, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y8, Y13
+	VPAND       Y12, Y6, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y10, Y13
+	VPAND       Y12, Y8, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y12, Y13
+	VPAND       Y12, Y10, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPSLLD      $0x08, Y1, Y1
-	VMULPS      const3b800000AVX2<>+0(SB), Y2, Y2
+	VPSLLD      $0x08, Y12, Y12
+	VMULPS      const3b800000AVX2<>+0(SB), Y0, Y0
 	CMPQ        R10, $0x03
-	JNE         half
+	JNE         bytehalf
+	VMOVUPS     Y1, Y0
 	VMOVUPS     Y3, Y2
-	VMOVUPS     Y4, Y0
 
-half:
+bytehalf:
 	DECQ R10
 	JNZ  byte
+
+next:
 	ADDQ $0x00000008, R9
 	CMPQ R9, DX
 	JLT  vector
@@ -9537,8 +9666,136 @@ done:
 	VZEROUPPER
 	RET
 
+brain:
+	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
+
+word:
+	VPAND     Y12, Y5, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y5, Y5
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y7, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y7, Y7
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y9, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y9, Y9
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y11, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y11, Y11
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y4, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y4, Y4
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y6, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y6, Y6
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y8, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y8, Y8
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y10, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y10, Y10
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	CMPQ      R10, $0x03
+	JNE       wordhalf
+	VMOVUPS   Y1, Y0
+
+wordhalf:
+	DECQ R10
+	JNZ  word
+	JMP  next
+
+unpack:
+	VMOVUPS Y0, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y2, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y1, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y3, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y5, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y7, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y9, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y11, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y4, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y6, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y8, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y10, (R11)
+	ADDQ    SI, R11
+	JMP     next
+
+DATA const42000000AVX2<>+0(SB)/32, $"\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B"
+GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
+GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const10101010AVX2<>+0(SB)/32, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
+GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const30303030AVX2<>+0(SB)/32, $"00000000000000000000000000000000"
+GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const37800000AVX2<>+0(SB)/32, $"\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807"
 GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -10748,163 +11005,22 @@ DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x0
 GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y5
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y6
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y7
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y8
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y9
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y10
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y11
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y12
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y5, Y5
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y13
-	VPOR      Y13, Y6, Y6
-	VPSLLD    $0x03, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y7, Y7
-	VPSRLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y8, Y8
-	VPSLLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y9, Y9
-	VPSRLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y10, Y10
-	VPSLLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y11, Y11
-	VPSRLD    $0x03, Y1, Y1
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y1
-	VPOR      Y1, Y12, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y1
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	MOVQ      $0x00000004, R10
-
-byte:
-	VPAND       Y1, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSLLD      $0x08, Y1, Y1
-	VMULPS      const3b800000AVX2<>+0(SB), Y2, Y2
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y3, Y2
-	VMOVUPS     Y4, Y0
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const10101010AVX2<>+0(SB)/32, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
-GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
+// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -11751,158 +11867,22 @@ vectors2rows1done:
 	RET
 
 // func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
+	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y2
-	VPSLLD    $0x10, Y2, Y1
-	VPSRAD    $0x10, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	LEAQ      (R10)(DX*2), R10
-	VMULPS    const42000000AVX2<>+0(SB), Y1, Y0
-	VMULPS    const42000000AVX2<>+0(SB), Y2, Y3
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y6
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y7
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y8
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y9
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y10
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y11
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y12
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y5, Y5
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y13
-	VPOR      Y13, Y6, Y6
-	VPSLLD    $0x02, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y7, Y7
-	VPSRLD    $0x02, Y4, Y4
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y4
-	VPOR      Y4, Y8, Y8
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y9, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y13
-	VPOR      Y13, Y10, Y10
-	VPSLLD    $0x02, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y11, Y11
-	VPSRLD    $0x02, Y4, Y4
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y4
-	VPOR      Y4, Y12, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y4
-	VMULPS    const37800000AVX2<>+0(SB), Y2, Y2
-	MOVQ      $0x00000004, R10
-
-byte:
-	VPAND       Y4, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSLLD      $0x08, Y4, Y4
-	VMULPS      const3b800000AVX2<>+0(SB), Y1, Y1
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y2, Y1
-	VMOVUPS     Y3, Y0
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const42000000AVX2<>+0(SB)/32, $"\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B"
-GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const30303030AVX2<>+0(SB)/32, $"00000000000000000000000000000000"
-GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
+// func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -12639,167 +12619,13 @@ vectors2rows1done:
 	RET
 
 // func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2
 TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VPMOVZXWD (R10), Y0
-	VPSLLD    $0x10, Y0, Y0
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y2
-	VPSLLD    $0x10, Y2, Y1
-	VPSRAD    $0x10, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y3
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y4
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y5
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y6
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y7
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y8
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y9
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y10
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y3, Y3
-	VPAND     const10101010AVX2<>+0(SB), Y0, Y11
-	VPOR      Y11, Y4, Y4
-	VPSLLD    $0x03, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y5, Y5
-	VPSRLD    $0x01, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y6, Y6
-	VPSLLD    $0x02, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y7, Y7
-	VPSRLD    $0x02, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y8, Y8
-	VPSLLD    $0x01, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y9, Y9
-	VPSRLD    $0x03, Y0, Y0
-	VPAND     const10101010AVX2<>+0(SB), Y0, Y0
-	VPOR      Y0, Y10, Y10
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y0
-	MOVQ      $0x00000004, R10
-
-byte:
-	VPAND     Y0, Y3, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y3, Y3
-	VPAND     Y0, Y5, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y5, Y5
-	VPAND     Y0, Y7, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y7, Y7
-	VPAND     Y0, Y9, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y9, Y9
-	VPAND     Y0, Y4, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y4, Y4
-	VPAND     Y0, Y6, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y6, Y6
-	VPAND     Y0, Y8, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y8, Y8
-	VPAND     Y0, Y10, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y10, Y10
-	CMPQ      R10, $0x03
-	JNE       half
-	VMOVUPS   Y2, Y1
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
-GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
+	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -13658,143 +13484,22 @@ vectors2rows1done:
 	RET
 
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, FMA3
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ    (CX)(R9*4), R10
-	VMOVUPS (R10), Y0
-	ADDQ    SI, R10
-	VMOVUPS (R10), Y1
-	ADDQ    SI, R10
-	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
-	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
-	LEAQ    (AX)(R9*4), R11
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y6
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y7
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y8
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y9
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y10
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y11
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y12
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPSLLD  $0x04, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y5, Y5
-	VPAND   const10101010AVX2<>+0(SB), Y4, Y13
-	VPOR    Y13, Y6, Y6
-	VPSLLD  $0x03, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y7, Y7
-	VPSRLD  $0x01, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y8, Y8
-	VPSLLD  $0x02, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y9, Y9
-	VPSRLD  $0x02, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y10, Y10
-	VPSLLD  $0x01, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y11, Y11
-	VPSRLD  $0x03, Y4, Y4
-	VPAND   const10101010AVX2<>+0(SB), Y4, Y4
-	VPOR    Y4, Y12, Y12
-	VMOVDQU const000000ffAVX2<>+0(SB), Y4
-	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
-	MOVQ    $0x00000004, R10
-
-byte:
-	VPAND       Y4, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSLLD      $0x08, Y4, Y4
-	VMULPS      const3b800000AVX2<>+0(SB), Y0, Y0
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y1, Y0
-	VMOVUPS     Y3, Y2
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
+// func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -14286,460 +13991,6 @@ GLOBL const00000001AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const00010000AVX2<>+0(SB)/32, $"\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00"
 GLOBL const00010000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+24, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU   (R10), Y2
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD    $0x04, Y2, Y2
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU   (R10), Y6
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD    $0x04, Y6, Y6
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y5, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y7, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y6, (R11)
-	ADDQ      SI, R11
-	ADDQ      $0x00000008, R9
-	CMPQ      R9, DX
-	JLT       vector
-	ADDQ      DI, AX
-	ADDQ      R8, CX
-	SUBQ      $0x00000020, BX
-	JNZ       block
-
-done:
-	VZEROUPPER
-	RET
-
-// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU   (R10), Y2
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD    $0x04, Y2, Y2
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU   (R10), Y6
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD    $0x04, Y6, Y6
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU   (R10), Y8
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y1, Y1
-	VPAND     const10101010AVX2<>+0(SB), Y8, Y9
-	VPOR      Y9, Y0, Y0
-	VPSLLD    $0x03, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y3, Y3
-	VPSRLD    $0x01, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y2, Y2
-	VPSLLD    $0x02, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y5, Y5
-	VPSRLD    $0x02, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y4, Y4
-	VPSLLD    $0x01, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y7, Y7
-	VPSRLD    $0x03, Y8, Y8
-	VPAND     const10101010AVX2<>+0(SB), Y8, Y8
-	VPOR      Y8, Y6, Y6
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y5, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y7, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y6, (R11)
-	ADDQ      SI, R11
-	ADDQ      $0x00000008, R9
-	CMPQ      R9, DX
-	JLT       vector
-	ADDQ      DI, AX
-	ADDQ      R8, CX
-	SUBQ      $0x00000020, BX
-	JNZ       block
-
-done:
-	VZEROUPPER
-	RET
-
-// func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y2
-	VPSLLD    $0x10, Y2, Y1
-	VPSRAD    $0x10, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	LEAQ      (R10)(DX*2), R10
-	VMULPS    const42000000AVX2<>+0(SB), Y1, Y0
-	VMULPS    const42000000AVX2<>+0(SB), Y2, Y3
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMULPS    const37800000AVX2<>+0(SB), Y2, Y2
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU   (R10), Y2
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD    $0x04, Y2, Y2
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU   (R10), Y6
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD    $0x04, Y6, Y6
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU   (R10), Y8
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y1, Y1
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y9
-	VPOR      Y9, Y0, Y0
-	VPSLLD    $0x02, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y3, Y3
-	VPSRLD    $0x02, Y8, Y8
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y8
-	VPOR      Y8, Y2, Y2
-	VMOVDQU   (R10), Y8
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y5, Y5
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y9
-	VPOR      Y9, Y4, Y4
-	VPSLLD    $0x02, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y7, Y7
-	VPSRLD    $0x02, Y8, Y8
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y8
-	VPOR      Y8, Y6, Y6
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y5, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y7, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y6, (R11)
-	ADDQ      SI, R11
-	ADDQ      $0x00000008, R9
-	CMPQ      R9, DX
-	JLT       vector
-	ADDQ      DI, AX
-	ADDQ      R8, CX
-	SUBQ      $0x00000020, BX
-	JNZ       block
-
-done:
-	VZEROUPPER
-	RET
-
-// func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2
-TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ    (CX)(R9*4), R10
-	VMOVUPS (R10), Y0
-	ADDQ    SI, R10
-	VMOVUPS (R10), Y1
-	ADDQ    SI, R10
-	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
-	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
-	LEAQ    (AX)(R9*4), R11
-	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
-	VMOVUPS Y0, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y2, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y1, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y3, (R11)
-	ADDQ    SI, R11
-	VMOVDQU (R10), Y0
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD  $0x04, Y0, Y0
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU (R10), Y2
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD  $0x04, Y2, Y2
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU (R10), Y6
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD  $0x04, Y6, Y6
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU (R10), Y8
-	ADDQ    SI, R10
-	VPSLLD  $0x04, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y1, Y1
-	VPAND   const10101010AVX2<>+0(SB), Y8, Y9
-	VPOR    Y9, Y0, Y0
-	VPSLLD  $0x03, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y3, Y3
-	VPSRLD  $0x01, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y2, Y2
-	VPSLLD  $0x02, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y5, Y5
-	VPSRLD  $0x02, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y4, Y4
-	VPSLLD  $0x01, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y7, Y7
-	VPSRLD  $0x03, Y8, Y8
-	VPAND   const10101010AVX2<>+0(SB), Y8, Y8
-	VPOR    Y8, Y6, Y6
-	VMOVUPS Y1, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y3, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y5, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y7, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y0, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y2, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y4, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y6, (R11)
-	ADDQ    SI, R11
-	ADDQ    $0x00000008, R9
-	CMPQ    R9, DX
-	JLT     vector
-	ADDQ    DI, AX
-	ADDQ    R8, CX
-	SUBQ    $0x00000020, BX
-	JNZ     block
-
-done:
-	VZEROUPPER
-	RET
 
 // func weightGemmUnpackedAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+

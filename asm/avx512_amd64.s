@@ -8884,8 +8884,10 @@ TEXT ·weightWidenS8AVX512(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+34, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000022, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9668,8 +9670,10 @@ TEXT ·weightWidenS4AVX512(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+18, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000012, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9762,8 +9766,10 @@ TEXT ·weightWidenU4AVX512(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+20, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000014, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9

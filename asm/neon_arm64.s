@@ -7924,55 +7924,55 @@ TEXT ·weightGemmInt8DotS8NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS8NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+	MOVD $0x43800000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x43800000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F1
 	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
 	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ 16(R7), F3
+	FMOVQ 16(R5), F3
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	ADD R2<<1, R1, R8
+	ADD R3<<1, R1, R6
 	MOVD $0xc3c00000, R11
 	VDUP R11, V9.S4
 	WORD $0x6e29dc25 // fmul v5.4s, v1.4s, v9.4s
 	WORD $0x6e29dc46 // fmul v6.4s, v2.4s, v9.4s
 	WORD $0x6e29dc67 // fmul v7.4s, v3.4s, v9.4s
 	WORD $0x6e29dc88 // fmul v8.4s, v4.4s, v9.4s
-	FMOVQ F5, 16(R4)
-	FMOVQ F6, 48(R4)
-	FMOVQ F7, 80(R4)
-	FMOVQ F8, 112(R4)
-	ADD R5<<2, R8, R8
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 80(R0)
+	FMOVQ F8, 112(R0)
+	ADD R2<<2, R6, R6
 	MOVD $0x007f8000, R11
 	VDUP R11, V5.S4
-	MOVD R9, R7
+	MOVD R7, R5
 	MOVD $8, R11
 
 word:
-	FLDPQ (R8), (F6, F7)
-	FLDPQ 32(R8), (F8, F9)
-	ADD R6, R8, R8
+	FLDPQ (R6), (F6, F7)
+	FLDPQ 32(R6), (F8, F9)
+	ADD R4, R6, R6
 	MOVD $15, R12
-	MOVD $4, R10
+	MOVD $4, R8
 
 step:
 	VDUP R12, V22.S4
@@ -7981,10 +7981,10 @@ step:
 	WORD $0x6eb644f3 // ushl v19.4s, v7.4s, v22.4s
 	WORD $0x6eb64514 // ushl v20.4s, v8.4s, v22.4s
 	WORD $0x6eb64535 // ushl v21.4s, v9.4s, v22.4s
-	FLDPQ (R4), (F14, F10)
-	FLDPQ 32(R4), (F15, F11)
-	FLDPQ 64(R4), (F16, F12)
-	FLDPQ 96(R4), (F17, F13)
+	FLDPQ (R0), (F14, F10)
+	FLDPQ 32(R0), (F15, F11)
+	FLDPQ 64(R0), (F16, F12)
+	FLDPQ 96(R0), (F17, F13)
 	VBIT V5.B16, V18.B16, V14.B16
 	VBIT V5.B16, V19.B16, V15.B16
 	VBIT V5.B16, V20.B16, V16.B16
@@ -7993,23 +7993,23 @@ step:
 	VFMLA V2.S4, V15.S4, V11.S4
 	VFMLA V3.S4, V16.S4, V12.S4
 	VFMLA V4.S4, V17.S4, V13.S4
-	FSTPQ (F10, F11), (R9)
-	FSTPQ (F12, F13), 32(R9)
-	ADD R6<<3, R9, R9
-	SUBS $1, R10, R10
+	FSTPQ (F10, F11), (R7)
+	FSTPQ (F12, F13), 32(R7)
+	ADD R4<<3, R7, R7
+	SUBS $1, R8, R8
 	BNE step
-	ADD R6, R7, R7
-	MOVD R7, R9
+	ADD R4, R5, R5
+	MOVD R5, R7
 	SUBS $1, R11, R11
 	BNE word
-	ADD $16, R5, R5
-	CMP R2, R5
+	ADD $16, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $34, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R9, R9
+	MOVD $34, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
 	BNE block
 
 done:
@@ -8215,55 +8215,55 @@ TEXT ·weightGemmInt8DotS4NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS4NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+	MOVD $0x41800000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x41800000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F1
 	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
 	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ 16(R7), F3
+	FMOVQ 16(R5), F3
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	ADD R2<<1, R1, R8
+	ADD R3<<1, R1, R6
 	MOVD $0xc1c00000, R11
 	VDUP R11, V9.S4
 	WORD $0x6e29dc25 // fmul v5.4s, v1.4s, v9.4s
 	WORD $0x6e29dc46 // fmul v6.4s, v2.4s, v9.4s
 	WORD $0x6e29dc67 // fmul v7.4s, v3.4s, v9.4s
 	WORD $0x6e29dc88 // fmul v8.4s, v4.4s, v9.4s
-	FMOVQ F5, 16(R4)
-	FMOVQ F6, 48(R4)
-	FMOVQ F7, 80(R4)
-	FMOVQ F8, 112(R4)
-	ADD R5<<2, R8, R8
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 80(R0)
+	FMOVQ F8, 112(R0)
+	ADD R2<<2, R6, R6
 	MOVD $0x00780000, R11
 	VDUP R11, V5.S4
-	MOVD R9, R7
+	MOVD R7, R5
 	MOVD $4, R11
 
 word:
-	FLDPQ (R8), (F6, F7)
-	FLDPQ 32(R8), (F8, F9)
-	ADD R6, R8, R8
+	FLDPQ (R6), (F6, F7)
+	FLDPQ 32(R6), (F8, F9)
+	ADD R4, R6, R6
 	MOVD $19, R12
-	MOVD $8, R10
+	MOVD $8, R8
 
 step:
 	VDUP R12, V22.S4
@@ -8272,10 +8272,10 @@ step:
 	WORD $0x6eb644f3 // ushl v19.4s, v7.4s, v22.4s
 	WORD $0x6eb64514 // ushl v20.4s, v8.4s, v22.4s
 	WORD $0x6eb64535 // ushl v21.4s, v9.4s, v22.4s
-	FLDPQ (R4), (F14, F10)
-	FLDPQ 32(R4), (F15, F11)
-	FLDPQ 64(R4), (F16, F12)
-	FLDPQ 96(R4), (F17, F13)
+	FLDPQ (R0), (F14, F10)
+	FLDPQ 32(R0), (F15, F11)
+	FLDPQ 64(R0), (F16, F12)
+	FLDPQ 96(R0), (F17, F13)
 	VBIT V5.B16, V18.B16, V14.B16
 	VBIT V5.B16, V19.B16, V15.B16
 	VBIT V5.B16, V20.B16, V16.B16
@@ -8284,23 +8284,23 @@ step:
 	VFMLA V2.S4, V15.S4, V11.S4
 	VFMLA V3.S4, V16.S4, V12.S4
 	VFMLA V4.S4, V17.S4, V13.S4
-	FSTPQ (F10, F11), (R9)
-	FSTPQ (F12, F13), 32(R9)
-	ADD R6<<2, R9, R9
-	SUBS $1, R10, R10
+	FSTPQ (F10, F11), (R7)
+	FSTPQ (F12, F13), 32(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
 	BNE step
-	ADD R6, R7, R7
-	MOVD R7, R9
+	ADD R4, R5, R5
+	MOVD R5, R7
 	SUBS $1, R11, R11
 	BNE word
-	ADD $16, R5, R5
-	CMP R2, R5
+	ADD $16, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $18, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R9, R9
+	MOVD $18, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
 	BNE block
 
 done:
@@ -8591,63 +8591,63 @@ TEXT ·weightGemmInt8DotU4NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+	MOVD $0x4b000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F1
 	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
 	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ 16(R7), F3
+	FMOVQ 16(R5), F3
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	ADD R2<<1, R1, R8
-	ADD R2<<1, R8, R8
-	ADD R2<<1, R7, R7
-	FMOVQ (R7), F5
+	ADD R3<<1, R1, R6
+	ADD R3<<1, R6, R6
+	ADD R3<<1, R5, R5
+	FMOVQ (R5), F5
 	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
 	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	FMOVQ 16(R7), F7
+	FMOVQ 16(R5), F7
 	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
 	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	FMOVQ F5, 16(R4)
-	FMOVQ F6, 48(R4)
-	FMOVQ F7, 80(R4)
-	FMOVQ F8, 112(R4)
-	ADD R5<<2, R8, R8
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 80(R0)
+	FMOVQ F8, 112(R0)
+	ADD R2<<2, R6, R6
 	MOVD $0x0000000f, R11
 	VDUP R11, V5.S4
-	MOVD R9, R7
+	MOVD R7, R5
 	MOVD $4, R11
 
 word:
-	FLDPQ (R8), (F6, F7)
-	FLDPQ 32(R8), (F8, F9)
-	ADD R6, R8, R8
+	FLDPQ (R6), (F6, F7)
+	FLDPQ 32(R6), (F8, F9)
+	ADD R4, R6, R6
 	MOVD $0, R12
-	MOVD $8, R10
+	MOVD $8, R8
 
 step:
-	FLDPQ (R4), (F14, F10)
-	FLDPQ 32(R4), (F15, F11)
-	FLDPQ 64(R4), (F16, F12)
-	FLDPQ 96(R4), (F17, F13)
+	FLDPQ (R0), (F14, F10)
+	FLDPQ 32(R0), (F15, F11)
+	FLDPQ 64(R0), (F16, F12)
+	FLDPQ 96(R0), (F17, F13)
 	VBIT V5.B16, V6.B16, V14.B16
 	VBIT V5.B16, V7.B16, V15.B16
 	VBIT V5.B16, V8.B16, V16.B16
@@ -8660,96 +8660,162 @@ step:
 	VFMLA V2.S4, V15.S4, V11.S4
 	VFMLA V3.S4, V16.S4, V12.S4
 	VFMLA V4.S4, V17.S4, V13.S4
-	FSTPQ (F10, F11), (R9)
-	FSTPQ (F12, F13), 32(R9)
+	FSTPQ (F10, F11), (R7)
+	FSTPQ (F12, F13), 32(R7)
 	VUSHR $4, V6.S4, V6.S4
 	VUSHR $4, V7.S4, V7.S4
 	VUSHR $4, V8.S4, V8.S4
 	VUSHR $4, V9.S4, V9.S4
-	ADD R6<<2, R9, R9
-	SUBS $1, R10, R10
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
 	BNE step
-	ADD R6, R7, R7
-	MOVD R7, R9
+	ADD R4, R5, R5
+	MOVD R5, R7
 	SUBS $1, R11, R11
 	BNE word
-	ADD $16, R5, R5
-	CMP R2, R5
+	ADD $16, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $20, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R9, R9
+	MOVD $20, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
 	BNE block
 
 done:
 	RET
 
-// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+// func weightWidenGroupedNEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenGroupedNEON(SB), NOSPLIT, $128-64
+	MOVD $0x4b000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
+	MOVD lanes+48(FP), R3
+	MOVD dst_cap+16(FP), R9
+	MOVD b_len+32(FP), R11
+	VDUP R11, V0.S4
+	MOVD $0x000000ff, R13
+	VDUP R13, V1.S4
+	MOVD $0x0000ff00, R13
+	VDUP R13, V2.S4
+	MOVD $0x00ff0000, R13
+	VDUP R13, V3.S4
+	MOVD $0x0f0f0f0f, R13
+	VDUP R13, V4.S4
+	LSR $1, R9, R11
+	ADD R9, R11, R11
+	LSL $4, R11, R11
+	VDUP R11, V5.B16
+	NEG R9, R11
+	VDUP R11, V6.S4
+	ADD $3, R11, R10
+	LSL $1, R10, R10
+	MOVD dst_base+0(FP), R13
+	MOVD k+56(FP), R14
+	CBZ R14, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F5
-	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
-	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	ADD R2<<1, R7, R7
-	FMOVQ (R7), F7
-	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
-	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dcae // fmul v14.4s, v5.4s, v16.4s
-	WORD $0x6e30dccf // fmul v15.4s, v6.4s, v16.4s
-	FMOVQ (R7), F13
-	VSHL $8, V13.H8, V16.H8
-	WORD $0x0f10a609 // sxtl v9.4s, v16.4h
-	WORD $0x4f10a60a // sxtl2 v10.4s, v16.8h
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	VUSHR $8, V13.H8, V13.H8
-	VSHL $8, V13.H8, V17.H8
-	WORD $0x0f10a62b // sxtl v11.4s, v17.4h
-	WORD $0x4f10a62c // sxtl2 v12.4s, v17.8h
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V20.S4
-	WORD $0x6e34dcf2 // fmul v18.4s, v7.4s, v20.4s
-	WORD $0x6e34dd13 // fmul v19.4s, v8.4s, v20.4s
-	FMOVQ (R7), F17
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R13, R7
+	MOVD dst_len+8(FP), R8
+	CMP $0, R8
+	BNE scales1
+	FMOVQ (R5), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	ADD R3<<1, R5, R5
+	FMOVQ (R5), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	ADD R3<<1, R5, R5
+	MOVD $0x3b800000, R15
+	VDUP R15, V22.S4
+	WORD $0x6e36ddf4 // fmul v20.4s, v15.4s, v22.4s
+	WORD $0x6e36de15 // fmul v21.4s, v16.4s, v22.4s
+	FMOVQ (R5), F19
+	VSHL $8, V19.H8, V22.H8
+	WORD $0x0f10a6c7 // sxtl v7.4s, v22.4h
+	WORD $0x4f10a6c8 // sxtl2 v8.4s, v22.8h
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e34dce7 // fmul v7.4s, v7.4s, v20.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
+	VUSHR $8, V19.H8, V19.H8
+	VSHL $8, V19.H8, V22.H8
+	WORD $0x0f10a6cd // sxtl v13.4s, v22.4h
+	WORD $0x4f10a6ce // sxtl2 v14.4s, v22.8h
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e34ddad // fmul v13.4s, v13.4s, v20.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e35ddce // fmul v14.4s, v14.4s, v21.4s
+	ADD R3<<1, R5, R5
+	MOVD $0xbb800000, R15
+	VDUP R15, V26.S4
+	WORD $0x6e3ade38 // fmul v24.4s, v17.4s, v26.4s
+	WORD $0x6e3ade59 // fmul v25.4s, v18.4s, v26.4s
+	FMOVQ (R5), F23
+	VSHL $8, V23.H8, V26.H8
+	WORD $0x0f10a753 // sxtl v19.4s, v26.4h
+	WORD $0x4f10a754 // sxtl2 v20.4s, v26.8h
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e38de73 // fmul v19.4s, v19.4s, v24.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
+	VUSHR $8, V23.H8, V23.H8
+	VSHL $8, V23.H8, V26.H8
+	WORD $0x0f10a755 // sxtl v21.4s, v26.4h
+	WORD $0x4f10a756 // sxtl2 v22.4s, v26.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e38deb5 // fmul v21.4s, v21.4s, v24.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
+	FMOVQ F19, 16(R0)
+	FMOVQ F20, 48(R0)
+	FMOVQ F21, 80(R0)
+	FMOVQ F22, 112(R0)
+	ADD R3<<1, R5, R5
+	ADD R2<<1, R5, R6
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+	B numbers
+
+scales1:
+	MOVD dst_len+8(FP), R8
+	CMP $1, R8
+	BNE scales2
+	FMOVQ (R5), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	ADD R3<<1, R5, R5
+	MOVD $0x3b800000, R15
+	VDUP R15, V20.S4
+	WORD $0x6e34ddf2 // fmul v18.4s, v15.4s, v20.4s
+	WORD $0x6e34de13 // fmul v19.4s, v16.4s, v20.4s
+	FMOVQ (R5), F17
+	VSHL $8, V17.H8, V20.H8
+	WORD $0x0f10a687 // sxtl v7.4s, v20.4h
+	WORD $0x4f10a688 // sxtl2 v8.4s, v20.8h
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	VUSHR $8, V17.H8, V17.H8
 	VSHL $8, V17.H8, V20.H8
 	WORD $0x0f10a68d // sxtl v13.4s, v20.4h
 	WORD $0x4f10a68e // sxtl2 v14.4s, v20.8h
@@ -8757,134 +8823,446 @@ lanes:
 	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	VUSHR $8, V17.H8, V17.H8
-	VSHL $8, V17.H8, V21.H8
-	WORD $0x0f10a6af // sxtl v15.4s, v21.4h
-	WORD $0x4f10a6b0 // sxtl2 v16.4s, v21.8h
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	FMOVQ F13, 16(R4)
-	FMOVQ F14, 48(R4)
-	FMOVQ F15, 80(R4)
-	FMOVQ F16, 112(R4)
-	ADD R2<<1, R7, R7
-	ADD R5<<1, R7, R8
-	MOVD $0x3b800000, R11
-	VDUP R11, V15.S4
-	WORD $0x6e2fdd2d // fmul v13.4s, v9.4s, v15.4s
-	WORD $0x6e2fdd4e // fmul v14.4s, v10.4s, v15.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V17.S4
-	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
-	WORD $0x6e31dd90 // fmul v16.4s, v12.4s, v17.4s
-	MOVD $4, R10
+	ADD R3<<1, R5, R5
+	MOVD $0xc2000000, R15
+	VDUP R15, V21.S4
+	WORD $0x6e35dcf1 // fmul v17.4s, v7.4s, v21.4s
+	WORD $0x6e35dd12 // fmul v18.4s, v8.4s, v21.4s
+	WORD $0x6e35ddb3 // fmul v19.4s, v13.4s, v21.4s
+	WORD $0x6e35ddd4 // fmul v20.4s, v14.4s, v21.4s
+	FMOVQ F17, 16(R0)
+	FMOVQ F18, 48(R0)
+	FMOVQ F19, 80(R0)
+	FMOVQ F20, 112(R0)
+	ADD R2<<1, R5, R6
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+	B numbers
 
-word:
-	FLDPQ (R8), (F17, F18)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V17.B16, V19.B16
-	VAND V4.B16, V18.B16, V20.B16
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+scales2:
+	MOVD dst_len+8(FP), R8
+	CMP $2, R8
+	BNE scales3
+	FMOVQ (R5), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	ADD R3<<1, R5, R5
+	ADD R3<<1, R5, R5
+	MOVD $0x3b800000, R15
+	VDUP R15, V20.S4
+	WORD $0x6e34ddf2 // fmul v18.4s, v15.4s, v20.4s
+	WORD $0x6e34de13 // fmul v19.4s, v16.4s, v20.4s
+	FMOVQ (R5), F17
+	VSHL $8, V17.H8, V20.H8
+	WORD $0x0f10a687 // sxtl v7.4s, v20.4h
+	WORD $0x4f10a688 // sxtl2 v8.4s, v20.8h
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	VUSHR $8, V17.H8, V17.H8
+	VSHL $8, V17.H8, V20.H8
+	WORD $0x0f10a68d // sxtl v13.4s, v20.4h
+	WORD $0x4f10a68e // sxtl2 v14.4s, v20.8h
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	ADD R3<<1, R5, R5
+	ADD R3<<1, R5, R5
+	ADD R2<<1, R5, R6
+	B numbers
+
+scales3:
+	ADD R2<<1, R5, R6
+	FLDPQ (R6), (F7, F8)
+	ADD R4, R6, R6
+	FLDPQ (R6), (F13, F14)
+	ADD R4, R6, R6
+	MOVD $0xc1800000, R15
+	VDUP R15, V19.S4
+	WORD $0x6e33dcef // fmul v15.4s, v7.4s, v19.4s
+	WORD $0x6e33dd10 // fmul v16.4s, v8.4s, v19.4s
+	WORD $0x6e33ddb1 // fmul v17.4s, v13.4s, v19.4s
+	WORD $0x6e33ddd2 // fmul v18.4s, v14.4s, v19.4s
+	FMOVQ F15, 16(R0)
+	FMOVQ F16, 48(R0)
+	FMOVQ F17, 80(R0)
+	FMOVQ F18, 112(R0)
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+
+numbers:
+	CBZ R9, plain
+	MOVD dst_len+8(FP), R8
+	CMP $2, R8
+	BEQ brain
+	ADD R4<<2, R6, R12
+	MOVD R9, R11
+
+further:
+	FLDPQ (R12), (F17, F18)
+	ADD R4, R12, R12
+	MOVD R10, R8
+
+furtherWord:
+	FLDPQ (R6), (F15, F16)
+	ADD R4, R6, R6
+	MOVD R7, R5
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V25.B16
+	VBIT V5.B16, V25.B16, V19.B16
+	VAND V4.B16, V16.B16, V20.B16
+	VSHL $4, V18.B16, V25.B16
+	VBIT V5.B16, V25.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V1.B16, V19.B16, V23.B16
 	VBIT V1.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V9.S4, V23.S4, V21.S4
-	VFMLA V10.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V2.B16, V19.B16, V23.B16
 	VBIT V2.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V13.S4, V23.S4, V21.S4
-	VFMLA V14.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VBIT V3.B16, V19.B16, V23.B16
 	VBIT V3.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V15.S4, V23.S4, V21.S4
-	VFMLA V16.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V12.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VSRI $24, V19.S4, V23.S4
 	VSRI $24, V20.S4, V24.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V11.S4, V23.S4, V21.S4
-	VFMLA V12.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V17.B16, V19.B16
-	VUSHR $4, V18.B16, V20.B16
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4<<2, R7, R5
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	VUSHR $4, V16.B16, V20.B16
+	VBIT V5.B16, V18.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V1.B16, V19.B16, V23.B16
 	VBIT V1.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V9.S4, V23.S4, V21.S4
-	VFMLA V10.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V2.B16, V19.B16, V23.B16
 	VBIT V2.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V13.S4, V23.S4, V21.S4
-	VFMLA V14.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VBIT V3.B16, V19.B16, V23.B16
 	VBIT V3.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V15.S4, V23.S4, V21.S4
-	VFMLA V16.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V12.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VSRI $24, V19.S4, V23.S4
 	VSRI $24, V20.S4, V24.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4, R7, R7
+	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
+	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
+	SUBS $1, R8, R8
+	BNE furtherWord
+	SUBS $1, R11, R11
+	BNE further
+	B next
+
+brain:
+	ADD R4<<2, R6, R12
+	MOVD R9, R11
+
+brainFurther:
+	FLDPQ (R12), (F17, F18)
+	ADD R4, R12, R12
+	MOVD R10, R8
+
+brainFurtherWord:
+	FLDPQ (R6), (F15, F16)
+	ADD R4, R6, R6
+	MOVD R7, R5
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V25.B16
+	VBIT V5.B16, V25.B16, V19.B16
+	VAND V4.B16, V16.B16, V20.B16
+	VSHL $4, V18.B16, V25.B16
+	VBIT V5.B16, V25.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VUSHR $8, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $8, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VUSHR $16, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $16, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4<<2, R7, R5
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	VUSHR $4, V16.B16, V20.B16
+	VBIT V5.B16, V18.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VUSHR $8, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $8, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VUSHR $16, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $16, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4, R7, R7
+	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
+	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
+	SUBS $1, R8, R8
+	BNE brainFurtherWord
+	SUBS $1, R11, R11
+	BNE brainFurther
+	B next
+
+plain:
+	MOVD $4, R8
+
+plainWord:
+	FLDPQ (R6), (F15, F16)
+	ADD R4, R6, R6
+	MOVD R7, R5
+	VAND V4.B16, V15.B16, V19.B16
+	VAND V4.B16, V16.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V2.B16, V19.B16, V23.B16
+	VBIT V2.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VBIT V3.B16, V19.B16, V23.B16
+	VBIT V3.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
 	VFMLA V11.S4, V23.S4, V21.S4
 	VFMLA V12.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	SUBS $1, R10, R10
-	BNE word
-	ADD $8, R5, R5
-	CMP R2, R5
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4<<2, R7, R5
+	VUSHR $4, V15.B16, V19.B16
+	VUSHR $4, V16.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V2.B16, V19.B16, V23.B16
+	VBIT V2.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VBIT V3.B16, V19.B16, V23.B16
+	VBIT V3.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V12.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4, R7, R7
+	SUBS $1, R8, R8
+	BNE plainWord
+
+next:
+	ADD $8, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $24, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R13, R13
+	MOVD b_cap+40(FP), R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R14, R14
 	BNE block
 
 done:
 	RET
+
+// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
+	MOVD $0, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $24, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightInt8GroupedLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightInt8GroupedLongNEON(SB), NOSPLIT, $64-113
@@ -10350,222 +10728,16 @@ TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x10101010, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	ADD R2<<1, R7, R7
-	FMOVQ (R7), F8
-	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
-	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V17.S4
-	WORD $0x6e31dccf // fmul v15.4s, v6.4s, v17.4s
-	WORD $0x6e31dcf0 // fmul v16.4s, v7.4s, v17.4s
-	FMOVQ (R7), F14
-	VSHL $8, V14.H8, V17.H8
-	WORD $0x0f10a62a // sxtl v10.4s, v17.4h
-	WORD $0x4f10a62b // sxtl2 v11.4s, v17.8h
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	VUSHR $8, V14.H8, V14.H8
-	VSHL $8, V14.H8, V18.H8
-	WORD $0x0f10a64c // sxtl v12.4s, v18.4h
-	WORD $0x4f10a64d // sxtl2 v13.4s, v18.8h
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V21.S4
-	WORD $0x6e35dd13 // fmul v19.4s, v8.4s, v21.4s
-	WORD $0x6e35dd34 // fmul v20.4s, v9.4s, v21.4s
-	FMOVQ (R7), F18
-	VSHL $8, V18.H8, V21.H8
-	WORD $0x0f10a6ae // sxtl v14.4s, v21.4h
-	WORD $0x4f10a6af // sxtl2 v15.4s, v21.8h
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
-	VUSHR $8, V18.H8, V18.H8
-	VSHL $8, V18.H8, V22.H8
-	WORD $0x0f10a6d0 // sxtl v16.4s, v22.4h
-	WORD $0x4f10a6d1 // sxtl2 v17.4s, v22.8h
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
-	FMOVQ F14, 16(R4)
-	FMOVQ F15, 48(R4)
-	FMOVQ F16, 80(R4)
-	FMOVQ F17, 112(R4)
-	ADD R2<<1, R7, R7
-	ADD R5<<1, R7, R8
-	MOVD $0x3b800000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V18.S4
-	WORD $0x6e32dd90 // fmul v16.4s, v12.4s, v18.4s
-	WORD $0x6e32ddb1 // fmul v17.4s, v13.4s, v18.4s
-	ADD R6<<2, R8, R12
-	MOVD $1, R11
-
-far:
-	FLDPQ (R12), (F20, F21)
-	ADD R6, R12, R12
-	MOVD $4, R10
-
-word:
-	FLDPQ (R8), (F18, F19)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V18.B16, V22.B16
-	VSHL $4, V20.B16, V28.B16
-	VBIT V5.B16, V28.B16, V22.B16
-	VAND V4.B16, V19.B16, V23.B16
-	VSHL $4, V21.B16, V28.B16
-	VBIT V5.B16, V28.B16, V23.B16
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V1.B16, V22.B16, V26.B16
-	VBIT V1.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V10.S4, V26.S4, V24.S4
-	VFMLA V11.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V2.B16, V22.B16, V26.B16
-	VBIT V2.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V14.S4, V26.S4, V24.S4
-	VFMLA V15.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VBIT V3.B16, V22.B16, V26.B16
-	VBIT V3.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V16.S4, V26.S4, V24.S4
-	VFMLA V17.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VSRI $24, V22.S4, V26.S4
-	VSRI $24, V23.S4, V27.S4
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V12.S4, V26.S4, V24.S4
-	VFMLA V13.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V18.B16, V22.B16
-	VBIT V5.B16, V20.B16, V22.B16
-	VUSHR $4, V19.B16, V23.B16
-	VBIT V5.B16, V21.B16, V23.B16
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V1.B16, V22.B16, V26.B16
-	VBIT V1.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V10.S4, V26.S4, V24.S4
-	VFMLA V11.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V2.B16, V22.B16, V26.B16
-	VBIT V2.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V14.S4, V26.S4, V24.S4
-	VFMLA V15.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VBIT V3.B16, V22.B16, V26.B16
-	VBIT V3.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V16.S4, V26.S4, V24.S4
-	VFMLA V17.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VSRI $24, V22.S4, V26.S4
-	VSRI $24, V23.S4, V27.S4
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V12.S4, V26.S4, V24.S4
-	VFMLA V13.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $1, V20.B16, V20.B16
-	VUSHR $1, V21.B16, V21.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
+	MOVD $0, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
@@ -10592,203 +10764,16 @@ TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x30303030, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V15.S4
-	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
-	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
-	FMOVQ (R7), F12
-	VSHL $8, V12.H8, V15.H8
-	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
-	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	VUSHR $8, V12.H8, V12.H8
-	VSHL $8, V12.H8, V16.H8
-	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
-	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xc2000000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dd0c // fmul v12.4s, v8.4s, v16.4s
-	WORD $0x6e30dd2d // fmul v13.4s, v9.4s, v16.4s
-	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
-	FMOVQ F12, 16(R4)
-	FMOVQ F13, 48(R4)
-	FMOVQ F14, 80(R4)
-	FMOVQ F15, 112(R4)
-	ADD R5<<1, R7, R8
-	MOVD $0x3b800000, R11
-	VDUP R11, V14.S4
-	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
-	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
-	ADD R6<<2, R8, R12
-	MOVD $2, R11
-
-far:
-	FLDPQ (R12), (F18, F19)
-	ADD R6, R12, R12
-	MOVD $2, R10
-
-word:
-	FLDPQ (R8), (F16, F17)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V16.B16, V20.B16
-	VSHL $4, V18.B16, V26.B16
-	VBIT V5.B16, V26.B16, V20.B16
-	VAND V4.B16, V17.B16, V21.B16
-	VSHL $4, V19.B16, V26.B16
-	VBIT V5.B16, V26.B16, V21.B16
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V1.B16, V20.B16, V24.B16
-	VBIT V1.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V8.S4, V24.S4, V22.S4
-	VFMLA V9.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V2.B16, V20.B16, V24.B16
-	VBIT V2.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V12.S4, V24.S4, V22.S4
-	VFMLA V13.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VBIT V3.B16, V20.B16, V24.B16
-	VBIT V3.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V14.S4, V24.S4, V22.S4
-	VFMLA V15.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VSRI $24, V20.S4, V24.S4
-	VSRI $24, V21.S4, V25.S4
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V10.S4, V24.S4, V22.S4
-	VFMLA V11.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V16.B16, V20.B16
-	VBIT V5.B16, V18.B16, V20.B16
-	VUSHR $4, V17.B16, V21.B16
-	VBIT V5.B16, V19.B16, V21.B16
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V1.B16, V20.B16, V24.B16
-	VBIT V1.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V8.S4, V24.S4, V22.S4
-	VFMLA V9.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V2.B16, V20.B16, V24.B16
-	VBIT V2.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V12.S4, V24.S4, V22.S4
-	VFMLA V13.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VBIT V3.B16, V20.B16, V24.B16
-	VBIT V3.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V14.S4, V24.S4, V22.S4
-	VFMLA V15.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VSRI $24, V20.S4, V24.S4
-	VSRI $24, V21.S4, V25.S4
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V10.S4, V24.S4, V22.S4
-	VFMLA V11.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $2, V18.B16, V18.B16
-	VUSHR $2, V19.B16, V19.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
+	MOVD $1, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $2, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
@@ -10815,197 +10800,16 @@ TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	MOVD $0x4b000010, R5
-	VDUP R5, V0.S4
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x10101010, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	ADD R2<<1, R7, R7
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V15.S4
-	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
-	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
-	FMOVQ (R7), F12
-	VSHL $8, V12.H8, V15.H8
-	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
-	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	VUSHR $8, V12.H8, V12.H8
-	VSHL $8, V12.H8, V16.H8
-	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
-	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	ADD R2<<1, R7, R7
-	ADD R2<<1, R7, R7
-	ADD R5<<1, R7, R8
-	ADD R6<<2, R8, R12
-	MOVD $1, R11
-
-far:
-	FLDPQ (R12), (F14, F15)
-	ADD R6, R12, R12
-	MOVD $4, R10
-
-word:
-	FLDPQ (R8), (F12, F13)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V12.B16, V16.B16
-	VSHL $4, V14.B16, V22.B16
-	VBIT V5.B16, V22.B16, V16.B16
-	VAND V4.B16, V13.B16, V17.B16
-	VSHL $4, V15.B16, V22.B16
-	VBIT V5.B16, V22.B16, V17.B16
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VBIT V1.B16, V16.B16, V20.B16
-	VBIT V1.B16, V17.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VUSHR $8, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $8, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VUSHR $16, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $16, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VSRI $24, V16.S4, V20.S4
-	VSRI $24, V17.S4, V21.S4
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V12.B16, V16.B16
-	VBIT V5.B16, V14.B16, V16.B16
-	VUSHR $4, V13.B16, V17.B16
-	VBIT V5.B16, V15.B16, V17.B16
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VBIT V1.B16, V16.B16, V20.B16
-	VBIT V1.B16, V17.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VUSHR $8, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $8, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VUSHR $16, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $16, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VSRI $24, V16.S4, V20.S4
-	VSRI $24, V17.S4, V21.S4
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $1, V14.B16, V14.B16
-	VUSHR $1, V15.B16, V15.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
+	MOVD $2, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000010, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightInt8BrainLongNEON(SB), NOSPLIT, $64-113
@@ -12471,182 +12275,16 @@ TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8BrainDotNEON(SB)
 
 // func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x10101010, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	ADD R5<<1, R7, R8
-	FLDPQ (R8), (F6, F7)
-	ADD R6, R8, R8
-	FLDPQ (R8), (F8, F9)
-	ADD R6, R8, R8
-	MOVD $0xc1800000, R11
-	VDUP R11, V14.S4
-	WORD $0x6e2edcca // fmul v10.4s, v6.4s, v14.4s
-	WORD $0x6e2edceb // fmul v11.4s, v7.4s, v14.4s
-	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
-	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
-	FMOVQ F10, 16(R4)
-	FMOVQ F11, 48(R4)
-	FMOVQ F12, 80(R4)
-	FMOVQ F13, 112(R4)
-	MOVD $0x3b800000, R11
-	VDUP R11, V12.S4
-	WORD $0x6e2cdcca // fmul v10.4s, v6.4s, v12.4s
-	WORD $0x6e2cdceb // fmul v11.4s, v7.4s, v12.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V14.S4
-	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
-	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
-	ADD R6<<2, R8, R12
-	MOVD $1, R11
-
-far:
-	FLDPQ (R12), (F16, F17)
-	ADD R6, R12, R12
-	MOVD $4, R10
-
-word:
-	FLDPQ (R8), (F14, F15)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V14.B16, V18.B16
-	VSHL $4, V16.B16, V24.B16
-	VBIT V5.B16, V24.B16, V18.B16
-	VAND V4.B16, V15.B16, V19.B16
-	VSHL $4, V17.B16, V24.B16
-	VBIT V5.B16, V24.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V6.S4, V22.S4, V20.S4
-	VFMLA V7.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V2.B16, V18.B16, V22.B16
-	VBIT V2.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VBIT V3.B16, V18.B16, V22.B16
-	VBIT V3.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V8.S4, V22.S4, V20.S4
-	VFMLA V9.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V14.B16, V18.B16
-	VBIT V5.B16, V16.B16, V18.B16
-	VUSHR $4, V15.B16, V19.B16
-	VBIT V5.B16, V17.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V6.S4, V22.S4, V20.S4
-	VFMLA V7.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V2.B16, V18.B16, V22.B16
-	VBIT V2.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VBIT V3.B16, V18.B16, V22.B16
-	VBIT V3.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V8.S4, V22.S4, V20.S4
-	VFMLA V9.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $1, V16.B16, V16.B16
-	VUSHR $1, V17.B16, V17.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $0-64
+	MOVD $3, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightInt8ScalesLongNEON(SB), NOSPLIT, $64-113

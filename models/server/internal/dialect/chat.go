@@ -1,21 +1,23 @@
-package server
+package dialect
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // mostTop is the most tokens of top_logprobs, as in OpenAI's API.
 const mostTop = 20
 
-// chatRequest is a request for the next message of a conversation.
+// chat is /v1/chat/completions: the next message of a conversation.
+type chat struct{ texts }
+
+// chatRequest is the body of a request.
 type chatRequest struct {
 	options.Sampling
 	Messages    []message   `json:"messages"`
@@ -51,119 +53,47 @@ type message struct {
 // Fields is that of [fields.Tabled].
 func (*message) Fields() fields.Table { return fields.Message }
 
-// chat answers /v1/chat/completions.
-func (x *exchange) chat() error {
+// Read is that of [Dialect].
+func (c *chat) Read(in *Input) (*request.Request, error) {
 	var q chatRequest
-	if err := x.read(&q); err != nil {
-		return err
+	if err := in.decode(&q); err != nil {
+		return nil, err
 	}
-	h, err := x.generator(q.Model)
+	w := &request.Generate{Conversation: &request.Conversation{Date: in.Date}}
+	r, err := c.read(in, &q.Sampling, w, 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := h.wantReceipt(q.Receipt); err != nil {
-		return err
-	}
-	o, err := q.Options(x.s.MaxTokens, *x.s.Sampler, 1)
-	if err != nil {
-		return err
-	}
-	if err := q.Stops(&o, h.generate); err != nil {
-		return err
-	}
+	o := &w.Options
 	if fields.SetInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
-		return badParam("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
+		return nil, fields.Errorf("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
 	}
 	o.Logprobs = q.Logprobs
-	release, err := x.limit(&o, &q.Limits)
-	if err != nil {
-		return err
-	}
-	defer release()
-	n, err := q.Choices(1, x.s.Choices)
-	if err != nil {
-		return err
-	}
-	g := &generation{exchange: x, h: h, today: x.s.Date, n: n, o: o, form: chatForm{}}
-	g.take(&q.Sampling)
 	if q.Date != nil {
-		if g.today, err = chattemplate.ParseDate(*q.Date); err != nil {
-			return badParam("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)
+		if w.Conversation.Date, err = chattemplate.ParseDate(*q.Date); err != nil {
+			return nil, fields.Errorf("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)
 		}
 	}
-	if err := g.converse(&q); err != nil {
-		return err
+	if w.Conversation.Messages, err = messagesOf(q.Messages); err != nil {
+		return nil, err
 	}
-	return g.answerAll()
+	w.Conversation.Variables, err = q.variables()
+	return r, err
 }
 
-// generator returns the host of a language model.
-func (x *exchange) generator(name string) (*host, error) {
-	h, err := x.host(name)
-	if err == nil && h.generate == nil {
-		return nil, badParam("model", "%q is %s, want a language model", h.name, h.kind())
-	}
-	return h, err
-}
-
-// converse sets the prompt to the tokens of a conversation.
-func (g *generation) converse(q *chatRequest) error {
-	if n := len(q.Messages); n < 1 || n > g.s.Messages {
-		return badParam("messages", "messages: got %d, want 1 to %d", n, g.s.Messages)
-	}
-	template, err := g.h.generate.Template()
-	if err != nil {
-		return badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", g.h.name)
-	}
-	g.messages = make([]chattemplate.Message, len(q.Messages))
-	for i, m := range q.Messages {
+// messagesOf returns the messages of a conversation.
+func messagesOf(list []message) ([]chattemplate.Message, error) {
+	all := make([]chattemplate.Message, len(list))
+	for i, m := range list {
 		if m.Role == "developer" { // what newer models of OpenAI call it
 			m.Role = "system"
 		}
 		if m.Role != "system" && m.Role != "user" && m.Role != "assistant" {
-			return badParam("messages", "messages[%d].role: got %.40q, want system, user or assistant", i, m.Role)
+			return nil, fields.Errorf("messages", "messages[%d].role: got %.40q, want system, user or assistant", i, m.Role)
 		}
-		g.messages[i] = chattemplate.Message{Role: m.Role, Content: string(m.Content)}
+		all[i] = chattemplate.Message{Role: m.Role, Content: string(m.Content)}
 	}
-	o := template.Options()
-	o.Date = g.today
-	if template, err = template.With(o); err != nil {
-		return err
-	}
-	variables, err := q.variables()
-	if err != nil {
-		return err
-	}
-	template, err = template.WithVariables(variables)
-	if bad := (*chattemplate.VariableError)(nil); errors.As(err, &bad) {
-		return badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %s, want %s", bad.Name, bad.Type, bad.Want)
-	} else if err != nil {
-		return err
-	}
-	release, err := g.encoding()
-	if err != nil {
-		return err
-	}
-	defer release()
-	parts, err := template.Parts(g.ctx, g.messages, true)
-	if err != nil {
-		return err
-	}
-	most := g.h.generate.Options().Context
-	prompt, fits, err := g.h.generate.EncodeParts(parts, most)
-	switch {
-	case err != nil:
-		return err
-	case !fits:
-		return tooLong("messages", most)
-	case len(prompt) == 0:
-		return fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
-	}
-	if len(variables) > 0 { // a receipt cannot say them, and the messages alone give another prompt
-		g.messages = nil
-	}
-	g.prompts = [][]int32{prompt}
-	return nil
+	return all, nil
 }
 
 // variables returns what the template may read beside the messages. A template that does not read it writes
@@ -191,7 +121,7 @@ func (q *chatRequest) variables() (map[string]any, error) {
 				v = int(n)
 			}
 		default:
-			return nil, badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %.40s, want null, true, false, a number or a string", name, data)
+			return nil, fields.Errorf("chat_template_kwargs", "chat_template_kwargs.%.40s: got %.40s, want null, true, false, a number or a string", name, data)
 		}
 		all[name] = v
 	}
@@ -233,20 +163,20 @@ func (chatForm) begin() any {
 	return chatEvent{Delta: chatDelta{Role: "assistant", Content: &empty}}
 }
 
-func (chatForm) delta(c *choice) any {
-	return chatEvent{Delta: chatDelta{Content: &c.text}, Logprobs: chatLogprobsOf(c)}
+func (chatForm) delta(e *request.Event) any {
+	return chatEvent{Delta: chatDelta{Content: &e.Text}, Logprobs: chatLogprobsOf(e)}
 }
 
 func (chatForm) end(reason string) any { return chatEvent{Reason: &reason} }
 
-func chatLogprobsOf(c *choice) *chatLogprobs {
-	if c.logprobs == nil {
+func chatLogprobsOf(e *request.Event) *chatLogprobs {
+	if e.Logprobs == nil {
 		return nil
 	}
-	return &chatLogprobs{Content: c.logprobs.tokens}
+	return &chatLogprobs{Content: logprobsOf(e.Logprobs)}
 }
 
-func (chatForm) whole(c *choice) any {
+func (chatForm) whole(e *request.Event) any {
 	type answer struct {
 		Role    string  `json:"role"`
 		Content string  `json:"content"`
@@ -257,5 +187,5 @@ func (chatForm) whole(c *choice) any {
 		Message  answer        `json:"message"`
 		Logprobs *chatLogprobs `json:"logprobs"`
 		Reason   string        `json:"finish_reason"`
-	}{c.index, answer{"assistant", c.text, nil}, chatLogprobsOf(c), c.reason}
+	}{e.Choice, answer{"assistant", e.Text, nil}, chatLogprobsOf(e), reasons[e.End]}
 }

@@ -1,16 +1,17 @@
-package server
+package dialect
 
 import (
 	"fmt"
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// logprobs are the logarithms of the probabilities of the tokens of a choice.
-type logprobs struct {
-	tokens []tokenLogprob
-}
+// reasons are the ends of texts as clients know them.
+var reasons = map[decoder.End]string{decoder.EndToken: "stop", decoder.EndText: "stop", decoder.EndGrammar: "stop", decoder.EndMaxTokens: "length", decoder.EndContext: "length"}
 
 // tokenLogprob is a token with its logarithm, as OpenAI's chat API has it.
 type tokenLogprob struct {
@@ -21,39 +22,28 @@ type tokenLogprob struct {
 	bytes   []byte
 }
 
-// addLogprobs adds the logarithms of a choice's tokens, if the request asks for them.
-func (g *generation) addLogprobs(c *choice) {
-	if !g.o.Logprobs {
-		return
-	}
-	c.logprobs = &logprobs{tokens: []tokenLogprob{}}
-	for _, t := range c.tokens {
-		l := g.tokenLogprob(t.ID, t.Logprob)
-		list := make([]tokenLogprob, len(t.Top))
-		for i, top := range t.Top {
-			list[i] = g.tokenLogprob(top.ID, top.Logprob)
-		}
-		l.Top = &list
-		c.logprobs.tokens = append(c.logprobs.tokens, l)
-	}
-}
-
 // leastLogprob stands for the logarithm of 0, which JSON has no number for.
 const leastLogprob = -9999
 
-func (g *generation) tokenLogprob(id int32, logprob float32) tokenLogprob {
-	l := tokenLogprob{Logprob: max(logprob, leastLogprob)}
-	if math.IsNaN(float64(logprob)) {
-		l.Logprob = leastLogprob
+// logprobsOf returns the logarithms of tokens.
+func logprobsOf(list []request.Logprob) []tokenLogprob {
+	all := make([]tokenLogprob, len(list))
+	for i, t := range list {
+		l := tokenLogprob{Logprob: max(t.Logprob, leastLogprob), Bytes: make([]int, len(t.Bytes)), bytes: t.Bytes}
+		if math.IsNaN(float64(t.Logprob)) {
+			l.Logprob = leastLogprob
+		}
+		l.Token = strings.ToValidUTF8(string(t.Bytes), "\uFFFD")
+		for k, b := range t.Bytes {
+			l.Bytes[k] = int(b)
+		}
+		if t.Top != nil {
+			top := logprobsOf(t.Top)
+			l.Top = &top
+		}
+		all[i] = l
 	}
-	if tok, err := g.h.generate.Tokenizer(); err == nil {
-		l.bytes = tok.TokenBytes(id)
-	}
-	l.Token, l.Bytes = strings.ToValidUTF8(string(l.bytes), "\uFFFD"), make([]int, len(l.bytes))
-	for i, b := range l.bytes {
-		l.Bytes[i] = int(b)
-	}
-	return l
+	return all
 }
 
 // written returns the token as completions have it, whose form has no bytes: one that is a part of a
