@@ -146,7 +146,7 @@ func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, 
 //go:noescape
 func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksAVX512 is the product with weights in blocks of one scale, to which those of the formats jump.
+// weightGemmInt8BlocksAVX512 is the product with quantized weights to which those of several formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -200,6 +200,11 @@ func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8Groups5AVX512 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8Groups5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //

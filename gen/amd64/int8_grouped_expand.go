@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -15,12 +16,25 @@ func (w *vnniGrouped) expand() {
 	g.MOVQ(w.base, to)
 	g.MOVQ(w.lanes2, left)
 	g.MOVQ(block, lanes)
-	g.Label("header")
-	g.MOVQ(lanes, from)
-	g.ADDQ(operand.Imm(uint64(w.expandHeader(from, to))), lanes)
-	g.ADDQ(operand.Imm(uint64(g.VecBytes())), to)
-	g.SUBQ(operand.Imm(uint64(g.VecBytes()/2)), left)
-	g.JNZ(operand.LabelRef("header"))
+	header := func(q ukernel.PackedFormat) {
+		name := "header" + q.String()
+		g.Label(name)
+		g.MOVQ(lanes, from)
+		g.ADDQ(operand.Imm(uint64(w.expandHeader(q, from, to))), lanes)
+		g.ADDQ(operand.Imm(uint64(g.VecBytes())), to)
+		g.SUBQ(operand.Imm(uint64(g.VecBytes()/2)), left)
+		g.JNZ(operand.LabelRef(name))
+	}
+	for _, q := range w.formats[1:] {
+		g.CMPQ(w.which, operand.Imm(uint64(q)))
+		g.JE(operand.LabelRef("header" + q.String()))
+		w.apart = append(w.apart, func() {
+			header(q)
+			g.JMP(operand.LabelRef("headers"))
+		})
+	}
+	header(w.formats[0])
+	g.Label("headers")
 	for range w.format.HeaderBytes() / 2 {
 		g.ADDQ(w.lanes2, block)
 	}

@@ -100,12 +100,12 @@ func (w *groupWidener) weight(x reg.VecVirtual) {
 
 // expandHeader writes the header of 16 lanes to the stack, and returns how many bytes a scale of theirs takes in
 // the block.
-func (w *vnniGrouped) expandHeader(from, to reg.GPVirtual) int {
-	if w.format.Float32Scales() {
+func (w *vnniGrouped) expandHeader(q ukernel.PackedFormat, from, to reg.GPVirtual) int {
+	if q.Float32Scales() {
 		w.copyScales(from, to)
 		return w.g.VecBytes()
 	}
-	w.expandScales(from, to)
+	w.expandScales(q, from, to)
 	return w.g.VecBytes() / 2
 }
 
@@ -130,12 +130,12 @@ func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) {
 }
 
 // expandScales writes the header of 16 lanes.
-func (w *vnniGrouped) expandScales(from, to reg.GPVirtual) {
+func (w *vnniGrouped) expandScales(q ukernel.PackedFormat, from, to reg.GPVirtual) {
 	g := w.g
-	w.widenHalves(from, emit.At(to, laneScale))
+	w.widenHalves(q, from, emit.At(to, laneScale))
 	g.ADDQ(w.lanes2, from)
-	if w.format.Offset() == 0 {
-		w.widenHalves(from, emit.At(to, laneMinima))
+	if q.Offset() == 0 {
+		w.widenHalves(q, from, emit.At(to, laneMinima))
 		g.ADDQ(w.lanes2, from)
 	}
 	s := g.Vecs(2)
@@ -150,7 +150,7 @@ func (w *vnniGrouped) expandScales(from, to reg.GPVirtual) {
 		}
 		g.VMOVUPS(v, emit.At(to, laneScales+group*laneRow))
 	}
-	if w.format.Offset() == 0 {
+	if q.Offset() == 0 {
 		t := g.Vec()
 		g.ADDQ(w.lanes2, from)
 		g.VPMOVSXBW(emit.At(from, 0), t)
@@ -159,9 +159,9 @@ func (w *vnniGrouped) expandScales(from, to reg.GPVirtual) {
 }
 
 // widenHalves converts 16 numbers of 16 bits.
-func (w *vnniGrouped) widenHalves(from reg.GPVirtual, to operand.Mem) {
+func (w *vnniGrouped) widenHalves(q ukernel.PackedFormat, from reg.GPVirtual, to operand.Mem) {
 	d := w.g.Vec()
-	w.g.widenScales(w.format, emit.At(from, 0), d)
+	w.g.widenScales(q, emit.At(from, 0), d)
 	w.g.VMOVUPS(d, to)
 }
 
