@@ -73,14 +73,14 @@ peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into
 	python3 bench/peers/run.py --json peers.json --markdown peers.md $(ARGS)
 
 mca: ## the speed of the hottest loops on ten CPUs, as llvm-mca predicts it (needs llvm)
-	tools/mca.sh $(ARGS)
+	gen/tools/mca.sh $(ARGS)
 
-generate: ## write asm/ anew with gen/
+generate: ## write asm/ and the contract's Go file anew with gen/
 	go run ./gen
 
 # Package asm holds generated files and nothing else.
 drift: ## fail if make generate would change, add or leave over a file
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -root "$$dir" && diff -r asm "$$dir/asm" || \
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -root "$$dir" && diff -r asm "$$dir/asm" && diff contract/numeric_contract.go "$$dir/contract" || \
 		{ echo 'drift: the generated files are not what gen/ makes: run make generate' >&2; exit 1; }
 	@new=$$(git ls-files --others -- asm) && test -z "$$new" || \
 		{ printf 'drift: not under version control:\n%s\n' "$$new" >&2; exit 1; }
@@ -125,7 +125,7 @@ standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off $(TEST) -run '$(RUN)' ./...
 
 stranger: ## install commands and build programs from zips of the modules, without go.work, as others will get them; ARGS='-all' builds all
-	go run ./tools/release stranger $(ARGS)
+	go run ./gen/tools/release stranger $(ARGS)
 
 # What the checks below need is pinned here, so that no go.mod has it.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -188,16 +188,16 @@ fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 	done
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
-	go run ./tools/soak $(ARGS)
+	go run ./gen/tools/soak $(ARGS)
 
 sizes: ## the sizes of three programs with and without attn, and the time it takes to build them from an empty cache
-	go run ./tools/sizes $(ARGS)
+	go run ./gen/tools/sizes $(ARGS)
 
 # Only on the emulated Haswell, an AVX2 kernel fails if it uses an instruction of AVX-512,
 # which itself needs no CPU that has it: Bochs emulates one. There are also big-endian and
 # 32-bit machines.
 cross: ## the short tests on 19 emulated CPUs of 13 architectures (needs Linux; installs qemu-user and Bochs by apt)
-	go run ./tools/cross $(ARGS)
+	go run ./gen/tools/cross $(ARGS)
 
 PLATFORMS = windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 android/arm64 ios/arm64
 

@@ -29,16 +29,20 @@ import (
 // SiLU computes dst[i] = x/(1+e^-x), x = src[i]. It is also called swish. dst may be src.
 // If they overlap in part or their lengths differ, the error is a [*kernel.Error], and so
 // it is if exec or ATTN_TIER names a tier that cannot run. An error leaves dst untouched.
-func SiLU(dst, src []float32, exec kernel.Exec) error { return silu.Slice(dst, src, &exec) }
+func SiLU(dst, src []float32, exec kernel.Exec) error {
+	return silu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
+}
 
 // GELU computes dst[i] = x·Φ(x) = x/2·(1 + erf(x/sqrt(2))), x = src[i]. Φ is the normal
 // distribution function. The arguments and the errors are those of [SiLU].
-func GELU(dst, src []float32, exec kernel.Exec) error { return gelu.Slice(dst, src, &exec) }
+func GELU(dst, src []float32, exec kernel.Exec) error {
+	return gelu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
+}
 
 // GELUTanh computes dst[i] = x/2·(1 + tanh(sqrt(2/π)·(x + 0.044715·x³))), x = src[i], which
 // many models use in the place of [GELU]. The arguments and the errors are those of [SiLU].
 func GELUTanh(dst, src []float32, exec kernel.Exec) error {
-	return geluTanh.Slice(dst, src, &exec)
+	return geluTanh.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
 }
 
 // SwiGLU computes dst[i] = SiLU(gate[i])·up[i]. The bits are those of [SiLU] and a
@@ -46,19 +50,19 @@ func GELUTanh(dst, src []float32, exec kernel.Exec) error {
 // a part of one of them or the lengths differ, the error is a [*kernel.Error], and so it
 // is if exec or ATTN_TIER names a tier that cannot run. An error leaves dst untouched.
 func SwiGLU(dst, gate, up []float32, exec kernel.Exec) error {
-	return onPair(dst, gate, up, &exec, &swiglu)
+	return swiglu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, gate, up}})
 }
 
 // GeGLU computes dst[i] = GELU(gate[i])·up[i], with [GELU]. The arguments and the errors are
 // those of [SwiGLU].
 func GeGLU(dst, gate, up []float32, exec kernel.Exec) error {
-	return onPair(dst, gate, up, &exec, &geglu)
+	return geglu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, gate, up}})
 }
 
 // GeGLUTanh computes dst[i] = GELUTanh(gate[i])·up[i], with [GELUTanh]. The arguments and the
 // errors are those of [SwiGLU].
 func GeGLUTanh(dst, gate, up []float32, exec kernel.Exec) error {
-	return onPair(dst, gate, up, &exec, &gegluTanh)
+	return gegluTanh.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, gate, up}})
 }
 
 // An element takes as long as so many FMAs of a product, with avx2 on Zen 3 and in L2.
@@ -71,10 +75,20 @@ const (
 )
 
 var (
-	silu      = elementwise.Function{Name: "activation.SiLU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SiLU(c.Slices[0], c.Slices[1]) }}
-	gelu      = elementwise.Function{Name: "activation.GELU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELU(c.Slices[0], c.Slices[1]) }}
-	geluTanh  = elementwise.Function{Name: "activation.GELUTanh", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELUTanh(c.Slices[0], c.Slices[1]) }}
-	swiglu    = elementwise.Function{Name: "activation.SwiGLU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SwiGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
-	geglu     = elementwise.Function{Name: "activation.GeGLU", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
-	gegluTanh = elementwise.Function{Name: "activation.GeGLUTanh", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLUTanh(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	silu      = function("activation.SiLU", func(c *elementwise.Call) { c.Tier.Activations().SiLU(c.Slices[0], c.Slices[1]) })
+	gelu      = function("activation.GELU", func(c *elementwise.Call) { c.Tier.Activations().GELU(c.Slices[0], c.Slices[1]) })
+	geluTanh  = function("activation.GELUTanh", func(c *elementwise.Call) { c.Tier.Activations().GELUTanh(c.Slices[0], c.Slices[1]) })
+	swiglu    = gated("activation.SwiGLU", func(c *elementwise.Call) { c.Tier.Activations().SwiGLU(c.Slices[0], c.Slices[1], c.Slices[2]) })
+	geglu     = gated("activation.GeGLU", func(c *elementwise.Call) { c.Tier.Activations().GeGLU(c.Slices[0], c.Slices[1], c.Slices[2]) })
+	gegluTanh = gated("activation.GeGLUTanh", func(c *elementwise.Call) { c.Tier.Activations().GeGLUTanh(c.Slices[0], c.Slices[1], c.Slices[2]) })
 )
+
+// function is a function of one slice.
+func function(name string, do func(c *elementwise.Call)) elementwise.Function {
+	return elementwise.Function{Name: name, Args: []string{"dst", "src"}, Outputs: 1, Like: 1, ElementFMAs: functionFMAs, Do: do}
+}
+
+// gated is a function of one slice times another one.
+func gated(name string, do func(c *elementwise.Call)) elementwise.Function {
+	return elementwise.Function{Name: name, Args: []string{"dst", "gate", "up"}, Outputs: 1, Like: 1, ElementFMAs: functionFMAs, Do: do}
+}

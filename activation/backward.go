@@ -17,7 +17,7 @@ import (
 // a tier that cannot run. An error leaves dx untouched. The numeric contract, package
 // contract, defines the bits.
 func SiLUBackward(dx, dy, x []float32, exec kernel.Exec) error {
-	return onGradient(dx, dy, "x", x, &exec, &siluBackward)
+	return siluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, x}})
 }
 
 // GELUBackward computes the gradient of [GELU]. With the normal distribution function Φ and its
@@ -27,7 +27,7 @@ func SiLUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 //
 // The arguments and the errors are those of [SiLUBackward].
 func GELUBackward(dx, dy, x []float32, exec kernel.Exec) error {
-	return onGradient(dx, dy, "x", x, &exec, &geluBackward)
+	return geluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, x}})
 }
 
 // GELUTanhBackward computes the gradient of [GELUTanh]. With s = (1 + tanh(u))/2 and u =
@@ -37,7 +37,7 @@ func GELUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 //
 // The arguments and the errors are those of [SiLUBackward].
 func GELUTanhBackward(dx, dy, x []float32, exec kernel.Exec) error {
-	return onGradient(dx, dy, "x", x, &exec, &geluTanhBackward)
+	return geluTanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, x}})
 }
 
 // SwiGLUBackward computes the gradients of [SwiGLU] from the gradient dy of its result and from its
@@ -51,29 +51,39 @@ func GELUTanhBackward(dx, dy, x []float32, exec kernel.Exec) error {
 // is if exec or ATTN_TIER names a tier that cannot run. An error leaves dgate and dup
 // untouched.
 func SwiGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
-	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &swigluBackward)
+	return swigluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }
 
 // GeGLUBackward computes the gradients of [GeGLU], with [GELU]. The arguments and the errors are
 // those of [SwiGLUBackward].
 func GeGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
-	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &gegluBackward)
+	return gegluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }
 
 // GeGLUTanhBackward computes the gradients of [GeGLUTanh], with [GELUTanh]. The arguments and the
 // errors are those of [SwiGLUBackward].
 func GeGLUTanhBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
-	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &gegluTanhBackward)
+	return gegluTanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }
 
 var (
-	siluBackward      = elementwise.Function{Name: "activation.SiLUBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, siluSlope) }}
-	geluBackward      = elementwise.Function{Name: "activation.GELUBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluSlope) }}
-	geluTanhBackward  = elementwise.Function{Name: "activation.GELUTanhBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluTanhSlope) }}
-	swigluBackward    = elementwise.Function{Name: "activation.SwiGLUBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, siluSlope) }}
-	gegluBackward     = elementwise.Function{Name: "activation.GeGLUBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluSlope) }}
-	gegluTanhBackward = elementwise.Function{Name: "activation.GeGLUTanhBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) }}
+	siluBackward      = gradient("activation.SiLUBackward", "x", slopeFMAs, func(c *elementwise.Call) { slopes(c, siluSlope) })
+	geluBackward      = gradient("activation.GELUBackward", "x", slopeFMAs, func(c *elementwise.Call) { slopes(c, geluSlope) })
+	geluTanhBackward  = gradient("activation.GELUTanhBackward", "x", slopeFMAs, func(c *elementwise.Call) { slopes(c, geluTanhSlope) })
+	swigluBackward    = gatedGradients("activation.SwiGLUBackward", func(c *elementwise.Call) { gatedSlopes(c, siluSlope) })
+	gegluBackward     = gatedGradients("activation.GeGLUBackward", func(c *elementwise.Call) { gatedSlopes(c, geluSlope) })
+	gegluTanhBackward = gatedGradients("activation.GeGLUTanhBackward", func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) })
 )
+
+// gradient is that of a function of one slice, from its argument or its result, x.
+func gradient(name, x string, fmas float64, do func(c *elementwise.Call)) elementwise.Function {
+	return elementwise.Function{Name: name, Args: []string{"dx", "dy", x}, Outputs: 1, Like: 2, ElementFMAs: fmas, Do: do}
+}
+
+// gatedGradients are those of a function of one slice times another one.
+func gatedGradients(name string, do func(c *elementwise.Call)) elementwise.Function {
+	return elementwise.Function{Name: name, Args: []string{"dgate", "dup", "dy", "gate", "up"}, Outputs: 2, Like: 3, ElementFMAs: slopeFMAs, Do: do}
+}
 
 // chunkElements is how many elements are computed at a time: they stay in L1.
 const chunkElements = 1024
@@ -128,3 +138,39 @@ func gatedSlopes(c *elementwise.Call, function slope) {
 	}
 	chunks.Put(s)
 }
+
+// TanhBackward computes the gradient of tanh from the gradient dy of its result and from that result, y:
+//
+//	dx[i] = dy[i]·((1 - y[i])·(1 + y[i]))
+//
+// Each operation is rounded. dx may be y or dy, and these may overlap. If dx overlaps a
+// part of one of them or the lengths differ, the error is a [*kernel.Error], and so it is
+// if exec or ATTN_TIER names a tier that cannot run. An error leaves dx untouched.
+func TanhBackward(dx, dy, y []float32, exec kernel.Exec) error {
+	return tanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, y}})
+}
+
+// SigmoidBackward computes the gradient of 1/(1+e^-x) from the gradient dy of its result and from that
+// result, y:
+//
+//	dx[i] = dy[i]·((1 - y[i])·y[i])
+//
+// Each operation is rounded. The arguments and the errors are those of [TanhBackward].
+func SigmoidBackward(dx, dy, y []float32, exec kernel.Exec) error {
+	return sigmoidBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, y}})
+}
+
+var (
+	tanhBackward = gradient("activation.TanhBackward", "y", resultFMAs, func(c *elementwise.Call) {
+		dx, dy := c.Slices[0], c.Slices[1]
+		for i, y := range c.Slices[2] {
+			dx[i] = dy[i] * float32((1-y)*(1+y))
+		}
+	})
+	sigmoidBackward = gradient("activation.SigmoidBackward", "y", resultFMAs, func(c *elementwise.Call) {
+		dx, dy := c.Slices[0], c.Slices[1]
+		for i, y := range c.Slices[2] {
+			dx[i] = dy[i] * float32((1-y)*y)
+		}
+	})
+)

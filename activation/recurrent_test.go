@@ -106,5 +106,5 @@ func TestGRUErrors(t *testing.T) {
 		contracttest.CheckArgument(t, c.arg, c.err, c.arg, c.text)
 	}
 	both := x(24)
-	contracttest.CheckArgument(t, "overlap", activation.GRU(both[:6], both[5:23], x(18), x(18), 3, kernel.Exec{}), "gates", "overlaps state")
+	contracttest.CheckArgument(t, "overlap", activation.GRU(both[:6], both[5:23], x(18), x(18), 3, kernel.Exec{}), "state", "overlaps gates")
 }

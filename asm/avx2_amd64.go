@@ -146,10 +146,20 @@ func weightGemmInt8U4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, l
 //go:noescape
 func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightBlocksGroupedAVX2 widens or unpacks blocks of grouped formats, whose kernels jump to it.
+//
+//go:noescape
+func weightBlocksGroupedAVX2(dst []float32, b []byte, lanes int, k int)
+
 // weightWidenU4x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
 func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackU4x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 
 // weightGemmInt8U4x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
@@ -161,6 +171,11 @@ func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte
 //go:noescape
 func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightUnpackU5x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U5x16.
+//
+//go:noescape
+func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
 // weightGemmInt8U5x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
@@ -170,6 +185,11 @@ func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte
 //
 //go:noescape
 func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackS6x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 
 // weightGemmInt8S6x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
@@ -191,30 +211,15 @@ func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8S5x16F32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
-//
-//go:noescape
-func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightUnpackU4x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U4x16.
-//
-//go:noescape
-func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
-
-// weightUnpackU5x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U5x16.
-//
-//go:noescape
-func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
-
-// weightUnpackS6x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is S6x16.
-//
-//go:noescape
-func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
-
 // weightUnpackS5x16F32AVX2 is BlockKernels.Unpack, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
 func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightGemmInt8S5x16F32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmUnpackedAVX2 is WeightKernels.GemmUnpacked, see package ukernel.
 //

@@ -7018,8 +7018,10 @@ TEXT ·weightWidenS8AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+34, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000022, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9250,8 +9252,10 @@ TEXT ·weightWidenS4AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+18, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000012, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9341,8 +9345,10 @@ TEXT ·weightWidenU4AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+20, DX, R8
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000014, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
@@ -9406,9 +9412,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightBlocksGroupedAVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightBlocksGroupedAVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -9418,113 +9424,236 @@ TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+24, DX, R8
+	MOVQ    b_len+32(FP), DI
+	MOVQ    b_cap+40(FP), R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
 
 block:
 	XORQ R9, R9
 
 vector:
+	CMPQ      dst_len+8(FP), $0x00
+	JNE       scales1
 	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
+	VCVTPH2PS (R10), Y2
 	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
+	VCVTPH2PS (R10), Y4
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y1
+	VPSLLD    $0x10, Y1, Y0
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y2, Y0, Y0
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y2, Y1, Y1
 	LEAQ      (R10)(DX*2), R10
 	VPMOVSXBW (R10), Y3
 	VPSLLD    $0x10, Y3, Y2
 	VPSRAD    $0x10, Y2, Y2
 	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
+	VMULPS    Y4, Y2, Y2
 	VPSRAD    $0x10, Y3, Y3
 	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
+	VMULPS    Y4, Y3, Y3
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y5
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y6
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y7
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y8
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y9
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y10
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y11
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y1
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	MOVQ      $0x00000004, R10
+	JMP       numbers
+
+scales1:
+	CMPQ      dst_len+8(FP), $0x01
+	JNE       scales2
+	LEAQ      (CX)(R9*2), R10
+	VCVTPH2PS (R10), Y2
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y1
+	VPSLLD    $0x10, Y1, Y0
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y2, Y0, Y0
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y2, Y1, Y1
+	LEAQ      (R10)(DX*2), R10
+	VMULPS    const42000000AVX2<>+0(SB), Y0, Y2
+	VMULPS    const42000000AVX2<>+0(SB), Y1, Y3
+	LEAQ      (R10)(R9*2), R10
+	JMP       numbers
+
+scales2:
+	CMPQ      dst_len+8(FP), $0x02
+	JNE       scales3
+	LEAQ      (CX)(R9*2), R10
+	VPMOVZXWD (R10), Y4
+	VPSLLD    $0x10, Y4, Y4
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y1
+	VPSLLD    $0x10, Y1, Y0
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y4, Y0, Y0
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y4, Y1, Y1
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(R9*2), R10
+	JMP       numbers
+
+scales3:
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Y0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Y1
+	ADDQ    SI, R10
+	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
+	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
+
+numbers:
+	LEAQ    (AX)(R9*4), R11
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
+	VPSRLD  $0x04, Y4, Y4
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU (R10), Y6
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y7
+	VPSRLD  $0x04, Y6, Y6
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU (R10), Y8
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y8, Y9
+	VPSRLD  $0x04, Y8, Y8
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU (R10), Y10
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y10, Y11
+	VPSRLD  $0x04, Y10, Y10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	CMPQ    dst_cap+16(FP), $0x01
+	JL      bytes
+	JG      more
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y5, Y5
+	VPAND   const10101010AVX2<>+0(SB), Y12, Y13
+	VPOR    Y13, Y4, Y4
+	VPSLLD  $0x03, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y7, Y7
+	VPSRLD  $0x01, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y6, Y6
+	VPSLLD  $0x02, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y9, Y9
+	VPSRLD  $0x02, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y8, Y8
+	VPSLLD  $0x01, Y12, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y11, Y11
+	VPSRLD  $0x03, Y12, Y12
+	VPAND   const10101010AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y10, Y10
+	JMP     bytes
+
+more:
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y5, Y5
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y13
+	VPOR    Y13, Y4, Y4
+	VPSLLD  $0x02, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y7, Y7
+	VPSRLD  $0x02, Y12, Y12
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y6, Y6
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y9, Y9
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y13
+	VPOR    Y13, Y8, Y8
+	VPSLLD  $0x02, Y12, Y13
+	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y11, Y11
+	VPSRLD  $0x02, Y12, Y12
+	VPAND   const30303030AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y10, Y10
+
+bytes:
+	CMPQ    dst_len+8(FP), $0x02
+	JE      brain
+	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
+	CMPQ    b_len+32(FP), $0x0c
+	JE      unpack
+	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 byte:
-	VPAND       Y1, Y5, Y13
+	VPAND       Y12, Y5, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y7, Y13
+	VPAND       Y12, Y7, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y9, Y13
+	VPAND       Y12, Y9, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y11, Y13
+	VPAND       Y12, Y11, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y6, Y13
+	VPAND       Y12, Y4, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y8, Y13
+	VPAND       Y12, Y6, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y10, Y13
+	VPAND       Y12, Y8, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPAND       Y1, Y12, Y13
+	VPAND       Y12, Y10, Y13
 	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
+	VFMSUB213PS Y2, Y0, Y13
 	VMOVUPS     Y13, (R11)
 	ADDQ        SI, R11
-	VPSLLD      $0x08, Y1, Y1
-	VMULPS      const3b800000AVX2<>+0(SB), Y2, Y2
+	VPSLLD      $0x08, Y12, Y12
+	VMULPS      const3b800000AVX2<>+0(SB), Y0, Y0
 	CMPQ        R10, $0x03
-	JNE         half
+	JNE         bytehalf
+	VMOVUPS     Y1, Y0
 	VMOVUPS     Y3, Y2
-	VMOVUPS     Y4, Y0
 
-half:
+bytehalf:
 	DECQ R10
 	JNZ  byte
+
+next:
 	ADDQ $0x00000008, R9
 	CMPQ R9, DX
 	JLT  vector
@@ -9537,8 +9666,136 @@ done:
 	VZEROUPPER
 	RET
 
+brain:
+	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
+
+word:
+	VPAND     Y12, Y5, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y5, Y5
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y7, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y7, Y7
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y9, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y9, Y9
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y11, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y11, Y11
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y4, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y4, Y4
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y6, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y6, Y6
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y8, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y8, Y8
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	VPAND     Y12, Y10, Y13
+	VCVTDQ2PS Y13, Y13
+	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
+	VMULPS    Y0, Y13, Y13
+	VPSRLD    $0x08, Y10, Y10
+	VMOVUPS   Y13, (R11)
+	ADDQ      SI, R11
+	CMPQ      R10, $0x03
+	JNE       wordhalf
+	VMOVUPS   Y1, Y0
+
+wordhalf:
+	DECQ R10
+	JNZ  word
+	JMP  next
+
+unpack:
+	VMOVUPS Y0, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y2, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y1, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y3, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y5, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y7, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y9, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y11, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y4, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y6, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y8, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y10, (R11)
+	ADDQ    SI, R11
+	JMP     next
+
+DATA const42000000AVX2<>+0(SB)/32, $"\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B"
+GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
+GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const10101010AVX2<>+0(SB)/32, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
+GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const30303030AVX2<>+0(SB)/32, $"00000000000000000000000000000000"
+GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const37800000AVX2<>+0(SB)/32, $"\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807"
 GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -10748,163 +11005,22 @@ DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x0
 GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y5
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y6
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y7
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y8
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y9
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y10
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y11
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y12
-	VMOVDQU   (R10), Y1
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y5, Y5
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y13
-	VPOR      Y13, Y6, Y6
-	VPSLLD    $0x03, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y7, Y7
-	VPSRLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y8, Y8
-	VPSLLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y9, Y9
-	VPSRLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y10, Y10
-	VPSLLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y11, Y11
-	VPSRLD    $0x03, Y1, Y1
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y1
-	VPOR      Y1, Y12, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y1
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	MOVQ      $0x00000004, R10
-
-byte:
-	VPAND       Y1, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y1, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSLLD      $0x08, Y1, Y1
-	VMULPS      const3b800000AVX2<>+0(SB), Y2, Y2
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y3, Y2
-	VMOVUPS     Y4, Y0
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const10101010AVX2<>+0(SB)/32, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
-GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
+// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -11751,158 +11867,22 @@ vectors2rows1done:
 	RET
 
 // func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
+	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y2
-	VPSLLD    $0x10, Y2, Y1
-	VPSRAD    $0x10, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	LEAQ      (R10)(DX*2), R10
-	VMULPS    const42000000AVX2<>+0(SB), Y1, Y0
-	VMULPS    const42000000AVX2<>+0(SB), Y2, Y3
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y6
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y7
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y8
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y9
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y10
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y11
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y12
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y5, Y5
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y13
-	VPOR      Y13, Y6, Y6
-	VPSLLD    $0x02, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y7, Y7
-	VPSRLD    $0x02, Y4, Y4
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y4
-	VPOR      Y4, Y8, Y8
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y9, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y13
-	VPOR      Y13, Y10, Y10
-	VPSLLD    $0x02, Y4, Y13
-	VPAND     const30303030AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y11, Y11
-	VPSRLD    $0x02, Y4, Y4
-	VPAND     const30303030AVX2<>+0(SB), Y4, Y4
-	VPOR      Y4, Y12, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y4
-	VMULPS    const37800000AVX2<>+0(SB), Y2, Y2
-	MOVQ      $0x00000004, R10
-
-byte:
-	VPAND       Y4, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y1, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSLLD      $0x08, Y4, Y4
-	VMULPS      const3b800000AVX2<>+0(SB), Y1, Y1
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y2, Y1
-	VMOVUPS     Y3, Y0
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const42000000AVX2<>+0(SB)/32, $"\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B"
-GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const30303030AVX2<>+0(SB)/32, $"00000000000000000000000000000000"
-GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
+// func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -12639,167 +12619,13 @@ vectors2rows1done:
 	RET
 
 // func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2
 TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VPMOVZXWD (R10), Y0
-	VPSLLD    $0x10, Y0, Y0
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y2
-	VPSLLD    $0x10, Y2, Y1
-	VPSRAD    $0x10, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y3
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y4
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y5
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y6
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y7
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y8
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y9
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y10
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y3, Y3
-	VPAND     const10101010AVX2<>+0(SB), Y0, Y11
-	VPOR      Y11, Y4, Y4
-	VPSLLD    $0x03, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y5, Y5
-	VPSRLD    $0x01, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y6, Y6
-	VPSLLD    $0x02, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y7, Y7
-	VPSRLD    $0x02, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y8, Y8
-	VPSLLD    $0x01, Y0, Y11
-	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR      Y11, Y9, Y9
-	VPSRLD    $0x03, Y0, Y0
-	VPAND     const10101010AVX2<>+0(SB), Y0, Y0
-	VPOR      Y0, Y10, Y10
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y0
-	MOVQ      $0x00000004, R10
-
-byte:
-	VPAND     Y0, Y3, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y3, Y3
-	VPAND     Y0, Y5, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y5, Y5
-	VPAND     Y0, Y7, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y7, Y7
-	VPAND     Y0, Y9, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y9, Y9
-	VPAND     Y0, Y4, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y4, Y4
-	VPAND     Y0, Y6, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y6, Y6
-	VPAND     Y0, Y8, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y8, Y8
-	VPAND     Y0, Y10, Y11
-	VCVTDQ2PS Y11, Y11
-	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
-	VMULPS    Y1, Y11, Y11
-	VMOVUPS   Y11, (R11)
-	ADDQ      SI, R11
-	VPSRLD    $0x08, Y10, Y10
-	CMPQ      R10, $0x03
-	JNE       half
-	VMOVUPS   Y2, Y1
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
-
-DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
-GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
+	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -13658,143 +13484,22 @@ vectors2rows1done:
 	RET
 
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, FMA3
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+32, SI, DI
-	IMUL3Q  $+28, DX, R8
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ    (CX)(R9*4), R10
-	VMOVUPS (R10), Y0
-	ADDQ    SI, R10
-	VMOVUPS (R10), Y1
-	ADDQ    SI, R10
-	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
-	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
-	LEAQ    (AX)(R9*4), R11
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y6
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y7
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y8
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y9
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y10
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y11
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y12
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPSLLD  $0x04, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y5, Y5
-	VPAND   const10101010AVX2<>+0(SB), Y4, Y13
-	VPOR    Y13, Y6, Y6
-	VPSLLD  $0x03, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y7, Y7
-	VPSRLD  $0x01, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y8, Y8
-	VPSLLD  $0x02, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y9, Y9
-	VPSRLD  $0x02, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y10, Y10
-	VPSLLD  $0x01, Y4, Y13
-	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR    Y13, Y11, Y11
-	VPSRLD  $0x03, Y4, Y4
-	VPAND   const10101010AVX2<>+0(SB), Y4, Y4
-	VPOR    Y4, Y12, Y12
-	VMOVDQU const000000ffAVX2<>+0(SB), Y4
-	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
-	MOVQ    $0x00000004, R10
-
-byte:
-	VPAND       Y4, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPAND       Y4, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y2, Y0, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSLLD      $0x08, Y4, Y4
-	VMULPS      const3b800000AVX2<>+0(SB), Y0, Y0
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y1, Y0
-	VMOVUPS     Y3, Y2
-
-half:
-	DECQ R10
-	JNZ  byte
-	ADDQ $0x00000008, R9
-	CMPQ R9, DX
-	JLT  vector
-	ADDQ DI, AX
-	ADDQ R8, CX
-	SUBQ $0x00000020, BX
-	JNZ  block
-
-done:
-	VZEROUPPER
-	RET
+// func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -14286,460 +13991,6 @@ GLOBL const00000001AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const00010000AVX2<>+0(SB)/32, $"\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00"
 GLOBL const00010000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+24, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU   (R10), Y2
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD    $0x04, Y2, Y2
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU   (R10), Y6
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD    $0x04, Y6, Y6
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y5, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y7, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y6, (R11)
-	ADDQ      SI, R11
-	ADDQ      $0x00000008, R9
-	CMPQ      R9, DX
-	JLT       vector
-	ADDQ      DI, AX
-	ADDQ      R8, CX
-	SUBQ      $0x00000020, BX
-	JNZ       block
-
-done:
-	VZEROUPPER
-	RET
-
-// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VCVTPH2PS (R10), Y1
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMULPS    const37800000AVX2<>+0(SB), Y3, Y3
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU   (R10), Y2
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD    $0x04, Y2, Y2
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU   (R10), Y6
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD    $0x04, Y6, Y6
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU   (R10), Y8
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y1, Y1
-	VPAND     const10101010AVX2<>+0(SB), Y8, Y9
-	VPOR      Y9, Y0, Y0
-	VPSLLD    $0x03, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y3, Y3
-	VPSRLD    $0x01, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y2, Y2
-	VPSLLD    $0x02, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y5, Y5
-	VPSRLD    $0x02, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y4, Y4
-	VPSLLD    $0x01, Y8, Y9
-	VPAND     const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y7, Y7
-	VPSRLD    $0x03, Y8, Y8
-	VPAND     const10101010AVX2<>+0(SB), Y8, Y8
-	VPOR      Y8, Y6, Y6
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y5, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y7, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y6, (R11)
-	ADDQ      SI, R11
-	ADDQ      $0x00000008, R9
-	CMPQ      R9, DX
-	JLT       vector
-	ADDQ      DI, AX
-	ADDQ      R8, CX
-	SUBQ      $0x00000020, BX
-	JNZ       block
-
-done:
-	VZEROUPPER
-	RET
-
-// func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ      (CX)(R9*2), R10
-	VCVTPH2PS (R10), Y0
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y2
-	VPSLLD    $0x10, Y2, Y1
-	VPSRAD    $0x10, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VPSRAD    $0x10, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	LEAQ      (R10)(DX*2), R10
-	VMULPS    const42000000AVX2<>+0(SB), Y1, Y0
-	VMULPS    const42000000AVX2<>+0(SB), Y2, Y3
-	LEAQ      (R10)(R9*2), R10
-	LEAQ      (AX)(R9*4), R11
-	VMULPS    const37800000AVX2<>+0(SB), Y2, Y2
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVDQU   (R10), Y0
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD    $0x04, Y0, Y0
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU   (R10), Y2
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD    $0x04, Y2, Y2
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU   (R10), Y4
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD    $0x04, Y4, Y4
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU   (R10), Y6
-	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD    $0x04, Y6, Y6
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU   (R10), Y8
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y1, Y1
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y9
-	VPOR      Y9, Y0, Y0
-	VPSLLD    $0x02, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y3, Y3
-	VPSRLD    $0x02, Y8, Y8
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y8
-	VPOR      Y8, Y2, Y2
-	VMOVDQU   (R10), Y8
-	ADDQ      SI, R10
-	VPSLLD    $0x04, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y5, Y5
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y9
-	VPOR      Y9, Y4, Y4
-	VPSLLD    $0x02, Y8, Y9
-	VPAND     const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR      Y9, Y7, Y7
-	VPSRLD    $0x02, Y8, Y8
-	VPAND     const30303030AVX2<>+0(SB), Y8, Y8
-	VPOR      Y8, Y6, Y6
-	VMOVUPS   Y1, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y3, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y5, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y7, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y0, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y2, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y4, (R11)
-	ADDQ      SI, R11
-	VMOVUPS   Y6, (R11)
-	ADDQ      SI, R11
-	ADDQ      $0x00000008, R9
-	CMPQ      R9, DX
-	JLT       vector
-	ADDQ      DI, AX
-	ADDQ      R8, CX
-	SUBQ      $0x00000020, BX
-	JNZ       block
-
-done:
-	VZEROUPPER
-	RET
-
-// func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2
-TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    b_base+24(FP), CX
-	MOVQ    lanes+48(FP), DX
-	MOVQ    k+56(FP), BX
-	TESTQ   BX, BX
-	JZ      done
-	MOVQ    DX, SI
-	SHLQ    $0x02, SI
-	IMUL3Q  $+12, SI, DI
-	IMUL3Q  $+28, DX, R8
-
-block:
-	XORQ R9, R9
-
-vector:
-	LEAQ    (CX)(R9*4), R10
-	VMOVUPS (R10), Y0
-	ADDQ    SI, R10
-	VMOVUPS (R10), Y1
-	ADDQ    SI, R10
-	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
-	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
-	LEAQ    (AX)(R9*4), R11
-	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
-	VMOVUPS Y0, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y2, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y1, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y3, (R11)
-	ADDQ    SI, R11
-	VMOVDQU (R10), Y0
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y0, Y1
-	VPSRLD  $0x04, Y0, Y0
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y0, Y0
-	VMOVDQU (R10), Y2
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y2, Y3
-	VPSRLD  $0x04, Y2, Y2
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU (R10), Y4
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
-	VPSRLD  $0x04, Y4, Y4
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU (R10), Y6
-	ADDQ    SI, R10
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y7
-	VPSRLD  $0x04, Y6, Y6
-	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU (R10), Y8
-	ADDQ    SI, R10
-	VPSLLD  $0x04, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y1, Y1
-	VPAND   const10101010AVX2<>+0(SB), Y8, Y9
-	VPOR    Y9, Y0, Y0
-	VPSLLD  $0x03, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y3, Y3
-	VPSRLD  $0x01, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y2, Y2
-	VPSLLD  $0x02, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y5, Y5
-	VPSRLD  $0x02, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y4, Y4
-	VPSLLD  $0x01, Y8, Y9
-	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR    Y9, Y7, Y7
-	VPSRLD  $0x03, Y8, Y8
-	VPAND   const10101010AVX2<>+0(SB), Y8, Y8
-	VPOR    Y8, Y6, Y6
-	VMOVUPS Y1, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y3, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y5, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y7, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y0, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y2, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y4, (R11)
-	ADDQ    SI, R11
-	VMOVUPS Y6, (R11)
-	ADDQ    SI, R11
-	ADDQ    $0x00000008, R9
-	CMPQ    R9, DX
-	JLT     vector
-	ADDQ    DI, AX
-	ADDQ    R8, CX
-	SUBQ    $0x00000020, BX
-	JNZ     block
-
-done:
-	VZEROUPPER
-	RET
 
 // func weightGemmUnpackedAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
@@ -28215,66 +27466,56 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-48
 	VMOVUPS const3eaaaa79AVX2<>+0(SB), Y8
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS     (BX)(AX*1), Y9
-	VANDPS      Y2, Y9, Y10
-	VMINPS      Y10, Y0, Y10
-	VMOVAPS     Y4, Y11
-	VFMADD231PS Y3, Y10, Y11
-	VPERMPS     Y5, Y11, Y12
-	VSUBPS      Y12, Y10, Y10
-	VMULPS      Y10, Y10, Y12
-	VMOVAPS     Y7, Y13
-	VFMADD231PS Y6, Y12, Y13
-	VFMADD213PS Y8, Y12, Y13
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y12, Y13
-	VPERMPS     tanhTAVX2<>+0(SB), Y11, Y12
-	VPERMPS     tanhVAVX2<>+0(SB), Y11, Y11
-	VMULPS      Y10, Y11, Y11
-	VFMADD231PS Y12, Y10, Y13
-	VDIVPS      Y13, Y11, Y11
-	VADDPS      Y11, Y12, Y12
-	VANDPS      Y1, Y9, Y9
-	VORPS       Y12, Y9, Y12
-	VMOVUPS     Y12, (DX)(AX*1)
-	ADDQ        $0x00000020, AX
-	SUBQ        $0x00000008, CX
-	JGE         lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ        masksAVX2<>+0(SB), SI
-	MOVQ        $0x00000040, DI
-	SUBQ        CX, DI
-	LEAQ        (SI)(DI*4), SI
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  (BX)(AX*1), Y9, Y10
-	VANDPS      Y2, Y10, Y2
-	VMINPS      Y2, Y0, Y2
-	VMOVAPS     Y4, Y0
-	VFMADD231PS Y3, Y2, Y0
-	VPERMPS     Y5, Y0, Y3
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVAPS     Y7, Y4
-	VFMADD231PS Y6, Y3, Y4
-	VFMADD213PS Y8, Y3, Y4
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y4
-	VPERMPS     tanhTAVX2<>+0(SB), Y0, Y3
-	VPERMPS     tanhVAVX2<>+0(SB), Y0, Y0
-	VMULPS      Y2, Y0, Y0
-	VFMADD231PS Y3, Y2, Y4
-	VDIVPS      Y4, Y0, Y0
-	VADDPS      Y0, Y3, Y3
-	VANDPS      Y1, Y10, Y0
-	VORPS       Y3, Y0, Y3
-	VMASKMOVPS  Y3, Y9, (DX)(AX*1)
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       CX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y9
+	NEGQ       CX
+	VMASKMOVPS (BX)(AX*1), Y9, Y10
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Y10
+
+enter:
+	VANDPS      Y2, Y10, Y11
+	VMINPS      Y11, Y0, Y11
+	VMOVAPS     Y4, Y12
+	VFMADD231PS Y3, Y11, Y12
+	VPERMPS     Y5, Y12, Y13
+	VSUBPS      Y13, Y11, Y11
+	VMULPS      Y11, Y11, Y13
+	VMOVAPS     Y7, Y14
+	VFMADD231PS Y6, Y13, Y14
+	VFMADD213PS Y8, Y13, Y14
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y13, Y14
+	VPERMPS     tanhTAVX2<>+0(SB), Y12, Y13
+	VPERMPS     tanhVAVX2<>+0(SB), Y12, Y12
+	VMULPS      Y11, Y12, Y12
+	VFMADD231PS Y13, Y11, Y14
+	VDIVPS      Y14, Y12, Y12
+	VADDPS      Y12, Y13, Y13
+	VANDPS      Y1, Y10, Y10
+	VORPS       Y13, Y10, Y13
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Y13, (DX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+	JMP         last
+
+leave:
+	VMASKMOVPS Y13, Y9, (DX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -28299,74 +27540,60 @@ TEXT ·siLUAVX2(SB), NOSPLIT, $0-48
 	VMOVUPS const3d6357beAVX2<>+0(SB), Y9
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS     (BX)(AX*1), Y10
-	VMAXPS      Y10, Y2, Y10
-	VMINPS      Y10, Y3, Y11
-	VMOVAPS     Y0, Y12
-	VFMADD231PS Y4, Y11, Y12
-	VSUBPS      Y12, Y0, Y13
-	VFMADD231PS Y4, Y11, Y13
-	VFMADD231PS Y5, Y11, Y13
-	VMOVAPS     Y7, Y11
-	VFMADD231PS Y6, Y13, Y11
-	VFMADD213PS Y8, Y13, Y11
-	VFMADD213PS Y9, Y13, Y11
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y11
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y11
-	VFMADD213PS Y1, Y13, Y11
-	VPSLLD      $0x16, Y12, Y13
-	VANDPS      constff800000AVX2<>+0(SB), Y13, Y13
-	VPSLLD      $0x17, Y12, Y12
-	VPADDD      Y12, Y11, Y11
-	VPSUBD      Y13, Y11, Y11
-	VPSUBD      Y13, Y1, Y13
-	VADDPS      Y13, Y11, Y11
-	VDIVPS      Y11, Y10, Y10
-	VMULPS      Y13, Y10, Y10
-	VMOVUPS     Y10, (DX)(AX*1)
-	ADDQ        $0x00000020, AX
-	SUBQ        $0x00000008, CX
-	JGE         lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ        masksAVX2<>+0(SB), SI
-	MOVQ        $0x00000040, DI
-	SUBQ        CX, DI
-	LEAQ        (SI)(DI*4), SI
-	VMOVUPS     (SI), Y10
-	VMASKMOVPS  (BX)(AX*1), Y10, Y11
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       CX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y10
+	NEGQ       CX
+	VMASKMOVPS (BX)(AX*1), Y10, Y11
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Y11
+
+enter:
 	VMAXPS      Y11, Y2, Y11
-	VMINPS      Y11, Y3, Y2
-	VMOVAPS     Y0, Y3
-	VFMADD231PS Y4, Y2, Y3
-	VSUBPS      Y3, Y0, Y0
-	VFMADD231PS Y4, Y2, Y0
-	VFMADD231PS Y5, Y2, Y0
-	VMOVAPS     Y7, Y2
-	VFMADD231PS Y6, Y0, Y2
-	VFMADD213PS Y8, Y0, Y2
-	VFMADD213PS Y9, Y0, Y2
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y0, Y2
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y0, Y2
-	VFMADD213PS Y1, Y0, Y2
-	VPSLLD      $0x16, Y3, Y0
-	VANDPS      constff800000AVX2<>+0(SB), Y0, Y0
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y2, Y2
-	VPSUBD      Y0, Y2, Y2
-	VPSUBD      Y0, Y1, Y0
-	VADDPS      Y0, Y2, Y2
-	VDIVPS      Y2, Y11, Y11
-	VMULPS      Y0, Y11, Y11
-	VMASKMOVPS  Y11, Y10, (DX)(AX*1)
+	VMINPS      Y11, Y3, Y12
+	VMOVAPS     Y0, Y13
+	VFMADD231PS Y4, Y12, Y13
+	VSUBPS      Y13, Y0, Y14
+	VFMADD231PS Y4, Y12, Y14
+	VFMADD231PS Y5, Y12, Y14
+	VMOVAPS     Y7, Y12
+	VFMADD231PS Y6, Y14, Y12
+	VFMADD213PS Y8, Y14, Y12
+	VFMADD213PS Y9, Y14, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y14, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y14, Y12
+	VFMADD213PS Y1, Y14, Y12
+	VPSLLD      $0x16, Y13, Y14
+	VANDPS      constff800000AVX2<>+0(SB), Y14, Y14
+	VPSLLD      $0x17, Y13, Y13
+	VPADDD      Y13, Y12, Y12
+	VPSUBD      Y14, Y12, Y12
+	VPSUBD      Y14, Y1, Y14
+	VADDPS      Y14, Y12, Y12
+	VDIVPS      Y12, Y11, Y11
+	VMULPS      Y14, Y11, Y11
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Y11, (DX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+	JMP         last
+
+leave:
+	VMASKMOVPS Y11, Y10, (DX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -28401,116 +27628,81 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-48
 	VMOVUPS const3920b5aeAVX2<>+0(SB), Y7
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (BX)(AX*1), Y8
-	VMAXPS       Y8, Y1, Y9
-	VMINPS       Y9, Y2, Y9
-	VANDPS       Y5, Y9, Y9
-	VMULPS       Y9, Y9, Y10
-	VMOVAPS      Y10, Y11
-	VFNMADD231PS Y9, Y9, Y11
-	VMOVAPS      Y0, Y12
-	VFMADD231PS  Y3, Y10, Y12
-	VSUBPS       Y12, Y0, Y13
-	VFMADD231PS  Y3, Y10, Y13
-	VFMADD231PS  Y6, Y10, Y13
-	VFNMADD231PS Y3, Y11, Y13
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
-	VFMADD231PS  Y7, Y13, Y10
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y10
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VMULPS       const2f800000AVX2<>+0(SB), Y10, Y10
-	VMOVAPS      Y4, Y11
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y11
-	VPSUBD       Y4, Y11, Y11
-	VPSRLD       $0x16, Y11, Y11
-	VPERMPS      geluCAVX2<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y9, Y9
-	VPERMPS      geluT6AVX2<>+0(SB), Y11, Y12
-	VPERMPS      geluT5AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT4AVX2<>+0(SB), Y11, Y12
-	VFMADD231PS  Y13, Y9, Y12
-	VPERMPS      geluT3AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT2AVX2<>+0(SB), Y11, Y12
-	VFMADD231PS  Y13, Y9, Y12
-	VPERMPS      geluT1AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT0AVX2<>+0(SB), Y11, Y11
-	VFMADD231PS  Y13, Y9, Y11
-	VXORPS       Y9, Y9, Y9
-	VMAXPS       Y8, Y9, Y8
-	VFNMADD231PS Y10, Y11, Y8
-	VMOVUPS      Y8, (DX)(AX*1)
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000008, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX2<>+0(SB), SI
-	MOVQ         $0x00000040, DI
-	SUBQ         CX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Y8
-	VMASKMOVPS   (BX)(AX*1), Y8, Y9
-	VMAXPS       Y9, Y1, Y1
-	VMINPS       Y1, Y2, Y1
-	VANDPS       Y5, Y1, Y1
-	VMULPS       Y1, Y1, Y2
-	VMOVAPS      Y2, Y5
-	VFNMADD231PS Y1, Y1, Y5
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  Y3, Y2, Y10
-	VSUBPS       Y10, Y0, Y0
-	VFMADD231PS  Y3, Y2, Y0
-	VFMADD231PS  Y6, Y2, Y0
-	VFNMADD231PS Y3, Y5, Y0
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y2
-	VFMADD231PS  Y7, Y0, Y2
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y0, Y2
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y10, Y2, Y2
-	VMULPS       const2f800000AVX2<>+0(SB), Y2, Y2
-	VMOVAPS      Y4, Y0
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y1, Y0
-	VPSUBD       Y4, Y0, Y0
-	VPSRLD       $0x16, Y0, Y0
-	VPERMPS      geluCAVX2<>+0(SB), Y0, Y3
-	VSUBPS       Y3, Y1, Y1
-	VPERMPS      geluT6AVX2<>+0(SB), Y0, Y3
-	VPERMPS      geluT5AVX2<>+0(SB), Y0, Y4
-	VFMADD231PS  Y3, Y1, Y4
-	VPERMPS      geluT4AVX2<>+0(SB), Y0, Y3
-	VFMADD231PS  Y4, Y1, Y3
-	VPERMPS      geluT3AVX2<>+0(SB), Y0, Y4
-	VFMADD231PS  Y3, Y1, Y4
-	VPERMPS      geluT2AVX2<>+0(SB), Y0, Y3
-	VFMADD231PS  Y4, Y1, Y3
-	VPERMPS      geluT1AVX2<>+0(SB), Y0, Y4
-	VFMADD231PS  Y3, Y1, Y4
-	VPERMPS      geluT0AVX2<>+0(SB), Y0, Y0
-	VFMADD231PS  Y4, Y1, Y0
-	VXORPS       Y1, Y1, Y1
-	VMAXPS       Y9, Y1, Y9
-	VFNMADD231PS Y2, Y0, Y9
-	VMASKMOVPS   Y9, Y8, (DX)(AX*1)
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       CX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y8
+	NEGQ       CX
+	VMASKMOVPS (BX)(AX*1), Y8, Y9
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Y9
+
+enter:
+	VMAXPS       Y9, Y1, Y10
+	VMINPS       Y10, Y2, Y10
+	VANDPS       Y5, Y10, Y10
+	VMULPS       Y10, Y10, Y11
+	VMOVAPS      Y11, Y12
+	VFNMADD231PS Y10, Y10, Y12
+	VMOVAPS      Y0, Y13
+	VFMADD231PS  Y3, Y11, Y13
+	VSUBPS       Y13, Y0, Y14
+	VFMADD231PS  Y3, Y11, Y14
+	VFMADD231PS  Y6, Y11, Y14
+	VFNMADD231PS Y3, Y12, Y14
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y11
+	VFMADD231PS  Y7, Y14, Y11
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y14, Y11
+	VPSLLD       $0x17, Y13, Y13
+	VPADDD       Y13, Y11, Y11
+	VMULPS       const2f800000AVX2<>+0(SB), Y11, Y11
+	VMOVAPS      Y4, Y12
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y10, Y12
+	VPSUBD       Y4, Y12, Y12
+	VPSRLD       $0x16, Y12, Y12
+	VPERMPS      geluCAVX2<>+0(SB), Y12, Y13
+	VSUBPS       Y13, Y10, Y10
+	VPERMPS      geluT6AVX2<>+0(SB), Y12, Y13
+	VPERMPS      geluT5AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT4AVX2<>+0(SB), Y12, Y13
+	VFMADD231PS  Y14, Y10, Y13
+	VPERMPS      geluT3AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT2AVX2<>+0(SB), Y12, Y13
+	VFMADD231PS  Y14, Y10, Y13
+	VPERMPS      geluT1AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT0AVX2<>+0(SB), Y12, Y12
+	VFMADD231PS  Y14, Y10, Y12
+	VXORPS       Y10, Y10, Y10
+	VMAXPS       Y9, Y10, Y9
+	VFNMADD231PS Y11, Y12, Y9
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Y9, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMASKMOVPS Y9, Y8, (DX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -28581,94 +27773,70 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-48
 	VMOVUPS constb486f39dAVX2<>+0(SB), Y7
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (BX)(AX*1), Y8
-	VMAXPS       Y8, Y3, Y8
-	VMINPS       Y8, Y4, Y9
-	VMULPS       Y9, Y9, Y10
-	VMOVAPS      Y10, Y11
-	VFNMADD231PS Y9, Y9, Y11
-	VMOVAPS      Y0, Y12
-	VFMADD231PS  Y5, Y10, Y12
-	VSUBPS       Y12, Y0, Y13
-	VFMADD231PS  Y5, Y10, Y13
-	VFMADD231PS  Y6, Y10, Y13
-	VFNMADD231PS Y5, Y11, Y13
-	VADDPS       Y7, Y13, Y13
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  Y12, Y9, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  Y12, Y9, Y11
-	VFMADD231PS  Y13, Y9, Y11
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  Y2, Y11, Y9
-	VPSLLD       $0x16, Y10, Y11
-	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VPSUBD       Y11, Y9, Y9
-	VPSUBD       Y11, Y2, Y11
-	VADDPS       Y11, Y9, Y9
-	VDIVPS       Y9, Y8, Y8
-	VMULPS       Y11, Y8, Y8
-	VMOVUPS      Y8, (DX)(AX*1)
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000008, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX2<>+0(SB), SI
-	MOVQ         $0x00000040, DI
-	SUBQ         CX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Y8
-	VMASKMOVPS   (BX)(AX*1), Y8, Y9
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       CX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y8
+	NEGQ       CX
+	VMASKMOVPS (BX)(AX*1), Y8, Y9
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Y9
+
+enter:
 	VMAXPS       Y9, Y3, Y9
-	VMINPS       Y9, Y4, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVAPS      Y4, Y10
-	VFNMADD231PS Y3, Y3, Y10
-	VMOVAPS      Y0, Y11
-	VFMADD231PS  Y5, Y4, Y11
-	VSUBPS       Y11, Y0, Y0
-	VFMADD231PS  Y5, Y4, Y0
-	VFMADD231PS  Y6, Y4, Y0
-	VFNMADD231PS Y5, Y10, Y0
-	VADDPS       Y7, Y0, Y0
-	VMOVAPS      Y1, Y4
-	VFMADD231PS  Y11, Y3, Y4
-	VSUBPS       Y4, Y1, Y1
-	VFMADD231PS  Y11, Y3, Y1
-	VFMADD231PS  Y0, Y3, Y1
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y0
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  Y2, Y1, Y0
-	VPSLLD       $0x16, Y4, Y1
-	VANDPS       constff800000AVX2<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y0, Y0
-	VPSUBD       Y1, Y0, Y0
-	VPSUBD       Y1, Y2, Y1
-	VADDPS       Y1, Y0, Y0
-	VDIVPS       Y0, Y9, Y9
-	VMULPS       Y1, Y9, Y9
-	VMASKMOVPS   Y9, Y8, (DX)(AX*1)
+	VMINPS       Y9, Y4, Y10
+	VMULPS       Y10, Y10, Y11
+	VMOVAPS      Y11, Y12
+	VFNMADD231PS Y10, Y10, Y12
+	VMOVAPS      Y0, Y13
+	VFMADD231PS  Y5, Y11, Y13
+	VSUBPS       Y13, Y0, Y14
+	VFMADD231PS  Y5, Y11, Y14
+	VFMADD231PS  Y6, Y11, Y14
+	VFNMADD231PS Y5, Y12, Y14
+	VADDPS       Y7, Y14, Y14
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  Y13, Y10, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  Y13, Y10, Y12
+	VFMADD231PS  Y14, Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  Y2, Y12, Y10
+	VPSLLD       $0x16, Y11, Y12
+	VANDPS       constff800000AVX2<>+0(SB), Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VPSUBD       Y12, Y10, Y10
+	VPSUBD       Y12, Y2, Y12
+	VADDPS       Y12, Y10, Y10
+	VDIVPS       Y10, Y9, Y9
+	VMULPS       Y12, Y9, Y9
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Y9, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMASKMOVPS Y9, Y8, (DX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -28706,80 +27874,65 @@ TEXT ·swiGLUAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS const3920b5aeAVX2<>+0(SB), Y6
 	VMOVUPS const3aaf8418AVX2<>+0(SB), Y7
 	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y8
-	VMOVUPS const3d6357beAVX2<>+0(SB), Y9
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS     (DX)(AX*1), Y10
-	VMAXPS      Y10, Y2, Y10
-	VMINPS      Y10, Y3, Y11
-	VMOVAPS     Y0, Y12
-	VFMADD231PS Y4, Y11, Y12
-	VSUBPS      Y12, Y0, Y13
-	VFMADD231PS Y4, Y11, Y13
-	VFMADD231PS Y5, Y11, Y13
-	VMOVAPS     Y7, Y11
-	VFMADD231PS Y6, Y13, Y11
-	VFMADD213PS Y8, Y13, Y11
-	VFMADD213PS Y9, Y13, Y11
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y11
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y11
-	VFMADD213PS Y1, Y13, Y11
-	VPSLLD      $0x16, Y12, Y13
-	VANDPS      constff800000AVX2<>+0(SB), Y13, Y13
-	VPSLLD      $0x17, Y12, Y12
-	VPADDD      Y12, Y11, Y11
-	VPSUBD      Y13, Y11, Y11
-	VPSUBD      Y13, Y1, Y13
-	VADDPS      Y13, Y11, Y11
-	VDIVPS      Y11, Y10, Y10
-	VMULPS      Y13, Y10, Y10
-	VMULPS      (SI)(AX*1), Y10, Y10
-	VMOVUPS     Y10, (BX)(AX*1)
-	ADDQ        $0x00000020, AX
-	SUBQ        $0x00000008, CX
-	JGE         lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ        masksAVX2<>+0(SB), DI
-	MOVQ        $0x00000040, R8
-	SUBQ        CX, R8
-	LEAQ        (DI)(R8*4), DI
-	VMOVUPS     (DI), Y10
-	VMASKMOVPS  (DX)(AX*1), Y10, Y11
-	VMAXPS      Y11, Y2, Y11
-	VMINPS      Y11, Y3, Y2
-	VMOVAPS     Y0, Y3
-	VFMADD231PS Y4, Y2, Y3
-	VSUBPS      Y3, Y0, Y0
-	VFMADD231PS Y4, Y2, Y0
-	VFMADD231PS Y5, Y2, Y0
-	VMOVAPS     Y7, Y2
-	VFMADD231PS Y6, Y0, Y2
-	VFMADD213PS Y8, Y0, Y2
-	VFMADD213PS Y9, Y0, Y2
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y0, Y2
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y0, Y2
-	VFMADD213PS Y1, Y0, Y2
-	VPSLLD      $0x16, Y3, Y0
-	VANDPS      constff800000AVX2<>+0(SB), Y0, Y0
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y2, Y2
-	VPSUBD      Y0, Y2, Y2
-	VPSUBD      Y0, Y1, Y0
-	VADDPS      Y0, Y2, Y2
-	VDIVPS      Y2, Y11, Y11
-	VMULPS      Y0, Y11, Y11
-	VMASKMOVPS  (SI)(AX*1), Y10, Y0
-	VMULPS      Y0, Y11, Y11
-	VMASKMOVPS  Y11, Y10, (BX)(AX*1)
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y9
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y9, Y10
+	VMASKMOVPS (SI)(AX*1), Y9, Y11
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y10
+	VMOVUPS (SI)(AX*1), Y11
+
+enter:
+	VMAXPS      Y10, Y2, Y10
+	VMINPS      Y10, Y3, Y12
+	VMOVAPS     Y0, Y13
+	VFMADD231PS Y4, Y12, Y13
+	VSUBPS      Y13, Y0, Y14
+	VFMADD231PS Y4, Y12, Y14
+	VFMADD231PS Y5, Y12, Y14
+	VMOVAPS     Y7, Y12
+	VFMADD231PS Y6, Y14, Y12
+	VFMADD213PS Y8, Y14, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y14, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y14, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y14, Y12
+	VFMADD213PS Y1, Y14, Y12
+	VPSLLD      $0x16, Y13, Y14
+	VANDPS      constff800000AVX2<>+0(SB), Y14, Y14
+	VPSLLD      $0x17, Y13, Y13
+	VPADDD      Y13, Y12, Y12
+	VPSUBD      Y14, Y12, Y12
+	VPSUBD      Y14, Y1, Y14
+	VADDPS      Y14, Y12, Y12
+	VDIVPS      Y12, Y10, Y10
+	VMULPS      Y14, Y10, Y10
+	VMULPS      Y11, Y10, Y10
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Y10, (BX)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+	JMP         last
+
+leave:
+	VMASKMOVPS Y10, Y9, (BX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -28800,122 +27953,86 @@ TEXT ·geGLUAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS const3f9a8279AVX2<>+0(SB), Y4
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y5
 	VMOVUPS constb2257060AVX2<>+0(SB), Y6
-	VMOVUPS const3920b5aeAVX2<>+0(SB), Y7
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (DX)(AX*1), Y8
-	VMAXPS       Y8, Y1, Y9
-	VMINPS       Y9, Y2, Y9
-	VANDPS       Y5, Y9, Y9
-	VMULPS       Y9, Y9, Y10
-	VMOVAPS      Y10, Y11
-	VFNMADD231PS Y9, Y9, Y11
-	VMOVAPS      Y0, Y12
-	VFMADD231PS  Y3, Y10, Y12
-	VSUBPS       Y12, Y0, Y13
-	VFMADD231PS  Y3, Y10, Y13
-	VFMADD231PS  Y6, Y10, Y13
-	VFNMADD231PS Y3, Y11, Y13
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
-	VFMADD231PS  Y7, Y13, Y10
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y10
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VMULPS       const2f800000AVX2<>+0(SB), Y10, Y10
-	VMOVAPS      Y4, Y11
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y11
-	VPSUBD       Y4, Y11, Y11
-	VPSRLD       $0x16, Y11, Y11
-	VPERMPS      geluCAVX2<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y9, Y9
-	VPERMPS      geluT6AVX2<>+0(SB), Y11, Y12
-	VPERMPS      geluT5AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT4AVX2<>+0(SB), Y11, Y12
-	VFMADD231PS  Y13, Y9, Y12
-	VPERMPS      geluT3AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT2AVX2<>+0(SB), Y11, Y12
-	VFMADD231PS  Y13, Y9, Y12
-	VPERMPS      geluT1AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT0AVX2<>+0(SB), Y11, Y11
-	VFMADD231PS  Y13, Y9, Y11
-	VXORPS       Y9, Y9, Y9
-	VMAXPS       Y8, Y9, Y8
-	VFNMADD231PS Y10, Y11, Y8
-	VMULPS       (SI)(AX*1), Y8, Y8
-	VMOVUPS      Y8, (BX)(AX*1)
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000008, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX2<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y8
-	VMASKMOVPS   (DX)(AX*1), Y8, Y9
-	VMAXPS       Y9, Y1, Y1
-	VMINPS       Y1, Y2, Y1
-	VANDPS       Y5, Y1, Y1
-	VMULPS       Y1, Y1, Y2
-	VMOVAPS      Y2, Y5
-	VFNMADD231PS Y1, Y1, Y5
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  Y3, Y2, Y10
-	VSUBPS       Y10, Y0, Y0
-	VFMADD231PS  Y3, Y2, Y0
-	VFMADD231PS  Y6, Y2, Y0
-	VFNMADD231PS Y3, Y5, Y0
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y2
-	VFMADD231PS  Y7, Y0, Y2
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y0, Y2
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y0, Y2
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y10, Y2, Y2
-	VMULPS       const2f800000AVX2<>+0(SB), Y2, Y2
-	VMOVAPS      Y4, Y0
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y1, Y0
-	VPSUBD       Y4, Y0, Y0
-	VPSRLD       $0x16, Y0, Y0
-	VPERMPS      geluCAVX2<>+0(SB), Y0, Y3
-	VSUBPS       Y3, Y1, Y1
-	VPERMPS      geluT6AVX2<>+0(SB), Y0, Y3
-	VPERMPS      geluT5AVX2<>+0(SB), Y0, Y4
-	VFMADD231PS  Y3, Y1, Y4
-	VPERMPS      geluT4AVX2<>+0(SB), Y0, Y3
-	VFMADD231PS  Y4, Y1, Y3
-	VPERMPS      geluT3AVX2<>+0(SB), Y0, Y4
-	VFMADD231PS  Y3, Y1, Y4
-	VPERMPS      geluT2AVX2<>+0(SB), Y0, Y3
-	VFMADD231PS  Y4, Y1, Y3
-	VPERMPS      geluT1AVX2<>+0(SB), Y0, Y4
-	VFMADD231PS  Y3, Y1, Y4
-	VPERMPS      geluT0AVX2<>+0(SB), Y0, Y0
-	VFMADD231PS  Y4, Y1, Y0
-	VXORPS       Y1, Y1, Y1
-	VMAXPS       Y9, Y1, Y9
-	VFNMADD231PS Y2, Y0, Y9
-	VMASKMOVPS   (SI)(AX*1), Y8, Y0
-	VMULPS       Y0, Y9, Y9
-	VMASKMOVPS   Y9, Y8, (BX)(AX*1)
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y7
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y7, Y8
+	VMASKMOVPS (SI)(AX*1), Y7, Y9
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y8
+	VMOVUPS (SI)(AX*1), Y9
+
+enter:
+	VMAXPS       Y8, Y1, Y10
+	VMINPS       Y10, Y2, Y10
+	VANDPS       Y5, Y10, Y10
+	VMULPS       Y10, Y10, Y11
+	VMOVAPS      Y11, Y12
+	VFNMADD231PS Y10, Y10, Y12
+	VMOVAPS      Y0, Y13
+	VFMADD231PS  Y3, Y11, Y13
+	VSUBPS       Y13, Y0, Y14
+	VFMADD231PS  Y3, Y11, Y14
+	VFMADD231PS  Y6, Y11, Y14
+	VFNMADD231PS Y3, Y12, Y14
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y11
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y14, Y11
+	VPSLLD       $0x17, Y13, Y13
+	VPADDD       Y13, Y11, Y11
+	VMULPS       const2f800000AVX2<>+0(SB), Y11, Y11
+	VMOVAPS      Y4, Y12
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y10, Y12
+	VPSUBD       Y4, Y12, Y12
+	VPSRLD       $0x16, Y12, Y12
+	VPERMPS      geluCAVX2<>+0(SB), Y12, Y13
+	VSUBPS       Y13, Y10, Y10
+	VPERMPS      geluT6AVX2<>+0(SB), Y12, Y13
+	VPERMPS      geluT5AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT4AVX2<>+0(SB), Y12, Y13
+	VFMADD231PS  Y14, Y10, Y13
+	VPERMPS      geluT3AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT2AVX2<>+0(SB), Y12, Y13
+	VFMADD231PS  Y14, Y10, Y13
+	VPERMPS      geluT1AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT0AVX2<>+0(SB), Y12, Y12
+	VFMADD231PS  Y14, Y10, Y12
+	VXORPS       Y10, Y10, Y10
+	VMAXPS       Y8, Y10, Y8
+	VFNMADD231PS Y11, Y12, Y8
+	VMULPS       Y9, Y8, Y8
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Y8, (BX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMASKMOVPS Y8, Y7, (BX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -28936,100 +28053,75 @@ TEXT ·geGLUTanhAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS const40c00000AVX2<>+0(SB), Y4
 	VMOVUPS constbdd2d3e8AVX2<>+0(SB), Y5
 	VMOVUPS const310a8d56AVX2<>+0(SB), Y6
-	VMOVUPS constb486f39dAVX2<>+0(SB), Y7
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (DX)(AX*1), Y8
-	VMAXPS       Y8, Y3, Y8
-	VMINPS       Y8, Y4, Y9
-	VMULPS       Y9, Y9, Y10
-	VMOVAPS      Y10, Y11
-	VFNMADD231PS Y9, Y9, Y11
-	VMOVAPS      Y0, Y12
-	VFMADD231PS  Y5, Y10, Y12
-	VSUBPS       Y12, Y0, Y13
-	VFMADD231PS  Y5, Y10, Y13
-	VFMADD231PS  Y6, Y10, Y13
-	VFNMADD231PS Y5, Y11, Y13
-	VADDPS       Y7, Y13, Y13
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  Y12, Y9, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  Y12, Y9, Y11
-	VFMADD231PS  Y13, Y9, Y11
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  Y2, Y11, Y9
-	VPSLLD       $0x16, Y10, Y11
-	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VPSUBD       Y11, Y9, Y9
-	VPSUBD       Y11, Y2, Y11
-	VADDPS       Y11, Y9, Y9
-	VDIVPS       Y9, Y8, Y8
-	VMULPS       Y11, Y8, Y8
-	VMULPS       (SI)(AX*1), Y8, Y8
-	VMOVUPS      Y8, (BX)(AX*1)
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000008, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX2<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y8
-	VMASKMOVPS   (DX)(AX*1), Y8, Y9
-	VMAXPS       Y9, Y3, Y9
-	VMINPS       Y9, Y4, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVAPS      Y4, Y10
-	VFNMADD231PS Y3, Y3, Y10
-	VMOVAPS      Y0, Y11
-	VFMADD231PS  Y5, Y4, Y11
-	VSUBPS       Y11, Y0, Y0
-	VFMADD231PS  Y5, Y4, Y0
-	VFMADD231PS  Y6, Y4, Y0
-	VFNMADD231PS Y5, Y10, Y0
-	VADDPS       Y7, Y0, Y0
-	VMOVAPS      Y1, Y4
-	VFMADD231PS  Y11, Y3, Y4
-	VSUBPS       Y4, Y1, Y1
-	VFMADD231PS  Y11, Y3, Y1
-	VFMADD231PS  Y0, Y3, Y1
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y0
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y1, Y0
-	VFMADD213PS  Y2, Y1, Y0
-	VPSLLD       $0x16, Y4, Y1
-	VANDPS       constff800000AVX2<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y0, Y0
-	VPSUBD       Y1, Y0, Y0
-	VPSUBD       Y1, Y2, Y1
-	VADDPS       Y1, Y0, Y0
-	VDIVPS       Y0, Y9, Y9
-	VMULPS       Y1, Y9, Y9
-	VMASKMOVPS   (SI)(AX*1), Y8, Y0
-	VMULPS       Y0, Y9, Y9
-	VMASKMOVPS   Y9, Y8, (BX)(AX*1)
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y7
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y7, Y8
+	VMASKMOVPS (SI)(AX*1), Y7, Y9
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y8
+	VMOVUPS (SI)(AX*1), Y9
+
+enter:
+	VMAXPS       Y8, Y3, Y8
+	VMINPS       Y8, Y4, Y10
+	VMULPS       Y10, Y10, Y11
+	VMOVAPS      Y11, Y12
+	VFNMADD231PS Y10, Y10, Y12
+	VMOVAPS      Y0, Y13
+	VFMADD231PS  Y5, Y11, Y13
+	VSUBPS       Y13, Y0, Y14
+	VFMADD231PS  Y5, Y11, Y14
+	VFMADD231PS  Y6, Y11, Y14
+	VFNMADD231PS Y5, Y12, Y14
+	VADDPS       constb486f39dAVX2<>+0(SB), Y14, Y14
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  Y13, Y10, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  Y13, Y10, Y12
+	VFMADD231PS  Y14, Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  Y2, Y12, Y10
+	VPSLLD       $0x16, Y11, Y12
+	VANDPS       constff800000AVX2<>+0(SB), Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VPSUBD       Y12, Y10, Y10
+	VPSUBD       Y12, Y2, Y12
+	VADDPS       Y12, Y10, Y10
+	VDIVPS       Y10, Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Y8, (BX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMASKMOVPS Y8, Y7, (BX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -29053,85 +28145,27 @@ TEXT ·siLUSlopeAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS constb2a57060AVX2<>+0(SB), Y7
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS     (DX)(AX*1), Y8
-	VMAXPS      Y8, Y2, Y9
-	VMINPS      Y9, Y3, Y10
-	VMOVAPS     Y1, Y11
-	VFMADD231PS Y4, Y10, Y11
-	VSUBPS      Y11, Y1, Y12
-	VFMADD231PS Y4, Y10, Y12
-	VFMADD231PS Y7, Y10, Y12
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y12, Y10
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y12, Y10
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y12, Y10
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y10
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y10
-	VFMADD213PS Y0, Y12, Y10
-	VPSLLD      $0x16, Y11, Y12
-	VANDPS      constff800000AVX2<>+0(SB), Y12, Y12
-	VPSLLD      $0x17, Y11, Y11
-	VPADDD      Y11, Y10, Y10
-	VPSUBD      Y12, Y10, Y10
-	VPSUBD      Y12, Y0, Y12
-	VADDPS      Y12, Y10, Y10
-	VDIVPS      Y10, Y9, Y9
-	VMULPS      Y12, Y9, Y9
-	VSUBPS      Y8, Y5, Y10
-	VMAXPS      Y10, Y2, Y10
-	VMINPS      Y10, Y3, Y11
-	VMOVAPS     Y1, Y12
-	VFMADD231PS Y4, Y11, Y12
-	VSUBPS      Y12, Y1, Y13
-	VFMADD231PS Y4, Y11, Y13
-	VFMADD231PS Y7, Y11, Y13
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y13, Y11
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y13, Y11
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y13, Y11
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y11
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y11
-	VFMADD213PS Y0, Y13, Y11
-	VPSLLD      $0x16, Y12, Y13
-	VANDPS      constff800000AVX2<>+0(SB), Y13, Y13
-	VPSLLD      $0x17, Y12, Y12
-	VPADDD      Y12, Y11, Y11
-	VPSUBD      Y13, Y11, Y11
-	VPSUBD      Y13, Y0, Y13
-	VADDPS      Y13, Y11, Y11
-	VDIVPS      Y11, Y10, Y10
-	VMULPS      Y13, Y10, Y10
-	VDIVPS      Y8, Y9, Y11
-	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y8, Y12
-	VBLENDVPS   Y12, const3f000000AVX2<>+0(SB), Y11, Y11
-	VSUBPS      Y10, Y0, Y10
-	VMULPS      Y10, Y11, Y11
-	VCMPPS      $0x11, const00000000AVX2<>+0(SB), Y8, Y10
-	VANDNPS     Y0, Y10, Y10
-	VMOVUPS     Y9, (BX)(AX*1)
-	VANDPS      const7fffffffAVX2<>+0(SB), Y8, Y8
-	VCMPPS      $0x11, Y8, Y6, Y8
-	VBLENDVPS   Y8, Y10, Y11, Y8
-	VMOVUPS     Y8, (SI)(AX*1)
-	ADDQ        $0x00000020, AX
-	SUBQ        $0x00000008, CX
-	JGE         lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ        masksAVX2<>+0(SB), DI
-	MOVQ        $0x00000040, R8
-	SUBQ        CX, R8
-	LEAQ        (DI)(R8*4), DI
-	VMOVUPS     (DI), Y8
-	VMASKMOVPS  (DX)(AX*1), Y8, Y9
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y8
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y8, Y9
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y9
+
+enter:
 	VMAXPS      Y9, Y2, Y10
 	VMINPS      Y10, Y3, Y11
 	VMOVAPS     Y1, Y12
@@ -29155,42 +28189,52 @@ lanes1end:
 	VADDPS      Y13, Y11, Y11
 	VDIVPS      Y11, Y10, Y10
 	VMULPS      Y13, Y10, Y10
-	VSUBPS      Y9, Y5, Y5
-	VMAXPS      Y5, Y2, Y5
-	VMINPS      Y5, Y3, Y2
-	VMOVAPS     Y1, Y3
-	VFMADD231PS Y4, Y2, Y3
-	VSUBPS      Y3, Y1, Y1
-	VFMADD231PS Y4, Y2, Y1
-	VFMADD231PS Y7, Y2, Y1
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y2
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y1, Y2
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y1, Y2
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y1, Y2
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y1, Y2
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y1, Y2
-	VFMADD213PS Y0, Y1, Y2
-	VPSLLD      $0x16, Y3, Y1
-	VANDPS      constff800000AVX2<>+0(SB), Y1, Y1
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y2, Y2
-	VPSUBD      Y1, Y2, Y2
-	VPSUBD      Y1, Y0, Y1
-	VADDPS      Y1, Y2, Y2
-	VDIVPS      Y2, Y5, Y5
-	VMULPS      Y1, Y5, Y5
-	VDIVPS      Y9, Y10, Y1
-	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y9, Y2
-	VBLENDVPS   Y2, const3f000000AVX2<>+0(SB), Y1, Y1
-	VSUBPS      Y5, Y0, Y5
-	VMULPS      Y5, Y1, Y1
-	VCMPPS      $0x11, const00000000AVX2<>+0(SB), Y9, Y2
-	VANDNPS     Y0, Y2, Y0
-	VMASKMOVPS  Y10, Y8, (BX)(AX*1)
+	VSUBPS      Y9, Y5, Y11
+	VMAXPS      Y11, Y2, Y11
+	VMINPS      Y11, Y3, Y12
+	VMOVAPS     Y1, Y13
+	VFMADD231PS Y4, Y12, Y13
+	VSUBPS      Y13, Y1, Y14
+	VFMADD231PS Y4, Y12, Y14
+	VFMADD231PS Y7, Y12, Y14
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y12
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y14, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y14, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y14, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y14, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y14, Y12
+	VFMADD213PS Y0, Y14, Y12
+	VPSLLD      $0x16, Y13, Y14
+	VANDPS      constff800000AVX2<>+0(SB), Y14, Y14
+	VPSLLD      $0x17, Y13, Y13
+	VPADDD      Y13, Y12, Y12
+	VPSUBD      Y14, Y12, Y12
+	VPSUBD      Y14, Y0, Y14
+	VADDPS      Y14, Y12, Y12
+	VDIVPS      Y12, Y11, Y11
+	VMULPS      Y14, Y11, Y11
+	VDIVPS      Y9, Y10, Y12
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y9, Y13
+	VBLENDVPS   Y13, const3f000000AVX2<>+0(SB), Y12, Y12
+	VSUBPS      Y11, Y0, Y11
+	VMULPS      Y11, Y12, Y12
+	VCMPPS      $0x11, const00000000AVX2<>+0(SB), Y9, Y11
+	VANDNPS     Y0, Y11, Y11
 	VANDPS      const7fffffffAVX2<>+0(SB), Y9, Y9
-	VCMPPS      $0x11, Y9, Y6, Y2
-	VBLENDVPS   Y2, Y0, Y1, Y9
-	VMASKMOVPS  Y9, Y8, (SI)(AX*1)
+	VCMPPS      $0x11, Y9, Y6, Y9
+	VBLENDVPS   Y9, Y11, Y12, Y9
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Y10, (BX)(AX*1)
+	VMOVUPS     Y9, (SI)(AX*1)
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, CX
+	JGE         lanes1
+	JMP         last
+
+leave:
+	VMASKMOVPS Y10, Y8, (BX)(AX*1)
+	VMASKMOVPS Y9, Y8, (SI)(AX*1)
 
 end:
 	VZEROUPPER
@@ -29223,172 +28267,110 @@ TEXT ·geluSlopeAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS const3920b5aeAVX2<>+0(SB), Y7
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (DX)(AX*1), Y8
-	VMAXPS       Y8, Y3, Y9
-	VMINPS       Y9, Y4, Y9
-	VANDPS       Y6, Y9, Y9
-	VMULPS       Y9, Y9, Y10
-	VMOVAPS      Y10, Y11
-	VFNMADD231PS Y9, Y9, Y11
-	VMOVAPS      Y2, Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VSUBPS       Y12, Y2, Y13
-	VFMADD231PS  Y1, Y10, Y13
-	VFMADD231PS  constb2257060AVX2<>+0(SB), Y10, Y13
-	VFNMADD231PS Y1, Y11, Y13
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
-	VFMADD231PS  Y7, Y13, Y10
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y10
-	VFMADD213PS  Y0, Y13, Y10
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VMULPS       const2f800000AVX2<>+0(SB), Y10, Y10
-	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y11
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y11
-	VPSUBD       const3f9a8279AVX2<>+0(SB), Y11, Y11
-	VPSRLD       $0x16, Y11, Y11
-	VPERMPS      geluCAVX2<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y9, Y9
-	VPERMPS      geluT6AVX2<>+0(SB), Y11, Y12
-	VPERMPS      geluT5AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT4AVX2<>+0(SB), Y11, Y12
-	VFMADD231PS  Y13, Y9, Y12
-	VPERMPS      geluT3AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT2AVX2<>+0(SB), Y11, Y12
-	VFMADD231PS  Y13, Y9, Y12
-	VPERMPS      geluT1AVX2<>+0(SB), Y11, Y13
-	VFMADD231PS  Y12, Y9, Y13
-	VPERMPS      geluT0AVX2<>+0(SB), Y11, Y11
-	VFMADD231PS  Y13, Y9, Y11
-	VXORPS       Y9, Y9, Y9
-	VMAXPS       Y8, Y9, Y9
-	VFNMADD231PS Y10, Y11, Y9
-	VMULPS       Y8, Y8, Y10
-	VMULPS       Y1, Y10, Y10
-	VCVTPS2DQ    Y10, Y11
-	VCVTDQ2PS    Y11, Y12
-	VSUBPS       Y12, Y10, Y12
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y13
-	VFMADD231PS  Y7, Y12, Y13
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y13
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y13
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y13
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y13
-	VFMADD213PS  Y0, Y12, Y13
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y11, Y13, Y13
-	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y10, Y10
-	VANDNPS      Y13, Y10, Y10
-	VDIVPS       Y8, Y9, Y11
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y8, Y12
-	VBLENDVPS    Y12, const3f000000AVX2<>+0(SB), Y11, Y11
-	VMULPS       const3ecc422aAVX2<>+0(SB), Y10, Y10
-	VMULPS       Y10, Y8, Y10
-	VADDPS       Y10, Y11, Y11
-	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y8, Y10
-	VANDNPS      Y0, Y10, Y10
-	VMOVUPS      Y9, (BX)(AX*1)
-	VANDPS       Y6, Y8, Y8
-	VCMPPS       $0x11, Y8, Y5, Y8
-	VBLENDVPS    Y8, Y10, Y11, Y8
-	VMOVUPS      Y8, (SI)(AX*1)
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000008, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX2<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y8
-	VMASKMOVPS   (DX)(AX*1), Y8, Y9
-	VMAXPS       Y9, Y3, Y3
-	VMINPS       Y3, Y4, Y3
-	VANDPS       Y6, Y3, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVAPS      Y4, Y10
-	VFNMADD231PS Y3, Y3, Y10
-	VMOVAPS      Y2, Y11
-	VFMADD231PS  Y1, Y4, Y11
-	VSUBPS       Y11, Y2, Y2
-	VFMADD231PS  Y1, Y4, Y2
-	VFMADD231PS  constb2257060AVX2<>+0(SB), Y4, Y2
-	VFNMADD231PS Y1, Y10, Y2
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS  Y7, Y2, Y4
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y2, Y4
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y2, Y4
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y2, Y4
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y2, Y4
-	VFMADD213PS  Y0, Y2, Y4
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y11, Y4, Y4
-	VMULPS       const2f800000AVX2<>+0(SB), Y4, Y4
-	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y2
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y3, Y2
-	VPSUBD       const3f9a8279AVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x16, Y2, Y2
-	VPERMPS      geluCAVX2<>+0(SB), Y2, Y10
-	VSUBPS       Y10, Y3, Y3
-	VPERMPS      geluT6AVX2<>+0(SB), Y2, Y10
-	VPERMPS      geluT5AVX2<>+0(SB), Y2, Y11
-	VFMADD231PS  Y10, Y3, Y11
-	VPERMPS      geluT4AVX2<>+0(SB), Y2, Y10
-	VFMADD231PS  Y11, Y3, Y10
-	VPERMPS      geluT3AVX2<>+0(SB), Y2, Y11
-	VFMADD231PS  Y10, Y3, Y11
-	VPERMPS      geluT2AVX2<>+0(SB), Y2, Y10
-	VFMADD231PS  Y11, Y3, Y10
-	VPERMPS      geluT1AVX2<>+0(SB), Y2, Y11
-	VFMADD231PS  Y10, Y3, Y11
-	VPERMPS      geluT0AVX2<>+0(SB), Y2, Y2
-	VFMADD231PS  Y11, Y3, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y9, Y3, Y3
-	VFNMADD231PS Y4, Y2, Y3
-	VMULPS       Y9, Y9, Y2
-	VMULPS       Y1, Y2, Y2
-	VCVTPS2DQ    Y2, Y1
-	VCVTDQ2PS    Y1, Y4
-	VSUBPS       Y4, Y2, Y4
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
-	VFMADD231PS  Y7, Y4, Y10
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y4, Y10
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y4, Y10
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y4, Y10
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y4, Y10
-	VFMADD213PS  Y0, Y4, Y10
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y1, Y10, Y10
-	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y2, Y1
-	VANDNPS      Y10, Y1, Y2
-	VDIVPS       Y9, Y3, Y1
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y9, Y4
-	VBLENDVPS    Y4, const3f000000AVX2<>+0(SB), Y1, Y1
-	VMULPS       const3ecc422aAVX2<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y9, Y2
-	VADDPS       Y2, Y1, Y1
-	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y9, Y2
-	VANDNPS      Y0, Y2, Y0
-	VMASKMOVPS   Y3, Y8, (BX)(AX*1)
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y8
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y8, Y9
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y9
+
+enter:
+	VMAXPS       Y9, Y3, Y10
+	VMINPS       Y10, Y4, Y10
+	VANDPS       Y6, Y10, Y10
+	VMULPS       Y10, Y10, Y11
+	VMOVAPS      Y11, Y12
+	VFNMADD231PS Y10, Y10, Y12
+	VMOVAPS      Y2, Y13
+	VFMADD231PS  Y1, Y11, Y13
+	VSUBPS       Y13, Y2, Y14
+	VFMADD231PS  Y1, Y11, Y14
+	VFMADD231PS  constb2257060AVX2<>+0(SB), Y11, Y14
+	VFNMADD231PS Y1, Y12, Y14
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y11
+	VFMADD231PS  Y7, Y14, Y11
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y14, Y11
+	VFMADD213PS  Y0, Y14, Y11
+	VPSLLD       $0x17, Y13, Y13
+	VPADDD       Y13, Y11, Y11
+	VMULPS       const2f800000AVX2<>+0(SB), Y11, Y11
+	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y12
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y10, Y12
+	VPSUBD       const3f9a8279AVX2<>+0(SB), Y12, Y12
+	VPSRLD       $0x16, Y12, Y12
+	VPERMPS      geluCAVX2<>+0(SB), Y12, Y13
+	VSUBPS       Y13, Y10, Y10
+	VPERMPS      geluT6AVX2<>+0(SB), Y12, Y13
+	VPERMPS      geluT5AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT4AVX2<>+0(SB), Y12, Y13
+	VFMADD231PS  Y14, Y10, Y13
+	VPERMPS      geluT3AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT2AVX2<>+0(SB), Y12, Y13
+	VFMADD231PS  Y14, Y10, Y13
+	VPERMPS      geluT1AVX2<>+0(SB), Y12, Y14
+	VFMADD231PS  Y13, Y10, Y14
+	VPERMPS      geluT0AVX2<>+0(SB), Y12, Y12
+	VFMADD231PS  Y14, Y10, Y12
+	VXORPS       Y10, Y10, Y10
+	VMAXPS       Y9, Y10, Y10
+	VFNMADD231PS Y11, Y12, Y10
+	VMULPS       Y9, Y9, Y11
+	VMULPS       Y1, Y11, Y11
+	VCVTPS2DQ    Y11, Y12
+	VCVTDQ2PS    Y12, Y13
+	VSUBPS       Y13, Y11, Y13
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y14
+	VFMADD231PS  Y7, Y13, Y14
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y14
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y14
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y14
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y14
+	VFMADD213PS  Y0, Y13, Y14
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y12, Y14, Y14
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y11, Y11
+	VANDNPS      Y14, Y11, Y11
+	VDIVPS       Y9, Y10, Y12
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y9, Y13
+	VBLENDVPS    Y13, const3f000000AVX2<>+0(SB), Y12, Y12
+	VMULPS       const3ecc422aAVX2<>+0(SB), Y11, Y11
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y11, Y12, Y12
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y9, Y11
+	VANDNPS      Y0, Y11, Y11
 	VANDPS       Y6, Y9, Y9
-	VCMPPS       $0x11, Y9, Y5, Y2
-	VBLENDVPS    Y2, Y0, Y1, Y9
-	VMASKMOVPS   Y9, Y8, (SI)(AX*1)
+	VCMPPS       $0x11, Y9, Y5, Y9
+	VBLENDVPS    Y9, Y11, Y12, Y9
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Y10, (BX)(AX*1)
+	VMOVUPS      Y9, (SI)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMASKMOVPS Y10, Y8, (BX)(AX*1)
+	VMASKMOVPS Y9, Y8, (SI)(AX*1)
 
 end:
 	VZEROUPPER
@@ -29412,111 +28394,27 @@ TEXT ·geluTanhSlopeAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS const40c00000AVX2<>+0(SB), Y4
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
+	JGE     lanes1
 
-lanes1:
-	VMOVUPS      (DX)(AX*1), Y5
-	VMAXPS       Y5, Y3, Y6
-	VMINPS       Y6, Y4, Y7
-	VMULPS       Y7, Y7, Y8
-	VMOVAPS      Y8, Y9
-	VFNMADD231PS Y7, Y7, Y9
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y8, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y8, Y11
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y8, Y11
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y9, Y11
-	VADDPS       constb486f39dAVX2<>+0(SB), Y11, Y11
-	VMOVAPS      Y2, Y8
-	VFMADD231PS  Y10, Y7, Y8
-	VSUBPS       Y8, Y2, Y9
-	VFMADD231PS  Y10, Y7, Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  Y0, Y9, Y7
-	VPSLLD       $0x16, Y8, Y9
-	VANDPS       constff800000AVX2<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSUBD       Y9, Y0, Y9
-	VADDPS       Y9, Y7, Y7
-	VDIVPS       Y7, Y6, Y6
-	VMULPS       Y9, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VMULPS       const3e5b33b6AVX2<>+0(SB), Y7, Y7
-	VADDPS       const3fcc422aAVX2<>+0(SB), Y7, Y7
-	VMOVUPS      const80000000AVX2<>+0(SB), Y8
-	VSUBPS       Y5, Y8, Y8
-	VMAXPS       Y8, Y3, Y8
-	VMINPS       Y8, Y4, Y9
-	VMULPS       Y9, Y9, Y10
-	VMOVAPS      Y10, Y11
-	VFNMADD231PS Y9, Y9, Y11
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y13
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y10, Y13
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y11, Y13
-	VADDPS       constb486f39dAVX2<>+0(SB), Y13, Y13
-	VMOVAPS      Y2, Y10
-	VFMADD231PS  Y12, Y9, Y10
-	VSUBPS       Y10, Y2, Y11
-	VFMADD231PS  Y12, Y9, Y11
-	VFMADD231PS  Y13, Y9, Y11
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
-	VFMADD213PS  Y0, Y11, Y9
-	VPSLLD       $0x16, Y10, Y11
-	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VPSUBD       Y11, Y9, Y9
-	VPSUBD       Y11, Y0, Y11
-	VADDPS       Y11, Y9, Y9
-	VDIVPS       Y9, Y8, Y8
-	VMULPS       Y11, Y8, Y8
-	VMULPS       Y7, Y8, Y8
-	VDIVPS       Y5, Y6, Y7
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y5, Y9
-	VBLENDVPS    Y9, const3f000000AVX2<>+0(SB), Y7, Y7
-	VSUBPS       Y8, Y0, Y8
-	VMULPS       Y8, Y7, Y7
-	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y5, Y8
-	VANDNPS      Y0, Y8, Y8
-	VMOVUPS      Y6, (BX)(AX*1)
-	VANDPS       const7fffffffAVX2<>+0(SB), Y5, Y5
-	VMOVUPS      const42c80000AVX2<>+0(SB), Y6
-	VCMPPS       $0x11, Y5, Y6, Y5
-	VBLENDVPS    Y5, Y8, Y7, Y5
-	VMOVUPS      Y5, (SI)(AX*1)
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000008, CX
-	JGE          lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ         masksAVX2<>+0(SB), DI
-	MOVQ         $0x00000040, R8
-	SUBQ         CX, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y5
-	VMASKMOVPS   (DX)(AX*1), Y5, Y6
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y5
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y5, Y6
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y6
+
+enter:
 	VMAXPS       Y6, Y3, Y7
 	VMINPS       Y7, Y4, Y8
 	VMULPS       Y8, Y8, Y9
@@ -29556,52 +28454,62 @@ lanes1end:
 	VMOVUPS      const80000000AVX2<>+0(SB), Y9
 	VSUBPS       Y6, Y9, Y9
 	VMAXPS       Y9, Y3, Y9
-	VMINPS       Y9, Y4, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVAPS      Y4, Y10
-	VFNMADD231PS Y3, Y3, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y11
-	VSUBPS       Y11, Y1, Y1
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y1
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y4, Y1
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y10, Y1
-	VADDPS       constb486f39dAVX2<>+0(SB), Y1, Y1
-	VMOVAPS      Y2, Y4
-	VFMADD231PS  Y11, Y3, Y4
-	VSUBPS       Y4, Y2, Y2
-	VFMADD231PS  Y11, Y3, Y2
-	VFMADD231PS  Y1, Y3, Y2
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y1
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y2, Y1
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y2, Y1
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y2, Y1
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y2, Y1
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y2, Y1
-	VFMADD213PS  Y0, Y2, Y1
-	VPSLLD       $0x16, Y4, Y2
-	VANDPS       constff800000AVX2<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y1, Y1
-	VPSUBD       Y2, Y1, Y1
-	VPSUBD       Y2, Y0, Y2
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y9, Y9
-	VMULPS       Y2, Y9, Y9
+	VMINPS       Y9, Y4, Y10
+	VMULPS       Y10, Y10, Y11
+	VMOVAPS      Y11, Y12
+	VFNMADD231PS Y10, Y10, Y12
+	VMOVAPS      Y1, Y13
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y11, Y13
+	VSUBPS       Y13, Y1, Y14
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y11, Y14
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y11, Y14
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y12, Y14
+	VADDPS       constb486f39dAVX2<>+0(SB), Y14, Y14
+	VMOVAPS      Y2, Y11
+	VFMADD231PS  Y13, Y10, Y11
+	VSUBPS       Y11, Y2, Y12
+	VFMADD231PS  Y13, Y10, Y12
+	VFMADD231PS  Y14, Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS  Y0, Y12, Y10
+	VPSLLD       $0x16, Y11, Y12
+	VANDPS       constff800000AVX2<>+0(SB), Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y10, Y10
+	VPSUBD       Y12, Y10, Y10
+	VPSUBD       Y12, Y0, Y12
+	VADDPS       Y12, Y10, Y10
+	VDIVPS       Y10, Y9, Y9
+	VMULPS       Y12, Y9, Y9
 	VMULPS       Y8, Y9, Y9
-	VDIVPS       Y6, Y7, Y1
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y6, Y2
-	VBLENDVPS    Y2, const3f000000AVX2<>+0(SB), Y1, Y1
+	VDIVPS       Y6, Y7, Y8
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y6, Y10
+	VBLENDVPS    Y10, const3f000000AVX2<>+0(SB), Y8, Y8
 	VSUBPS       Y9, Y0, Y9
-	VMULPS       Y9, Y1, Y1
-	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y6, Y2
-	VANDNPS      Y0, Y2, Y0
-	VMASKMOVPS   Y7, Y5, (BX)(AX*1)
+	VMULPS       Y9, Y8, Y8
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y6, Y9
+	VANDNPS      Y0, Y9, Y9
 	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y6
-	VMOVUPS      const42c80000AVX2<>+0(SB), Y2
-	VCMPPS       $0x11, Y6, Y2, Y2
-	VBLENDVPS    Y2, Y0, Y1, Y6
-	VMASKMOVPS   Y6, Y5, (SI)(AX*1)
+	VMOVUPS      const42c80000AVX2<>+0(SB), Y10
+	VCMPPS       $0x11, Y6, Y10, Y6
+	VBLENDVPS    Y6, Y9, Y8, Y6
+	TESTQ        CX, CX
+	JL           leave
+	VMOVUPS      Y7, (BX)(AX*1)
+	VMOVUPS      Y6, (SI)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
+	JMP          last
+
+leave:
+	VMASKMOVPS Y7, Y5, (BX)(AX*1)
+	VMASKMOVPS Y6, Y5, (SI)(AX*1)
 
 end:
 	VZEROUPPER
@@ -30580,112 +29488,12 @@ TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
 	VBROADCASTSS rate+120(FP), Y5
 	VBROADCASTSS keep+96(FP), Y6
 	VMOVUPS      const7fffffffAVX2<>+0(SB), Y7
+	VMOVUPS      const00800000AVX2<>+0(SB), Y8
 	XORQ         AX, AX
-	SUBQ         $0x00000010, CX
-	JL           lanes2end
-	PCALIGN      $0x40
+	SUBQ         $0x00000008, CX
+	JGE          lanes1
 
-lanes2:
-	VMOVUPS (DI)(AX*1), Y8
-	VMOVUPS 32(DI)(AX*1), Y9
-	VMULPS  (SI)(AX*1), Y0, Y10
-	VMULPS  32(SI)(AX*1), Y0, Y11
-	VMULPS  Y1, Y8, Y12
-	VMULPS  Y1, Y9, Y13
-	VMULPS  Y8, Y12, Y12
-	VMULPS  Y9, Y13, Y13
-	VADDPS  Y12, Y10, Y10
-	VADDPS  Y13, Y11, Y11
-	VANDPS  Y7, Y10, Y12
-	VANDPS  Y7, Y11, Y13
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y12, Y12
-	VANDNPS Y10, Y12, Y12
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y13, Y10
-	VANDNPS Y11, Y10, Y13
-	VMOVUPS Y12, (SI)(AX*1)
-	VMOVUPS Y13, 32(SI)(AX*1)
-	VMOVUPS (BX)(AX*1), Y10
-	VMOVUPS 32(BX)(AX*1), Y11
-	VSUBPS  Y10, Y8, Y8
-	VSUBPS  Y11, Y9, Y9
-	VMULPS  Y2, Y8, Y8
-	VMULPS  Y2, Y9, Y9
-	VADDPS  Y8, Y10, Y10
-	VADDPS  Y9, Y11, Y11
-	VANDPS  Y7, Y10, Y8
-	VANDPS  Y7, Y11, Y9
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
-	VANDNPS Y10, Y8, Y8
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y9, Y9
-	VANDNPS Y11, Y9, Y9
-	VMOVUPS Y8, (BX)(AX*1)
-	VMOVUPS Y9, 32(BX)(AX*1)
-	VSQRTPS Y12, Y12
-	VSQRTPS Y13, Y13
-	VDIVPS  Y3, Y12, Y12
-	VDIVPS  Y3, Y13, Y13
-	VADDPS  Y4, Y12, Y12
-	VADDPS  Y4, Y13, Y13
-	VDIVPS  Y12, Y8, Y8
-	VDIVPS  Y13, Y9, Y9
-	VMULPS  Y5, Y8, Y8
-	VMULPS  Y5, Y9, Y9
-	VMULPS  (DX)(AX*1), Y6, Y10
-	VMULPS  32(DX)(AX*1), Y6, Y11
-	VSUBPS  Y8, Y10, Y10
-	VSUBPS  Y9, Y11, Y11
-	VANDPS  Y7, Y10, Y8
-	VANDPS  Y7, Y11, Y9
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
-	VANDNPS Y10, Y8, Y8
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y9, Y9
-	VANDNPS Y11, Y9, Y9
-	VMOVUPS Y8, (DX)(AX*1)
-	VMOVUPS Y9, 32(DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes2
-
-lanes2end:
-	ADDQ    $0x00000010, CX
-	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (DI)(AX*1), Y8
-	VMULPS  (SI)(AX*1), Y0, Y9
-	VMULPS  Y1, Y8, Y10
-	VMULPS  Y8, Y10, Y10
-	VADDPS  Y10, Y9, Y9
-	VANDPS  Y7, Y9, Y10
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y10, Y10
-	VANDNPS Y9, Y10, Y10
-	VMOVUPS Y10, (SI)(AX*1)
-	VMOVUPS (BX)(AX*1), Y9
-	VSUBPS  Y9, Y8, Y8
-	VMULPS  Y2, Y8, Y8
-	VADDPS  Y8, Y9, Y9
-	VANDPS  Y7, Y9, Y8
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
-	VANDNPS Y9, Y8, Y8
-	VMOVUPS Y8, (BX)(AX*1)
-	VSQRTPS Y10, Y10
-	VDIVPS  Y3, Y10, Y10
-	VADDPS  Y4, Y10, Y10
-	VDIVPS  Y10, Y8, Y8
-	VMULPS  Y5, Y8, Y8
-	VMULPS  (DX)(AX*1), Y6, Y9
-	VSUBPS  Y8, Y9, Y9
-	VANDPS  Y7, Y9, Y8
-	VCMPPS  $0x11, const00800000AVX2<>+0(SB), Y8, Y8
-	VANDNPS Y9, Y8, Y8
-	VMOVUPS Y8, (DX)(AX*1)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-lanes1end:
+last:
 	ADDQ $0x00000008, CX
 	JZ   end
 
@@ -30694,37 +29502,59 @@ lanes1end:
 	MOVQ       $0x00000040, R9
 	SUBQ       CX, R9
 	LEAQ       (R8)(R9*4), R8
-	VMOVUPS    (R8), Y8
-	VMASKMOVPS (DI)(AX*1), Y8, Y9
-	VMASKMOVPS (SI)(AX*1), Y8, Y10
-	VMULPS     Y0, Y10, Y10
-	VMULPS     Y1, Y9, Y0
-	VMULPS     Y9, Y0, Y0
-	VADDPS     Y0, Y10, Y10
-	VANDPS     Y7, Y10, Y0
-	VCMPPS     $0x11, const00800000AVX2<>+0(SB), Y0, Y0
-	VANDNPS    Y10, Y0, Y0
-	VMASKMOVPS Y0, Y8, (SI)(AX*1)
-	VMASKMOVPS (BX)(AX*1), Y8, Y1
-	VSUBPS     Y1, Y9, Y9
-	VMULPS     Y2, Y9, Y9
-	VADDPS     Y9, Y1, Y1
-	VANDPS     Y7, Y1, Y2
-	VCMPPS     $0x11, const00800000AVX2<>+0(SB), Y2, Y2
-	VANDNPS    Y1, Y2, Y2
-	VMASKMOVPS Y2, Y8, (BX)(AX*1)
-	VSQRTPS    Y0, Y0
-	VDIVPS     Y3, Y0, Y0
-	VADDPS     Y4, Y0, Y0
-	VDIVPS     Y0, Y2, Y2
-	VMULPS     Y5, Y2, Y2
-	VMASKMOVPS (DX)(AX*1), Y8, Y0
-	VMULPS     Y6, Y0, Y0
-	VSUBPS     Y2, Y0, Y0
-	VANDPS     Y7, Y0, Y1
-	VCMPPS     $0x11, const00800000AVX2<>+0(SB), Y1, Y1
-	VANDNPS    Y0, Y1, Y1
-	VMASKMOVPS Y1, Y8, (DX)(AX*1)
+	VMOVUPS    (R8), Y9
+	NEGQ       CX
+	VMASKMOVPS (DI)(AX*1), Y9, Y10
+	VMASKMOVPS (SI)(AX*1), Y9, Y11
+	VMASKMOVPS (BX)(AX*1), Y9, Y12
+	VMASKMOVPS (DX)(AX*1), Y9, Y13
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DI)(AX*1), Y10
+	VMOVUPS (SI)(AX*1), Y11
+	VMOVUPS (BX)(AX*1), Y12
+	VMOVUPS (DX)(AX*1), Y13
+
+enter:
+	VMULPS  Y0, Y11, Y11
+	VMULPS  Y1, Y10, Y14
+	VMULPS  Y10, Y14, Y14
+	VADDPS  Y14, Y11, Y11
+	VANDPS  Y7, Y11, Y14
+	VCMPPS  $0x11, Y8, Y14, Y14
+	VANDNPS Y11, Y14, Y14
+	VSUBPS  Y12, Y10, Y10
+	VMULPS  Y2, Y10, Y10
+	VADDPS  Y10, Y12, Y12
+	VANDPS  Y7, Y12, Y10
+	VCMPPS  $0x11, Y8, Y10, Y10
+	VANDNPS Y12, Y10, Y10
+	VSQRTPS Y14, Y11
+	VDIVPS  Y3, Y11, Y11
+	VADDPS  Y4, Y11, Y11
+	VDIVPS  Y11, Y10, Y11
+	VMULPS  Y5, Y11, Y11
+	VMULPS  Y6, Y13, Y13
+	VSUBPS  Y11, Y13, Y13
+	VANDPS  Y7, Y13, Y11
+	VCMPPS  $0x11, Y8, Y11, Y11
+	VANDNPS Y13, Y11, Y11
+	TESTQ   CX, CX
+	JL      leave
+	VMOVUPS Y14, (SI)(AX*1)
+	VMOVUPS Y10, (BX)(AX*1)
+	VMOVUPS Y11, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+	JMP     last
+
+leave:
+	VMASKMOVPS Y14, Y9, (SI)(AX*1)
+	VMASKMOVPS Y10, Y9, (BX)(AX*1)
+	VMASKMOVPS Y11, Y9, (DX)(AX*1)
 
 end:
 	VZEROUPPER
@@ -31320,178 +30150,123 @@ TEXT ·gruAVX2(SB), NOSPLIT, $0-96
 	VMOVUPS const80000000AVX2<>+0(SB), Y1
 	VMOVUPS const41103000AVX2<>+0(SB), Y2
 	VMOVUPS const3fb8aa3bAVX2<>+0(SB), Y3
-	VMOVUPS const3920b5aeAVX2<>+0(SB), Y4
-	VMOVUPS const3aaf8418AVX2<>+0(SB), Y5
-	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y6
-	VMOVUPS const3d6357beAVX2<>+0(SB), Y7
 	SUBQ    $0x00000008, AX
-	JL      lanes1end
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000008, AX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       AX, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y4
+	NEGQ       AX
+	VMASKMOVPS (CX), Y4, Y5
+	VMASKMOVPS (DX), Y4, Y6
+	VMASKMOVPS (CX)(SI*4), Y4, Y7
+	VMASKMOVPS (DX)(SI*4), Y4, Y8
+	VMASKMOVPS (DX)(SI*8), Y4, Y9
+	VMASKMOVPS (CX)(SI*8), Y4, Y10
+	VMASKMOVPS (DI), Y4, Y11
+	JMP        enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS     (CX), Y8
-	VADDPS      (DX), Y8, Y8
-	VORPS       Y1, Y8, Y9
-	VMULPS      Y3, Y9, Y9
-	VCVTPS2DQ   Y9, Y10
-	VCVTDQ2PS   Y10, Y11
-	VSUBPS      Y11, Y9, Y11
-	VMOVAPS     Y5, Y12
-	VFMADD231PS Y4, Y11, Y12
-	VFMADD213PS Y6, Y11, Y12
-	VFMADD213PS Y7, Y11, Y12
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y12
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y12
-	VFMADD213PS Y0, Y11, Y12
-	VPSLLD      $0x17, Y10, Y10
-	VPADDD      Y10, Y12, Y12
-	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y9, Y9
-	VANDNPS     Y12, Y9, Y9
-	VBLENDVPS   Y8, Y9, Y0, Y8
-	VADDPS      Y0, Y9, Y9
-	VDIVPS      Y9, Y8, Y8
-	VMOVUPS     Y8, (BX)
-	VMOVUPS     (CX)(SI*4), Y9
-	VADDPS      (DX)(SI*4), Y9, Y9
-	VORPS       Y1, Y9, Y10
-	VMULPS      Y3, Y10, Y10
-	VCVTPS2DQ   Y10, Y11
-	VCVTDQ2PS   Y11, Y12
-	VSUBPS      Y12, Y10, Y12
-	VMOVAPS     Y5, Y13
-	VFMADD231PS Y4, Y12, Y13
-	VFMADD213PS Y6, Y12, Y13
-	VFMADD213PS Y7, Y12, Y13
+	VMOVUPS (CX), Y5
+	VMOVUPS (DX), Y6
+	VMOVUPS (CX)(SI*4), Y7
+	VMOVUPS (DX)(SI*4), Y8
+	VMOVUPS (DX)(SI*8), Y9
+	VMOVUPS (CX)(SI*8), Y10
+	VMOVUPS (DI), Y11
+
+enter:
+	VADDPS      Y6, Y5, Y5
+	VORPS       Y1, Y5, Y6
+	VMULPS      Y3, Y6, Y6
+	VCVTPS2DQ   Y6, Y12
+	VCVTDQ2PS   Y12, Y13
+	VSUBPS      Y13, Y6, Y13
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y14
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y13, Y14
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y13, Y14
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y13, Y14
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y13, Y14
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y13, Y14
+	VFMADD213PS Y0, Y13, Y14
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y14, Y14
+	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VANDNPS     Y14, Y6, Y6
+	VBLENDVPS   Y5, Y6, Y0, Y5
+	VADDPS      Y0, Y6, Y6
+	VDIVPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y7
+	VORPS       Y1, Y7, Y6
+	VMULPS      Y3, Y6, Y6
+	VCVTPS2DQ   Y6, Y8
+	VCVTDQ2PS   Y8, Y12
+	VSUBPS      Y12, Y6, Y12
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y13
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y12, Y13
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y12, Y13
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y12, Y13
 	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y13
 	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y13
 	VFMADD213PS Y0, Y12, Y13
-	VPSLLD      $0x17, Y11, Y11
-	VPADDD      Y11, Y13, Y13
-	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y10, Y10
-	VANDNPS     Y13, Y10, Y10
-	VBLENDVPS   Y9, Y10, Y0, Y9
-	VADDPS      Y0, Y10, Y10
-	VDIVPS      Y10, Y9, Y9
-	VMOVUPS     Y9, (BX)(SI*4)
-	VMULPS      (DX)(SI*8), Y8, Y8
-	VADDPS      (CX)(SI*8), Y8, Y8
-	VANDPS      const7fffffffAVX2<>+0(SB), Y8, Y10
-	VMINPS      Y10, Y2, Y10
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y11
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y10, Y11
-	VPERMPS     tanhCAVX2<>+0(SB), Y11, Y12
-	VSUBPS      Y12, Y10, Y10
-	VMULPS      Y10, Y10, Y12
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y13
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y12, Y13
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y12, Y13
-	VFMADD213PS Y0, Y12, Y13
-	VPERMPS     tanhTAVX2<>+0(SB), Y11, Y12
-	VPERMPS     tanhVAVX2<>+0(SB), Y11, Y11
-	VMULPS      Y10, Y11, Y11
-	VFMADD231PS Y12, Y10, Y13
-	VDIVPS      Y13, Y11, Y11
-	VADDPS      Y11, Y12, Y12
-	VANDPS      Y1, Y8, Y8
-	VORPS       Y12, Y8, Y12
-	VMOVUPS     Y12, (BX)(SI*8)
-	VMOVUPS     (DI), Y8
-	VSUBPS      Y12, Y8, Y8
-	VMULPS      Y9, Y8, Y8
-	VADDPS      Y12, Y8, Y8
-	VMOVUPS     Y8, (DI)
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y13, Y13
+	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VANDNPS     Y13, Y6, Y6
+	VBLENDVPS   Y7, Y6, Y0, Y7
+	VADDPS      Y0, Y6, Y6
+	VDIVPS      Y6, Y7, Y7
+	VMULPS      Y9, Y5, Y9
+	VADDPS      Y10, Y9, Y9
+	VANDPS      const7fffffffAVX2<>+0(SB), Y9, Y6
+	VMINPS      Y6, Y2, Y6
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y6, Y8
+	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y10
+	VSUBPS      Y10, Y6, Y6
+	VMULPS      Y6, Y6, Y10
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y12
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS Y0, Y10, Y12
+	VPERMPS     tanhTAVX2<>+0(SB), Y8, Y10
+	VPERMPS     tanhVAVX2<>+0(SB), Y8, Y8
+	VMULPS      Y6, Y8, Y8
+	VFMADD231PS Y10, Y6, Y12
+	VDIVPS      Y12, Y8, Y8
+	VADDPS      Y8, Y10, Y10
+	VANDPS      Y1, Y9, Y6
+	VORPS       Y10, Y6, Y10
+	VSUBPS      Y10, Y11, Y11
+	VMULPS      Y7, Y11, Y11
+	VADDPS      Y10, Y11, Y11
+	TESTQ       AX, AX
+	JL          leave
+	VMOVUPS     Y5, (BX)
+	VMOVUPS     Y7, (BX)(SI*4)
+	VMOVUPS     Y10, (BX)(SI*8)
+	VMOVUPS     Y11, (DI)
 	ADDQ        $0x00000020, CX
 	ADDQ        $0x00000020, DX
 	ADDQ        $0x00000020, BX
 	ADDQ        $0x00000020, DI
 	SUBQ        $0x00000008, AX
 	JGE         lanes1
+	JMP         last
 
-lanes1end:
-	ADDQ $0x00000008, AX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ        masksAVX2<>+0(SB), R8
-	MOVQ        $0x00000040, R9
-	SUBQ        AX, R9
-	LEAQ        (R8)(R9*4), R8
-	VMOVUPS     (R8), Y8
-	VMASKMOVPS  (CX), Y8, Y9
-	VMASKMOVPS  (DX), Y8, Y10
-	VADDPS      Y10, Y9, Y9
-	VORPS       Y1, Y9, Y10
-	VMULPS      Y3, Y10, Y10
-	VCVTPS2DQ   Y10, Y11
-	VCVTDQ2PS   Y11, Y12
-	VSUBPS      Y12, Y10, Y12
-	VMOVAPS     Y5, Y13
-	VFMADD231PS Y4, Y12, Y13
-	VFMADD213PS Y6, Y12, Y13
-	VFMADD213PS Y7, Y12, Y13
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y13
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y13
-	VFMADD213PS Y0, Y12, Y13
-	VPSLLD      $0x17, Y11, Y11
-	VPADDD      Y11, Y13, Y13
-	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y10, Y10
-	VANDNPS     Y13, Y10, Y10
-	VBLENDVPS   Y9, Y10, Y0, Y9
-	VADDPS      Y0, Y10, Y10
-	VDIVPS      Y10, Y9, Y9
-	VMASKMOVPS  Y9, Y8, (BX)
-	VMASKMOVPS  (CX)(SI*4), Y8, Y10
-	VMASKMOVPS  (DX)(SI*4), Y8, Y11
-	VADDPS      Y11, Y10, Y10
-	VORPS       Y1, Y10, Y11
-	VMULPS      Y3, Y11, Y11
-	VCVTPS2DQ   Y11, Y3
-	VCVTDQ2PS   Y3, Y12
-	VSUBPS      Y12, Y11, Y12
-	VMOVAPS     Y5, Y5
-	VFMADD231PS Y4, Y12, Y5
-	VFMADD213PS Y6, Y12, Y5
-	VFMADD213PS Y7, Y12, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y5
-	VFMADD213PS Y0, Y12, Y5
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y5, Y5
-	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y11, Y3
-	VANDNPS     Y5, Y3, Y11
-	VBLENDVPS   Y10, Y11, Y0, Y10
-	VADDPS      Y0, Y11, Y11
-	VDIVPS      Y11, Y10, Y10
-	VMASKMOVPS  Y10, Y8, (BX)(SI*4)
-	VMASKMOVPS  (DX)(SI*8), Y8, Y3
-	VMULPS      Y3, Y9, Y9
-	VMASKMOVPS  (CX)(SI*8), Y8, Y3
-	VADDPS      Y3, Y9, Y9
-	VANDPS      const7fffffffAVX2<>+0(SB), Y9, Y3
-	VMINPS      Y3, Y2, Y3
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y2
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y2
-	VPERMPS     tanhCAVX2<>+0(SB), Y2, Y4
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y3, Y3, Y4
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y5
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y4, Y5
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y4, Y5
-	VFMADD213PS Y0, Y4, Y5
-	VPERMPS     tanhTAVX2<>+0(SB), Y2, Y0
-	VPERMPS     tanhVAVX2<>+0(SB), Y2, Y2
-	VMULPS      Y3, Y2, Y2
-	VFMADD231PS Y0, Y3, Y5
-	VDIVPS      Y5, Y2, Y2
-	VADDPS      Y2, Y0, Y0
-	VANDPS      Y1, Y9, Y1
-	VORPS       Y0, Y1, Y0
-	VMASKMOVPS  Y0, Y8, (BX)(SI*8)
-	VMASKMOVPS  (DI), Y8, Y1
-	VSUBPS      Y0, Y1, Y1
-	VMULPS      Y10, Y1, Y1
-	VADDPS      Y0, Y1, Y1
-	VMASKMOVPS  Y1, Y8, (DI)
+leave:
+	VMASKMOVPS Y5, Y4, (BX)
+	VMASKMOVPS Y7, Y4, (BX)(SI*4)
+	VMASKMOVPS Y10, Y4, (BX)(SI*8)
+	VMASKMOVPS Y11, Y4, (DI)
 
 end:
 	VZEROUPPER
@@ -31511,48 +30286,9 @@ TEXT ·gruBackwardAVX2(SB), NOSPLIT, $0-144
 	MOVQ    hidden_base+96(FP), R9
 	VMOVUPS const3f800000AVX2<>+0(SB), Y0
 	SUBQ    $0x00000008, AX
-	JL      lanes1end
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (DX)(BX*4), Y1
-	VMOVUPS (DX)(BX*8), Y2
-	VMOVUPS (CX), Y3
-	VSUBPS  Y1, Y0, Y4
-	VMULPS  Y4, Y3, Y5
-	VSUBPS  Y2, Y0, Y6
-	VADDPS  Y0, Y2, Y7
-	VMULPS  Y7, Y6, Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, (SI)(BX*8)
-	VMOVUPS (DI), Y6
-	VSUBPS  Y2, Y6, Y6
-	VMULPS  Y6, Y3, Y6
-	VMULPS  Y1, Y4, Y4
-	VMULPS  Y4, Y6, Y6
-	VMOVUPS Y6, (SI)(BX*4)
-	VMOVUPS Y6, (R8)(BX*4)
-	VMULPS  Y1, Y3, Y3
-	VMOVUPS Y3, (CX)
-	VMOVUPS (DX), Y1
-	VMULPS  (R9)(BX*8), Y5, Y2
-	VMULPS  Y1, Y5, Y5
-	VMOVUPS Y5, (R8)(BX*8)
-	VSUBPS  Y1, Y0, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y3, Y2, Y2
-	VMOVUPS Y2, (SI)
-	VMOVUPS Y2, (R8)
-	ADDQ    $0x00000020, CX
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, SI
-	ADDQ    $0x00000020, DI
-	ADDQ    $0x00000020, R8
-	ADDQ    $0x00000020, R9
-	SUBQ    $0x00000008, AX
 	JGE     lanes1
 
-lanes1end:
+last:
 	ADDQ $0x00000008, AX
 	JZ   end
 
@@ -31562,35 +30298,68 @@ lanes1end:
 	SUBQ       AX, R11
 	LEAQ       (R10)(R11*4), R10
 	VMOVUPS    (R10), Y1
+	NEGQ       AX
 	VMASKMOVPS (DX)(BX*4), Y1, Y2
 	VMASKMOVPS (DX)(BX*8), Y1, Y3
 	VMASKMOVPS (CX), Y1, Y4
-	VSUBPS     Y2, Y0, Y5
-	VMULPS     Y5, Y4, Y6
-	VSUBPS     Y3, Y0, Y7
-	VADDPS     Y0, Y3, Y8
-	VMULPS     Y8, Y7, Y7
-	VMULPS     Y7, Y6, Y6
-	VMASKMOVPS Y6, Y1, (SI)(BX*8)
-	VMASKMOVPS (DI), Y1, Y7
-	VSUBPS     Y3, Y7, Y7
-	VMULPS     Y7, Y4, Y7
-	VMULPS     Y2, Y5, Y5
-	VMULPS     Y5, Y7, Y7
-	VMASKMOVPS Y7, Y1, (SI)(BX*4)
-	VMASKMOVPS Y7, Y1, (R8)(BX*4)
-	VMULPS     Y2, Y4, Y4
+	VMASKMOVPS (DI), Y1, Y5
+	VMASKMOVPS (DX), Y1, Y6
+	VMASKMOVPS (R9)(BX*8), Y1, Y7
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(BX*4), Y2
+	VMOVUPS (DX)(BX*8), Y3
+	VMOVUPS (CX), Y4
+	VMOVUPS (DI), Y5
+	VMOVUPS (DX), Y6
+	VMOVUPS (R9)(BX*8), Y7
+
+enter:
+	VSUBPS  Y2, Y0, Y8
+	VMULPS  Y8, Y4, Y9
+	VSUBPS  Y3, Y0, Y10
+	VADDPS  Y0, Y3, Y11
+	VMULPS  Y11, Y10, Y10
+	VMULPS  Y10, Y9, Y9
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y5, Y4, Y5
+	VMULPS  Y2, Y8, Y8
+	VMULPS  Y8, Y5, Y5
+	VMULPS  Y2, Y4, Y4
+	VMULPS  Y7, Y9, Y7
+	VMULPS  Y6, Y9, Y2
+	VSUBPS  Y6, Y0, Y3
+	VMULPS  Y6, Y3, Y3
+	VMULPS  Y3, Y7, Y7
+	TESTQ   AX, AX
+	JL      leave
+	VMOVUPS Y9, (SI)(BX*8)
+	VMOVUPS Y5, (SI)(BX*4)
+	VMOVUPS Y5, (R8)(BX*4)
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y2, (R8)(BX*8)
+	VMOVUPS Y7, (SI)
+	VMOVUPS Y7, (R8)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, SI
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000020, R8
+	ADDQ    $0x00000020, R9
+	SUBQ    $0x00000008, AX
+	JGE     lanes1
+	JMP     last
+
+leave:
+	VMASKMOVPS Y9, Y1, (SI)(BX*8)
+	VMASKMOVPS Y5, Y1, (SI)(BX*4)
+	VMASKMOVPS Y5, Y1, (R8)(BX*4)
 	VMASKMOVPS Y4, Y1, (CX)
-	VMASKMOVPS (DX), Y1, Y2
-	VMASKMOVPS (R9)(BX*8), Y1, Y3
-	VMULPS     Y3, Y6, Y3
-	VMULPS     Y2, Y6, Y6
-	VMASKMOVPS Y6, Y1, (R8)(BX*8)
-	VSUBPS     Y2, Y0, Y0
-	VMULPS     Y2, Y0, Y0
-	VMULPS     Y0, Y3, Y3
-	VMASKMOVPS Y3, Y1, (SI)
-	VMASKMOVPS Y3, Y1, (R8)
+	VMASKMOVPS Y2, Y1, (R8)(BX*8)
+	VMASKMOVPS Y7, Y1, (SI)
+	VMASKMOVPS Y7, Y1, (R8)
 
 end:
 	VZEROUPPER

@@ -161,6 +161,11 @@ func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte
 //go:noescape
 func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenGroupedNEON widens blocks of grouped formats, whose kernels jump to it.
+//
+//go:noescape
+func weightWidenGroupedNEON(dst []float32, b []byte, lanes int, k int)
+
 // weightWidenU4x16NEON is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape

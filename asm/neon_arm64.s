@@ -7924,55 +7924,55 @@ TEXT ·weightGemmInt8DotS8NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS8NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+	MOVD $0x43800000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x43800000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F1
 	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
 	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ 16(R7), F3
+	FMOVQ 16(R5), F3
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	ADD R2<<1, R1, R8
+	ADD R3<<1, R1, R6
 	MOVD $0xc3c00000, R11
 	VDUP R11, V9.S4
 	WORD $0x6e29dc25 // fmul v5.4s, v1.4s, v9.4s
 	WORD $0x6e29dc46 // fmul v6.4s, v2.4s, v9.4s
 	WORD $0x6e29dc67 // fmul v7.4s, v3.4s, v9.4s
 	WORD $0x6e29dc88 // fmul v8.4s, v4.4s, v9.4s
-	FMOVQ F5, 16(R4)
-	FMOVQ F6, 48(R4)
-	FMOVQ F7, 80(R4)
-	FMOVQ F8, 112(R4)
-	ADD R5<<2, R8, R8
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 80(R0)
+	FMOVQ F8, 112(R0)
+	ADD R2<<2, R6, R6
 	MOVD $0x007f8000, R11
 	VDUP R11, V5.S4
-	MOVD R9, R7
+	MOVD R7, R5
 	MOVD $8, R11
 
 word:
-	FLDPQ (R8), (F6, F7)
-	FLDPQ 32(R8), (F8, F9)
-	ADD R6, R8, R8
+	FLDPQ (R6), (F6, F7)
+	FLDPQ 32(R6), (F8, F9)
+	ADD R4, R6, R6
 	MOVD $15, R12
-	MOVD $4, R10
+	MOVD $4, R8
 
 step:
 	VDUP R12, V22.S4
@@ -7981,10 +7981,10 @@ step:
 	WORD $0x6eb644f3 // ushl v19.4s, v7.4s, v22.4s
 	WORD $0x6eb64514 // ushl v20.4s, v8.4s, v22.4s
 	WORD $0x6eb64535 // ushl v21.4s, v9.4s, v22.4s
-	FLDPQ (R4), (F14, F10)
-	FLDPQ 32(R4), (F15, F11)
-	FLDPQ 64(R4), (F16, F12)
-	FLDPQ 96(R4), (F17, F13)
+	FLDPQ (R0), (F14, F10)
+	FLDPQ 32(R0), (F15, F11)
+	FLDPQ 64(R0), (F16, F12)
+	FLDPQ 96(R0), (F17, F13)
 	VBIT V5.B16, V18.B16, V14.B16
 	VBIT V5.B16, V19.B16, V15.B16
 	VBIT V5.B16, V20.B16, V16.B16
@@ -7993,23 +7993,23 @@ step:
 	VFMLA V2.S4, V15.S4, V11.S4
 	VFMLA V3.S4, V16.S4, V12.S4
 	VFMLA V4.S4, V17.S4, V13.S4
-	FSTPQ (F10, F11), (R9)
-	FSTPQ (F12, F13), 32(R9)
-	ADD R6<<3, R9, R9
-	SUBS $1, R10, R10
+	FSTPQ (F10, F11), (R7)
+	FSTPQ (F12, F13), 32(R7)
+	ADD R4<<3, R7, R7
+	SUBS $1, R8, R8
 	BNE step
-	ADD R6, R7, R7
-	MOVD R7, R9
+	ADD R4, R5, R5
+	MOVD R5, R7
 	SUBS $1, R11, R11
 	BNE word
-	ADD $16, R5, R5
-	CMP R2, R5
+	ADD $16, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $34, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R9, R9
+	MOVD $34, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
 	BNE block
 
 done:
@@ -8215,55 +8215,55 @@ TEXT ·weightGemmInt8DotS4NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS4NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+	MOVD $0x41800000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x41800000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F1
 	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
 	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ 16(R7), F3
+	FMOVQ 16(R5), F3
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	ADD R2<<1, R1, R8
+	ADD R3<<1, R1, R6
 	MOVD $0xc1c00000, R11
 	VDUP R11, V9.S4
 	WORD $0x6e29dc25 // fmul v5.4s, v1.4s, v9.4s
 	WORD $0x6e29dc46 // fmul v6.4s, v2.4s, v9.4s
 	WORD $0x6e29dc67 // fmul v7.4s, v3.4s, v9.4s
 	WORD $0x6e29dc88 // fmul v8.4s, v4.4s, v9.4s
-	FMOVQ F5, 16(R4)
-	FMOVQ F6, 48(R4)
-	FMOVQ F7, 80(R4)
-	FMOVQ F8, 112(R4)
-	ADD R5<<2, R8, R8
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 80(R0)
+	FMOVQ F8, 112(R0)
+	ADD R2<<2, R6, R6
 	MOVD $0x00780000, R11
 	VDUP R11, V5.S4
-	MOVD R9, R7
+	MOVD R7, R5
 	MOVD $4, R11
 
 word:
-	FLDPQ (R8), (F6, F7)
-	FLDPQ 32(R8), (F8, F9)
-	ADD R6, R8, R8
+	FLDPQ (R6), (F6, F7)
+	FLDPQ 32(R6), (F8, F9)
+	ADD R4, R6, R6
 	MOVD $19, R12
-	MOVD $8, R10
+	MOVD $8, R8
 
 step:
 	VDUP R12, V22.S4
@@ -8272,10 +8272,10 @@ step:
 	WORD $0x6eb644f3 // ushl v19.4s, v7.4s, v22.4s
 	WORD $0x6eb64514 // ushl v20.4s, v8.4s, v22.4s
 	WORD $0x6eb64535 // ushl v21.4s, v9.4s, v22.4s
-	FLDPQ (R4), (F14, F10)
-	FLDPQ 32(R4), (F15, F11)
-	FLDPQ 64(R4), (F16, F12)
-	FLDPQ 96(R4), (F17, F13)
+	FLDPQ (R0), (F14, F10)
+	FLDPQ 32(R0), (F15, F11)
+	FLDPQ 64(R0), (F16, F12)
+	FLDPQ 96(R0), (F17, F13)
 	VBIT V5.B16, V18.B16, V14.B16
 	VBIT V5.B16, V19.B16, V15.B16
 	VBIT V5.B16, V20.B16, V16.B16
@@ -8284,23 +8284,23 @@ step:
 	VFMLA V2.S4, V15.S4, V11.S4
 	VFMLA V3.S4, V16.S4, V12.S4
 	VFMLA V4.S4, V17.S4, V13.S4
-	FSTPQ (F10, F11), (R9)
-	FSTPQ (F12, F13), 32(R9)
-	ADD R6<<2, R9, R9
-	SUBS $1, R10, R10
+	FSTPQ (F10, F11), (R7)
+	FSTPQ (F12, F13), 32(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
 	BNE step
-	ADD R6, R7, R7
-	MOVD R7, R9
+	ADD R4, R5, R5
+	MOVD R5, R7
 	SUBS $1, R11, R11
 	BNE word
-	ADD $16, R5, R5
-	CMP R2, R5
+	ADD $16, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $18, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R9, R9
+	MOVD $18, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
 	BNE block
 
 done:
@@ -8591,63 +8591,63 @@ TEXT ·weightGemmInt8DotU4NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+	MOVD $0x4b000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F1
 	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
 	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ 16(R7), F3
+	FMOVQ 16(R5), F3
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	ADD R2<<1, R1, R8
-	ADD R2<<1, R8, R8
-	ADD R2<<1, R7, R7
-	FMOVQ (R7), F5
+	ADD R3<<1, R1, R6
+	ADD R3<<1, R6, R6
+	ADD R3<<1, R5, R5
+	FMOVQ (R5), F5
 	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
 	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	FMOVQ 16(R7), F7
+	FMOVQ 16(R5), F7
 	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
 	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	FMOVQ F5, 16(R4)
-	FMOVQ F6, 48(R4)
-	FMOVQ F7, 80(R4)
-	FMOVQ F8, 112(R4)
-	ADD R5<<2, R8, R8
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 80(R0)
+	FMOVQ F8, 112(R0)
+	ADD R2<<2, R6, R6
 	MOVD $0x0000000f, R11
 	VDUP R11, V5.S4
-	MOVD R9, R7
+	MOVD R7, R5
 	MOVD $4, R11
 
 word:
-	FLDPQ (R8), (F6, F7)
-	FLDPQ 32(R8), (F8, F9)
-	ADD R6, R8, R8
+	FLDPQ (R6), (F6, F7)
+	FLDPQ 32(R6), (F8, F9)
+	ADD R4, R6, R6
 	MOVD $0, R12
-	MOVD $8, R10
+	MOVD $8, R8
 
 step:
-	FLDPQ (R4), (F14, F10)
-	FLDPQ 32(R4), (F15, F11)
-	FLDPQ 64(R4), (F16, F12)
-	FLDPQ 96(R4), (F17, F13)
+	FLDPQ (R0), (F14, F10)
+	FLDPQ 32(R0), (F15, F11)
+	FLDPQ 64(R0), (F16, F12)
+	FLDPQ 96(R0), (F17, F13)
 	VBIT V5.B16, V6.B16, V14.B16
 	VBIT V5.B16, V7.B16, V15.B16
 	VBIT V5.B16, V8.B16, V16.B16
@@ -8660,96 +8660,162 @@ step:
 	VFMLA V2.S4, V15.S4, V11.S4
 	VFMLA V3.S4, V16.S4, V12.S4
 	VFMLA V4.S4, V17.S4, V13.S4
-	FSTPQ (F10, F11), (R9)
-	FSTPQ (F12, F13), 32(R9)
+	FSTPQ (F10, F11), (R7)
+	FSTPQ (F12, F13), 32(R7)
 	VUSHR $4, V6.S4, V6.S4
 	VUSHR $4, V7.S4, V7.S4
 	VUSHR $4, V8.S4, V8.S4
 	VUSHR $4, V9.S4, V9.S4
-	ADD R6<<2, R9, R9
-	SUBS $1, R10, R10
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
 	BNE step
-	ADD R6, R7, R7
-	MOVD R7, R9
+	ADD R4, R5, R5
+	MOVD R5, R7
 	SUBS $1, R11, R11
 	BNE word
-	ADD $16, R5, R5
-	CMP R2, R5
+	ADD $16, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $20, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R9, R9
+	MOVD $20, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
 	BNE block
 
 done:
 	RET
 
-// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
+// func weightWidenGroupedNEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenGroupedNEON(SB), NOSPLIT, $128-64
+	MOVD $0x4b000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
 	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
+	MOVD lanes+48(FP), R3
+	MOVD dst_cap+16(FP), R9
+	MOVD b_len+32(FP), R11
+	VDUP R11, V0.S4
+	MOVD $0x000000ff, R13
+	VDUP R13, V1.S4
+	MOVD $0x0000ff00, R13
+	VDUP R13, V2.S4
+	MOVD $0x00ff0000, R13
+	VDUP R13, V3.S4
+	MOVD $0x0f0f0f0f, R13
+	VDUP R13, V4.S4
+	LSR $1, R9, R11
+	ADD R9, R11, R11
+	LSL $4, R11, R11
+	VDUP R11, V5.B16
+	NEG R9, R11
+	VDUP R11, V6.S4
+	ADD $3, R11, R10
+	LSL $1, R10, R10
+	MOVD dst_base+0(FP), R13
+	MOVD k+56(FP), R14
+	CBZ R14, done
+	LSL $2, R3, R4
 
 block:
-	MOVD $0, R5
+	MOVD $0, R2
 
 lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F5
-	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
-	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	ADD R2<<1, R7, R7
-	FMOVQ (R7), F7
-	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
-	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dcae // fmul v14.4s, v5.4s, v16.4s
-	WORD $0x6e30dccf // fmul v15.4s, v6.4s, v16.4s
-	FMOVQ (R7), F13
-	VSHL $8, V13.H8, V16.H8
-	WORD $0x0f10a609 // sxtl v9.4s, v16.4h
-	WORD $0x4f10a60a // sxtl2 v10.4s, v16.8h
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	VUSHR $8, V13.H8, V13.H8
-	VSHL $8, V13.H8, V17.H8
-	WORD $0x0f10a62b // sxtl v11.4s, v17.4h
-	WORD $0x4f10a62c // sxtl2 v12.4s, v17.8h
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V20.S4
-	WORD $0x6e34dcf2 // fmul v18.4s, v7.4s, v20.4s
-	WORD $0x6e34dd13 // fmul v19.4s, v8.4s, v20.4s
-	FMOVQ (R7), F17
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R13, R7
+	MOVD dst_len+8(FP), R8
+	CMP $0, R8
+	BNE scales1
+	FMOVQ (R5), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	ADD R3<<1, R5, R5
+	FMOVQ (R5), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	ADD R3<<1, R5, R5
+	MOVD $0x3b800000, R15
+	VDUP R15, V22.S4
+	WORD $0x6e36ddf4 // fmul v20.4s, v15.4s, v22.4s
+	WORD $0x6e36de15 // fmul v21.4s, v16.4s, v22.4s
+	FMOVQ (R5), F19
+	VSHL $8, V19.H8, V22.H8
+	WORD $0x0f10a6c7 // sxtl v7.4s, v22.4h
+	WORD $0x4f10a6c8 // sxtl2 v8.4s, v22.8h
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e34dce7 // fmul v7.4s, v7.4s, v20.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
+	VUSHR $8, V19.H8, V19.H8
+	VSHL $8, V19.H8, V22.H8
+	WORD $0x0f10a6cd // sxtl v13.4s, v22.4h
+	WORD $0x4f10a6ce // sxtl2 v14.4s, v22.8h
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e34ddad // fmul v13.4s, v13.4s, v20.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e35ddce // fmul v14.4s, v14.4s, v21.4s
+	ADD R3<<1, R5, R5
+	MOVD $0xbb800000, R15
+	VDUP R15, V26.S4
+	WORD $0x6e3ade38 // fmul v24.4s, v17.4s, v26.4s
+	WORD $0x6e3ade59 // fmul v25.4s, v18.4s, v26.4s
+	FMOVQ (R5), F23
+	VSHL $8, V23.H8, V26.H8
+	WORD $0x0f10a753 // sxtl v19.4s, v26.4h
+	WORD $0x4f10a754 // sxtl2 v20.4s, v26.8h
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e38de73 // fmul v19.4s, v19.4s, v24.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
+	VUSHR $8, V23.H8, V23.H8
+	VSHL $8, V23.H8, V26.H8
+	WORD $0x0f10a755 // sxtl v21.4s, v26.4h
+	WORD $0x4f10a756 // sxtl2 v22.4s, v26.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e38deb5 // fmul v21.4s, v21.4s, v24.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
+	FMOVQ F19, 16(R0)
+	FMOVQ F20, 48(R0)
+	FMOVQ F21, 80(R0)
+	FMOVQ F22, 112(R0)
+	ADD R3<<1, R5, R5
+	ADD R2<<1, R5, R6
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+	B numbers
+
+scales1:
+	MOVD dst_len+8(FP), R8
+	CMP $1, R8
+	BNE scales2
+	FMOVQ (R5), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	ADD R3<<1, R5, R5
+	MOVD $0x3b800000, R15
+	VDUP R15, V20.S4
+	WORD $0x6e34ddf2 // fmul v18.4s, v15.4s, v20.4s
+	WORD $0x6e34de13 // fmul v19.4s, v16.4s, v20.4s
+	FMOVQ (R5), F17
+	VSHL $8, V17.H8, V20.H8
+	WORD $0x0f10a687 // sxtl v7.4s, v20.4h
+	WORD $0x4f10a688 // sxtl2 v8.4s, v20.8h
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	VUSHR $8, V17.H8, V17.H8
 	VSHL $8, V17.H8, V20.H8
 	WORD $0x0f10a68d // sxtl v13.4s, v20.4h
 	WORD $0x4f10a68e // sxtl2 v14.4s, v20.8h
@@ -8757,134 +8823,446 @@ lanes:
 	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	VUSHR $8, V17.H8, V17.H8
-	VSHL $8, V17.H8, V21.H8
-	WORD $0x0f10a6af // sxtl v15.4s, v21.4h
-	WORD $0x4f10a6b0 // sxtl2 v16.4s, v21.8h
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	FMOVQ F13, 16(R4)
-	FMOVQ F14, 48(R4)
-	FMOVQ F15, 80(R4)
-	FMOVQ F16, 112(R4)
-	ADD R2<<1, R7, R7
-	ADD R5<<1, R7, R8
-	MOVD $0x3b800000, R11
-	VDUP R11, V15.S4
-	WORD $0x6e2fdd2d // fmul v13.4s, v9.4s, v15.4s
-	WORD $0x6e2fdd4e // fmul v14.4s, v10.4s, v15.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V17.S4
-	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
-	WORD $0x6e31dd90 // fmul v16.4s, v12.4s, v17.4s
-	MOVD $4, R10
+	ADD R3<<1, R5, R5
+	MOVD $0xc2000000, R15
+	VDUP R15, V21.S4
+	WORD $0x6e35dcf1 // fmul v17.4s, v7.4s, v21.4s
+	WORD $0x6e35dd12 // fmul v18.4s, v8.4s, v21.4s
+	WORD $0x6e35ddb3 // fmul v19.4s, v13.4s, v21.4s
+	WORD $0x6e35ddd4 // fmul v20.4s, v14.4s, v21.4s
+	FMOVQ F17, 16(R0)
+	FMOVQ F18, 48(R0)
+	FMOVQ F19, 80(R0)
+	FMOVQ F20, 112(R0)
+	ADD R2<<1, R5, R6
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+	B numbers
 
-word:
-	FLDPQ (R8), (F17, F18)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V17.B16, V19.B16
-	VAND V4.B16, V18.B16, V20.B16
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+scales2:
+	MOVD dst_len+8(FP), R8
+	CMP $2, R8
+	BNE scales3
+	FMOVQ (R5), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	ADD R3<<1, R5, R5
+	ADD R3<<1, R5, R5
+	MOVD $0x3b800000, R15
+	VDUP R15, V20.S4
+	WORD $0x6e34ddf2 // fmul v18.4s, v15.4s, v20.4s
+	WORD $0x6e34de13 // fmul v19.4s, v16.4s, v20.4s
+	FMOVQ (R5), F17
+	VSHL $8, V17.H8, V20.H8
+	WORD $0x0f10a687 // sxtl v7.4s, v20.4h
+	WORD $0x4f10a688 // sxtl2 v8.4s, v20.8h
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	VUSHR $8, V17.H8, V17.H8
+	VSHL $8, V17.H8, V20.H8
+	WORD $0x0f10a68d // sxtl v13.4s, v20.4h
+	WORD $0x4f10a68e // sxtl2 v14.4s, v20.8h
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	ADD R3<<1, R5, R5
+	ADD R3<<1, R5, R5
+	ADD R2<<1, R5, R6
+	B numbers
+
+scales3:
+	ADD R2<<1, R5, R6
+	FLDPQ (R6), (F7, F8)
+	ADD R4, R6, R6
+	FLDPQ (R6), (F13, F14)
+	ADD R4, R6, R6
+	MOVD $0xc1800000, R15
+	VDUP R15, V19.S4
+	WORD $0x6e33dcef // fmul v15.4s, v7.4s, v19.4s
+	WORD $0x6e33dd10 // fmul v16.4s, v8.4s, v19.4s
+	WORD $0x6e33ddb1 // fmul v17.4s, v13.4s, v19.4s
+	WORD $0x6e33ddd2 // fmul v18.4s, v14.4s, v19.4s
+	FMOVQ F15, 16(R0)
+	FMOVQ F16, 48(R0)
+	FMOVQ F17, 80(R0)
+	FMOVQ F18, 112(R0)
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+
+numbers:
+	CBZ R9, plain
+	MOVD dst_len+8(FP), R8
+	CMP $2, R8
+	BEQ brain
+	ADD R4<<2, R6, R12
+	MOVD R9, R11
+
+further:
+	FLDPQ (R12), (F17, F18)
+	ADD R4, R12, R12
+	MOVD R10, R8
+
+furtherWord:
+	FLDPQ (R6), (F15, F16)
+	ADD R4, R6, R6
+	MOVD R7, R5
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V25.B16
+	VBIT V5.B16, V25.B16, V19.B16
+	VAND V4.B16, V16.B16, V20.B16
+	VSHL $4, V18.B16, V25.B16
+	VBIT V5.B16, V25.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V1.B16, V19.B16, V23.B16
 	VBIT V1.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V9.S4, V23.S4, V21.S4
-	VFMLA V10.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V2.B16, V19.B16, V23.B16
 	VBIT V2.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V13.S4, V23.S4, V21.S4
-	VFMLA V14.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VBIT V3.B16, V19.B16, V23.B16
 	VBIT V3.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V15.S4, V23.S4, V21.S4
-	VFMLA V16.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V12.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VSRI $24, V19.S4, V23.S4
 	VSRI $24, V20.S4, V24.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V11.S4, V23.S4, V21.S4
-	VFMLA V12.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V17.B16, V19.B16
-	VUSHR $4, V18.B16, V20.B16
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4<<2, R7, R5
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	VUSHR $4, V16.B16, V20.B16
+	VBIT V5.B16, V18.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V1.B16, V19.B16, V23.B16
 	VBIT V1.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V9.S4, V23.S4, V21.S4
-	VFMLA V10.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F23, F21)
-	FLDPQ 32(R4), (F24, F22)
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
 	VBIT V2.B16, V19.B16, V23.B16
 	VBIT V2.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V13.S4, V23.S4, V21.S4
-	VFMLA V14.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VBIT V3.B16, V19.B16, V23.B16
 	VBIT V3.B16, V20.B16, V24.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V15.S4, V23.S4, V21.S4
-	VFMLA V16.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F23, F21)
-	FLDPQ 96(R4), (F24, F22)
+	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V12.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
 	VSRI $24, V19.S4, V23.S4
 	VSRI $24, V20.S4, V24.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4, R7, R7
+	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
+	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
+	SUBS $1, R8, R8
+	BNE furtherWord
+	SUBS $1, R11, R11
+	BNE further
+	B next
+
+brain:
+	ADD R4<<2, R6, R12
+	MOVD R9, R11
+
+brainFurther:
+	FLDPQ (R12), (F17, F18)
+	ADD R4, R12, R12
+	MOVD R10, R8
+
+brainFurtherWord:
+	FLDPQ (R6), (F15, F16)
+	ADD R4, R6, R6
+	MOVD R7, R5
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V25.B16
+	VBIT V5.B16, V25.B16, V19.B16
+	VAND V4.B16, V16.B16, V20.B16
+	VSHL $4, V18.B16, V25.B16
+	VBIT V5.B16, V25.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VUSHR $8, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $8, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VUSHR $16, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $16, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4<<2, R7, R5
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	VUSHR $4, V16.B16, V20.B16
+	VBIT V5.B16, V18.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VUSHR $8, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $8, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
+	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VUSHR $16, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $16, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
+	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4, R7, R7
+	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
+	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
+	SUBS $1, R8, R8
+	BNE brainFurtherWord
+	SUBS $1, R11, R11
+	BNE brainFurther
+	B next
+
+plain:
+	MOVD $4, R8
+
+plainWord:
+	FLDPQ (R6), (F15, F16)
+	ADD R4, R6, R6
+	MOVD R7, R5
+	VAND V4.B16, V15.B16, V19.B16
+	VAND V4.B16, V16.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V2.B16, V19.B16, V23.B16
+	VBIT V2.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VBIT V3.B16, V19.B16, V23.B16
+	VBIT V3.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
 	VFMLA V11.S4, V23.S4, V21.S4
 	VFMLA V12.S4, V24.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	SUBS $1, R10, R10
-	BNE word
-	ADD $8, R5, R5
-	CMP R2, R5
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4<<2, R7, R5
+	VUSHR $4, V15.B16, V19.B16
+	VUSHR $4, V16.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V2.B16, V19.B16, V23.B16
+	VBIT V2.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V9.S4, V23.S4, V21.S4
+	VFMLA V10.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VBIT V3.B16, V19.B16, V23.B16
+	VBIT V3.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V12.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4, R7, R7
+	SUBS $1, R8, R8
+	BNE plainWord
+
+next:
+	ADD $8, R2, R2
+	CMP R3, R2
 	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $24, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
+	ADD R4<<5, R13, R13
+	MOVD b_cap+40(FP), R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R14, R14
 	BNE block
 
 done:
 	RET
+
+// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
+	MOVD $0, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $24, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightInt8GroupedLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightInt8GroupedLongNEON(SB), NOSPLIT, $64-113
@@ -10350,222 +10728,16 @@ TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x10101010, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	ADD R2<<1, R7, R7
-	FMOVQ (R7), F8
-	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
-	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V17.S4
-	WORD $0x6e31dccf // fmul v15.4s, v6.4s, v17.4s
-	WORD $0x6e31dcf0 // fmul v16.4s, v7.4s, v17.4s
-	FMOVQ (R7), F14
-	VSHL $8, V14.H8, V17.H8
-	WORD $0x0f10a62a // sxtl v10.4s, v17.4h
-	WORD $0x4f10a62b // sxtl2 v11.4s, v17.8h
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	VUSHR $8, V14.H8, V14.H8
-	VSHL $8, V14.H8, V18.H8
-	WORD $0x0f10a64c // sxtl v12.4s, v18.4h
-	WORD $0x4f10a64d // sxtl2 v13.4s, v18.8h
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V21.S4
-	WORD $0x6e35dd13 // fmul v19.4s, v8.4s, v21.4s
-	WORD $0x6e35dd34 // fmul v20.4s, v9.4s, v21.4s
-	FMOVQ (R7), F18
-	VSHL $8, V18.H8, V21.H8
-	WORD $0x0f10a6ae // sxtl v14.4s, v21.4h
-	WORD $0x4f10a6af // sxtl2 v15.4s, v21.8h
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
-	VUSHR $8, V18.H8, V18.H8
-	VSHL $8, V18.H8, V22.H8
-	WORD $0x0f10a6d0 // sxtl v16.4s, v22.4h
-	WORD $0x4f10a6d1 // sxtl2 v17.4s, v22.8h
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
-	FMOVQ F14, 16(R4)
-	FMOVQ F15, 48(R4)
-	FMOVQ F16, 80(R4)
-	FMOVQ F17, 112(R4)
-	ADD R2<<1, R7, R7
-	ADD R5<<1, R7, R8
-	MOVD $0x3b800000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V18.S4
-	WORD $0x6e32dd90 // fmul v16.4s, v12.4s, v18.4s
-	WORD $0x6e32ddb1 // fmul v17.4s, v13.4s, v18.4s
-	ADD R6<<2, R8, R12
-	MOVD $1, R11
-
-far:
-	FLDPQ (R12), (F20, F21)
-	ADD R6, R12, R12
-	MOVD $4, R10
-
-word:
-	FLDPQ (R8), (F18, F19)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V18.B16, V22.B16
-	VSHL $4, V20.B16, V28.B16
-	VBIT V5.B16, V28.B16, V22.B16
-	VAND V4.B16, V19.B16, V23.B16
-	VSHL $4, V21.B16, V28.B16
-	VBIT V5.B16, V28.B16, V23.B16
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V1.B16, V22.B16, V26.B16
-	VBIT V1.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V10.S4, V26.S4, V24.S4
-	VFMLA V11.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V2.B16, V22.B16, V26.B16
-	VBIT V2.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V14.S4, V26.S4, V24.S4
-	VFMLA V15.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VBIT V3.B16, V22.B16, V26.B16
-	VBIT V3.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V16.S4, V26.S4, V24.S4
-	VFMLA V17.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VSRI $24, V22.S4, V26.S4
-	VSRI $24, V23.S4, V27.S4
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V12.S4, V26.S4, V24.S4
-	VFMLA V13.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V18.B16, V22.B16
-	VBIT V5.B16, V20.B16, V22.B16
-	VUSHR $4, V19.B16, V23.B16
-	VBIT V5.B16, V21.B16, V23.B16
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V1.B16, V22.B16, V26.B16
-	VBIT V1.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V10.S4, V26.S4, V24.S4
-	VFMLA V11.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F26, F24)
-	FLDPQ 32(R4), (F27, F25)
-	VBIT V2.B16, V22.B16, V26.B16
-	VBIT V2.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V14.S4, V26.S4, V24.S4
-	VFMLA V15.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VBIT V3.B16, V22.B16, V26.B16
-	VBIT V3.B16, V23.B16, V27.B16
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V16.S4, V26.S4, V24.S4
-	VFMLA V17.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F26, F24)
-	FLDPQ 96(R4), (F27, F25)
-	VSRI $24, V22.S4, V26.S4
-	VSRI $24, V23.S4, V27.S4
-	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	WORD $0x4ea0d77b // fsub v27.4s, v27.4s, v0.4s
-	VFMLA V12.S4, V26.S4, V24.S4
-	VFMLA V13.S4, V27.S4, V25.S4
-	FSTPQ (F24, F25), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $1, V20.B16, V20.B16
-	VUSHR $1, V21.B16, V21.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
+	MOVD $0, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
@@ -10592,203 +10764,16 @@ TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x30303030, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V15.S4
-	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
-	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
-	FMOVQ (R7), F12
-	VSHL $8, V12.H8, V15.H8
-	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
-	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	VUSHR $8, V12.H8, V12.H8
-	VSHL $8, V12.H8, V16.H8
-	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
-	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xc2000000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dd0c // fmul v12.4s, v8.4s, v16.4s
-	WORD $0x6e30dd2d // fmul v13.4s, v9.4s, v16.4s
-	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
-	FMOVQ F12, 16(R4)
-	FMOVQ F13, 48(R4)
-	FMOVQ F14, 80(R4)
-	FMOVQ F15, 112(R4)
-	ADD R5<<1, R7, R8
-	MOVD $0x3b800000, R11
-	VDUP R11, V14.S4
-	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
-	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
-	ADD R6<<2, R8, R12
-	MOVD $2, R11
-
-far:
-	FLDPQ (R12), (F18, F19)
-	ADD R6, R12, R12
-	MOVD $2, R10
-
-word:
-	FLDPQ (R8), (F16, F17)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V16.B16, V20.B16
-	VSHL $4, V18.B16, V26.B16
-	VBIT V5.B16, V26.B16, V20.B16
-	VAND V4.B16, V17.B16, V21.B16
-	VSHL $4, V19.B16, V26.B16
-	VBIT V5.B16, V26.B16, V21.B16
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V1.B16, V20.B16, V24.B16
-	VBIT V1.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V8.S4, V24.S4, V22.S4
-	VFMLA V9.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V2.B16, V20.B16, V24.B16
-	VBIT V2.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V12.S4, V24.S4, V22.S4
-	VFMLA V13.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VBIT V3.B16, V20.B16, V24.B16
-	VBIT V3.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V14.S4, V24.S4, V22.S4
-	VFMLA V15.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VSRI $24, V20.S4, V24.S4
-	VSRI $24, V21.S4, V25.S4
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V10.S4, V24.S4, V22.S4
-	VFMLA V11.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V16.B16, V20.B16
-	VBIT V5.B16, V18.B16, V20.B16
-	VUSHR $4, V17.B16, V21.B16
-	VBIT V5.B16, V19.B16, V21.B16
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V1.B16, V20.B16, V24.B16
-	VBIT V1.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V8.S4, V24.S4, V22.S4
-	VFMLA V9.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F24, F22)
-	FLDPQ 32(R4), (F25, F23)
-	VBIT V2.B16, V20.B16, V24.B16
-	VBIT V2.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V12.S4, V24.S4, V22.S4
-	VFMLA V13.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VBIT V3.B16, V20.B16, V24.B16
-	VBIT V3.B16, V21.B16, V25.B16
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V14.S4, V24.S4, V22.S4
-	VFMLA V15.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F24, F22)
-	FLDPQ 96(R4), (F25, F23)
-	VSRI $24, V20.S4, V24.S4
-	VSRI $24, V21.S4, V25.S4
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x4ea0d739 // fsub v25.4s, v25.4s, v0.4s
-	VFMLA V10.S4, V24.S4, V22.S4
-	VFMLA V11.S4, V25.S4, V23.S4
-	FSTPQ (F22, F23), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $2, V18.B16, V18.B16
-	VUSHR $2, V19.B16, V19.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
+	MOVD $1, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $2, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
@@ -10815,197 +10800,16 @@ TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	MOVD $0x4b000010, R5
-	VDUP R5, V0.S4
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x10101010, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	FMOVQ (R7), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	ADD R2<<1, R7, R7
-	ADD R2<<1, R7, R7
-	MOVD $0x3b800000, R11
-	VDUP R11, V15.S4
-	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
-	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
-	FMOVQ (R7), F12
-	VSHL $8, V12.H8, V15.H8
-	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
-	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	VUSHR $8, V12.H8, V12.H8
-	VSHL $8, V12.H8, V16.H8
-	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
-	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	ADD R2<<1, R7, R7
-	ADD R2<<1, R7, R7
-	ADD R5<<1, R7, R8
-	ADD R6<<2, R8, R12
-	MOVD $1, R11
-
-far:
-	FLDPQ (R12), (F14, F15)
-	ADD R6, R12, R12
-	MOVD $4, R10
-
-word:
-	FLDPQ (R8), (F12, F13)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V12.B16, V16.B16
-	VSHL $4, V14.B16, V22.B16
-	VBIT V5.B16, V22.B16, V16.B16
-	VAND V4.B16, V13.B16, V17.B16
-	VSHL $4, V15.B16, V22.B16
-	VBIT V5.B16, V22.B16, V17.B16
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VBIT V1.B16, V16.B16, V20.B16
-	VBIT V1.B16, V17.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VUSHR $8, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $8, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VUSHR $16, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $16, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VSRI $24, V16.S4, V20.S4
-	VSRI $24, V17.S4, V21.S4
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V12.B16, V16.B16
-	VBIT V5.B16, V14.B16, V16.B16
-	VUSHR $4, V13.B16, V17.B16
-	VBIT V5.B16, V15.B16, V17.B16
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VBIT V1.B16, V16.B16, V20.B16
-	VBIT V1.B16, V17.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F20, F18)
-	FLDPQ 32(R4), (F21, F19)
-	VUSHR $8, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $8, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
-	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VUSHR $16, V16.S4, V22.S4
-	VBIT V1.B16, V22.B16, V20.B16
-	VUSHR $16, V17.S4, V22.S4
-	VBIT V1.B16, V22.B16, V21.B16
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F20, F18)
-	FLDPQ 96(R4), (F21, F19)
-	VSRI $24, V16.S4, V20.S4
-	VSRI $24, V17.S4, V21.S4
-	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
-	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
-	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
-	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
-	FSTPQ (F18, F19), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $1, V14.B16, V14.B16
-	VUSHR $1, V15.B16, V15.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
+	MOVD $2, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000010, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightInt8BrainLongNEON(SB), NOSPLIT, $64-113
@@ -12471,182 +12275,16 @@ TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 	B ·weightInt8BrainDotNEON(SB)
 
 // func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $128-64
-	MOVD dst_base+0(FP), R0
-	MOVD b_base+24(FP), R1
-	MOVD lanes+48(FP), R2
-	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
-	VDUP R5, V0.S4
-	MOVD $local-128(SP), R4
-	FMOVQ F0, (R4)
-	FMOVQ F0, 32(R4)
-	FMOVQ F0, 64(R4)
-	FMOVQ F0, 96(R4)
-	CBZ R3, done
-	LSL $2, R2, R6
-	MOVD $0x000000ff, R11
-	VDUP R11, V1.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V2.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V3.S4
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V4.S4
-	MOVD $0x10101010, R11
-	VDUP R11, V5.S4
-
-block:
-	MOVD $0, R5
-
-lanes:
-	ADD R5<<1, R1, R7
-	ADD R5<<2, R0, R9
-	ADD R5<<1, R7, R8
-	FLDPQ (R8), (F6, F7)
-	ADD R6, R8, R8
-	FLDPQ (R8), (F8, F9)
-	ADD R6, R8, R8
-	MOVD $0xc1800000, R11
-	VDUP R11, V14.S4
-	WORD $0x6e2edcca // fmul v10.4s, v6.4s, v14.4s
-	WORD $0x6e2edceb // fmul v11.4s, v7.4s, v14.4s
-	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
-	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
-	FMOVQ F10, 16(R4)
-	FMOVQ F11, 48(R4)
-	FMOVQ F12, 80(R4)
-	FMOVQ F13, 112(R4)
-	MOVD $0x3b800000, R11
-	VDUP R11, V12.S4
-	WORD $0x6e2cdcca // fmul v10.4s, v6.4s, v12.4s
-	WORD $0x6e2cdceb // fmul v11.4s, v7.4s, v12.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V14.S4
-	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
-	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
-	ADD R6<<2, R8, R12
-	MOVD $1, R11
-
-far:
-	FLDPQ (R12), (F16, F17)
-	ADD R6, R12, R12
-	MOVD $4, R10
-
-word:
-	FLDPQ (R8), (F14, F15)
-	ADD R6, R8, R8
-	MOVD R9, R7
-	VAND V4.B16, V14.B16, V18.B16
-	VSHL $4, V16.B16, V24.B16
-	VBIT V5.B16, V24.B16, V18.B16
-	VAND V4.B16, V15.B16, V19.B16
-	VSHL $4, V17.B16, V24.B16
-	VBIT V5.B16, V24.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V6.S4, V22.S4, V20.S4
-	VFMLA V7.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V2.B16, V18.B16, V22.B16
-	VBIT V2.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VBIT V3.B16, V18.B16, V22.B16
-	VBIT V3.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V8.S4, V22.S4, V20.S4
-	VFMLA V9.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6<<2, R9, R7
-	VUSHR $4, V14.B16, V18.B16
-	VBIT V5.B16, V16.B16, V18.B16
-	VUSHR $4, V15.B16, V19.B16
-	VBIT V5.B16, V17.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V6.S4, V22.S4, V20.S4
-	VFMLA V7.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V2.B16, V18.B16, V22.B16
-	VBIT V2.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VBIT V3.B16, V18.B16, V22.B16
-	VBIT V3.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V8.S4, V22.S4, V20.S4
-	VFMLA V9.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
-	ADD R6<<3, R7, R7
-	ADD R6, R9, R9
-	VUSHR $1, V16.B16, V16.B16
-	VUSHR $1, V17.B16, V17.B16
-	SUBS $1, R10, R10
-	BNE word
-	SUBS $1, R11, R11
-	BNE far
-	ADD $8, R5, R5
-	CMP R2, R5
-	BLT lanes
-	ADD R6<<5, R0, R0
-	MOVD $28, R10
-	MUL R2, R10, R10
-	ADD R10, R1, R1
-	SUBS $32, R3, R3
-	BNE block
-
-done:
-	RET
+TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $0-64
+	MOVD $3, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
 
 // func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightInt8ScalesLongNEON(SB), NOSPLIT, $64-113
@@ -27987,11 +27625,22 @@ TEXT ·tanhNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F16
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F16
+
+enter:
 	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
 	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
 	VORR V8.B16, V8.B16, V18.B16
@@ -28014,44 +27663,20 @@ lanes1:
 	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
 	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
 	VBIF V15.B16, V19.B16, V16.B16
+	CMP $0, R1
+	BLT leave
 	FMOVQ F16, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F16
-	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
-	WORD $0x4ea6f631 // fmin v17.4s, v17.4s, v6.4s
-	VORR V8.B16, V8.B16, V18.B16
-	VFMLA V17.S4, V7.S4, V18.S4
-	WORD $0x4ea99e52 // mul v18.4s, v18.4s, v9.4s
-	VADD V10.S4, V18.S4, V18.S4
-	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
-	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
-	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
-	VORR V12.B16, V12.B16, V20.B16
-	VFMLA V19.S4, V11.S4, V20.S4
-	VORR V13.B16, V13.B16, V21.B16
-	VFMLA V19.S4, V20.S4, V21.S4
-	VORR V14.B16, V14.B16, V20.B16
-	VFMLA V19.S4, V21.S4, V20.S4
-	VTBL V18.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V18.B16, [V4.B16, V5.B16], V18.B16
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V17.S4, V19.S4, V20.S4
-	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	VBIF V15.B16, V19.B16, V16.B16
+leave:
 	FMOVS F16, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28077,11 +27702,22 @@ TEXT ·siLUNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F13
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F13
+
+enter:
 	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
 	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
 	VORR V1.B16, V1.B16, V15.B16
@@ -28110,50 +27746,20 @@ lanes1:
 	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
 	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
 	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F13, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F13
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
-	VORR V1.B16, V1.B16, V15.B16
-	VFMLA V14.S4, V0.S4, V15.S4
-	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
-	VFMLA V14.S4, V0.S4, V16.S4
-	VFMLA V14.S4, V5.S4, V16.S4
-	VORR V7.B16, V7.B16, V14.B16
-	VFMLA V16.S4, V6.S4, V14.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V9.B16, V9.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V10.B16, V10.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V11.B16, V11.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VSHL $22, V15.S4, V14.S4
-	VAND V12.B16, V14.B16, V14.B16
-	VSHL $23, V15.S4, V15.S4
-	VADD V15.S4, V17.S4, V17.S4
-	VSUB V14.S4, V17.S4, V17.S4
-	VSUB V14.S4, V2.S4, V14.S4
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+leave:
 	FMOVS F13, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28191,11 +27797,22 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F25
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F25
+
+enter:
 	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
 	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
 	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
@@ -28252,78 +27869,20 @@ lanes1:
 	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
 	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
 	VFMLS V27.S4, V28.S4, V25.S4
+	CMP $0, R1
+	BLT leave
 	FMOVQ F25, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F25
-	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
-	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
-	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
-	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
-	VORR V27.B16, V27.B16, V28.B16
-	VFMLS V26.S4, V26.S4, V28.S4
-	VORR V17.B16, V17.B16, V29.B16
-	VFMLA V27.S4, V16.S4, V29.S4
-	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
-	VFMLA V27.S4, V16.S4, V30.S4
-	VFMLA V27.S4, V21.S4, V30.S4
-	VFMLS V28.S4, V16.S4, V30.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V30.S4, V22.S4, V27.S4
-	VORR V24.B16, V24.B16, V28.B16
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 704(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 720(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 736(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 224(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	VSHL $23, V29.S4, V29.S4
-	VADD V29.S4, V28.S4, V28.S4
-	FMOVQ 1184(R0), F27
-	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
-	VORR V18.B16, V18.B16, V27.B16
-	FMOVQ 1200(R0), F29
-	VFMLA V26.S4, V29.S4, V27.S4
-	VSUB V18.S4, V27.S4, V27.S4
-	VUSHR $22, V27.S4, V27.S4
-	FMOVQ 144(R0), F29
-	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
-	FMOVQ 1216(R0), F29
-	VADD V29.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
-	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
-	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
-	VFMLA V26.S4, V30.S4, V27.S4
-	VMOVI $0, V26.B16
-	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
-	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
-	VFMLS V27.S4, V28.S4, V25.S4
+leave:
 	FMOVS F25, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28351,11 +27910,22 @@ TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R2
 	MOVD src_base+24(FP), R3
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F15
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F15
+
+enter:
 	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
 	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
 	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
@@ -28394,60 +27964,20 @@ lanes1:
 	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
 	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F15, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F15
-	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
-	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
-	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
-	VORR V17.B16, V17.B16, V18.B16
-	VFMLS V16.S4, V16.S4, V18.S4
-	VORR V1.B16, V1.B16, V19.B16
-	VFMLA V17.S4, V0.S4, V19.S4
-	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
-	VFMLA V17.S4, V0.S4, V20.S4
-	VFMLA V17.S4, V6.S4, V20.S4
-	VFMLS V18.S4, V0.S4, V20.S4
-	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V19.S4, V17.S4
-	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
-	VFMLA V16.S4, V19.S4, V18.S4
-	VFMLA V16.S4, V20.S4, V18.S4
-	VORR V9.B16, V9.B16, V16.B16
-	VFMLA V18.S4, V8.S4, V16.S4
-	VORR V10.B16, V10.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V11.B16, V11.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V12.B16, V12.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V13.B16, V13.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V3.B16, V3.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VSHL $22, V17.S4, V16.S4
-	VAND V14.B16, V16.B16, V16.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V16.S4, V19.S4, V19.S4
-	VSUB V16.S4, V3.S4, V16.S4
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+leave:
 	FMOVS F15, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28474,89 +28004,69 @@ TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R3
 	MOVD up_base+48(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F13
+	FMOVS (R4), F14
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F13
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
-	VORR V1.B16, V1.B16, V15.B16
-	VFMLA V14.S4, V0.S4, V15.S4
-	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
-	VFMLA V14.S4, V0.S4, V16.S4
-	VFMLA V14.S4, V5.S4, V16.S4
-	VORR V7.B16, V7.B16, V14.B16
-	VFMLA V16.S4, V6.S4, V14.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V9.B16, V9.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V10.B16, V10.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V11.B16, V11.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VSHL $22, V15.S4, V14.S4
-	VAND V12.B16, V14.B16, V14.B16
-	VSHL $23, V15.S4, V15.S4
-	VADD V15.S4, V17.S4, V17.S4
-	VSUB V14.S4, V17.S4, V17.S4
-	VSUB V14.S4, V2.S4, V14.S4
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
 	FMOVQ (R4), F14
+
+enter:
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea4f5af // fmin v15.4s, v13.4s, v4.4s
+	VORR V1.B16, V1.B16, V16.B16
+	VFMLA V15.S4, V0.S4, V16.S4
+	WORD $0x4eb0d431 // fsub v17.4s, v1.4s, v16.4s
+	VFMLA V15.S4, V0.S4, V17.S4
+	VFMLA V15.S4, V5.S4, V17.S4
+	VORR V7.B16, V7.B16, V15.B16
+	VFMLA V17.S4, V6.S4, V15.S4
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V17.S4, V15.S4, V18.S4
+	VORR V9.B16, V9.B16, V15.B16
+	VFMLA V17.S4, V18.S4, V15.S4
+	VORR V10.B16, V10.B16, V18.B16
+	VFMLA V17.S4, V15.S4, V18.S4
+	VORR V11.B16, V11.B16, V15.B16
+	VFMLA V17.S4, V18.S4, V15.S4
+	VORR V2.B16, V2.B16, V18.B16
+	VFMLA V17.S4, V15.S4, V18.S4
+	VSHL $22, V16.S4, V15.S4
+	VAND V12.B16, V15.B16, V15.B16
+	VSHL $23, V16.S4, V16.S4
+	VADD V16.S4, V18.S4, V18.S4
+	VSUB V15.S4, V18.S4, V18.S4
+	VSUB V15.S4, V2.S4, V15.S4
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	WORD $0x6e32fdad // fdiv v13.4s, v13.4s, v18.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
 	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F13, (R3)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F13
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea4f5ae // fmin v14.4s, v13.4s, v4.4s
-	VORR V1.B16, V1.B16, V15.B16
-	VFMLA V14.S4, V0.S4, V15.S4
-	WORD $0x4eafd430 // fsub v16.4s, v1.4s, v15.4s
-	VFMLA V14.S4, V0.S4, V16.S4
-	VFMLA V14.S4, V5.S4, V16.S4
-	VORR V7.B16, V7.B16, V14.B16
-	VFMLA V16.S4, V6.S4, V14.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V9.B16, V9.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V10.B16, V10.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VORR V11.B16, V11.B16, V14.B16
-	VFMLA V16.S4, V17.S4, V14.S4
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V14.S4, V17.S4
-	VSHL $22, V15.S4, V14.S4
-	VAND V12.B16, V14.B16, V14.B16
-	VSHL $23, V15.S4, V15.S4
-	VADD V15.S4, V17.S4, V17.S4
-	VSUB V14.S4, V17.S4, V17.S4
-	VSUB V14.S4, V2.S4, V14.S4
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31fdad // fdiv v13.4s, v13.4s, v17.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	FMOVS (R4), F14
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+leave:
 	FMOVS F13, (R3)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28589,18 +28099,30 @@ TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
 	FMOVQ 1168(R0), F21
 	FMOVQ 656(R0), F22
 	FMOVQ 672(R0), F23
-	FMOVQ 688(R0), F24
 	MOVD dst_len+8(FP), R1
 	MOVD gate_base+24(FP), R2
 	MOVD dst_base+0(FP), R3
 	MOVD up_base+48(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F24
+	FMOVS (R4), F25
+	B enter
 	PCALIGN $32
 
 lanes1:
-	FMOVQ (R2), F25
-	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
+	FMOVQ (R2), F24
+	FMOVQ (R4), F25
+
+enter:
+	WORD $0x4e33f71a // fmax v26.4s, v24.4s, v19.4s
 	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
 	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
 	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
@@ -28614,7 +28136,7 @@ lanes1:
 	VFMLS V28.S4, V16.S4, V30.S4
 	VORR V23.B16, V23.B16, V27.B16
 	VFMLA V30.S4, V22.S4, V27.S4
-	VORR V24.B16, V24.B16, V28.B16
+	FMOVQ 688(R0), F28
 	VFMLA V30.S4, V27.S4, V28.S4
 	FMOVQ 704(R0), F27
 	VFMLA V30.S4, V28.S4, V27.S4
@@ -28653,87 +28175,26 @@ lanes1:
 	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
 	VFMLA V26.S4, V30.S4, V27.S4
 	VMOVI $0, V26.B16
-	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
-	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
-	VFMLS V27.S4, V28.S4, V25.S4
-	FMOVQ (R4), F26
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	FMOVQ F25, (R3)
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e7a1f18 // bic v24.16b, v24.16b, v26.16b
+	VFMLS V27.S4, V28.S4, V24.S4
+	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
+	CMP $0, R1
+	BLT leave
+	FMOVQ F24, (R3)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F25
-	WORD $0x4e33f73a // fmax v26.4s, v25.4s, v19.4s
-	WORD $0x4eb4f75a // fmin v26.4s, v26.4s, v20.4s
-	WORD $0x4ea0fb5a // fabs v26.4s, v26.4s
-	WORD $0x6e3adf5b // fmul v27.4s, v26.4s, v26.4s
-	VORR V27.B16, V27.B16, V28.B16
-	VFMLS V26.S4, V26.S4, V28.S4
-	VORR V17.B16, V17.B16, V29.B16
-	VFMLA V27.S4, V16.S4, V29.S4
-	WORD $0x4ebdd63e // fsub v30.4s, v17.4s, v29.4s
-	VFMLA V27.S4, V16.S4, V30.S4
-	VFMLA V27.S4, V21.S4, V30.S4
-	VFMLS V28.S4, V16.S4, V30.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V30.S4, V22.S4, V27.S4
-	VORR V24.B16, V24.B16, V28.B16
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 704(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 720(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	FMOVQ 736(R0), F27
-	VFMLA V30.S4, V28.S4, V27.S4
-	FMOVQ 224(R0), F28
-	VFMLA V30.S4, V27.S4, V28.S4
-	VSHL $23, V29.S4, V29.S4
-	VADD V29.S4, V28.S4, V28.S4
-	FMOVQ 1184(R0), F27
-	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
-	VORR V18.B16, V18.B16, V27.B16
-	FMOVQ 1200(R0), F29
-	VFMLA V26.S4, V29.S4, V27.S4
-	VSUB V18.S4, V27.S4, V27.S4
-	VUSHR $22, V27.S4, V27.S4
-	FMOVQ 144(R0), F29
-	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
-	FMOVQ 1216(R0), F29
-	VADD V29.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
-	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
-	VTBL V27.B16, [V2.B16, V3.B16], V29.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V6.B16, V7.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V8.B16, V9.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V10.B16, V11.B16], V29.B16
-	VFMLA V26.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V12.B16, V13.B16], V30.B16
-	VFMLA V26.S4, V29.S4, V30.S4
-	VTBL V27.B16, [V14.B16, V15.B16], V27.B16
-	VFMLA V26.S4, V30.S4, V27.S4
-	VMOVI $0, V26.B16
-	WORD $0x6eb9e75a // fcmgt v26.4s, v26.4s, v25.4s
-	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
-	VFMLS V27.S4, V28.S4, V25.S4
-	FMOVS (R4), F26
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	FMOVS F25, (R3)
+leave:
+	FMOVS F24, (R3)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28762,109 +28223,79 @@ TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R3
 	MOVD up_base+48(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F15
+	FMOVS (R4), F16
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F15
-	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
-	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
-	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
-	VORR V17.B16, V17.B16, V18.B16
-	VFMLS V16.S4, V16.S4, V18.S4
-	VORR V1.B16, V1.B16, V19.B16
-	VFMLA V17.S4, V0.S4, V19.S4
-	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
-	VFMLA V17.S4, V0.S4, V20.S4
-	VFMLA V17.S4, V6.S4, V20.S4
-	VFMLS V18.S4, V0.S4, V20.S4
-	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V19.S4, V17.S4
-	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
-	VFMLA V16.S4, V19.S4, V18.S4
-	VFMLA V16.S4, V20.S4, V18.S4
-	VORR V9.B16, V9.B16, V16.B16
-	VFMLA V18.S4, V8.S4, V16.S4
-	VORR V10.B16, V10.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V11.B16, V11.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V12.B16, V12.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V13.B16, V13.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V3.B16, V3.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VSHL $22, V17.S4, V16.S4
-	VAND V14.B16, V16.B16, V16.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V16.S4, V19.S4, V19.S4
-	VSUB V16.S4, V3.S4, V16.S4
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
 	FMOVQ (R4), F16
+
+enter:
+	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
+	WORD $0x4ea5f5f1 // fmin v17.4s, v15.4s, v5.4s
+	WORD $0x6e31de32 // fmul v18.4s, v17.4s, v17.4s
+	VORR V18.B16, V18.B16, V19.B16
+	VFMLS V17.S4, V17.S4, V19.S4
+	VORR V1.B16, V1.B16, V20.B16
+	VFMLA V18.S4, V0.S4, V20.S4
+	WORD $0x4eb4d435 // fsub v21.4s, v1.4s, v20.4s
+	VFMLA V18.S4, V0.S4, V21.S4
+	VFMLA V18.S4, V6.S4, V21.S4
+	VFMLS V19.S4, V0.S4, V21.S4
+	WORD $0x4e27d6b5 // fadd v21.4s, v21.4s, v7.4s
+	VORR V2.B16, V2.B16, V18.B16
+	VFMLA V17.S4, V20.S4, V18.S4
+	WORD $0x4eb2d453 // fsub v19.4s, v2.4s, v18.4s
+	VFMLA V17.S4, V20.S4, V19.S4
+	VFMLA V17.S4, V21.S4, V19.S4
+	VORR V9.B16, V9.B16, V17.B16
+	VFMLA V19.S4, V8.S4, V17.S4
+	VORR V10.B16, V10.B16, V20.B16
+	VFMLA V19.S4, V17.S4, V20.S4
+	VORR V11.B16, V11.B16, V17.B16
+	VFMLA V19.S4, V20.S4, V17.S4
+	VORR V12.B16, V12.B16, V20.B16
+	VFMLA V19.S4, V17.S4, V20.S4
+	VORR V13.B16, V13.B16, V17.B16
+	VFMLA V19.S4, V20.S4, V17.S4
+	VORR V3.B16, V3.B16, V20.B16
+	VFMLA V19.S4, V17.S4, V20.S4
+	VSHL $22, V18.S4, V17.S4
+	VAND V14.B16, V17.B16, V17.B16
+	VSHL $23, V18.S4, V18.S4
+	VADD V18.S4, V20.S4, V20.S4
+	VSUB V17.S4, V20.S4, V20.S4
+	VSUB V17.S4, V3.S4, V17.S4
+	WORD $0x4e31d694 // fadd v20.4s, v20.4s, v17.4s
+	WORD $0x6e34fdef // fdiv v15.4s, v15.4s, v20.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	CMP $0, R1
+	BLT leave
 	FMOVQ F15, (R3)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F15
-	WORD $0x4e24f5ef // fmax v15.4s, v15.4s, v4.4s
-	WORD $0x4ea5f5f0 // fmin v16.4s, v15.4s, v5.4s
-	WORD $0x6e30de11 // fmul v17.4s, v16.4s, v16.4s
-	VORR V17.B16, V17.B16, V18.B16
-	VFMLS V16.S4, V16.S4, V18.S4
-	VORR V1.B16, V1.B16, V19.B16
-	VFMLA V17.S4, V0.S4, V19.S4
-	WORD $0x4eb3d434 // fsub v20.4s, v1.4s, v19.4s
-	VFMLA V17.S4, V0.S4, V20.S4
-	VFMLA V17.S4, V6.S4, V20.S4
-	VFMLS V18.S4, V0.S4, V20.S4
-	WORD $0x4e27d694 // fadd v20.4s, v20.4s, v7.4s
-	VORR V2.B16, V2.B16, V17.B16
-	VFMLA V16.S4, V19.S4, V17.S4
-	WORD $0x4eb1d452 // fsub v18.4s, v2.4s, v17.4s
-	VFMLA V16.S4, V19.S4, V18.S4
-	VFMLA V16.S4, V20.S4, V18.S4
-	VORR V9.B16, V9.B16, V16.B16
-	VFMLA V18.S4, V8.S4, V16.S4
-	VORR V10.B16, V10.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V11.B16, V11.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V12.B16, V12.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VORR V13.B16, V13.B16, V16.B16
-	VFMLA V18.S4, V19.S4, V16.S4
-	VORR V3.B16, V3.B16, V19.B16
-	VFMLA V18.S4, V16.S4, V19.S4
-	VSHL $22, V17.S4, V16.S4
-	VAND V14.B16, V16.B16, V16.B16
-	VSHL $23, V17.S4, V17.S4
-	VADD V17.S4, V19.S4, V19.S4
-	VSUB V16.S4, V19.S4, V19.S4
-	VSUB V16.S4, V3.S4, V16.S4
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x6e33fdef // fdiv v15.4s, v15.4s, v19.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	FMOVS (R4), F16
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+leave:
 	FMOVS F15, (R3)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -28895,11 +28326,22 @@ TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD f_base+0(FP), R3
 	MOVD slope_base+24(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F17
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F17
+
+enter:
 	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
 	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
 	VORR V2.B16, V2.B16, V20.B16
@@ -28964,96 +28406,27 @@ lanes1:
 	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
 	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
 	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
-	FMOVQ F18, (R3)
 	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
-	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
-	VBIT V18.B16, V19.B16, V20.B16
+	WORD $0x6eb0e635 // fcmgt v21.4s, v17.4s, v16.4s
+	VBIT V21.B16, V19.B16, V20.B16
+	CMP $0, R1
+	BLT leave
+	FMOVQ F18, (R3)
 	FMOVQ F20, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F17
-	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
-	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
-	VORR V2.B16, V2.B16, V20.B16
-	VFMLA V19.S4, V1.S4, V20.S4
-	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
-	VFMLA V19.S4, V1.S4, V21.S4
-	VFMLA V19.S4, V5.S4, V21.S4
-	VORR V7.B16, V7.B16, V19.B16
-	VFMLA V21.S4, V6.S4, V19.S4
-	VORR V8.B16, V8.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V9.B16, V9.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V10.B16, V10.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V11.B16, V11.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V0.B16, V0.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VSHL $22, V20.S4, V19.S4
-	VAND V12.B16, V19.B16, V19.B16
-	VSHL $23, V20.S4, V20.S4
-	VADD V20.S4, V22.S4, V22.S4
-	VSUB V19.S4, V22.S4, V22.S4
-	VSUB V19.S4, V0.S4, V19.S4
-	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
-	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
-	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
-	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
-	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
-	VORR V2.B16, V2.B16, V21.B16
-	VFMLA V20.S4, V1.S4, V21.S4
-	WORD $0x4eb5d456 // fsub v22.4s, v2.4s, v21.4s
-	VFMLA V20.S4, V1.S4, V22.S4
-	VFMLA V20.S4, V5.S4, V22.S4
-	VORR V7.B16, V7.B16, V20.B16
-	VFMLA V22.S4, V6.S4, V20.S4
-	VORR V8.B16, V8.B16, V23.B16
-	VFMLA V22.S4, V20.S4, V23.S4
-	VORR V9.B16, V9.B16, V20.B16
-	VFMLA V22.S4, V23.S4, V20.S4
-	VORR V10.B16, V10.B16, V23.B16
-	VFMLA V22.S4, V20.S4, V23.S4
-	VORR V11.B16, V11.B16, V20.B16
-	VFMLA V22.S4, V23.S4, V20.S4
-	VORR V0.B16, V0.B16, V23.B16
-	VFMLA V22.S4, V20.S4, V23.S4
-	VSHL $22, V21.S4, V20.S4
-	VAND V12.B16, V20.B16, V20.B16
-	VSHL $23, V21.S4, V21.S4
-	VADD V21.S4, V23.S4, V23.S4
-	VSUB V20.S4, V23.S4, V23.S4
-	VSUB V20.S4, V0.S4, V20.S4
-	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
-	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
-	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
-	VBIT V21.B16, V15.B16, V20.B16
-	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
-	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
-	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
-	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+leave:
 	FMOVS F18, (R3)
-	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
-	WORD $0x6eb0e632 // fcmgt v18.4s, v17.4s, v16.4s
-	VBIT V18.B16, V19.B16, V20.B16
 	FMOVS F20, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -29091,11 +28464,22 @@ TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD f_base+0(FP), R3
 	MOVD slope_base+24(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F24
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F24
+
+enter:
 	FMOVQ 1136(R0), F26
 	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
 	FMOVQ 1152(R0), F26
@@ -29193,131 +28577,28 @@ lanes1:
 	VMOVI $0, V29.B16
 	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
 	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
-	FMOVQ F25, (R3)
 	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
-	FMOVQ 1312(R0), F28
-	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
-	VBIT V25.B16, V27.B16, V26.B16
+	FMOVQ 1312(R0), F29
+	WORD $0x6ebde71c // fcmgt v28.4s, v24.4s, v29.4s
+	VBIT V28.B16, V27.B16, V26.B16
+	CMP $0, R1
+	BLT leave
+	FMOVQ F25, (R3)
 	FMOVQ F26, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F24
-	FMOVQ 1136(R0), F26
-	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
-	FMOVQ 1152(R0), F26
-	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
-	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
-	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
-	VORR V26.B16, V26.B16, V27.B16
-	VFMLS V25.S4, V25.S4, V27.S4
-	VORR V18.B16, V18.B16, V28.B16
-	VFMLA V26.S4, V16.S4, V28.S4
-	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
-	VFMLA V26.S4, V16.S4, V29.S4
-	FMOVQ 1168(R0), F30
-	VFMLA V26.S4, V30.S4, V29.S4
-	VFMLS V27.S4, V16.S4, V29.S4
-	VORR V20.B16, V20.B16, V26.B16
-	VFMLA V29.S4, V19.S4, V26.S4
-	VORR V21.B16, V21.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
-	VORR V22.B16, V22.B16, V26.B16
-	VFMLA V29.S4, V27.S4, V26.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
-	FMOVQ 736(R0), F26
-	VFMLA V29.S4, V27.S4, V26.S4
-	VORR V17.B16, V17.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
-	VSHL $23, V28.S4, V28.S4
-	VADD V28.S4, V27.S4, V27.S4
-	FMOVQ 1184(R0), F26
-	WORD $0x6e3adf7b // fmul v27.4s, v27.4s, v26.4s
-	FMOVQ 1120(R0), F26
-	FMOVQ 1200(R0), F28
-	VFMLA V25.S4, V28.S4, V26.S4
-	FMOVQ 1120(R0), F28
-	VSUB V28.S4, V26.S4, V26.S4
-	VUSHR $22, V26.S4, V26.S4
-	FMOVQ 144(R0), F28
-	WORD $0x4ebc9f5a // mul v26.4s, v26.4s, v28.4s
-	FMOVQ 1216(R0), F28
-	VADD V28.S4, V26.S4, V26.S4
-	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
-	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
-	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
-	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
-	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
-	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
-	VFMLA V25.S4, V29.S4, V26.S4
-	VMOVI $0, V28.B16
-	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
-	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
-	VFMLS V26.S4, V27.S4, V25.S4
-	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
-	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
-	FMOVQ 128(R0), F28
-	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
-	FMOVQ 128(R0), F29
-	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
-	VORR V20.B16, V20.B16, V29.B16
-	VFMLA V28.S4, V19.S4, V29.S4
-	VORR V21.B16, V21.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V22.B16, V22.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V23.B16, V23.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	FMOVQ 736(R0), F29
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V17.B16, V17.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VSHL $23, V27.S4, V27.S4
-	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	FMOVQ 752(R0), F28
-	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
-	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
-	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
-	FMOVQ 384(R0), F28
-	VBIT V27.B16, V28.B16, V26.B16
-	FMOVQ 1328(R0), F27
-	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
-	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
-	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
-	VMOVI $0, V29.B16
-	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
-	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
+leave:
 	FMOVS F25, (R3)
-	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
-	FMOVQ 1312(R0), F28
-	WORD $0x6ebce719 // fcmgt v25.4s, v24.4s, v28.4s
-	VBIT V25.B16, V27.B16, V26.B16
 	FMOVS F26, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -29352,11 +28633,22 @@ TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD f_base+0(FP), R3
 	MOVD slope_base+24(FP), R4
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F21
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F21
+
+enter:
 	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
 	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
 	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
@@ -29445,120 +28737,27 @@ lanes1:
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
 	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
 	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
-	FMOVQ F22, (R3)
 	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
-	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
-	VBIT V22.B16, V24.B16, V23.B16
+	WORD $0x6eb4e6b9 // fcmgt v25.4s, v21.4s, v20.4s
+	VBIT V25.B16, V24.B16, V23.B16
+	CMP $0, R1
+	BLT leave
+	FMOVQ F22, (R3)
 	FMOVQ F23, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F21
-	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
-	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
-	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
-	VORR V24.B16, V24.B16, V25.B16
-	VFMLS V23.S4, V23.S4, V25.S4
-	VORR V2.B16, V2.B16, V26.B16
-	VFMLA V24.S4, V0.S4, V26.S4
-	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
-	VFMLA V24.S4, V0.S4, V27.S4
-	VFMLA V24.S4, V6.S4, V27.S4
-	VFMLS V25.S4, V0.S4, V27.S4
-	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
-	VORR V3.B16, V3.B16, V24.B16
-	VFMLA V23.S4, V26.S4, V24.S4
-	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
-	VFMLA V23.S4, V26.S4, V25.S4
-	VFMLA V23.S4, V27.S4, V25.S4
-	VORR V9.B16, V9.B16, V23.B16
-	VFMLA V25.S4, V8.S4, V23.S4
-	VORR V10.B16, V10.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V11.B16, V11.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V12.B16, V12.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V13.B16, V13.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V1.B16, V1.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VSHL $22, V24.S4, V23.S4
-	VAND V14.B16, V23.B16, V23.B16
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V26.S4, V26.S4
-	VSUB V23.S4, V26.S4, V26.S4
-	VSUB V23.S4, V1.S4, V23.S4
-	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
-	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
-	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
-	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
-	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
-	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
-	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
-	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
-	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
-	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
-	VORR V26.B16, V26.B16, V27.B16
-	VFMLS V25.S4, V25.S4, V27.S4
-	VORR V2.B16, V2.B16, V28.B16
-	VFMLA V26.S4, V0.S4, V28.S4
-	WORD $0x4ebcd45d // fsub v29.4s, v2.4s, v28.4s
-	VFMLA V26.S4, V0.S4, V29.S4
-	VFMLA V26.S4, V6.S4, V29.S4
-	VFMLS V27.S4, V0.S4, V29.S4
-	WORD $0x4e27d7bd // fadd v29.4s, v29.4s, v7.4s
-	VORR V3.B16, V3.B16, V26.B16
-	VFMLA V25.S4, V28.S4, V26.S4
-	WORD $0x4ebad47b // fsub v27.4s, v3.4s, v26.4s
-	VFMLA V25.S4, V28.S4, V27.S4
-	VFMLA V25.S4, V29.S4, V27.S4
-	VORR V9.B16, V9.B16, V25.B16
-	VFMLA V27.S4, V8.S4, V25.S4
-	VORR V10.B16, V10.B16, V28.B16
-	VFMLA V27.S4, V25.S4, V28.S4
-	VORR V11.B16, V11.B16, V25.B16
-	VFMLA V27.S4, V28.S4, V25.S4
-	VORR V12.B16, V12.B16, V28.B16
-	VFMLA V27.S4, V25.S4, V28.S4
-	VORR V13.B16, V13.B16, V25.B16
-	VFMLA V27.S4, V28.S4, V25.S4
-	VORR V1.B16, V1.B16, V28.B16
-	VFMLA V27.S4, V25.S4, V28.S4
-	VSHL $22, V26.S4, V25.S4
-	VAND V14.B16, V25.B16, V25.B16
-	VSHL $23, V26.S4, V26.S4
-	VADD V26.S4, V28.S4, V28.S4
-	VSUB V25.S4, V28.S4, V28.S4
-	VSUB V25.S4, V1.S4, V25.S4
-	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
-	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
-	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
-	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
-	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
-	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
-	VBIT V25.B16, V19.B16, V23.B16
-	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
-	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+leave:
 	FMOVS F22, (R3)
-	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
-	WORD $0x6eb4e6b6 // fcmgt v22.4s, v21.4s, v20.4s
-	VBIT V22.B16, V24.B16, V23.B16
 	FMOVS F23, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -30949,24 +30148,24 @@ lanes2:
 	FMOVQ 16(R5), F9
 	FMOVQ (R4), F10
 	FMOVQ 16(R4), F11
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e21dd0c // fmul v12.4s, v8.4s, v1.4s
-	WORD $0x6e21dd2d // fmul v13.4s, v9.4s, v1.4s
-	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
-	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
-	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
-	WORD $0x6eace4ee // fcmgt v14.4s, v7.4s, v12.4s
-	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
-	WORD $0x6eade4ec // fcmgt v12.4s, v7.4s, v13.4s
-	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
-	FMOVQ F10, (R4)
-	FMOVQ F11, 16(R4)
 	FMOVQ (R3), F12
 	FMOVQ 16(R3), F13
+	FMOVQ (R2), F14
+	FMOVQ 16(R2), F15
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e21dd10 // fmul v16.4s, v8.4s, v1.4s
+	WORD $0x6e21dd31 // fmul v17.4s, v9.4s, v1.4s
+	WORD $0x6e28de10 // fmul v16.4s, v16.4s, v8.4s
+	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
+	WORD $0x4e30d54a // fadd v10.4s, v10.4s, v16.4s
+	WORD $0x4e31d56b // fadd v11.4s, v11.4s, v17.4s
+	WORD $0x4ea0f950 // fabs v16.4s, v10.4s
+	WORD $0x4ea0f971 // fabs v17.4s, v11.4s
+	WORD $0x6eb0e4f2 // fcmgt v18.4s, v7.4s, v16.4s
+	WORD $0x4e721d4a // bic v10.16b, v10.16b, v18.16b
+	WORD $0x6eb1e4f0 // fcmgt v16.4s, v7.4s, v17.4s
+	WORD $0x4e701d6b // bic v11.16b, v11.16b, v16.16b
 	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
 	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
@@ -30975,36 +30174,36 @@ lanes2:
 	WORD $0x4e29d5ad // fadd v13.4s, v13.4s, v9.4s
 	WORD $0x4ea0f988 // fabs v8.4s, v12.4s
 	WORD $0x4ea0f9a9 // fabs v9.4s, v13.4s
-	WORD $0x6ea8e4ee // fcmgt v14.4s, v7.4s, v8.4s
-	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x6ea8e4f0 // fcmgt v16.4s, v7.4s, v8.4s
+	WORD $0x4e701d8c // bic v12.16b, v12.16b, v16.16b
 	WORD $0x6ea9e4e8 // fcmgt v8.4s, v7.4s, v9.4s
 	WORD $0x4e681dad // bic v13.16b, v13.16b, v8.16b
+	WORD $0x6ea1f948 // fsqrt v8.4s, v10.4s
+	WORD $0x6ea1f969 // fsqrt v9.4s, v11.4s
+	WORD $0x6e23fd08 // fdiv v8.4s, v8.4s, v3.4s
+	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
+	WORD $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD $0x6e28fd88 // fdiv v8.4s, v12.4s, v8.4s
+	WORD $0x6e29fda9 // fdiv v9.4s, v13.4s, v9.4s
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x6e25dd29 // fmul v9.4s, v9.4s, v5.4s
+	WORD $0x6e26ddce // fmul v14.4s, v14.4s, v6.4s
+	WORD $0x6e26ddef // fmul v15.4s, v15.4s, v6.4s
+	WORD $0x4ea8d5ce // fsub v14.4s, v14.4s, v8.4s
+	WORD $0x4ea9d5ef // fsub v15.4s, v15.4s, v9.4s
+	WORD $0x4ea0f9c8 // fabs v8.4s, v14.4s
+	WORD $0x4ea0f9e9 // fabs v9.4s, v15.4s
+	WORD $0x6ea8e4f0 // fcmgt v16.4s, v7.4s, v8.4s
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x6ea9e4e8 // fcmgt v8.4s, v7.4s, v9.4s
+	WORD $0x4e681def // bic v15.16b, v15.16b, v8.16b
+	FMOVQ F10, (R4)
+	FMOVQ F11, 16(R4)
 	FMOVQ F12, (R3)
 	FMOVQ F13, 16(R3)
-	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
-	WORD $0x6ea1f96b // fsqrt v11.4s, v11.4s
-	WORD $0x6e23fd4a // fdiv v10.4s, v10.4s, v3.4s
-	WORD $0x6e23fd6b // fdiv v11.4s, v11.4s, v3.4s
-	WORD $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
-	WORD $0x4e24d56b // fadd v11.4s, v11.4s, v4.4s
-	WORD $0x6e2afd8c // fdiv v12.4s, v12.4s, v10.4s
-	WORD $0x6e2bfdad // fdiv v13.4s, v13.4s, v11.4s
-	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
-	WORD $0x6e25ddad // fmul v13.4s, v13.4s, v5.4s
-	FMOVQ (R2), F8
-	FMOVQ 16(R2), F9
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
-	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
-	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
-	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
-	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
-	WORD $0x6eaae4ec // fcmgt v12.4s, v7.4s, v10.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	WORD $0x6eabe4ea // fcmgt v10.4s, v7.4s, v11.4s
-	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
-	FMOVQ F8, (R2)
-	FMOVQ F9, 16(R2)
+	FMOVQ F14, (R2)
+	FMOVQ F15, 16(R2)
 	ADD $32, R2, R2
 	ADD $32, R3, R3
 	ADD $32, R4, R4
@@ -31015,87 +30214,73 @@ lanes2:
 lanes2end:
 	ADDS $8, R1, R1
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R5), F8
+	FMOVS (R4), F9
+	FMOVS (R3), F10
+	FMOVS (R2), F11
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R5), F8
 	FMOVQ (R4), F9
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
-	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
-	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
-	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
-	FMOVQ F9, (R4)
 	FMOVQ (R3), F10
+	FMOVQ (R2), F11
+
+enter:
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e21dd0c // fmul v12.4s, v8.4s, v1.4s
+	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
+	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x6eace4ed // fcmgt v13.4s, v7.4s, v12.4s
+	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
 	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
 	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
 	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
-	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
-	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x6ea8e4ec // fcmgt v12.4s, v7.4s, v8.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x6ea1f928 // fsqrt v8.4s, v9.4s
+	WORD $0x6e23fd08 // fdiv v8.4s, v8.4s, v3.4s
+	WORD $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	WORD $0x6e28fd48 // fdiv v8.4s, v10.4s, v8.4s
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x6e26dd6b // fmul v11.4s, v11.4s, v6.4s
+	WORD $0x4ea8d56b // fsub v11.4s, v11.4s, v8.4s
+	WORD $0x4ea0f968 // fabs v8.4s, v11.4s
+	WORD $0x6ea8e4ec // fcmgt v12.4s, v7.4s, v8.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	CMP $0, R1
+	BLT leave
+	FMOVQ F9, (R4)
 	FMOVQ F10, (R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
-	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
-	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
-	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
-	FMOVQ (R2), F8
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
-	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
-	FMOVQ F8, (R2)
+	FMOVQ F11, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R5), F8
-	FMOVS (R4), F9
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
-	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
-	WORD $0x6eaae4eb // fcmgt v11.4s, v7.4s, v10.4s
-	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+leave:
 	FMOVS F9, (R4)
-	FMOVS (R3), F10
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f948 // fabs v8.4s, v10.4s
-	WORD $0x6ea8e4eb // fcmgt v11.4s, v7.4s, v8.4s
-	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
 	FMOVS F10, (R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	WORD $0x6e23fd29 // fdiv v9.4s, v9.4s, v3.4s
-	WORD $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
-	WORD $0x6e29fd4a // fdiv v10.4s, v10.4s, v9.4s
-	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
-	FMOVS (R2), F8
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
-	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
-	FMOVS F8, (R2)
+	FMOVS F11, (R2)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
 	ADD $4, R5, R5
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -31669,10 +30854,6 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	VMOVI $0, V17.B16
 	FMOVQ 96(R0), F18
 	FMOVQ 112(R0), F19
-	FMOVQ 144(R0), F20
-	FMOVQ 160(R0), F21
-	FMOVQ 176(R0), F22
-	FMOVQ 192(R0), F23
 	MOVD state_len+8(FP), R1
 	MOVD in_base+48(FP), R2
 	MOVD hidden_base+72(FP), R3
@@ -31700,50 +30881,40 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	ADD R11<<2, R10, R10
 	MOVD state_base+0(FP), R11
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R2), F20
+	FMOVS (R3), F21
+	FMOVS (R5), F22
+	FMOVS (R6), F23
+	FMOVS (R8), F24
+	FMOVS (R9), F25
+	FMOVS (R11), F26
+	B enter
 	PCALIGN $32
 
 lanes1:
-	FMOVQ (R2), F24
-	FMOVQ (R3), F25
-	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	VORR V8.B16, V24.B16, V25.B16
-	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
-	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
-	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
-	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
-	VORR V11.B16, V11.B16, V28.B16
-	VFMLA V27.S4, V10.S4, V28.S4
-	VORR V12.B16, V12.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V13.B16, V13.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V14.B16, V14.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V15.B16, V15.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VSHL $23, V26.S4, V26.S4
-	VADD V26.S4, V29.S4, V29.S4
-	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
-	VBIF V26.B16, V25.B16, V29.B16
-	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
-	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
-	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V25.B16
-	VBIT V26.B16, V29.B16, V25.B16
-	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
-	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
-	FMOVQ F25, (R4)
-	FMOVQ (R5), F24
-	FMOVQ (R6), F26
-	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
-	VORR V8.B16, V24.B16, V26.B16
-	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
-	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
+	FMOVQ (R2), F20
+	FMOVQ (R3), F21
+	FMOVQ (R5), F22
+	FMOVQ (R6), F23
+	FMOVQ (R8), F24
+	FMOVQ (R9), F25
+	FMOVQ (R11), F26
+
+enter:
+	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
+	VORR V8.B16, V20.B16, V21.B16
+	WORD $0x6e29deb5 // fmul v21.4s, v21.4s, v9.4s
+	WORD $0x4e27d6bb // fadd v27.4s, v21.4s, v7.4s
 	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
+	WORD $0x4ebcd6bc // fsub v28.4s, v21.4s, v28.4s
 	VORR V11.B16, V11.B16, V29.B16
 	VFMLA V28.S4, V10.S4, V29.S4
 	VORR V12.B16, V12.B16, V30.B16
@@ -31758,48 +30929,80 @@ lanes1:
 	VFMLA V28.S4, V29.S4, V30.S4
 	VSHL $23, V27.S4, V27.S4
 	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
+	WORD $0x4e35e6bb // fcmeq v27.4s, v21.4s, v21.4s
+	VBIF V27.B16, V21.B16, V30.B16
+	WORD $0x6eb5e61b // fcmgt v27.4s, v16.4s, v21.4s
 	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V26.B16
-	VBIT V27.B16, V30.B16, V26.B16
+	WORD $0x4eb4363b // cmgt v27.4s, v17.4s, v20.4s
+	VORR V6.B16, V6.B16, V21.B16
+	VBIT V27.B16, V30.B16, V21.B16
 	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
-	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
-	FMOVQ F26, (R7)
-	FMOVQ (R8), F24
-	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
-	FMOVQ (R9), F24
-	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
-	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
-	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
-	VORR V7.B16, V7.B16, V27.B16
-	VFMLA V24.S4, V19.S4, V27.S4
-	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
-	VADD V21.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
-	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
-	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
-	VORR V23.B16, V23.B16, V29.B16
-	VFMLA V28.S4, V22.S4, V29.S4
-	FMOVQ 208(R0), F30
-	VFMLA V28.S4, V29.S4, V30.S4
+	WORD $0x6e3efeb5 // fdiv v21.4s, v21.4s, v30.4s
+	WORD $0x4e37d6d6 // fadd v22.4s, v22.4s, v23.4s
+	VORR V8.B16, V22.B16, V20.B16
+	WORD $0x6e29de94 // fmul v20.4s, v20.4s, v9.4s
+	WORD $0x4e27d697 // fadd v23.4s, v20.4s, v7.4s
+	WORD $0x4ea7d6fb // fsub v27.4s, v23.4s, v7.4s
+	WORD $0x4ebbd69b // fsub v27.4s, v20.4s, v27.4s
+	VORR V11.B16, V11.B16, V28.B16
+	VFMLA V27.S4, V10.S4, V28.S4
+	VORR V12.B16, V12.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V13.B16, V13.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V14.B16, V14.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V15.B16, V15.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
 	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
-	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
-	VFMLA V24.S4, V28.S4, V29.S4
-	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
-	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
-	VBIF V8.B16, V28.B16, V25.B16
-	FMOVQ F25, (R10)
-	FMOVQ (R11), F24
-	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
-	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V23.S4, V23.S4
+	VADD V23.S4, V29.S4, V29.S4
+	WORD $0x4e34e697 // fcmeq v23.4s, v20.4s, v20.4s
+	VBIF V23.B16, V20.B16, V29.B16
+	WORD $0x6eb4e617 // fcmgt v23.4s, v16.4s, v20.4s
+	WORD $0x4e771fbd // bic v29.16b, v29.16b, v23.16b
+	WORD $0x4eb63637 // cmgt v23.4s, v17.4s, v22.4s
+	VORR V6.B16, V6.B16, V20.B16
+	VBIT V23.B16, V29.B16, V20.B16
+	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
+	WORD $0x6e3dfe94 // fdiv v20.4s, v20.4s, v29.4s
+	WORD $0x6e38deb8 // fmul v24.4s, v21.4s, v24.4s
 	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	FMOVQ F24, (R11)
+	WORD $0x4ea0fb16 // fabs v22.4s, v24.4s
+	WORD $0x4eb2f6d6 // fmin v22.4s, v22.4s, v18.4s
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V22.S4, V19.S4, V23.S4
+	FMOVQ 144(R0), F25
+	WORD $0x4eb99ef7 // mul v23.4s, v23.4s, v25.4s
+	FMOVQ 160(R0), F25
+	VADD V25.S4, V23.S4, V23.S4
+	VTBL V23.B16, [V0.B16, V1.B16], V25.B16
+	WORD $0x4eb9d6d6 // fsub v22.4s, v22.4s, v25.4s
+	WORD $0x6e36ded9 // fmul v25.4s, v22.4s, v22.4s
+	FMOVQ 192(R0), F27
+	FMOVQ 176(R0), F28
+	VFMLA V25.S4, V28.S4, V27.S4
+	FMOVQ 208(R0), F28
+	VFMLA V25.S4, V27.S4, V28.S4
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V25.S4, V28.S4, V27.S4
+	VTBL V23.B16, [V2.B16, V3.B16], V25.B16
+	VTBL V23.B16, [V4.B16, V5.B16], V23.B16
+	WORD $0x6e36def7 // fmul v23.4s, v23.4s, v22.4s
+	VFMLA V22.S4, V25.S4, V27.S4
+	WORD $0x6e3bfef7 // fdiv v23.4s, v23.4s, v27.4s
+	WORD $0x4e37d739 // fadd v25.4s, v25.4s, v23.4s
+	VBIF V8.B16, V25.B16, V24.B16
+	WORD $0x4eb8d75a // fsub v26.4s, v26.4s, v24.4s
+	WORD $0x6e34df5a // fmul v26.4s, v26.4s, v20.4s
+	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
+	CMP $0, R1
+	BLT leave
+	FMOVQ F21, (R4)
+	FMOVQ F20, (R7)
+	FMOVQ F24, (R10)
+	FMOVQ F26, (R11)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
@@ -31812,108 +31015,13 @@ lanes1:
 	ADD $16, R11, R11
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F24
-	FMOVS (R3), F25
-	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	VORR V8.B16, V24.B16, V25.B16
-	WORD $0x6e29df39 // fmul v25.4s, v25.4s, v9.4s
-	WORD $0x4e27d73a // fadd v26.4s, v25.4s, v7.4s
-	WORD $0x4ea7d75b // fsub v27.4s, v26.4s, v7.4s
-	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
-	VORR V11.B16, V11.B16, V28.B16
-	VFMLA V27.S4, V10.S4, V28.S4
-	VORR V12.B16, V12.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V13.B16, V13.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V14.B16, V14.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VORR V15.B16, V15.B16, V28.B16
-	VFMLA V27.S4, V29.S4, V28.S4
-	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V27.S4, V28.S4, V29.S4
-	VSHL $23, V26.S4, V26.S4
-	VADD V26.S4, V29.S4, V29.S4
-	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
-	VBIF V26.B16, V25.B16, V29.B16
-	WORD $0x6eb9e61a // fcmgt v26.4s, v16.4s, v25.4s
-	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
-	WORD $0x4eb8363a // cmgt v26.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V25.B16
-	VBIT V26.B16, V29.B16, V25.B16
-	WORD $0x4e26d7bd // fadd v29.4s, v29.4s, v6.4s
-	WORD $0x6e3dff39 // fdiv v25.4s, v25.4s, v29.4s
-	FMOVS F25, (R4)
-	FMOVS (R5), F24
-	FMOVS (R6), F26
-	WORD $0x4e3ad718 // fadd v24.4s, v24.4s, v26.4s
-	VORR V8.B16, V24.B16, V26.B16
-	WORD $0x6e29df5a // fmul v26.4s, v26.4s, v9.4s
-	WORD $0x4e27d75b // fadd v27.4s, v26.4s, v7.4s
-	WORD $0x4ea7d77c // fsub v28.4s, v27.4s, v7.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
-	VORR V11.B16, V11.B16, V29.B16
-	VFMLA V28.S4, V10.S4, V29.S4
-	VORR V12.B16, V12.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V13.B16, V13.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V14.B16, V14.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V15.B16, V15.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V6.B16, V6.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VSHL $23, V27.S4, V27.S4
-	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	WORD $0x6ebae61b // fcmgt v27.4s, v16.4s, v26.4s
-	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x4eb8363b // cmgt v27.4s, v17.4s, v24.4s
-	VORR V6.B16, V6.B16, V26.B16
-	VBIT V27.B16, V30.B16, V26.B16
-	WORD $0x4e26d7de // fadd v30.4s, v30.4s, v6.4s
-	WORD $0x6e3eff5a // fdiv v26.4s, v26.4s, v30.4s
-	FMOVS F26, (R7)
-	FMOVS (R8), F24
-	WORD $0x6e38df39 // fmul v25.4s, v25.4s, v24.4s
-	FMOVS (R9), F24
-	WORD $0x4e38d739 // fadd v25.4s, v25.4s, v24.4s
-	WORD $0x4ea0fb38 // fabs v24.4s, v25.4s
-	WORD $0x4eb2f718 // fmin v24.4s, v24.4s, v18.4s
-	VORR V7.B16, V7.B16, V27.B16
-	VFMLA V24.S4, V19.S4, V27.S4
-	WORD $0x4eb49f7b // mul v27.4s, v27.4s, v20.4s
-	VADD V21.S4, V27.S4, V27.S4
-	VTBL V27.B16, [V0.B16, V1.B16], V28.B16
-	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
-	WORD $0x6e38df1c // fmul v28.4s, v24.4s, v24.4s
-	VORR V23.B16, V23.B16, V29.B16
-	VFMLA V28.S4, V22.S4, V29.S4
-	FMOVQ 208(R0), F30
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V6.B16, V6.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VTBL V27.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V27.B16, [V4.B16, V5.B16], V27.B16
-	WORD $0x6e38df7b // fmul v27.4s, v27.4s, v24.4s
-	VFMLA V24.S4, V28.S4, V29.S4
-	WORD $0x6e3dff7b // fdiv v27.4s, v27.4s, v29.4s
-	WORD $0x4e3bd79c // fadd v28.4s, v28.4s, v27.4s
-	VBIF V8.B16, V28.B16, V25.B16
-	FMOVS F25, (R10)
-	FMOVS (R11), F24
-	WORD $0x4eb9d718 // fsub v24.4s, v24.4s, v25.4s
-	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
-	WORD $0x4e39d718 // fadd v24.4s, v24.4s, v25.4s
-	FMOVS F24, (R11)
+leave:
+	FMOVS F21, (R4)
+	FMOVS F20, (R7)
+	FMOVS F24, (R10)
+	FMOVS F26, (R11)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
@@ -31924,7 +31032,7 @@ single:
 	ADD $4, R9, R9
 	ADD $4, R10, R10
 	ADD $4, R11, R11
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:
@@ -31966,39 +31074,57 @@ TEXT ·gruBackwardNEON(SB), NOSPLIT, $0-144
 	MOVD dIn_base+24(FP), R12
 	MOVD dHidden_base+48(FP), R13
 	SUBS $4, R1, R1
-	BLT lanes1end
+	BGE lanes1
+
+last:
+	ADDS $4, R1, R1
+	BEQ end
+	NEG R1, R1
+
+single:
+	FMOVS (R3), F1
+	FMOVS (R4), F2
+	FMOVS (R2), F3
+	FMOVS (R6), F4
+	FMOVS (R9), F5
+	FMOVS (R10), F6
+	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R3), F1
 	FMOVQ (R4), F2
 	FMOVQ (R2), F3
-	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
-	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	FMOVQ F5, (R5)
-	FMOVQ (R6), F6
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
-	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	FMOVQ F6, (R7)
-	FMOVQ F6, (R8)
+	FMOVQ (R6), F4
+	FMOVQ (R9), F5
+	FMOVQ (R10), F6
+
+enter:
+	WORD $0x4ea1d407 // fsub v7.4s, v0.4s, v1.4s
+	WORD $0x6e27dc68 // fmul v8.4s, v3.4s, v7.4s
+	WORD $0x4ea2d409 // fsub v9.4s, v0.4s, v2.4s
+	WORD $0x4e20d44a // fadd v10.4s, v2.4s, v0.4s
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e26dd06 // fmul v6.4s, v8.4s, v6.4s
+	WORD $0x6e25dd01 // fmul v1.4s, v8.4s, v5.4s
+	WORD $0x4ea5d402 // fsub v2.4s, v0.4s, v5.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	CMP $0, R1
+	BLT leave
+	FMOVQ F8, (R5)
+	FMOVQ F4, (R7)
+	FMOVQ F4, (R8)
 	FMOVQ F3, (R2)
-	FMOVQ (R9), F1
-	FMOVQ (R10), F2
-	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ F5, (R11)
-	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R12)
-	FMOVQ F2, (R13)
+	FMOVQ F1, (R11)
+	FMOVQ F6, (R12)
+	FMOVQ F6, (R13)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
@@ -32013,41 +31139,16 @@ lanes1:
 	ADD $16, R13, R13
 	SUBS $4, R1, R1
 	BGE lanes1
+	B last
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R3), F1
-	FMOVS (R4), F2
-	FMOVS (R2), F3
-	WORD $0x4ea1d404 // fsub v4.4s, v0.4s, v1.4s
-	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e20d447 // fadd v7.4s, v2.4s, v0.4s
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	FMOVS F5, (R5)
-	FMOVS (R6), F6
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e26dc66 // fmul v6.4s, v3.4s, v6.4s
-	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	FMOVS F6, (R7)
-	FMOVS F6, (R8)
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+leave:
+	FMOVS F8, (R5)
+	FMOVS F4, (R7)
+	FMOVS F4, (R8)
 	FMOVS F3, (R2)
-	FMOVS (R9), F1
-	FMOVS (R10), F2
-	WORD $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVS F5, (R11)
-	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVS F2, (R12)
-	FMOVS F2, (R13)
+	FMOVS F1, (R11)
+	FMOVS F6, (R12)
+	FMOVS F6, (R13)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
@@ -32060,7 +31161,7 @@ single:
 	ADD $4, R11, R11
 	ADD $4, R12, R12
 	ADD $4, R13, R13
-	SUBS $1, R1, R1
+	ADDS $1, R1, R1
 	BNE single
 
 end:

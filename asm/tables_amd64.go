@@ -268,7 +268,6 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8U5x16BF16AVX2,
 			},
 			ukernel.S5x16F32: {
-				Widen:    weightWidenS5x16F32AVX2,
 				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
 		},
@@ -280,15 +279,7 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
 		PackHalves: weightPackHalvesAVX2,
-		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
-			ukernel.U5x16BF16: {
-				Widen: weightWidenU5x16BF16AVX2,
-			},
-			ukernel.S5x16F32: {
-				Unpack: weightUnpackS5x16F32AVX2,
-			},
-		},
-		Quantize: weightQuantizeAVX2,
+		Quantize:   weightQuantizeAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C", "FMA3"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
@@ -309,28 +300,25 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.U4x16: {
 				Widen:    weightWidenU4x16AVX2,
+				Unpack:   weightUnpackU4x16AVX2,
 				GemmInt8: weightGemmInt8U4x16AVX2,
 			},
 			ukernel.U5x16: {
 				Widen:    weightWidenU5x16AVX2,
+				Unpack:   weightUnpackU5x16AVX2,
 				GemmInt8: weightGemmInt8U5x16AVX2,
 			},
 			ukernel.S6x16: {
 				Widen:    weightWidenS6x16AVX2,
+				Unpack:   weightUnpackS6x16AVX2,
 				GemmInt8: weightGemmInt8S6x16AVX2,
 			},
-		},
-	}},
-	{ISA: "avx2", Needs: []string{"AVX2", "F16C"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
-			ukernel.U4x16: {
-				Unpack: weightUnpackU4x16AVX2,
+			ukernel.U5x16BF16: {
+				Widen: weightWidenU5x16BF16AVX2,
 			},
-			ukernel.U5x16: {
-				Unpack: weightUnpackU5x16AVX2,
-			},
-			ukernel.S6x16: {
-				Unpack: weightUnpackS6x16AVX2,
+			ukernel.S5x16F32: {
+				Widen:  weightWidenS5x16F32AVX2,
+				Unpack: weightUnpackS5x16F32AVX2,
 			},
 		},
 	}},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
 )
 

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/attn-go/attn v0.1.0
-	github.com/attn-go/attn/examples v0.1.0
 	github.com/attn-go/attn/models v0.1.0
 	github.com/gofrs/flock v0.13.1
 	github.com/nats-io/nats-server/v2 v2.15.2

@@ -18,7 +18,7 @@ import (
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // TestMain runs the command instead of the tests in the processes that the tests start.

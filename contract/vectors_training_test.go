@@ -13,14 +13,14 @@ var trainingFunctions = map[string]func(c *call) error{
 	"cross_entropy": func(c *call) error {
 		x := c.floats("logits")
 		d := testutil.Filled(len(x), 77)
-		mean, err := loss.CrossEntropy(d, x, c.int("n"), numbers[int32](c, "targets"), loss.Options{})
+		mean, err := loss.CrossEntropy(d, x, c.int("n"), numbers[int32](c, "targets"), kernel.Exec{})
 		c.out["loss"], c.out["dlogits"] = single(mean), encode(d)
 		return err
 	},
 	"adamw": func(c *call) error {
 		a := optimize.AdamW{Rate: c.double("rate"), Beta1: c.double("beta1"), Beta2: c.double("beta2"), Epsilon: c.double("epsilon"), WeightDecay: c.double("decay")}
 		w, m, v := c.floats("w"), c.floats("m"), c.floats("v")
-		err := a.Step(w, c.floats("g"), m, v, c.int("step"), optimize.Options{})
+		err := a.Step(w, c.floats("g"), m, v, c.int("step"), kernel.Exec{})
 		c.out["w"], c.out["m"], c.out["v"] = encode(canonical(w)), encode(canonical(m)), encode(canonical(v))
 		return err
 	},

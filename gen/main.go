@@ -1,5 +1,6 @@
 // Command gen writes package asm, the micro-kernels of package internal/ukernel in assembly: an assembly
-// file and a file of Go stubs per ISA, and a file of tables per architecture. See README.md.
+// file and a file of Go stubs per ISA, and a file of tables per architecture. It also copies the text of
+// the numeric contract to where go doc finds it. See README.md.
 package main
 
 import (
@@ -72,7 +73,11 @@ func generate(source string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{asmDir + "/doc.go": []byte(packageDoc)}
+	text, err := contractDoc(source)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{contractDir + "/numeric_contract.go": text, asmDir + "/doc.go": []byte(packageDoc)}
 	var without []string
 	for _, a := range architectures {
 		var outputs []spec.Output

@@ -76,12 +76,12 @@ func TestSoftmaxBackwardErrors(t *testing.T) {
 		n         int
 		arg, want string
 	}{
-		{memory[:12], memory[20:32], memory[40:52], 0, "n", "divides"},
-		{memory[:12], memory[20:32], memory[40:52], 5, "n", "divides the length of y, 12"},
+		{memory[:12], memory[20:32], memory[40:52], 0, "n", "at least 1"},
+		{memory[:12], memory[20:32], memory[40:52], 5, "y", "a multiple of n, 5"},
 		{memory[:11], memory[20:32], memory[40:52], 4, "dx", "length 12"},
 		{memory[:12], memory[20:32], memory[40:53], 4, "dy", "length 12"},
-		{memory[21:33], memory[20:32], memory[40:52], 4, "dx", "y or dy itself"},
-		{memory[41:53], memory[20:32], memory[40:52], 4, "dx", "y or dy itself"},
+		{memory[21:33], memory[20:32], memory[40:52], 4, "dx", "y itself"},
+		{memory[41:53], memory[20:32], memory[40:52], 4, "dx", "dy itself"},
 	} {
 		contracttest.CheckArgument(t, c.want, layer.SoftmaxBackward(c.dx, c.dy, c.y, c.n, kernel.Exec{}), c.arg, c.want)
 	}

@@ -1,12 +1,14 @@
 package layer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"unsafe"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -29,22 +31,10 @@ type ScoreOptions struct {
 // It takes memory for B·H·Lq rows of the size of a key, which is recycled. Bad input gets
 // an [*kernel.Error], and dst stays untouched.
 func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
-	if s == nil {
-		return &kernel.Error{Where: "layer.Scores: s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
-	}
-	if bad := checkTensor("q", &q); bad != nil {
-		return (*kernel.Error)(bad.In("layer.Scores"))
-	}
-	if bad := viewOf(&k).Check("k"); bad != nil {
+	if bad := checkScoring(&dst, &q, &k, s); bad != nil { // before memory for as many rows is taken
 		return (*kernel.Error)(bad.In("layer.Scores"))
 	}
 	shape := q.Shape()
-	if want := [4]int{shape[0], shape[1], shape[2], k.Shape()[2]}; dst.Shape() != want {
-		return (*kernel.Error)(tensorFailure("dst", &dst, fmt.Sprintf("shape %v, a score for every query and key", want)).In("layer.Scores"))
-	}
-	if bad := checkDst(&dst); bad != nil { // before memory for as many rows is taken
-		return (*kernel.Error)(bad.In("layer.Scores"))
-	}
 	// Attend needs values and an output. The keys are valid values for any similarity.
 	shape[3] = k.Shape()[3]
 	n := product(shape[:]...)
@@ -59,15 +49,22 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
 	return renameArgument(s.Attend(out, q, k, k, &m.options), "Options.Scores", "layer.Scores", "dst")
 }
 
-// checkDst reports a tensor that cannot hold scores. Without keys nothing is written.
-func checkDst(dst *kernel.Tensor) *check.Failure {
-	if dst.Shape()[3] == 0 {
-		return nil
+// checkScoring reports the first argument of Scores that does not fit. Without keys nothing is written.
+func checkScoring(dst, q, k *kernel.Tensor, s Similarity) *check.Failure {
+	if s == nil {
+		return &check.Failure{Where: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
 	}
-	if bad := checkFloats("dst", dst); bad != nil {
+	if bad := cmp.Or(checkTensor("q", q), viewOf(k).Check("k")); bad != nil {
 		return bad
 	}
-	return viewOf(dst).CheckDistinct("dst")
+	want := q.Shape()
+	if want[3] = k.Shape()[2]; dst.Shape() != want {
+		return tensorFailure("dst", dst, fmt.Sprintf("shape %v, a score for every query and key", want))
+	}
+	if want[3] == 0 {
+		return nil
+	}
+	return cmp.Or(viewOf(dst).CheckPlainFloats("dst"), viewOf(dst).CheckDistinct("dst"))
 }
 
 // Softmax is step 3 of attention: it turns each row of scores into weights,
@@ -91,10 +88,10 @@ func checkDst(dst *kernel.Tensor) *check.Failure {
 // exec says how the call is computed; the zero Exec is the default. An error is a
 // [*kernel.Error] and leaves dst untouched.
 func Softmax(dst, src []float32, n int, lengths []int, exec kernel.Exec) error {
-	if bad := checkSoftmax(dst, src, n, lengths); bad != nil {
+	if bad := checkLengths(lengths, n, len(src)); bad != nil {
 		return (*kernel.Error)(bad.In("layer.Softmax"))
 	}
-	return softmax.Run(&exec, elementwise.Call{Rows: len(src) / n, Slices: [6][]float32{dst, src}, Ints: lengths})
+	return softmax.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dst, src}, Ints: lengths})
 }
 
 // An element takes as long as so many FMAs of a product, on Zen 3.
@@ -103,7 +100,7 @@ const (
 	softmaxBackwardFMAs = 150
 )
 
-var softmax = elementwise.Function{Name: "layer.Softmax", Outputs: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
+var softmax = elementwise.Function{Name: "layer.Softmax", Args: []string{"dst", "src"}, Size: "n", Outputs: 1, Like: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
 	for r := range c.Rows {
 		dst, src := c.Row(0, r), c.Row(1, r)
 		valid := len(src)
@@ -143,37 +140,17 @@ func softmaxRow(c *elementwise.Call, dst, src []float32) {
 	}
 }
 
-// checkSoftmax reports the first argument of Softmax that does not fit.
-func checkSoftmax(dst, src []float32, n int, lengths []int) *check.Failure {
-	bad := func(arg, got, want string) *check.Failure {
-		return &check.Failure{Where: arg, Got: got, Want: want}
-	}
-	if n < 1 || len(src)%n != 0 {
-		return bad("n", fmt.Sprint(n), fmt.Sprintf("the length of a row, which divides the length of src, %d", len(src)))
-	}
-	if len(dst) != len(src) {
-		return bad("dst", fmt.Sprintf("length %d", len(dst)), fmt.Sprintf("length %d as src has it", len(src)))
-	}
-	if overlapInPart(dst, src) {
-		return bad("dst", "memory that overlaps a part of src", "src itself, or a range of memory of its own")
-	}
-	if rows := len(src) / n; lengths != nil && (len(lengths) == 0 && rows > 0 || len(lengths) > 0 && rows%len(lengths) != 0) {
-		return bad("lengths", fmt.Sprintf("%d lengths", len(lengths)), fmt.Sprintf("nil, or a number of lengths that divides the number of rows, %d", rows))
+// checkLengths reports lengths that do not fit rows of n scores.
+func checkLengths(lengths []int, n, scores int) *check.Failure {
+	if rows := scores / max(n, 1); lengths != nil && (len(lengths) == 0 && rows > 0 || len(lengths) > 0 && rows%len(lengths) != 0) {
+		return &check.Failure{Where: "lengths", Got: fmt.Sprintf("%d lengths", len(lengths)), Want: fmt.Sprintf("nil, or a number of lengths that divides the number of rows, %d", rows)}
 	}
 	for i, l := range lengths {
-		if l < 0 || l > n {
-			return bad("lengths", fmt.Sprintf("lengths[%d] = %d", i, l), fmt.Sprintf("0 to n = %d", n))
+		if n > 0 && (l < 0 || l > n) { // n itself is checked with the slices
+			return &check.Failure{Where: "lengths", Got: fmt.Sprintf("lengths[%d] = %d", i, l), Want: fmt.Sprintf("0 to n = %d", n)}
 		}
 	}
 	return nil
-}
-
-// overlapInPart tells whether two slices of the same length share a part of their memory,
-// but not all.
-func overlapInPart(x, y []float32) bool {
-	a, b := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
-	size := 4 * uintptr(len(x))
-	return a != b && a < b+size && b < a+size
 }
 
 // nan is the one NaN that results have.
@@ -203,9 +180,7 @@ func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
 		return err
 	}
 	values := v.Shape()
-	j := rowJobs.Get()
-	j.to, j.w, j.x, j.do = out, weights, v, weightedRow
-	j.group, j.sums = out.Shape()[1]/max(1, values[1]), values[3]
+	j := rowJob{out, weights, v, out.Shape()[1] / max(1, values[1]), values[3], weightedRow}
 	j.run(product(values[2:]...), t.ThreadFMAs, &exec)
 	return nil
 }
@@ -241,30 +216,21 @@ func roundTo(dst []float32, sums []float64) {
 
 // checkWeightedSum reports the first argument of WeightedSum that does not fit.
 func checkWeightedSum(out, weights, v *kernel.Tensor) *check.Failure {
-	names := [...]string{"weights", "v"}
-	for i, t := range [...]*kernel.Tensor{weights, v} {
-		if bad := checkFloats(names[i], t); bad != nil {
-			return bad
-		}
-	}
-	if bad := checkValues(weights, v); bad != nil {
+	if bad := checkWeightsAndValues(weights, v); bad != nil {
 		return bad
 	}
-	w, values := weights.Shape(), v.Shape()
-	if want := [4]int{w[0], w[1], w[2], values[3]}; out.Shape() != want {
-		return tensorFailure("out", out, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
-	}
-	if bad := checkFloats("out", out); bad != nil {
-		return bad
-	}
-	if f := viewOf(out).CheckOutput("out"); f != nil {
-		return f
-	}
-	return checkMemory(out, &kernel.Options{}, names[:], weights, v)
+	o := viewOf(out)
+	return cmp.Or(
+		o.CheckLike("out", viewOf(weights), "weights", v.Shape()[3]), o.CheckDistinct("out"),
+		view.CheckApart(1, []string{"out", "weights", "v"}, o.Memory(), viewOf(weights).Memory(), viewOf(v).Memory()),
+	)
 }
 
-// checkValues reports values that do not fit the weights.
-func checkValues(weights, v *kernel.Tensor) *check.Failure {
+// checkWeightsAndValues reports weights that are no plain float32, and values that do not fit them.
+func checkWeightsAndValues(weights, v *kernel.Tensor) *check.Failure {
+	if bad := cmp.Or(viewOf(weights).CheckPlainFloats("weights"), viewOf(v).CheckPlainFloats("v")); bad != nil {
+		return bad
+	}
 	w, values := weights.Shape(), v.Shape()
 	if values[0] != w[0] || values[2] != w[3] {
 		return tensorFailure("v", v, fmt.Sprintf("batch %d and length %d, a value for every weight of a row", w[0], w[3]))
@@ -273,4 +239,36 @@ func checkValues(weights, v *kernel.Tensor) *check.Failure {
 		return tensorFailure("v", v, fmt.Sprintf("a number of heads that divides that of weights, %d", w[1]))
 	}
 	return nil
+}
+
+// A rowJob computes the rows of one tensor on several goroutines, in float64.
+type rowJob struct {
+	to, w, x kernel.Tensor // w has the heads of the queries
+	group    int           // query heads of a value head
+
+	sums int // how many sums do needs, all 0
+	do   func(j *rowJob, sums []float64, b, h, l int)
+}
+
+var rowJobs = parallel.Loop[rowJob, scratch]{Scratch: &scratches, Fit: func(j *rowJob, s *scratch) { s.takeDoubles(j.sums) }, Do: (*rowJob).task}
+
+// doubleFMAs is how many FMAs of a product in float32 take as long as one in float64, in Go, on Zen 3.
+const doubleFMAs = 50
+
+// run computes a tensor whose rows take so many FMAs each.
+func (j *rowJob) run(fmas, threadFMAs int, exec *kernel.Exec) {
+	if shape := j.to.Shape(); !isEmpty(shape) {
+		rows := product(shape[:3]...)
+		rowJobs.Run(j, rows, float64(rows)*float64(fmas)*doubleFMAs/float64(threadFMAs), j.sums, exec.Threads, exec.ParallelFor)
+	}
+}
+
+// task computes the rows lo to hi-1, numbered through all heads and batch rows.
+func (j *rowJob) task(s *scratch, lo, hi int) {
+	shape := j.to.Shape()
+	for n := lo; n < hi; n++ {
+		sums := s.doubles[:j.sums]
+		clear(sums)
+		j.do(j, sums, n/shape[2]/shape[1], n/shape[2]%shape[1], n%shape[2])
+	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-func options(tier kernel.Tier, threads int) loss.Options {
-	return loss.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
+func options(tier kernel.Tier, threads int) kernel.Exec {
+	return kernel.Exec{Tier: tier, Threads: threads}
 }
 
 // A testCase is a call.
@@ -157,7 +157,7 @@ func TestDifferences(t *testing.T) {
 		return sum / float64(count)
 	}
 	d := make([]float32, len(logits))
-	got, err := loss.CrossEntropy(d, logits, n, targets, loss.Options{})
+	got, err := loss.CrossEntropy(d, logits, n, targets, kernel.Exec{})
 	if want := exact(); err != nil || math.Abs(float64(got)-want) > 1e-6*want {
 		t.Errorf("the loss is %v, error %v, want %v", got, err, want)
 	}
@@ -193,7 +193,7 @@ func TestSpecial(t *testing.T) {
 		{[]float32{0, testutil.NaN}, 0, testutil.NaN, []float32{testutil.NaN, testutil.NaN}},
 	} {
 		d := make([]float32, 2)
-		got, err := loss.CrossEntropy(d, c.logits, 2, []int32{c.target}, loss.Options{})
+		got, err := loss.CrossEntropy(d, c.logits, 2, []int32{c.target}, kernel.Exec{})
 		if err != nil || !testutil.SameBits(got, c.loss) {
 			t.Errorf("%v, target %d: loss %v, error %v, want %v", c.logits, c.target, got, err, c.loss)
 		}
@@ -252,7 +252,7 @@ func TestErrors(t *testing.T) {
 		{memory[50:70], memory[:20], 4, []int32{0, 1, 2, 0, -2}, 0, "targets[4]", "Ignore"},
 		{memory[50:69], memory[:20], 4, targets, 0, "dlogits", "length 20"},
 		{memory[1:21], memory[:20], 4, targets, 0, "dlogits", "logits itself"},
-		{memory[50:70], memory[:20], 4, targets, -1, "Options.Threads", "at least 1"},
+		{memory[50:70], memory[:20], 4, targets, -1, "exec.Threads", "at least 1"},
 	} {
 		_, err := loss.CrossEntropy(c.d, c.x, c.n, c.targets, options(kernel.Tier{}, c.threads))
 		contracttest.CheckArgument(t, c.want, err, c.arg, c.want)

@@ -20,13 +20,13 @@ func ExampleOpen() {
 			fmt.Println(err)
 			return
 		}
-		switch {
-		case m.Embedder != nil:
-			fmt.Println(m.Architecture, "makes vectors of", m.Embedder.Width(), "numbers")
-		case m.Reranker != nil:
-			fmt.Println(m.Architecture, "reads up to", m.Reranker.MaxTokens(), "tokens of a query and a passage")
-		case m.Generator != nil:
-			fmt.Println(m.Architecture, "continues up to", m.Generator.Config().Context, "tokens")
+		switch about := m.About(); m := m.(type) {
+		case models.Embeds:
+			fmt.Println(about.Architecture, "makes vectors of", m.Embedder().Width(), "numbers")
+		case models.Ranks:
+			fmt.Println(about.Architecture, "reads up to", m.Reranker().MaxTokens(), "tokens of a query and a passage")
+		case models.Generates:
+			fmt.Println(about.Architecture, "continues up to", m.Generator().Config().Context, "tokens")
 		}
 	}
 

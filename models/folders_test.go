@@ -133,10 +133,11 @@ func (c *folderCase) compareVectors(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Kind != Embedder {
-		t.Fatalf("got a %s", m.Kind)
+	embeds, ok := m.(Embeds)
+	if !ok {
+		t.Fatalf("got a %s", m.About().Kind)
 	}
-	e := m.Embedder.With(embedding.Options{Prompt: c.Prompt})
+	e := embeds.Embedder().With(embedding.Options{Prompt: c.Prompt})
 	c.compareIDs(t, e.Tokens)
 	got, err := e.Embed(t.Context(), c.Texts)
 	if err != nil {
@@ -175,12 +176,13 @@ func (c *folderCase) compareScores(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Kind != Reranker {
-		t.Fatalf("got a %s", m.Kind)
+	ranks, ok := m.(Ranks)
+	if !ok {
+		t.Fatalf("got a %s", m.About().Kind)
 	}
 	var scores []float32
 	for _, p := range c.Pairs {
-		got, err := m.Reranker.Score(t.Context(), p[0], p[1:])
+		got, err := ranks.Reranker().Score(t.Context(), p[0], p[1:])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,14 +276,14 @@ func TestDecodersInside(t *testing.T) {
 				t.Fatalf("%s: %v, %+v", dir, err, r)
 			}
 			m, err := Open(dir, Options{})
-			if err != nil || m.Kind != r.Kind {
+			if err != nil || m.About().Kind != r.Kind {
 				t.Fatal(m, err)
 			}
-			if m.Kind == Reranker {
-				results[dir], err = m.Reranker.Score(t.Context(), "who sits?", []string{"a cat sits"})
+			if ranks, ok := m.(Ranks); ok {
+				results[dir], err = ranks.Reranker().Score(t.Context(), "who sits?", []string{"a cat sits"})
 			} else {
 				var vectors [][]float32
-				vectors, err = m.Embedder.Embed(t.Context(), []string{"a cat sits"})
+				vectors, err = m.(Embeds).Embedder().Embed(t.Context(), []string{"a cat sits"})
 				results[dir] = slices.Concat(vectors...)
 			}
 			if err != nil {

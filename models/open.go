@@ -15,6 +15,7 @@ import (
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/static"
 	"github.com/attn-go/attn/models/weights"
@@ -133,7 +134,7 @@ func (d *Description) lookAtFolder() error {
 		if ok, bad := d.isTable(); ok {
 			return bad
 		}
-		if f, bad := folder.Open(d.source); bad == nil {
+		if f, bad := tensors.Open(d.source); bad == nil {
 			f.Close()
 		} else if errors.As(bad, new(*kernel.Error)) { // such as an adapter alone
 			return bad
@@ -148,7 +149,7 @@ func (d *Description) lookAtFolder() error {
 	if err := d.setFamily(path, "model_type", map[family][]string{encoders: ofEncoders, decoders: ofDecoders, tables: {static.Model2Vec}}); err != nil {
 		return err
 	}
-	ranks, err := d.ranks(c.Architectures)
+	ranks, err := d.hasRanks(c.Architectures)
 	if err != nil {
 		return err
 	}
@@ -179,8 +180,8 @@ func (d *Description) isTable() (bool, error) {
 	return true, nil
 }
 
-// ranks tells whether a folder is that of a reranker, with classes of transformers.
-func (d *Description) ranks(classes []string) (bool, error) {
+// hasRanks tells whether a folder is that of a reranker, with classes of transformers.
+func (d *Description) hasRanks(classes []string) (bool, error) {
 	switch {
 	case d.family == tables:
 		return false, nil
@@ -195,7 +196,7 @@ func (d *Description) ranks(classes []string) (bool, error) {
 // hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
 // when they are loaded.
 func hasClassifier(dir string) bool {
-	f, err := folder.Open(dir)
+	f, err := tensors.Open(dir)
 	if err != nil {
 		return false
 	}
@@ -221,77 +222,133 @@ type Options struct {
 	Generator decoder.Options       // of generators
 }
 
-// A Model is a model that is loaded: one of the three is not nil, that of Kind.
-type Model struct {
-	Description
-	Embedder  *embedding.Embedder
-	Reranker  *reranking.Reranker
-	Generator *decoder.Model
+// A Model is a model that is loaded. What it does, an assertion tells: it is an [Embeds], a [Ranks] or a [Generates], as
+// the kind in About says.
+type Model interface {
+	About() *Description
 }
+
+// Embeds is a [Model] that makes vectors of texts.
+type Embeds interface {
+	Model
+	Embedder() *embedding.Embedder
+}
+
+// Ranks is a [Model] that scores passages for a query.
+type Ranks interface {
+	Model
+	Reranker() *reranking.Reranker
+}
+
+// Generates is a [Model] that continues texts.
+type Generates interface {
+	Model
+	Generator() *decoder.Model
+}
+
+// What [Open] returns.
+type (
+	embeds struct {
+		*Description
+		model *embedding.Embedder
+	}
+	ranks struct {
+		*Description
+		model *reranking.Reranker
+	}
+	generates struct {
+		*Description
+		model *decoder.Model
+	}
+)
+
+// About returns the description itself, as that of a [Model].
+func (d *Description) About() *Description { return d }
+
+func (m embeds) Embedder() *embedding.Embedder { return m.model }
+func (m ranks) Reranker() *reranking.Reranker  { return m.model }
+func (m generates) Generator() *decoder.Model  { return m.model }
 
 // Open loads a model of any kind. Errors are those of [Describe], and of [encoder.Load],
 // [encoder.LoadReranker], [decoder.LoadReranker], [decoder.LoadEmbedder] or [decoder.Load].
-func Open(model string, o Options) (*Model, error) {
+func Open(model string, o Options) (Model, error) {
 	d, err := Describe(model)
 	if err != nil {
 		return nil, err
 	}
-	m, err := d.open(o)
+	var m Model
+	switch d.Kind {
+	case Embedder:
+		m, err = d.embeds(o)
+	case Reranker:
+		m, err = d.ranks(o)
+	default:
+		m, err = d.generates(o)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// open loads the model. After an error it has nothing in it, but is not nil.
-func (d *Description) open(o Options) (m *Model, err error) {
-	m = &Model{Description: *d}
-	switch {
-	case d.Kind == Reranker && d.family == decoders:
-		m.Reranker, err = decoder.LoadReranker(d.Path, o.Embedding)
-	case d.Kind == Reranker:
-		m.Reranker, err = encoder.LoadReranker(d.Path, o.Embedding)
-	case d.Kind == Generator:
-		m.Generator, err = decoder.Load(d.Path, o.Generator)
-	case d.family == tables:
-		m.Embedder, err = static.Load(d.Path, o.Embedding)
-	case d.family == decoders:
-		m.Embedder, err = decoder.LoadEmbedder(d.Path, o.Embedding)
+func (d *Description) embeds(o Options) (m embeds, err error) {
+	m.Description = d
+	switch d.family {
+	case tables:
+		m.model, err = static.Load(d.Path, o.Embedding)
+	case decoders:
+		m.model, err = decoder.LoadEmbedder(d.Path, o.Embedding)
 	default:
 		var e *encoder.Encoder
 		if e, err = encoder.Load(d.Path, o.Embedding); err == nil {
-			m.Embedder = e.Embedder
+			m.model = e.Embedder
 		}
 	}
 	return m, err
 }
 
-// openKind is Open for a kind. The model is never nil.
-func openKind(model string, kind Kind, o Options) (*Model, error) {
+func (d *Description) ranks(o Options) (m ranks, err error) {
+	m.Description = d
+	if d.family == decoders {
+		m.model, err = decoder.LoadReranker(d.Path, o.Embedding)
+	} else {
+		m.model, err = encoder.LoadReranker(d.Path, o.Embedding)
+	}
+	return m, err
+}
+
+func (d *Description) generates(o Options) (m generates, err error) {
+	m.Description = d
+	m.model, err = decoder.Load(d.Path, o.Generator)
+	return m, err
+}
+
+// openKind is [Open] for a model of a kind, which open loads.
+func openKind[M any](model string, kind Kind, o Options, open func(*Description, Options) (M, error)) (m M, err error) {
 	d, err := Describe(model)
 	if err == nil {
 		err = d.check(kind)
 	}
 	if err != nil {
-		return &Model{}, err
+		return m, err
 	}
-	return d.open(o)
+	return open(d, o)
 }
 
 // OpenEmbedder is [Open] for a model that must be an embedder, or else the error is of the kind [ErrKind].
 func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
-	m, err := openKind(model, Embedder, Options{Embedding: o})
-	return m.Embedder, err
+	m, err := openKind(model, Embedder, Options{Embedding: o}, (*Description).embeds)
+	return m.model, err
 }
 
 // OpenReranker is [Open] for a model that must be a reranker, or else the error is of the kind [ErrKind].
 func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
-	m, err := openKind(model, Reranker, Options{Embedding: o})
-	return m.Reranker, err
+	m, err := openKind(model, Reranker, Options{Embedding: o}, (*Description).ranks)
+	return m.model, err
 }
 
 // OpenGenerator is [Open] for a model that must be a generator, or else the error is of the kind [ErrKind].
 func OpenGenerator(model string, o decoder.Options) (*decoder.Model, error) {
-	m, err := openKind(model, Generator, Options{Generator: o})
-	return m.Generator, err
+	m, err := openKind(model, Generator, Options{Generator: o}, (*Description).generates)
+	return m.model, err
 }

@@ -37,8 +37,11 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if m.Kind != want || (m.Embedder != nil) != (want == models.Embedder) || (m.Reranker != nil) != (want == models.Reranker) || (m.Generator != nil) != (want == models.Generator) {
-			t.Errorf("%s: got %+v, want a model of the kind %s", name, m.Description, want)
+		_, embeds := m.(models.Embeds)
+		_, ranks := m.(models.Ranks)
+		_, generates := m.(models.Generates)
+		if m.About().Kind != want || embeds != (want == models.Embedder) || ranks != (want == models.Reranker) || generates != (want == models.Generator) {
+			t.Errorf("%s: got %+v, want a model of the kind %s", name, m.About(), want)
 		}
 		checkKinds(t, dir, want)
 	}

@@ -40,7 +40,7 @@ func vectorOf(t *testing.T, path string) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := m.Embedder.Embed(t.Context(), []string{"The cat sits on the mat."})
+	x, err := m.(models.Embeds).Embedder().Embed(t.Context(), []string{"The cat sits on the mat."})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestAddSlice(t *testing.T) {
 		}
 	})
 	x := make([]float32, 30)
-	contracttest.CheckArgument(t, "shorter", numeric.AddSlice(x[:9], x[10:19], x[20:30], kernel.Exec{}), "dst", "length 10, that of y")
+	contracttest.CheckArgument(t, "shorter", numeric.AddSlice(x[:9], x[10:19], x[20:30], kernel.Exec{}), "y", "length 9, that of x")
 	contracttest.CheckArgument(t, "overlap", numeric.AddSlice(x[:9], x[10:19], x[8:17], kernel.Exec{}), "dst", "y itself, or memory of its own")
 }
 

@@ -72,7 +72,7 @@ func TestHadamardErrors(t *testing.T) {
 	for n, arg := range map[int]string{0: "n", -16: "n", 8: "n", 24: "n", 1 << 16: "n", 64: "x"} {
 		want := "a power of two from 16 to 32768"
 		if arg == "x" {
-			want = fmt.Sprint("a multiple of ", n)
+			want = fmt.Sprint("a multiple of n, ", n)
 		}
 		contracttest.CheckArgument(t, fmt.Sprint(n), numeric.Hadamard(x, n, kernel.Exec{}), arg, want)
 	}

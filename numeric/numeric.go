@@ -34,8 +34,6 @@
 package numeric
 
 import (
-	"cmp"
-
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/kernel"
@@ -60,21 +58,19 @@ func Log2(x float32) float32 { return scalar.Log2(x) }
 // Exp2Slice computes dst[i] = Exp2(src[i]). dst may be src. If they overlap in part, their lengths
 // differ, or exec or ATTN_TIER names a tier that cannot run, the error is a [*kernel.Error], which
 // leaves dst untouched. exec says how the call is computed; the zero Exec is the default.
-func Exp2Slice(dst, src []float32, exec kernel.Exec) error { return exp2.Slice(dst, src, &exec) }
+func Exp2Slice(dst, src []float32, exec kernel.Exec) error {
+	return exp2.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
+}
 
 // TanhSlice computes dst[i] = Tanh(src[i]). The arguments and the errors are those of [Exp2Slice].
-func TanhSlice(dst, src []float32, exec kernel.Exec) error { return tanh.Slice(dst, src, &exec) }
+func TanhSlice(dst, src []float32, exec kernel.Exec) error {
+	return tanh.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
+}
 
 // AddSlice computes dst[i] = x[i] + y[i], and a NaN 0x7FC00000 where that is a NaN: the residual
 // connection of a model. dst may be x or y. exec and the errors are those of [Exp2Slice].
 func AddSlice(dst, x, y []float32, exec kernel.Exec) error {
-	if f := cmp.Or(
-		elementwise.CheckLength("dst", dst, "x", x), elementwise.CheckPlace(dst, "x", x),
-		elementwise.CheckLength("dst", dst, "y", y), elementwise.CheckPlace(dst, "y", y),
-	); f != nil {
-		return (*kernel.Error)(f.In("numeric.AddSlice"))
-	}
-	return add.Run(&exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, x, y}})
+	return add.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, x, y}})
 }
 
 // An element takes as long as so many FMAs of a product, with avx2 on Zen 3 and in L2.
@@ -85,9 +81,9 @@ const (
 )
 
 var (
-	exp2 = elementwise.Function{Name: "numeric.Exp2Slice", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Exp2(c.Slices[0], c.Slices[1]) }}
-	tanh = elementwise.Function{Name: "numeric.TanhSlice", Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Tanh(c.Slices[0], c.Slices[1]) }}
-	add  = elementwise.Function{Name: "numeric.AddSlice", Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Add(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	exp2 = elementwise.Function{Name: "numeric.Exp2Slice", Args: []string{"dst", "src"}, Outputs: 1, Like: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Exp2(c.Slices[0], c.Slices[1]) }}
+	tanh = elementwise.Function{Name: "numeric.TanhSlice", Args: []string{"dst", "src"}, Outputs: 1, Like: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Tanh(c.Slices[0], c.Slices[1]) }}
+	add  = elementwise.Function{Name: "numeric.AddSlice", Args: []string{"dst", "x", "y"}, Outputs: 1, Like: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Add(c.Slices[0], c.Slices[1], c.Slices[2]) }}
 )
 
 // ToF16 returns the F16 nearest to x, ties to even. It is infinite for magnitudes from

@@ -35,7 +35,7 @@ func Example() {
 		if err := layer.Apply(y, x, linear.Options{}); err != nil {
 			return 0, err
 		}
-		mean, err = loss.CrossEntropy(logits, logits, 2, targets, loss.Options{}) // from here on logits is their gradient
+		mean, err = loss.CrossEntropy(logits, logits, 2, targets, kernel.Exec{}) // from here on logits is their gradient
 		if err != nil {
 			return 0, err
 		}
@@ -46,7 +46,7 @@ func Example() {
 		if _, err := optimize.ClipNorm(1, [][]float32{dw}, kernel.Exec{}); err != nil {
 			return 0, err
 		}
-		return mean, adam.Step(w, dw, m, v, n, optimize.Options{})
+		return mean, adam.Step(w, dw, m, v, n, kernel.Exec{})
 	}
 	for n := 1; n <= 100; n++ {
 		mean, err := step(n)
@@ -71,7 +71,7 @@ func ExampleAdamW_Step() {
 	adam := optimize.AdamW{Rate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	for step := 1; step <= 200; step++ {
 		g[0] = 2 * (w[0] - 3)
-		if err := adam.Step(w, g, m, v, step, optimize.Options{}); err != nil {
+		if err := adam.Step(w, g, m, v, step, kernel.Exec{}); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -10,8 +10,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -23,11 +22,6 @@ type AdamW struct {
 	Beta1, Beta2 float64 // how much of the means is kept in a step, from 0 to below 1
 	Epsilon      float64 // is added to the root of the mean square, above 0
 	WeightDecay  float64 // a step multiplies weights by 1 - Rate·WeightDecay; 0 or more, and Rate·WeightDecay at most 1
-}
-
-// Options are the settings of one call of [AdamW.Step]. None of them changes a bit.
-type Options struct {
-	kernel.Exec
 }
 
 // Step changes weights w by their gradient g, in step number step, which counts from 1:
@@ -44,55 +38,21 @@ type Options struct {
 // length and share no memory.
 //
 // The factors are computed in float64 and rounded to float32. Each other operation is
-// rounded to float32. In the steady state a call allocates nothing. An error is a
-// [*kernel.Error], and leaves w, m and v untouched.
-func (a AdamW) Step(w, g, m, v []float32, step int, opts Options) error {
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = a.check(w, g, m, v, step, opts.Threads)
+// rounded to float32. exec says how the call is computed; the zero Exec is the default. In the
+// steady state a call allocates nothing. An error is a [*kernel.Error], and leaves w, m and v untouched.
+func (a AdamW) Step(w, g, m, v []float32, step int, exec kernel.Exec) error {
+	f := a.check()
+	if f == nil && step < 1 {
+		f = &check.Failure{Where: "step", Got: fmt.Sprint(step), Want: "at least 1, the number of the first step"}
 	}
 	if f != nil {
-		return (*kernel.Error)(f.In("optimize.AdamW.Step"))
+		return (*kernel.Error)(f.In(adamW.Name))
 	}
-	if view.Races {
-		view.Announce(view.Read, g)
-		for _, x := range [...][]float32{w, m, v} {
-			view.Announce(view.Write, x)
-		}
-	}
-	j := jobs.Get()
-	j.tier, j.w, j.g, j.m, j.v, j.factors = t, w, g, m, v, a.factors(step)
-	j.split.Run(len(w), float64(len(w))*elementFMAs/float64(t.ThreadFMAs), struct{}{}, opts.Threads, opts.ParallelFor)
-	j.w, j.g, j.m, j.v = nil, nil, nil, nil // the caller's memory
-	jobs.Put(j)
-	return nil
+	return adamW.Run(&exec, &elementwise.Call{Slices: [6][]float32{w, m, v, g}, Factors: a.factors(step)})
 }
 
-// check reports the first argument of Step that does not fit.
-func (a *AdamW) check(w, g, m, v []float32, step, threads int) *check.Failure {
-	if f := a.checkSettings(); f != nil {
-		return f
-	}
-	if step < 1 {
-		return &check.Failure{Where: "step", Got: fmt.Sprint(step), Want: "at least 1, the number of the first step"}
-	}
-	names := [...]string{"w", "g", "m", "v"}
-	slices := [...][]float32{w, g, m, v}
-	for i, x := range slices {
-		if len(x) != len(w) {
-			return &check.Failure{Where: names[i], Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, that of w", len(w))}
-		}
-		for k, y := range slices[:i] {
-			if view.MemoryOf(x).Overlaps(view.MemoryOf(y)) {
-				return &check.Failure{Where: names[i], Got: "memory that overlaps " + names[k], Want: "memory of its own"}
-			}
-		}
-	}
-	return check.Threads("Options.Threads", threads)
-}
-
-// checkSettings reports a setting that does not fit.
-func (a *AdamW) checkSettings() *check.Failure {
+// check reports a setting that does not fit.
+func (a *AdamW) check() *check.Failure {
 	bad := func(arg string, got float64, want string) *check.Failure {
 		return &check.Failure{Where: "AdamW." + arg, Got: fmt.Sprint(got), Want: want}
 	}
@@ -110,4 +70,38 @@ func (a *AdamW) checkSettings() *check.Failure {
 		return bad("WeightDecay", a.WeightDecay, "0 or more, and multiplied by Rate at most 1")
 	}
 	return nil
+}
+
+// adamW is a step. Its factors are those of AdamW.factors.
+var adamW = elementwise.Function{
+	Name: "optimize.AdamW.Step", Args: []string{"w", "m", "v", "g"}, Outputs: 3, Apart: true, ElementFMAs: 100,
+	Do: func(c *elementwise.Call) {
+		f := &c.Factors
+		c.Tier.Elementwise().AdamW(c.Slices[0], c.Slices[3], c.Slices[1], c.Slices[2], f[0], f[1], f[2], f[3], f[4], f[5], f[6])
+	},
+}
+
+// factors returns the numbers of a step.
+func (a *AdamW) factors(step int) [7]float32 {
+	return [...]float32{
+		float32(1 - float64(a.Rate*a.WeightDecay)), // of a weight
+		float32(1 - a.Beta1),
+		float32(a.Beta2),
+		float32(1 - a.Beta2),
+		float32(math.Sqrt(1 - power(a.Beta2, step))),
+		float32(a.Epsilon),
+		float32(a.Rate / (1 - power(a.Beta1, step))),
+	}
+}
+
+// power returns x^n, n ≥ 1, by squaring: math.Pow has other last bits on some architectures.
+func power(x float64, n int) float64 {
+	y := 1.0
+	for ; n > 0; n /= 2 {
+		if n%2 == 1 {
+			y = float64(y * x)
+		}
+		x = float64(x * x)
+	}
+	return y
 }

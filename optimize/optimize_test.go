@@ -16,8 +16,8 @@ import (
 
 var usual = optimize.AdamW{Rate: 3e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.01}
 
-func options(tier kernel.Tier, threads int) optimize.Options {
-	return optimize.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
+func options(tier kernel.Tier, threads int) kernel.Exec {
+	return kernel.Exec{Tier: tier, Threads: threads}
 }
 
 // A state is the weights and the means of an optimizer, with a gradient for each step.
@@ -38,7 +38,7 @@ func newState(n, steps int) *state {
 	return s
 }
 
-func (s *state) run(t testing.TB, o optimize.Options) {
+func (s *state) run(t testing.TB, o kernel.Exec) {
 	for i, g := range s.gradients {
 		if err := usual.Step(s.w, g, s.m, s.v, 1+i, o); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestStep(t *testing.T) {
 			w[i] -= usual.Rate * mean / (math.Sqrt(square) + usual.Epsilon)
 		}
 	}
-	want.run(t, optimize.Options{})
+	want.run(t, kernel.Exec{})
 	for i, x := range want.w {
 		if math.Abs(float64(x)-w[i]) > 20*0x1p-24*(1+math.Abs(w[i])) {
 			t.Fatalf("weight %d is %v, want %v", i, x, w[i])
@@ -92,7 +92,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.run(t, optimize.Options{})
+	s.run(t, kernel.Exec{})
 	h := sha256.New()
 	for _, x := range [][]float32{s.w, s.m, s.v} {
 		for _, x := range x {
@@ -202,7 +202,7 @@ func TestErrors(t *testing.T) {
 		a          optimize.AdamW
 		w, g, m, v []float32
 		step       int
-		o          optimize.Options
+		o          kernel.Exec
 	}
 	for _, c := range []struct {
 		arg, want string
@@ -216,11 +216,11 @@ func TestErrors(t *testing.T) {
 		{"AdamW.WeightDecay", "at most 1", func(c *call) { c.a.WeightDecay = 1e9 }},
 		{"step", "at least 1", func(c *call) { c.step = 0 }},
 		{"g", "length 10, that of w", func(c *call) { c.g = memory[10:19] }},
-		{"m", "memory of its own", func(c *call) { c.m = memory[5:15] }},
-		{"v", "memory of its own", func(c *call) { c.v = c.m }},
-		{"Options.Threads", "at least 1", func(c *call) { c.o.Threads = -1 }},
+		{"w", "memory of its own", func(c *call) { c.m = memory[5:15] }},
+		{"m", "memory of its own", func(c *call) { c.v = c.m }},
+		{"exec.Threads", "at least 1", func(c *call) { c.o.Threads = -1 }},
 	} {
-		x := call{usual, memory[:10], memory[10:20], memory[20:30], memory[30:40], 1, optimize.Options{}}
+		x := call{usual, memory[:10], memory[10:20], memory[20:30], memory[30:40], 1, kernel.Exec{}}
 		c.spoil(&x)
 		err := x.a.Step(x.w, x.g, x.m, x.v, x.step, x.o)
 		contracttest.CheckArgument(t, c.want, err, c.arg, c.want)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""A step of training of examples/dates with 128 dates, on one thread, in PyTorch and in attn.
+"""A step of training of bench/examples/dates with 128 dates, on one thread, in PyTorch and in attn.
 
 usage: dates.py [--rounds N]      needs: pip install torch numpy safetensors; Go
-The model is that of examples/dates/data/train.py. Both take turns: twenty steps of PyTorch, whose batches are made before, and
-a hundred of `go test ./examples/dates -bench Step`, which makes its own. Prints the least time of a step, and the median of all rounds.
+The model is that of bench/examples/dates/data/train.py. Both take turns: twenty steps of PyTorch, whose batches are made before, and
+a hundred of `go test ./bench/examples/dates -bench Step`, which makes its own. Prints the least time of a step, and the median of all rounds.
 """
 import argparse, importlib.util, os, pathlib, random, re, statistics, subprocess, tempfile, time
 
 import torch
 import torch.nn.functional as F
 
-DATES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "dates"
+DATES = pathlib.Path(__file__).resolve().parents[1] / "examples" / "dates"
 
 
 def training():

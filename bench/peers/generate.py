@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""What PyTorch makes of examples/generate: the same model, the same greedy text, tokens/s.
+"""What PyTorch makes of bench/examples/generate: the same model, the same greedy text, tokens/s.
 
 usage: generate.py [THREADS] [PROMPT]      needs: pip install torch numpy safetensors
-Keys and values are kept in a preallocated cache, as examples/generate does; weights are widened to float32 once.
+Keys and values are kept in a preallocated cache, as bench/examples/generate does; weights are widened to float32 once.
 """
 import json, os, statistics, sys, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/gobytes/data"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/gobytes/data"))
 import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file
 from train import Model
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/gobytes/data/gobytes.safetensors")
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/gobytes/data/gobytes.safetensors")
 
 
 def turn(x, cos, sin):

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/attn-go/attn v0.1.0
-	github.com/attn-go/attn/examples v0.1.0
 	github.com/attn-go/attn/models v0.1.0
 	github.com/born-ml/born v0.9.24
 )
@@ -13,10 +12,6 @@ require (
 	github.com/dlclark/regexp2 v1.12.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.2 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/pkoukk/tiktoken-go v0.1.8 // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
-	github.com/schollz/progressbar/v3 v3.19.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
 )

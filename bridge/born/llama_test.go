@@ -17,9 +17,9 @@ import (
 
 // The byte model, and what PyTorch computes with it.
 const (
-	modelPath  = "../../examples/gobytes/data/gobytes.safetensors"
-	logitsPath = "../../examples/gobytes/testdata/logits.safetensors"
-	greedyPath = "../../examples/gobytes/testdata/greedy.json"
+	modelPath  = "../../models/gobytes/data/gobytes.safetensors"
+	logitsPath = "../../models/gobytes/testdata/logits.safetensors"
+	greedyPath = "../../models/gobytes/testdata/greedy.json"
 )
 
 // A reader is a model that reads a text.

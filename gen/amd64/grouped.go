@@ -11,27 +11,57 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// WeightWidenGrouped is WeightWidenQ for grouped formats, which package quantized describes. With AVX-512 it
-// is the kernel of AVX2, and so are those below.
+// groupedBlocks is the function that widens and unpacks blocks of all grouped formats. It asks what tells them apart
+// once for a vector of lanes of a block. AVX-512 has the function of AVX2.
+const groupedBlocks = "weightBlocksGrouped"
+
+// WeightWidenGrouped is WeightWidenQ for grouped formats, which package quantized describes.
 func (g *gen) WeightWidenGrouped(q ukernel.PackedFormat) {
 	if g.EVEX() {
 		return
 	}
-	g.Kernel(spec.WeightWidenQ(q))
-	g.widenBlocks(q, spec.BlockSteps, func(r rowCursor) widener {
-		return &groupWidener{rowCursor: r, g: g, format: q}
-	})
+	if q == spec.GroupedFormats[0] {
+		g.Shared(groupedBlocks, spec.WeightWidenQ(q), "widens or unpacks blocks of grouped formats, whose kernels jump to it.")
+		about := g.groupedAbout()
+		w := &groupWidener{g: g, about: about, d: [2]reg.VecVirtual{g.Vec(), g.Vec()}, m: [2]reg.VecVirtual{g.Vec(), g.Vec()}}
+		g.widenBlocks(func(rows, size reg.GPVirtual) {
+			g.MOVQ(about.rows, rows)
+			g.MOVQ(about.size, size)
+		}, func(r rowCursor) widener {
+			w.rowCursor = r
+			return w
+		})
+		w.outOfLine()
+	}
+	g.groupedKernel(spec.WeightWidenQ(q), q, spec.BlockSteps)
 }
 
 // WeightUnpack has the scales and the bytes of WeightWidenGrouped.
 func (g *gen) WeightUnpack(q ukernel.PackedFormat) {
-	if g.EVEX() {
-		return
+	if !g.EVEX() {
+		g.groupedKernel(spec.WeightUnpack(q), q, spec.UnpackedRows)
 	}
-	g.Kernel(spec.WeightUnpack(q))
-	g.widenBlocks(q, spec.UnpackedRows, func(r rowCursor) widener {
-		return &groupUnpacker{groupWidener{rowCursor: r, g: g, format: q}}
-	})
+}
+
+// groupedKernel emits a kernel that makes some rows of a block.
+func (g *gen) groupedKernel(f spec.Function, q ukernel.PackedFormat, rows int) {
+	g.Kernel(f)
+	about := g.groupedAbout()
+	g.MOVQ(operand.U32(scaleKind(q)), about.kind)
+	g.MOVQ(operand.U32(q.Bits()-4), about.more)
+	g.MOVQ(operand.U32(rows), about.rows)
+	g.MOVQ(operand.U32(q.BlockBytes(1)), about.size)
+	g.TailJump(groupedBlocks)
+}
+
+// A groupedAbout is the memory with what tells the kernels of grouped formats apart: the kind of scales, the bits of a
+// number beyond 4, the rows that a block becomes, and the bytes of a lane in it.
+type groupedAbout struct{ kind, more, rows, size operand.Mem }
+
+// groupedAbout takes the place of arguments that are not needed.
+func (g *gen) groupedAbout() groupedAbout {
+	dst, b := g.Param("dst"), g.Param("b")
+	return groupedAbout{g.Memory(dst.Len()), g.Memory(dst.Cap()), g.Memory(b.Len()), g.Memory(b.Cap())}
 }
 
 // WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps, for one row and two.
@@ -83,76 +113,118 @@ func (t *blockGemmer) bytesOfWords(name string) {
 	})
 }
 
-// A groupWidener is the widener of a grouped format. A weight is d·q - m, with the d and m of its half of
+// A groupWidener is the widener of grouped formats. A weight is d·q - m, with the d and m of its half of
 // the steps.
 type groupWidener struct {
 	rowCursor
 	g      *gen
-	format ukernel.PackedFormat
-	d, m   [2]reg.VecVirtual // by halves of the steps
+	about  groupedAbout
+	format ukernel.PackedFormat // one with the kind of scales
+	d, m   [2]reg.VecVirtual    // by halves of the steps
+	words  [8]reg.VecVirtual
 }
 
-// steps makes words of bytes, and converts byte after byte of them. The bytes are taken
-// where they are in their words: q is 256 times as large from byte to byte, and d is
-// smaller by as much, which is exact. In brain formats the words are shifted, as the least d, a subnormal
-// number, times a power of two below 1 would be 0.
+// steps makes words of bytes, and converts them. Other ends than the most frequent one are out of line.
 func (w *groupWidener) steps() {
-	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
-	words := w.bytes()
-	g.VMOVDQU(g.Constant(255), mask)
-	if !w.format.Brain() {
-		g.VMULPS(g.Constant(math.Float32bits(0x1p-16)), w.d[1], w.d[1])
+	g := w.g
+	w.bytes()
+	g.CMPQ(w.about.kind, operand.Imm(uint64(scaleKind(ukernel.U5x16BF16))))
+	g.JE(operand.LabelRef("brain"))
+	g.VMULPS(g.Constant(math.Float32bits(0x1p-16)), w.d[1], w.d[1])
+	g.CMPQ(w.about.rows, operand.Imm(spec.UnpackedRows))
+	g.JE(operand.LabelRef("unpack"))
+	w.convert("byte", false)
+	g.Label("next")
+}
+
+func (w *groupWidener) outOfLine() {
+	g := w.g
+	g.Label("brain")
+	w.convert("word", true)
+	g.JMP(operand.LabelRef("next"))
+	g.Label("unpack")
+	for i := range w.d {
+		w.store(w.d[i])
+		w.store(w.m[i])
 	}
+	for _, word := range w.words {
+		w.store(word)
+	}
+	g.JMP(operand.LabelRef("next"))
+}
+
+// convert converts byte after byte of words. They are taken where they are in their words: q is 256 times as
+// large from byte to byte, and d is smaller by as much, which is exact. In brain formats the words are shifted,
+// as the least d, a subnormal number, times a power of two below 1 would be 0.
+func (w *groupWidener) convert(name string, brain bool) {
+	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
+	g.VMOVDQU(g.Constant(255), mask)
 	g.MOVQ(operand.U32(4), count)
-	loop.Times(g, count, "byte", func() {
-		for _, word := range words {
+	g.AlignLoop()
+	loop.Times(g, count, name, func() {
+		for _, word := range w.words {
 			x := g.Vec()
 			g.VPAND(mask, word, x)
 			g.VCVTDQ2PS(x, x)
-			w.weight(x)
-			w.store(x)
-			if w.format.Brain() {
+			if brain {
+				g.VSUBPS(g.Constant(math.Float32bits(ukernel.BrainZero)), x, x)
+				g.VMULPS(w.d[0], x, x)
 				g.VPSRLD(operand.Imm(8), word, word)
+			} else {
+				g.VFMSUB213PS(w.m[0], w.d[0], x)
 			}
+			w.store(x)
 		}
-		if !w.format.Brain() {
+		if !brain {
 			g.VPSLLD(operand.Imm(8), mask, mask)
 			g.VMULPS(g.Constant(math.Float32bits(0x1p-8)), w.d[0], w.d[0])
 		}
 		g.CMPQ(count, operand.Imm(3))
-		g.JNE(operand.LabelRef("half"))
+		g.JNE(operand.LabelRef(name + "half"))
 		g.VMOVUPS(w.d[1], w.d[0])
-		if !w.format.Brain() {
+		if !brain {
 			g.VMOVUPS(w.m[1], w.m[0])
 		}
-		g.Label("half")
+		g.Label(name + "half")
 	})
 }
 
-// bytes returns words whose bytes are the numbers of the same steps in all formats.
-func (w *groupWidener) bytes() (words [8]reg.VecVirtual) {
-	g, more := w.g, w.format.Bits()-4
+// bytes makes words whose bytes are the numbers of the same steps in all formats.
+func (w *groupWidener) bytes() {
+	g := w.g
 	for i := range 4 {
 		low := g.Vec()
 		g.VMOVDQU(emit.At(w.numbers, 0), low)
 		g.ADDQ(w.row, w.numbers)
-		words[i], words[i+4] = g.Vec(), g.Vec()
-		g.VPAND(g.Constant(0x0f0f0f0f), low, words[i])
+		w.words[i], w.words[i+4] = g.Vec(), g.Vec()
+		g.VPAND(g.Constant(0x0f0f0f0f), low, w.words[i])
 		g.VPSRLD(operand.Imm(4), low, low)
-		g.VPAND(g.Constant(0x0f0f0f0f), low, words[i+4])
+		g.VPAND(g.Constant(0x0f0f0f0f), low, w.words[i+4])
 	}
+	g.CMPQ(w.about.more, operand.Imm(1))
+	g.JL(operand.LabelRef("bytes"))
+	g.JG(operand.LabelRef("more"))
+	w.insert(1)
+	g.JMP(operand.LabelRef("bytes"))
+	g.Label("more")
+	w.insert(2)
+	g.Label("bytes")
+}
+
+// insert inserts bits of numbers beyond 4.
+func (w *groupWidener) insert(more int) {
+	g := w.g
 	var high reg.VecVirtual
-	for i := 0; more > 0 && i < 4; i++ {
+	for i := range 4 {
 		at := i * more % 4
 		if at == 0 {
 			high = g.Vec()
 			g.VMOVDQU(emit.At(w.numbers, 0), high)
 			g.ADDQ(w.row, w.numbers)
 		}
-		g.insertHigh(high, words[i], 0, at, more)
-		g.insertHigh(high, words[i+4], 4, at, more)
+		g.insertHigh(high, w.words[i], 0, at, more)
+		g.insertHigh(high, w.words[i+4], 4, at, more)
 	}
-	return words
 }
 
 // store stores a vector of a row.
@@ -167,19 +239,5 @@ func (t *blockGemmer) loadHalf(half int) {
 		at := 2*half*t.scale*spec.PanelLanes + (t.first+v)*t.g.VecBytes()
 		t.g.VMOVUPS(emit.At(t.scales, at), d)
 		t.g.VMOVUPS(emit.At(t.scales, at+t.scale*spec.PanelLanes), t.min[v])
-	}
-}
-
-// A groupUnpacker is the widener that stores scales, minima and words of bytes.
-type groupUnpacker struct{ groupWidener }
-
-func (u *groupUnpacker) steps() {
-	u.g.VMULPS(u.g.Constant(math.Float32bits(0x1p-16)), u.d[1], u.d[1])
-	for i := range u.d {
-		u.store(u.d[i])
-		u.store(u.m[i])
-	}
-	for _, word := range u.bytes() {
-		u.store(word)
 	}
 }

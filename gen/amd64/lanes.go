@@ -162,6 +162,10 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	for i, w := range plan.Widths {
 		name := fmt.Sprint("lanes", w.Vectors)
 		lanes := operand.U32(w.Vectors * m.Lanes())
+		if p.Phases && w.Vectors == 1 {
+			m.phases(p, left, name)
+			return
+		}
 		m.SUBQ(lanes, left)
 		m.JL(operand.LabelRef(name + "end"))
 		if p.Count == "" {
@@ -181,11 +185,49 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.JZ(operand.LabelRef("end"))
 		m.Comment("Less than a vector is left.")
 		m.last(left)
-		m.body(p, "last", lane.Width{Vectors: 1, Turns: true})
+		m.body(p, "last", single)
 		m.Label("end")
 	}
 	m.Return()
 }
+
+// phases emits the loop over single vectors, and the rest of the function. What is less than a vector enters the
+// loop behind the loads, and leaves it before the stores; for it left is negative.
+func (m *laner) phases(p *lane.Program, left reg.GPVirtual, name string) {
+	lanes := operand.U32(m.Lanes())
+	m.SUBQ(lanes, left)
+	m.JGE(operand.LabelRef(name))
+	m.Label("last")
+	m.ADDQ(lanes, left)
+	m.JZ(operand.LabelRef("end"))
+	m.Comment("Less than a vector is left.")
+	m.last(left)
+	mask := m.mask
+	m.NEGQ(left)
+	m.frame.Run(lane.Before, single)
+	m.JMP(operand.LabelRef("enter"))
+	m.AlignLoop()
+	m.Label(name)
+	m.mask = nil
+	m.frame.Again(lane.Before)
+	m.Label("enter")
+	m.frame.Run(lane.Row, single)
+	m.TESTQ(left, left)
+	m.JL(operand.LabelRef("leave"))
+	m.frame.Again(lane.After)
+	m.advance(p, m.VecBytes())
+	m.SUBQ(lanes, left)
+	m.JGE(operand.LabelRef(name))
+	m.JMP(operand.LabelRef("last"))
+	m.Label("leave")
+	m.mask = mask
+	m.frame.Run(lane.After, single)
+	m.Label("end")
+	m.Return()
+}
+
+// single is the width of one vector.
+var single = lane.Width{Vectors: 1, Turns: true}
 
 // stay loads the values that stay in registers.
 func (m *laner) stay(plan lane.Plan) {
@@ -241,6 +283,8 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 	m.rows = nil
 	m.frame.Run(lane.Before, w)
 	if p.Count == "" {
+		m.frame.Run(lane.Row, w)
+		m.frame.Run(lane.After, w)
 		return
 	}
 	m.rows = map[*lane.Stream]reg.GPVirtual{}

@@ -522,7 +522,10 @@ func (t *blockGemmer) lookUpBits(name string) {
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.
 func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
 	g.Kernel(spec.WeightWidenQ(q))
-	g.widenBlocks(q, spec.BlockSteps, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
+	g.widenBlocks(func(rows, size reg.GPVirtual) {
+		g.MOVQ(operand.U32(spec.BlockSteps), rows)
+		g.MOVQ(operand.U32(q.BlockBytes(1)), size)
+	}, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
 }
 
 // A widener converts a vector of lanes of a block.
@@ -537,15 +540,16 @@ type rowCursor struct {
 	numbers, to reg.GPVirtual // pointers
 }
 
-// widenBlocks emits the body of a kernel for blocks of a format, each of which becomes some rows.
-func (g *gen) widenBlocks(q ukernel.PackedFormat, perBlock int, newWidener func(rowCursor) widener) {
+// widenBlocks emits the body of a kernel for blocks. load loads the rows that a block becomes, and the bytes of a lane in it.
+func (g *gen) widenBlocks(load func(rows, size reg.GPVirtual), newWidener func(rowCursor) widener) {
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
 	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, those of a block, a block
 	g.MOVQ(lanes, row)
 	g.SHLQ(operand.Imm(2), row)
-	g.IMUL3Q(operand.I32(perBlock), row, rows)
-	g.IMUL3Q(operand.I32(q.BlockBytes(1)), lanes, size)
+	load(rows, size)
+	g.IMULQ(row, rows)
+	g.IMULQ(lanes, size)
 	g.Label("block")
 	lane := g.GP64()
 	g.XORQ(lane, lane)

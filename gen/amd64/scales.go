@@ -1,8 +1,10 @@
 package amd64
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -13,13 +15,40 @@ import (
 
 // All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
 
+// scaleKinds has a format for each kind of scales.
+var scaleKinds = []ukernel.PackedFormat{ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
+
+// scaleKind is the place of a format's kind in that.
+func scaleKind(q ukernel.PackedFormat) int {
+	return slices.IndexFunc(scaleKinds, func(k ukernel.PackedFormat) bool {
+		return k.Brain() == q.Brain() && k.Offset() == q.Offset()
+	})
+}
+
 // header makes the scales and minima of some lanes, and sets numbers to theirs.
 func (w *groupWidener) header(block, lane reg.GPVirtual) {
-	g, p := w.g, w.g.GP64()
-	if w.format.Float32Scales() {
-		w.singles(block, lane)
-		return
+	for kind, q := range scaleKinds {
+		next, last := fmt.Sprint("scales", kind+1), kind == len(scaleKinds)-1
+		if !last {
+			w.g.CMPQ(w.about.kind, operand.Imm(uint64(kind)))
+			w.g.JNE(operand.LabelRef(next))
+		}
+		if w.format = q; q.Float32Scales() {
+			w.singles(block, lane)
+		} else {
+			w.halves(block, lane)
+		}
+		if !last {
+			w.g.JMP(operand.LabelRef("numbers"))
+			w.g.Label(next)
+		}
 	}
+	w.g.Label("numbers")
+}
+
+// halves is header with scales of 16 bits and integers.
+func (w *groupWidener) halves(block, lane reg.GPVirtual) {
+	g, p := w.g, w.g.GP64()
 	g.LEAQ(emit.Indexed(block, lane, 2), p)
 	next := func() { g.LEAQ(emit.Indexed(p, w.lanes, 2), p) }
 	scale, least := g.Vec(), g.Vec()
@@ -32,11 +61,11 @@ func (w *groupWidener) header(block, lane reg.GPVirtual) {
 		}
 		next()
 	}
-	w.d = w.products(p, scale)
+	w.products(p, scale, w.d)
 	next()
 	if minima {
 		if !w.format.Brain() {
-			w.m = w.products(p, least)
+			w.products(p, least, w.m)
 		}
 		next()
 	} else {
@@ -48,7 +77,6 @@ func (w *groupWidener) header(block, lane reg.GPVirtual) {
 // takeOffset makes the minima of a format with an offset.
 func (w *groupWidener) takeOffset() {
 	for i, d := range w.d {
-		w.m[i] = w.g.Vec()
 		w.g.VMULPS(w.g.Constant(math.Float32bits(float32(w.format.Offset()))), d, w.m[i])
 	}
 }
@@ -56,9 +84,8 @@ func (w *groupWidener) takeOffset() {
 // singles is header with scales of float32.
 func (w *groupWidener) singles(block, lane reg.GPVirtual) {
 	w.g.LEAQ(emit.Indexed(block, lane, 4), w.numbers)
-	for i := range w.d {
-		w.d[i] = w.g.Vec()
-		w.g.VMOVUPS(emit.At(w.numbers, 0), w.d[i])
+	for _, d := range w.d {
+		w.g.VMOVUPS(emit.At(w.numbers, 0), d)
 		w.g.ADDQ(w.row, w.numbers)
 	}
 	w.takeOffset()
@@ -74,10 +101,9 @@ func (g *gen) widenScales(q ukernel.PackedFormat, from operand.Mem, v reg.VecVir
 	g.VCVTPH2PS(from, v)
 }
 
-// products are those of x and the pairs of int8 at p.
-func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.VecVirtual) {
+// products makes y those of x and the pairs of int8 at p.
+func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecVirtual) {
 	g := w.g
-	y[0], y[1] = g.Vec(), g.Vec()
 	g.VPMOVSXBW(emit.At(p, 0), y[1])
 	g.VPSLLD(operand.Imm(16), y[1], y[0])
 	for _, v := range y {
@@ -85,17 +111,6 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.Vec
 		g.VCVTDQ2PS(v, v)
 		g.VMULPS(x, v, v)
 	}
-	return y
-}
-
-// weight makes weights of numbers, in the scales of the first half.
-func (w *groupWidener) weight(x reg.VecVirtual) {
-	if !w.format.Brain() {
-		w.g.VFMSUB213PS(w.m[0], w.d[0], x)
-		return
-	}
-	w.g.VSUBPS(w.g.Constant(math.Float32bits(ukernel.BrainZero)), x, x)
-	w.g.VMULPS(w.d[0], x, x)
 }
 
 // expandHeader writes the header of 16 lanes to the stack, and returns how many bytes a scale of theirs takes in

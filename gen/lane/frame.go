@@ -66,6 +66,17 @@ func (f *Frame[R]) Run(part int, w Width) {
 	}
 }
 
+// Again emits the loads or the stores of Phases once more, for one vector, in the registers that its values have.
+func (f *Frame[R]) Again(part int) {
+	for _, n := range f.parts()[part] {
+		var dst R
+		if n.Op != Store {
+			dst = f.regs[n][0]
+		}
+		f.m.Emit(f, n, dst, 0)
+	}
+}
+
 // Of emits a function in line: of vectors, whose registers it takes, to its results.
 func (f *Frame[R]) Of(given ...R) (results []R) {
 	f.given = given

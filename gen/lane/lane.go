@@ -121,6 +121,10 @@ type Program struct {
 	Result  *Value // of a program for given vectors
 	Count   string // the parameter that counts rows, "" for none
 	Streams []*Stream
+
+	// Phases tells that Before has the loads of a program without rows, and After its stores: the last lanes
+	// enter Row with loads of their own, and leave it for stores of their own.
+	Phases bool
 }
 
 // Traits are what a program should know of an instruction set.
@@ -131,6 +135,9 @@ type Traits struct {
 	OneNaN bool // operations have the NaN of the contract
 	Masked bool // comparisons under a mask: Within is one condition
 	Halves bool // there is a conversion to float16
+
+	// A vector has as many lanes as are left.
+	Lengths bool
 }
 
 // A LookupStyle is what the index of a Lookup is.
@@ -155,7 +162,30 @@ func Build(k Kernel, t Traits) *Program {
 	b := &Builder{Program: Program{Kernel: k}, Traits: t, streams: map[Stream]*Stream{}}
 	b.at = &b.before
 	k.Body(b)
+	if b.Count == "" && !k.Tile && !t.Lengths && len(b.Streams) > 0 {
+		b.phases()
+	}
 	return &b.Program
+}
+
+// phases sorts the instructions of a program without rows. If they are few, they are written again for the last
+// lanes.
+func (p *Program) phases() {
+	const few = 15
+	var parts [3][]*Value
+	for _, n := range p.before {
+		switch n.Op {
+		case Load:
+			parts[Before] = append(parts[Before], n)
+		case Store:
+			parts[After] = append(parts[After], n)
+		default:
+			parts[Row] = append(parts[Row], n)
+		}
+	}
+	if p.Phases = len(parts[Row]) > few; p.Phases {
+		p.before, p.row, p.after = parts[Before], parts[Row], parts[After]
+	}
 }
 
 // Inline returns the program of a function that code with loops of its own has in line, for so many vectors

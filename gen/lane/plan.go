@@ -114,7 +114,7 @@ func (p *Program) choose(m Model, plan *Plan, may []*Value, free int) {
 		for _, n := range nodes {
 			for i, a := range n.Args {
 				w := m.Worth(n, i)
-				if part == Row {
+				if part == Row && p.Count != "" {
 					w *= rows
 				}
 				worth[a] += w
@@ -157,7 +157,7 @@ func (p *Program) live(m Model) {
 			for _, a := range n.Args {
 				uses[a]++
 				use := here
-				if part == Row && first[a].part == Before {
+				if part == Row && first[a].part == Before && p.Count != "" {
 					use.at = atEnd
 				}
 				if use.after(a.last) {

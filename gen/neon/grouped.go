@@ -1,88 +1,72 @@
 package neon
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Grouped formats, see package quantized. A word of 4 bits and the one with the bits beyond become words of bytes.
+// The kernels that widen them are one function, to which each tells, in the place of arguments, its kind of scales,
+// its bits beyond 4, the power of the weightMaker, and the bytes of a lane in a block.
 
 // groupVectors is how many vectors of lanes are widened at a time: their pairs of int8 fill one.
 const groupVectors = 2
 
-// A groupWords makes words of bytes, for some vectors of lanes.
-type groupWords struct {
-	*neon
-	format   ukernel.PackedFormat
-	lower    a64.Vec // masks of the lower halves of bytes, and of what is put above them
-	upper    a64.Vec
-	low, far []a64.Vec // a word, and that with further bits
-}
-
-// more is the number of bits beyond 4.
-func (w *groupWords) more() int { return w.format.Bits() - 4 }
-
-// bytes sets x to word g, or to word g+4 if high is set, of vector v.
-func (w *groupWords) bytes(x, t a64.Vec, v int, high bool) {
-	low := w.low[v]
-	if high {
-		w.Op("VUSHR", 4, low.B16(), x.B16())
-	} else {
-		w.Op("VAND", w.lower.B16(), low.B16(), x.B16())
-	}
-	if w.more() == 0 {
-		return
-	}
-	bits := w.far[v]
-	if !high {
-		w.Op("VSHL", 4, bits.B16(), t.B16())
-		bits = t
-	}
-	w.Op("VBIT", w.upper.B16(), bits.B16(), x.B16())
-}
-
-// each emits the loop over the words g < 4 of the numbers at p, which are word bytes apart. It loads
-// them one by one, and leaves p after all words.
-func (w *groupWords) each(p, word, count, words a64.GP, body func()) {
-	load := func(from a64.GP, xs []a64.Vec) {
-		w.LoadVecs(from, xs)
-		w.Op("ADD", word, from, from)
-	}
-	next := func() {
-		w.Op("MOVD", 4/max(w.more(), 1), count)
-		loop.Times(w.neon, count, "word", func() {
-			load(p, w.low)
-			body()
-			for _, x := range w.far {
-				w.Op("VUSHR", w.more(), x.B16(), x.B16())
-			}
-		})
-	}
-	if w.more() == 0 {
-		next()
-		return
-	}
-	far := w.GP()
-	w.Op("ADD", word.Shl(2), p, far)
-	w.Op("MOVD", w.more(), words)
-	loop.Times(w.neon, words, "far", func() {
-		load(far, w.far)
-		next()
-	})
+// grouped are the places of these arguments.
+func (g *neon) grouped() (kind, more, power, size a64.Param) {
+	return g.Len("dst").Local(), g.Cap("dst").Local(), g.Len("b").Local(), g.Cap("b").Local()
 }
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats.
 func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
-	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) func() {
-		w := &groupWidener{blockCursor: b, masks: []a64.Vec{b.Broadcast(0xff), b.Broadcast(0xff << 8), b.Broadcast(0xff << 16)}}
-		w.words = groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f)}
-		if more := w.words.more(); more > 0 {
-			w.words.upper = w.Broadcast((1<<more - 1) << 4 * 0x01010101)
-		}
-		return w.convert
-	})
+	const name = "weightWidenGrouped"
+	f := spec.WeightWidenQ(q)
+	if q == spec.GroupedFormats[0] {
+		g.Shared(name, f, "widens blocks of grouped formats, whose kernels jump to it.")
+		g.widenGrouped(q)
+	}
+	g.Kernel(f)
+	kind, more, power, size := g.grouped()
+	zero := float32(0x1p23)
+	if q.Brain() {
+		zero += ukernel.BrainZero
+	}
+	x := g.GP()
+	for _, a := range []struct {
+		value any
+		to    a64.Param
+	}{{scaleKind(q), kind}, {q.Bits() - 4, more}, {math.Float32bits(zero), power}, {q.BlockBytes(1), size}} {
+		g.Op("MOVD", a.value, x)
+		g.Op("MOVD", x, a.to)
+	}
+	g.TailJump(name)
+}
+
+// widenGrouped emits that function. q is one of its formats.
+func (g *neon) widenGrouped(q ukernel.PackedFormat) {
+	kind, more, power, size := g.grouped()
+	w := &groupWidener{blockCursor: g.newBlockCursor(q, 2*groupVectors), kind: kind, more: g.LoadParam(more), per: g.GP(), words: g.GP(), bits: g.GP()}
+	g.Load(power, w.words)
+	g.Op("VDUP", w.words, w.power.S4())
+	w.masks = []a64.Vec{g.Broadcast(0xff), g.Broadcast(0xff << 8), g.Broadcast(0xff << 16)}
+	w.lower, w.upper, w.by = g.Broadcast(0x0f0f0f0f), g.Vec(), g.Vec()
+	g.Op("LSR", 1, w.more, w.words) // 1 and 3 of 1 and 2
+	g.Op("ADD", w.more, w.words, w.words)
+	g.Op("LSL", 4, w.words, w.words)
+	g.Op("VDUP", w.words, w.upper.B16())
+	g.Op("NEG", w.more, w.words)
+	g.Op("VDUP", w.words, w.by.S4())
+	g.Op("ADD", 3, w.words, w.per) // 4 and 2 words of 1 and 2
+	g.Op("LSL", 1, w.per, w.per)
+	for i := range w.d {
+		w.d[i] = g.Vecs(groupVectors)
+	}
+	g.widenBlocks(w.blockCursor, groupVectors*emit.VecLanes, func(to a64.GP) { g.Load(size, to) }, w.convert)
 }
 
 // A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d and m of
@@ -90,44 +74,117 @@ func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
 // shifted, and in brain formats all are.
 type groupWidener struct {
 	*blockCursor
-	words groupWords
-	masks []a64.Vec    // of bytes but the last
-	d     [4][]a64.Vec // by bytes of a word
+	kind  a64.Param
+	more  a64.GP // bits beyond 4
+	per   a64.GP // words that a word with these is for
+	words a64.GP // left of those
+	bits  a64.GP // pointer to them
+
+	lower, upper a64.Vec      // masks of the lower halves of bytes, and of what is put above them
+	by           a64.Vec      // the shift from a word's further bits to those of the next one
+	masks        []a64.Vec    // of bytes but the last
+	d            [4][]a64.Vec // by bytes of a word
+	low, far     []a64.Vec    // a word, and that with further bits
+	qs, xs, zs   []a64.Vec    // words of bytes; weights, and numbers
+	t            a64.Vec      // scratch
 }
 
 func (w *groupWidener) convert() {
 	w.header()
-	w.words.low = w.Vecs(groupVectors)
-	if w.words.more() > 0 {
-		w.words.far = w.Vecs(groupVectors)
+	for _, xs := range []*[]a64.Vec{&w.low, &w.far, &w.qs, &w.xs, &w.zs} {
+		*xs = w.Vecs(groupVectors)
 	}
-	qs, xs, zs, t, to := w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vec(), w.scales
-	w.words.each(w.numbers, w.row, w.count, w.GP(), func() {
+	w.t = w.Vec()
+	w.Jump("CBZ", "plain", w.more)
+	w.Op("MOVD", w.kind, w.count)
+	w.Op("CMP", scaleKind(ukernel.U5x16BF16), w.count)
+	w.Jump("BEQ", "brain")
+	w.further("further", false)
+	w.Goto("next")
+	w.Label("brain")
+	w.further("brainFurther", true)
+	w.Goto("next")
+	w.Label("plain")
+	w.Op("MOVD", 4, w.count)
+	w.wordsOf("plainWord", false, false)
+	w.Label("next")
+}
+
+// further emits the loop over the words with further bits.
+func (w *groupWidener) further(name string, brain bool) {
+	w.Op("ADD", w.row.Shl(2), w.numbers, w.bits)
+	w.Op("MOVD", w.more, w.words)
+	loop.Times(w.neon, w.words, name, func() {
+		w.LoadVecs(w.bits, w.far)
+		w.Op("ADD", w.row, w.bits, w.bits)
+		w.Op("MOVD", w.per, w.count)
+		w.wordsOf(name+"Word", true, brain)
+	})
+}
+
+// wordsOf emits the loop over count words of 4 bits.
+func (w *groupWidener) wordsOf(name string, further, brain bool) {
+	to := w.scales
+	loop.Times(w.neon, w.count, name, func() {
+		w.LoadVecs(w.numbers, w.low)
+		w.Op("ADD", w.row, w.numbers, w.numbers)
 		for half := range 2 {
 			if half == 0 {
 				w.Op("MOVD", w.to, to)
 			} else {
 				w.Op("ADD", w.row.Shl(2), w.to, to) // four rows on
 			}
-			for v, q := range qs {
-				w.words.bytes(q, t, v, half == 1)
+			for v, q := range w.qs {
+				w.bytes(q, v, half == 1, further)
 			}
 			for i := range 4 {
-				w.weights(i/2*groupVectors, xs, zs, w.d[i], func(v int, z a64.Vec) {
-					switch {
-					case i == len(w.masks):
-						w.Op("VSRI", 24, qs[v].S4(), z.S4())
-					case w.format.Brain() && i > 0:
-						w.Op("VUSHR", 8*i, qs[v].S4(), t.S4())
-						w.Op("VBIT", w.masks[0].B16(), t.B16(), z.B16())
-					default:
-						w.Op("VBIT", w.masks[i].B16(), qs[v].B16(), z.B16())
-					}
-				})
-				w.StoreVecs(xs, to)
+				w.byte(i, brain)
+				w.StoreVecs(w.xs, to)
 				w.Op("ADD", w.row.Shl(3), to, to)
 			}
 		}
 		w.Op("ADD", w.row, w.to, w.to)
+		for _, x := range w.far {
+			if further {
+				w.USHLWords(x, x, w.by)
+			}
+		}
+	})
+}
+
+// bytes sets x to word g, or to word g+4 if high is set, of vector v.
+func (w *groupWidener) bytes(x a64.Vec, v int, high, further bool) {
+	if high {
+		w.Op("VUSHR", 4, w.low[v].B16(), x.B16())
+	} else {
+		w.Op("VAND", w.lower.B16(), w.low[v].B16(), x.B16())
+	}
+	if !further {
+		return
+	}
+	bits := w.far[v]
+	if !high {
+		w.Op("VSHL", 4, bits.B16(), w.t.B16())
+		bits = w.t
+	}
+	w.Op("VBIT", w.upper.B16(), bits.B16(), x.B16())
+}
+
+// byte makes weights of byte i of the words.
+func (w *groupWidener) byte(i int, brain bool) {
+	d := w.d[i]
+	if brain {
+		d = w.d[i/2*3]
+	}
+	w.product(i/2*groupVectors, w.xs, w.zs, d, brain, func(v int, z a64.Vec) {
+		switch {
+		case i == len(w.masks):
+			w.Op("VSRI", 24, w.qs[v].S4(), z.S4())
+		case brain && i > 0:
+			w.Op("VUSHR", 8*i, w.qs[v].S4(), w.t.S4())
+			w.Op("VBIT", w.masks[0].B16(), w.t.B16(), z.B16())
+		default:
+			w.Op("VBIT", w.masks[i].B16(), w.qs[v].B16(), z.B16())
+		}
 	})
 }

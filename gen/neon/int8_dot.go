@@ -13,7 +13,7 @@ import (
 // bytes. 4-bit numbers are loaded twice: words of the rows for both halves of the bytes would need 8 registers more.
 //
 // The vector units limit the speed. For a vector of lanes and a row, a block takes 8 SDOTs, 3 operations
-// to scale the sum, and 1 for the weights if there are 8 rows. tools/mca.sh has no line for that, but its model
+// to scale the sum, and 1 for the weights if there are 8 rows. gen/tools/mca.sh has no line for that, but its model
 // llvm-mca predicts for a group of S8 or S4, in products per cycle,
 //
 //	rows   Neoverse N1   V1   V2

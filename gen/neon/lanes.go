@@ -164,10 +164,14 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 			strides[s.Stride] = m.Stride(s.Stride)
 		}
 	}
-	m.load, m.size = "FMOVQ", emit.VecBytes
+	m.vector()
 	for i, w := range plan.Widths {
 		name := fmt.Sprint("lanes", w.Vectors)
 		lanes := w.Vectors * emit.VecLanes
+		if p.Phases && w.Vectors == 1 {
+			m.phases(p, left, name)
+			return
+		}
 		m.Op("SUBS", lanes, left, left)
 		m.Jump("BLT", name+"end")
 		if p.Count == "" {
@@ -184,15 +188,58 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	}
 	if !p.Tile {
 		m.Jump("BEQ", "end")
-		m.load, m.size = "FMOVS", 4
+		m.single()
 		m.Label("single")
-		m.body(p, "single", lane.Width{Vectors: 1, Turns: true}, strides)
+		m.body(p, "single", single, strides)
 		m.Op("SUBS", 1, left, left)
 		m.Jump("BNE", "single")
 		m.Label("end")
 	}
 	m.Ret()
 }
+
+// phases emits the loop over single vectors, and the rest of the function, as on amd64. For lanes that go through it one
+// by one left is negative.
+func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
+	m.Op("SUBS", emit.VecLanes, left, left)
+	m.Jump("BGE", name)
+	m.Label("last")
+	m.Op("ADDS", emit.VecLanes, left, left)
+	m.Jump("BEQ", "end")
+	m.Op("NEG", left, left)
+	m.Label("single")
+	m.single()
+	m.frame.Run(lane.Before, single)
+	m.Goto("enter")
+	m.AlignLoop()
+	m.Label(name)
+	m.vector()
+	m.frame.Again(lane.Before)
+	m.Label("enter")
+	m.frame.Run(lane.Row, single)
+	m.Op("CMP", 0, left)
+	m.Jump("BLT", "leave")
+	m.frame.Again(lane.After)
+	m.advance(p, 1)
+	m.Op("SUBS", emit.VecLanes, left, left)
+	m.Jump("BGE", name)
+	m.Goto("last")
+	m.Label("leave")
+	m.single()
+	m.frame.Run(lane.After, single)
+	m.advance(p, 1)
+	m.Op("ADDS", 1, left, left)
+	m.Jump("BNE", "single")
+	m.Label("end")
+	m.Ret()
+}
+
+// single is the width of one vector, or lane.
+var single = lane.Width{Vectors: 1, Turns: true}
+
+// vector and single say what loads and stores are of.
+func (m *laner) vector() { m.load, m.size = "FMOVQ", emit.VecBytes }
+func (m *laner) single() { m.load, m.size = "FMOVS", 4 }
 
 // stay loads the values that stay in registers. The two of a table follow each other.
 func (m *laner) stay(plan lane.Plan) {
@@ -234,11 +281,18 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width, strides map[str
 	m.frame.Run(lane.Before, w)
 	if p.Count != "" {
 		m.eachRow(p, name, w, strides)
-		m.frame.Run(lane.After, w)
+	} else {
+		m.frame.Run(lane.Row, w)
 	}
+	m.frame.Run(lane.After, w)
+	m.advance(p, w.Vectors)
+}
+
+// advance moves the pointers on.
+func (m *laner) advance(p *lane.Program, vectors int) {
 	for _, s := range p.Streams {
 		if s.Stride != "" || !s.Rows || p.Count == "" {
-			m.Advance(w.Vectors*m.size, m.pointers[s])
+			m.Advance(vectors*m.size, m.pointers[s])
 		}
 	}
 }

@@ -23,7 +23,7 @@ type weightMaker struct {
 	*neon
 	format ukernel.PackedFormat
 	pairs  a64.GP
-	power  a64.Vec // of 2; in brain formats plus the number of 0
+	power  a64.Vec // of 2; of brain formats it becomes that plus the number of 0
 }
 
 // newWeightMaker makes pairs for n vectors.
@@ -37,10 +37,6 @@ func (g *neon) newWeightMaker(q ukernel.PackedFormat, n int) weightMaker {
 	g.Op("MOVD", g.Frame(2 * n)[0].Addr(), w.pairs)
 	for v := range n {
 		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
-	}
-	if q.Brain() {
-		g.Free(w.power)
-		w.power = g.Broadcast(math.Float32bits(power + ukernel.BrainZero))
 	}
 	return w
 }
@@ -60,7 +56,9 @@ func (w *weightMaker) addOffset(d []a64.Vec) {
 	if w.inHighest() {
 		offset -= w.base()
 	}
-	w.setMinima(w.times(d, offset))
+	m := w.Vecs(len(d))
+	w.times(m, d, offset)
+	w.setMinima(m)
 }
 
 // setMinima stores those of the first vectors.
@@ -73,6 +71,11 @@ func (w *weightMaker) setMinima(m []a64.Vec) {
 // weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i into zs[i]. One step of
 // all follows the other, for cores that execute in order.
 func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a64.Vec)) {
+	w.product(v, xs, zs, d, false, insert)
+}
+
+// product is weights, of a brain format if that is set.
+func (w *weightMaker) product(v int, xs, zs, d []a64.Vec, brain bool, insert func(i int, z a64.Vec)) {
 	for i, x := range xs {
 		w.Op("FLDPQ", a64.At(w.pairs, 2*(v+i)*emit.VecBytes), a64.Pair{First: zs[i], Second: x})
 	}
@@ -85,7 +88,7 @@ func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a
 		}
 	}
 	for i, x := range xs {
-		if w.format.Brain() {
+		if brain {
 			w.FMUL(x, zs[i], d[i])
 		} else {
 			w.Op("VFMLA", d[i].S4(), zs[i].S4(), x.S4())

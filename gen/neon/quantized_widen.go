@@ -11,7 +11,9 @@ import (
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
 func (g *neon) WeightWidenQ(q ukernel.PackedFormat) {
-	g.widenBlocks(q, 16, 4, func(b *blockCursor) func() { return (&blockWidener{b}).lanes16 })
+	g.Kernel(spec.WeightWidenQ(q))
+	w := &blockWidener{g.newBlockCursor(q, 4)}
+	g.widenBlocks(w.blockCursor, 16, func(to a64.GP) { g.Op("MOVD", q.BlockBytes(1), to) }, w.lanes16)
 }
 
 // A blockCursor is where a part of a block is read and written. Registers that are not used any more may be
@@ -22,16 +24,17 @@ type blockCursor struct {
 	scales, numbers, to, count a64.GP // scales: those of lane
 }
 
-// widenBlocks emits the kernel of a format: what newConvert returns is for so many lanes of a block, and has pairs for some
-// vectors.
-func (g *neon) widenBlocks(q ukernel.PackedFormat, width, pairs int, newConvert func(b *blockCursor) (convert func())) {
-	g.Kernel(spec.WeightWidenQ(q))
-	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
-	b := &blockCursor{weightMaker: g.newWeightMaker(q, pairs), block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
+// newBlockCursor returns one with pairs for some vectors.
+func (g *neon) newBlockCursor(q ukernel.PackedFormat, pairs int) *blockCursor {
+	return &blockCursor{weightMaker: g.newWeightMaker(q, pairs), block: g.Slice("b"), lane: g.GP(), lanes: g.Num("lanes"), row: g.GP(),
 		scales: g.GP(), numbers: g.GP(), to: g.GP(), count: g.GP()}
+}
+
+// widenBlocks emits the body of a kernel: convert is for so many lanes of a block. size loads the bytes of a lane in it.
+func (g *neon) widenBlocks(b *blockCursor, width int, size func(to a64.GP), convert func()) {
+	dst, k, block, lanes := g.Slice("dst"), g.Num("k"), b.block, b.lanes
 	g.JumpIfZero(k, "done")
 	g.Op("LSL", 2, lanes, b.row)
-	convert := newConvert(b)
 	g.Label("block")
 	g.Op("MOVD", 0, b.lane)
 	g.Label("lanes")
@@ -42,7 +45,7 @@ func (g *neon) widenBlocks(q ukernel.PackedFormat, width, pairs int, newConvert 
 	g.Op("CMP", lanes, b.lane)
 	g.Jump("BLT", "lanes")
 	g.Op("ADD", b.row.Shl(5), dst, dst) // BlockSteps rows
-	g.Op("MOVD", q.BlockBytes(1), b.count)
+	size(b.count)
 	g.Op("MUL", lanes, b.count, b.count)
 	g.Op("ADD", b.count, block, block)
 	g.CountDown(k, spec.BlockSteps, "block")

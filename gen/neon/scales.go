@@ -1,6 +1,7 @@
 package neon
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -13,54 +14,81 @@ import (
 
 // All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
 
+// scaleKinds has a format for each kind of scales.
+var scaleKinds = []ukernel.PackedFormat{ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
+
+// scaleKind is the place of a format's kind in that.
+func scaleKind(q ukernel.PackedFormat) int {
+	return slices.IndexFunc(scaleKinds, func(k ukernel.PackedFormat) bool {
+		return k.Brain() == q.Brain() && k.Offset() == q.Offset()
+	})
+}
+
 // header makes the scales and minima, and sets numbers to those of the lanes.
 func (w *groupWidener) header() {
-	if w.format.Float32Scales() {
-		w.singles()
-		return
-	}
-	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
-	minima := w.format.Offset() == 0
-	d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
-	next()
-	var m []a64.Vec
-	if minima {
-		if !w.format.Brain() {
-			m = w.scalesOf(false, w.scales, groupVectors)
+	for kind, q := range scaleKinds {
+		next, last := fmt.Sprint("scales", kind+1), kind == len(scaleKinds)-1
+		if !last {
+			w.Op("MOVD", w.kind, w.count)
+			w.Op("CMP", kind, w.count)
+			w.Jump("BNE", next)
 		}
-		next()
+		if w.format = q; q.Float32Scales() {
+			w.singles()
+		} else {
+			w.integers()
+		}
+		if !last {
+			w.Goto("numbers")
+			w.Label(next)
+		}
 	}
-	w.d[0], w.d[3] = w.products(d, 1)
-	next()
+	w.Label("numbers")
+}
+
+// integers is header with scales of 16 bits and integers.
+func (w *groupWidener) integers() {
+	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
 	w.Scope(func() {
+		minima := w.format.Offset() == 0
+		d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
+		next()
+		var m []a64.Vec
 		if minima {
 			if !w.format.Brain() {
-				first, second := w.products(m, -1)
-				w.setMinima(append(first, second...))
+				m = w.scalesOf(false, w.scales, groupVectors)
 			}
 			next()
-		} else {
-			w.addOffset(slices.Concat(w.d[0], w.d[3]))
 		}
+		w.products(w.d[0], w.d[3], d, 1)
+		next()
+		if !minima {
+			w.addOffset(slices.Concat(w.d[0], w.d[3]))
+			return
+		}
+		if !w.format.Brain() {
+			first, second := w.Vecs(groupVectors), w.Vecs(groupVectors)
+			w.products(first, second, m, -1)
+			w.setMinima(append(first, second...))
+		}
+		next()
 	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
-	w.scaleBytes()
+	if !w.format.Brain() {
+		w.scaleBytes()
+	}
 }
 
 // scaleBytes makes the scales of the other bytes of a word.
 func (w *groupWidener) scaleBytes() {
-	if w.format.Brain() {
-		w.d[1], w.d[2] = w.d[0], w.d[3]
-		return
-	}
-	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
+	w.times(w.d[1], w.d[0], 0x1p-8)
+	w.times(w.d[2], w.d[3], 0x1p-16)
 }
 
 // singles is header with scales of float32.
 func (w *groupWidener) singles() {
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
 	for _, half := range []int{0, 3} {
-		w.d[half] = w.Vecs(groupVectors)
 		w.LoadVecs(w.numbers, w.d[half])
 		w.Op("ADD", w.row, w.numbers, w.numbers)
 	}
@@ -68,39 +96,40 @@ func (w *groupWidener) singles() {
 	w.scaleBytes()
 }
 
-// times are the products of xs and a number.
-func (g *neon) times(xs []a64.Vec, by float32) []a64.Vec {
-	ys, factor := g.Vecs(len(xs)), g.Broadcast(math.Float32bits(by))
+// times sets ys to the products of xs and a number.
+func (g *neon) times(ys, xs []a64.Vec, by float32) {
+	factor := g.Broadcast(math.Float32bits(by))
 	for i, y := range ys {
 		g.FMUL(y, xs[i], factor)
 	}
 	g.Free(factor)
-	return ys
 }
 
-// products are those of the numbers in xs, times a sign, and the pairs of int8 at the scales. Every int8 is
-// taken as the upper byte of an int16, and the numbers as smaller by as much, which is exact.
-func (w *groupWidener) products(xs []a64.Vec, sign float32) (first, second []a64.Vec) {
-	first, second = w.Vecs(groupVectors), w.Vecs(groupVectors)
+// products sets first and second to those of the numbers in xs, times a sign, and the pairs of int8 at the scales. Every
+// int8 is taken as the upper byte of an int16, and the numbers as smaller by as much, which is exact.
+func (w *groupWidener) products(first, second, xs []a64.Vec, sign float32) {
 	w.Scope(func() {
-		pairs, xs := w.Vec(), w.times(xs, sign*0x1p-8)
+		pairs, small := w.Vec(), w.Vecs(len(xs))
+		w.times(small, xs, sign*0x1p-8)
 		w.LoadFrom(a64.At(w.scales, 0), pairs)
-		for _, ys := range [][]a64.Vec{first, second} {
-			if &ys[0] == &second[0] {
+		for i, ys := range [][]a64.Vec{first, second} {
+			if i > 0 {
 				w.Op("VUSHR", 8, pairs.H8(), pairs.H8())
 			}
-			upper := w.Vec()
-			w.Op("VSHL", 8, pairs.H8(), upper.H8())
-			w.SXTL(ys[0], upper)
-			w.SXTL2(ys[1], upper)
+			w.Scope(func() {
+				upper := w.Vec()
+				w.Op("VSHL", 8, pairs.H8(), upper.H8())
+				w.SXTL(ys[0], upper)
+				w.SXTL2(ys[1], upper)
+			})
 			for v, y := range ys {
 				w.SCVTF(y, y)
-				w.FMUL(y, y, xs[v])
+				w.FMUL(y, y, small[v])
 			}
 		}
 	})
-	return first, second
 }
+
 func (b groupedBlocks) header() int {
 	if b.kind.Float32Scales() {
 		return 8

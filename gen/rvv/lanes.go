@@ -77,7 +77,7 @@ func (m *laner) plan() (plan lane.Plan, err error) {
 }
 
 func (m *laner) Traits() lane.Traits {
-	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true}
+	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true, Lengths: true}
 }
 
 func (m *laner) Size() int        { return 32/m.group - 1 - m.taken } // V0 has masks

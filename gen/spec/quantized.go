@@ -88,16 +88,15 @@ func emitBlocks(e BlockEmitter) {
 		e.WeightGemmInt8(q)
 		e.WeightWidenQ(q)
 	}
+	u, unpacks := e.(UnpackEmitter)
 	for _, q := range GroupedFormats {
 		e.WeightWidenGrouped(q)
+		if unpacks && !q.Brain() {
+			u.WeightUnpack(q)
+		}
 		e.WeightGemmInt8Grouped(q)
 	}
-	if u, ok := e.(UnpackEmitter); ok {
-		for _, q := range GroupedFormats {
-			if !q.Brain() {
-				u.WeightUnpack(q)
-			}
-		}
+	if unpacks {
 		u.WeightGemmUnpacked()
 	}
 	e.WeightQuantize()

@@ -1,7 +1,9 @@
+// Package elementwise runs micro-kernels over slices of float32, for the public functions over
+// slices.
 package elementwise
 
 import (
-	"cmp"
+	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
@@ -16,8 +18,19 @@ type Function struct {
 	// Name is what a caller knows it as: "activation.SiLU".
 	Name string
 
-	// Outputs is how many of the slices are written. They come first. Bytes are an output, too.
+	// Args are the names of the slices. The first ones, Outputs of them, are written, and so are Bytes.
+	Args    []string
 	Outputs int
+
+	// All slices have the length of Args[Like], or a multiple of it: so many Times.
+	Like  int
+	Times [6]int
+
+	// An output shares no memory with another one, but it may be an input, unless all are Apart.
+	Apart bool
+
+	// Size is the name of the argument that says how long a row of Args[Like] is, "" if each element is a row.
+	Size string
 
 	// ElementFMAs is how many FMAs of a product take as long as an element of the longest slice.
 	ElementFMAs float64
@@ -28,13 +41,15 @@ type Function struct {
 
 // A Call has the arguments of a function, or some rows of them.
 type Call struct {
-	Tier   *tier.Tier
-	All    int          // rows of the whole call, set by Run
-	First  int          // row, counted in the whole call
-	Rows   int          // number of rows
-	Slices [6][]float32 // each has the same number of elements in every row
-	Bytes  []byte       // the same
-	Ints   []int        // of the whole call
+	Tier    *tier.Tier
+	All     int          // rows of the whole call, set by Run
+	First   int          // row, counted in the whole call
+	Rows    int          // number of rows, set by Run
+	Size    int          // of a row of Args[Like], if the function has one
+	Slices  [6][]float32 // each has the same number of elements in every row
+	Bytes   []byte       // the same
+	Ints    []int        // of the whole call
+	Factors [7]float32   // the same
 }
 
 // Row returns row r of slice i.
@@ -54,8 +69,11 @@ func Tier(function string, exec *kernel.Exec) (*tier.Tier, error) {
 	return nil, (*kernel.Error)(f.In(function))
 }
 
-// Run computes a call whose slices have passed all checks. The errors are those of Tier.
-func (f *Function) Run(exec *kernel.Exec, c Call) error {
+// Run checks the slices of a call, and computes it. The error is a [*kernel.Error].
+func (f *Function) Run(exec *kernel.Exec, c *Call) error {
+	if bad := f.check(c); bad != nil {
+		return (*kernel.Error)(bad.In(f.Name))
+	}
 	t, err := Tier(f.Name, exec)
 	if err != nil {
 		return err
@@ -64,33 +82,25 @@ func (f *Function) Run(exec *kernel.Exec, c Call) error {
 	return nil
 }
 
-// RunOn is Run on the tier that Tier has returned.
-func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c Call) {
+// RunOn computes a call that has passed all checks, on the tier that Tier has returned. Rows is set.
+func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	if c.Rows == 0 {
 		return
 	}
 	if view.Races {
-		f.announce(&c)
+		f.announce(c)
 	}
-	c.Tier, c.All = t, c.Rows
-	j := jobs.Get()
-	j.function, j.call = f, c
-	work := float64(c.longest()) * f.ElementFMAs / float64(t.ThreadFMAs)
+	elements := c.longest()
+	run := run{f, *c, max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))}
+	run.call.Tier, run.call.All = t, c.Rows
+	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
 	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // not worth a second thread
-		j.task(&j.part, 0, c.Rows)
+		part := parts.Get()
+		run.rows(part, 0, c.Rows)
+		parts.Put(part)
 	} else {
-		j.split.Run(c.Rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
+		runs.Run(&run, c.Rows, work, 0, exec.Threads, exec.ParallelFor)
 	}
-	j.function, j.call = nil, Call{} // the caller's memory
-	jobs.Put(j)
-}
-
-// Slice computes dst from src, a slice of the same length that dst may be.
-func (f *Function) Slice(dst, src []float32, exec *kernel.Exec) error {
-	if failure := cmp.Or(CheckLength("dst", dst, "src", src), CheckPlace(dst, "src", src)); failure != nil {
-		return (*kernel.Error)(failure.In(f.Name))
-	}
-	return f.Run(exec, Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
 }
 
 // announce tells the race detector what a call reads and writes.
@@ -113,40 +123,34 @@ func (c *Call) longest() (n int) {
 	return n
 }
 
-// A job is one call. Jobs are recycled, so that in the steady state a call allocates nothing.
-type job struct {
+// A run is one call.
+type run struct {
 	function *Function
 	call     Call
-	part     Call // of calls on one goroutine
-	split    parallel.Split[Call, struct{}]
+	most     int // rows of a call of Do
 }
 
 var (
-	jobs  = parallel.FreeList[job]{New: newJob}
+	runs  = parallel.Loop[run, Call]{Scratch: &parts, Do: (*run).rows}
 	parts = parallel.FreeList[Call]{New: func() *Call { return new(Call) }}
 )
 
-func newJob() *job {
-	j := new(job)
-	j.split.Init(&parts, nil, j.task, nil)
-	return j
-}
+// callFMAs is how many FMAs of a product take as long as one call of a kernel, if a row is no longer: less than 50 µs, in
+// which the goroutine cannot be preempted.
+const callFMAs = 100 << 14
 
-// callElements is the number of elements that one call of a kernel computes, if a row has no more. That
-// takes less than 50 µs, in which the goroutine cannot be preempted.
-const callElements = 1 << 13
-
-// task computes the rows lo to hi-1.
-func (j *job) task(part *Call, lo, hi int) {
-	c := &j.call
-	for most := max(1, callElements/(c.longest()/c.Rows)); lo < hi; lo += part.Rows {
-		n := min(most, hi-lo)
-		part.Tier, part.All, part.First, part.Rows, part.Ints = c.Tier, c.All, lo, n, c.Ints
-		for i, s := range c.Slices {
-			part.Slices[i] = cut(s, c.Rows, lo, n)
+// rows computes the rows lo to hi-1.
+func (r *run) rows(part *Call, lo, hi int) {
+	for ; lo < hi; lo += part.Rows {
+		*part = r.call
+		part.First, part.Rows = lo, min(r.most, hi-lo)
+		if all := r.call.Rows; part.Rows < all {
+			for i, s := range part.Slices {
+				part.Slices[i] = cut(s, all, lo, part.Rows)
+			}
+			part.Bytes = cut(part.Bytes, all, lo, part.Rows)
 		}
-		part.Bytes = cut(c.Bytes, c.Rows, lo, n)
-		j.function.Do(part)
+		r.function.Do(part)
 	}
 	*part = Call{} // the caller's memory
 }
@@ -155,4 +159,52 @@ func (j *job) task(part *Call, lo, hi int) {
 func cut[E any](s []E, rows, lo, n int) []E {
 	width := len(s) / rows
 	return s[lo*width : (lo+n)*width]
+}
+
+// check reports the first argument that does not fit the function. It sets the number of rows.
+func (f *Function) check(c *Call) *check.Failure {
+	like, name := c.Slices[f.Like], f.Args[f.Like]
+	if f.Size == "" {
+		c.Size = 1
+	}
+	if c.Size < 1 {
+		return &check.Failure{Where: f.Size, Got: fmt.Sprint(c.Size), Want: "at least 1"}
+	}
+	if len(like)%c.Size != 0 {
+		return &check.Failure{Where: name, Got: fmt.Sprintf("length %d", len(like)), Want: fmt.Sprintf("a multiple of %s, %d", f.Size, c.Size)}
+	}
+	c.Rows = len(like) / c.Size
+	for i, arg := range f.Args {
+		x, n, times := c.Slices[i], len(like), ""
+		if f.Times[i] > 1 {
+			n, times = n*f.Times[i], fmt.Sprintf("%d times ", f.Times[i])
+		}
+		if len(x) != n {
+			return &check.Failure{Where: arg, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, %sthat of %s", n, times, name)}
+		}
+	}
+	for i := range f.Outputs {
+		if bad := f.checkMemory(c, i); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// checkMemory reports output i if it shares memory with another one, or with an input that it must not be or is
+// in part.
+func (f *Function) checkMemory(c *Call, i int) *check.Failure {
+	m := view.MemoryOf(c.Slices[i])
+	for k, arg := range f.Args {
+		other := view.MemoryOf(c.Slices[k])
+		place := k >= f.Outputs && !f.Apart
+		switch {
+		case k == i || !m.Overlaps(other) || place && m == other:
+		case place:
+			return &check.Failure{Where: f.Args[i], Got: "memory that overlaps a part of " + arg, Want: arg + " itself, or memory of its own"}
+		default:
+			return &check.Failure{Where: f.Args[i], Got: "memory that overlaps " + arg, Want: "memory of its own"}
+		}
+	}
+	return nil
 }

@@ -243,12 +243,12 @@ var writers = []struct {
 		return activation.GRUBackward(p.out(6), p.out(18), p.out(18), p.in(18), p.in(18), p.in(6), 3, kernel.Exec{})
 	}},
 	{"loss.CrossEntropy", func(p *place) error {
-		_, err := loss.CrossEntropy(p.out(12), p.in(12), 4, []int32{1, 0, 3}, loss.Options{})
+		_, err := loss.CrossEntropy(p.out(12), p.in(12), 4, []int32{1, 0, 3}, kernel.Exec{})
 		return err
 	}},
 	{"optimize.AdamW.Step", func(p *place) error {
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}
-		return a.Step(p.out(9), p.in(9), p.out(9), p.out(9), 3, optimize.Options{})
+		return a.Step(p.out(9), p.in(9), p.out(9), p.out(9), 3, kernel.Exec{})
 	}},
 	{"optimize.ClipNorm", func(p *place) error {
 		_, err := optimize.ClipNorm(1, [][]float32{p.out(9), p.out(9)}, kernel.Exec{})

@@ -44,6 +44,35 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// ofTests are the packages that hold what tests of several packages share: they count as tests.
+var ofTests = []string{"internal/contracttest", "internal/testutil"}
+
+// TestOfTests: only tests, and such packages, import packages of tests.
+func TestOfTests(t *testing.T) {
+	_, sources, err := readTree(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, s := range sources {
+		for _, name := range s.imports {
+			pkg, ours := strings.CutPrefix(name, "github.com/attn-go/attn/")
+			if !ours || !slices.Contains(ofTests, pkg) {
+				continue
+			}
+			used[pkg] = true
+			if !s.isTest() && !slices.Contains(ofTests, path.Dir(s.name)) {
+				t.Errorf("%s imports %s, which is for tests", s.name, pkg)
+			}
+		}
+	}
+	for _, pkg := range ofTests {
+		if !used[pkg] {
+			t.Errorf("no test imports %s", pkg)
+		}
+	}
+}
+
 // table returns the packages of the table in its order, and what each one imports.
 func table(t *testing.T) (rows []string, allowed map[string][]string) {
 	f, err := os.Open(filepath.Join(root, "ARCHITECTURE.md"))

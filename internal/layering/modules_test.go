@@ -11,7 +11,7 @@ import (
 
 // untagged are the folders of modules that have no versions: nobody requires them. What they are built
 // with lies beside them, so that they may import what is internal to the root.
-var untagged = []string{"bench", "gen", "tools"}
+var untagged = []string{"bench", "gen"}
 
 // TestModules: a module of the tree imports of another one public packages only, in its code and
 // in its tests, and requires the module in its go.mod. Modules have versions of their own: what

@@ -41,7 +41,7 @@ var Tunings = []TuningEntry{
 		Tuning{MainLanes: 16, SkinnyRows: 12, FullRows: 8, FullHalfRows: 8, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 12}},
 	{SapphireRapids, "avx2", "measured on Emerald Rapids by bench -tune: to widen 16-bit weights once takes 16% less for 16 rows and 26% less for 48, up to 8 rows about as much; quantized weights gain by that from 5 rows on, 17% for 12; other numbers of lanes, weight steps and bytes ahead make no difference or lose. The others are those of Zen 4",
 		Tuning{MainLanes: 16, SkinnyRows: 12, FullRows: 8, FullHalfRows: 8, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4}},
-	{AlderLake, "avx2", "those of Sapphire Rapids, whose cores are the same but for AVX-512; tools/mca.sh predicts that all tiles run at the peak of 2 FMAs a cycle. Not measured",
+	{AlderLake, "avx2", "those of Sapphire Rapids, whose cores are the same but for AVX-512; gen/tools/mca.sh predicts that all tiles run at the peak of 2 FMAs a cycle. Not measured",
 		Tuning{MainLanes: 16, SkinnyRows: 12, FullRows: 8, FullHalfRows: 8, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4}},
 
 	{AnyCPU, "avx512", "those of Zen 4",
@@ -57,16 +57,16 @@ var Tunings = []TuningEntry{
 
 	{AnyCPU, "neon", "those of Neoverse N1",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 19, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
-	{NeoverseN1, "neon", "predicted by tools/mca.sh, which has all tiles at the peak of 2 FMAs a cycle, and 0.4 of that where FCVTL widens 16-bit weights, so that they are widened once for more than 2 rows",
+	{NeoverseN1, "neon", "predicted by gen/tools/mca.sh, which has all tiles at the peak of 2 FMAs a cycle, and 0.4 of that where FCVTL widens 16-bit weights, so that they are widened once for more than 2 rows",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 19, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
-	{NeoverseV1, "neon", "predicted by tools/mca.sh as for N1, with 4 FMAs a cycle",
+	{NeoverseV1, "neon", "predicted by gen/tools/mca.sh as for N1, with 4 FMAs a cycle",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
-	{NeoverseV2, "neon", "predicted by tools/mca.sh as for N1, with 4 FMAs a cycle",
+	{NeoverseV2, "neon", "predicted by gen/tools/mca.sh as for N1, with 4 FMAs a cycle",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
 	{Apple, "neon", "those of Neoverse V2, as Apple's cores start 4 FMAs of 128 bits a cycle, too; not measured",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
 
-	{AnyCPU, "rvv", "not measured. tools/mca.sh predicts that tiles of two and of four registers run at the peak of SiFive's P670, and that up to as many rows as a register has lanes the skinny kernels take less time than a tile of them: a number of K and one of V take 1.0 cycle with 1 row and 1.25 with 4 in registers of 128 bits, in a tile 1.7; with 5 rows 2.1, in a tile 2.0",
+	{AnyCPU, "rvv", "not measured. gen/tools/mca.sh predicts that tiles of two and of four registers run at the peak of SiFive's P670, and that up to as many rows as a register has lanes the skinny kernels take less time than a tile of them: a number of K and one of V take 1.0 cycle with 1 row and 1.25 with 4 in registers of 128 bits, in a tile 1.7; with 5 rows 2.1, in a tile 2.0",
 		Tuning{PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 18, WeightSteps: 128, WidenRows: 8, QuantizedRows: 4}},
 }
 

@@ -1,10 +1,7 @@
 package decoder
 
 import (
-	"math"
-
-	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
+	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -64,26 +61,5 @@ func (c *Config) window(layer int) int {
 	return c.Windows[layer]
 }
 
-// scoring returns that of attention in a layer from s, whose mask is causal.
-func (c *Config) scoring(layer int, s kernel.Scoring) kernel.Scoring {
-	s.Scale, s.Softcap = c.ScoreScale, c.ScoreSoftcap
-	n := c.window(layer)
-	switch {
-	case n > 0 && c.Bidirectional:
-		s.Mask = kernel.Window(n-1, n-1)
-	case n > 0:
-		s.Mask = kernel.Window(n-1, 0)
-	case c.Bidirectional:
-		s.Mask = kernel.Mask{}
-	}
-	return s
-}
-
 // most bounds every size.
 const most = strict.Most
-
-// mostLayers is the largest number of layers.
-const mostLayers = 1 << 16
-
-// rootInverse returns 1/√x as a scale of scores.
-func rootInverse(x float64) float32 { return float32(1 / math.Sqrt(x)) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/settings"
 )
 
 // copied returns a copy of a folder of testdata/tiny.
@@ -185,24 +186,22 @@ func TestFamilies(t *testing.T) {
 	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {
 		t.Fatal(err)
 	}
-	for i := range architectures {
-		for _, kind := range architectures[i].folder {
-			config, ok := all[kind]
-			if !ok {
-				t.Errorf("%s is not in the file", kind)
-				continue
-			}
-			data, err := json.Marshal(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, configFile), data, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, _, err := readFolderConfig(dir); err != nil {
-				t.Errorf("%s: %v", kind, err)
-			}
+	for _, kind := range settings.Decoders.Types() {
+		config, ok := all[kind]
+		if !ok {
+			t.Errorf("%s is not in the file", kind)
+			continue
+		}
+		data, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, configFile), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := readFolderConfig(dir); err != nil {
+			t.Errorf("%s: %v", kind, err)
 		}
 	}
 }

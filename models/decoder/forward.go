@@ -6,8 +6,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/kvcache"
-	"github.com/attn-go/attn/rope"
+	engine "github.com/attn-go/attn/models/internal/network"
 )
 
 // A Step is what one text reads in a call of [Session.Forward].
@@ -148,26 +147,53 @@ func (s *Session) startResults(steps []Step) {
 // nextPass chooses the tokens of the next pass, in the order of the steps, and tells whether
 // there are any. s.done counts the tokens of each step that earlier passes have computed.
 func (s *Session) nextPass(steps []Step) bool {
-	s.sequences, s.counts, s.starts = s.sequences[:0], s.counts[:0], append(s.starts[:0], 0)
-	s.positions, s.tokens, s.wanted = s.positions[:0], s.tokens[:0], s.wanted[:0]
+	p := &s.tokens
+	p.Reset()
+	s.sequences, s.counts = s.sequences[:0], s.counts[:0]
 	for i := range steps {
 		t, done := &steps[i], s.done[i]
-		n := min(len(t.Tokens)-done, s.chunk-len(s.tokens))
+		n := min(len(t.Tokens)-done, s.chunk-len(p.Tokens))
 		if n == 0 {
 			continue
 		}
 		s.sequences, s.counts = append(s.sequences, t.Text.kv), append(s.counts, n)
 		for j := done; j < done+n; j++ {
 			if t.Logits == All || t.Logits == Last && j == len(t.Tokens)-1 {
-				s.wanted = append(s.wanted, len(s.tokens))
+				p.Wanted = append(p.Wanted, len(p.Tokens)+j-done)
 			}
-			s.tokens = append(s.tokens, t.Tokens[j])
-			s.positions = append(s.positions, t.Text.Len()+j)
 		}
-		s.starts = append(s.starts, len(s.tokens))
+		p.Add(t.Tokens[done:done+n], nil, t.Text.Len()+done)
 		s.done[i] += n
 	}
-	return len(s.tokens) > 0
+	return len(p.Tokens) > 0
+}
+
+// pass runs the model on the tokens of a pass, and writes the logits of the wanted ones.
+func (s *Session) pass(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.pages.Set(s.sequences...); err != nil {
+		return err
+	}
+	if err := s.pages.Extend(s.counts...); err != nil {
+		return err
+	}
+	m, p := s.model, &s.tokens
+	p.Settings = engine.Settings{Exec: m.options.Exec, Int8: m.options.DynamicInt8, Int12: m.options.DynamicInt12, Ropes: m.ropes}
+	s.pages.Hadamard = m.options.hadamardOf(m.config.HeadSize)
+	h, err := m.layers.Run(ctx, p)
+	if err != nil || len(p.Wanted) == 0 {
+		return err
+	}
+	rows := len(p.Wanted)
+	out := s.logits[s.ready*s.width:][:rows*s.width]
+	s.ready += rows
+	if s.hidden {
+		copy(out, h)
+		return nil
+	}
+	return m.head.Logits(p, out, h, rows)
 }
 
 // undo takes back what the texts have grown by.
@@ -180,75 +206,9 @@ func (s *Session) undo(steps []Step) (err error) {
 	return err
 }
 
-// scratch is the memory of one call. Its slices are as long as the call needs.
-type scratch struct {
-	// Of a call.
-	logits  []float32
-	results [][]float32
-	done    []int // tokens of each step that passes have taken
-	ready   int   // rows of logits that are computed
-	hidden  bool  // hidden states are wanted in place of logits
-	width   int   // of a row of them
-
-	// Of a pass, whose rows are the tokens of all its texts, one text after the other.
-	sequences []*kvcache.Sequence
-	counts    []int
-	starts    []int   // row of the first token of each text, and the number of rows
-	tokens    []int32 // of each row
-	positions []int   // of each row
-	wanted    []int   // rows whose logits are wanted
-
-	x        []float32 // [rows, Width] hidden states, without what delta will add to them
-	delta    []float32 // [rows, Width] the output of the last attention or feed-forward network
-	normed   []float32 // [rows, Width]
-	qkv      []float32 // [rows, (Heads + 2·KVHeads)·HeadSize]
-	attended []float32 // [rows, Heads·HeadSize]
-	gateUp   []float32 // [rows, 2·FFN]
-
-	rope *rope.Rope // of the layer
-	mix
-}
-
-// fit makes room for the rows of a pass.
-func (s *Session) fit(rows int) {
-	c := &s.model.config
-	queries := c.Heads * c.HeadSize
-	s.x, s.delta, s.normed = resized(s.x, rows*c.Width), resized(s.delta, rows*c.Width), resized(s.normed, rows*c.Width)
-	s.qkv = resized(s.qkv, rows*(queries+2*c.KVHeads*c.HeadSize))
-	s.attended, s.gateUp = resized(s.attended, rows*queries), resized(s.gateUp, rows*2*c.FFN)
-	s.mix.fit(c, rows)
-}
-
 func resized[E any](x []E, n int) []E {
 	if cap(x) < n {
 		return make([]E, n)
 	}
 	return x[:n]
-}
-
-// even tells whether all texts of the pass have as many tokens as the first one.
-func (s *Session) even() bool {
-	for _, n := range s.counts {
-		if n != s.counts[0] {
-			return false
-		}
-	}
-	return true
-}
-
-// heads returns the view of heads that lie in rows of width numbers, from offset on, as
-// attention takes them: one batch row for each text.
-func (s *Session) heads(x []float32, offset, heads, width int) kernel.Tensor {
-	d := s.model.config.HeadSize
-	if s.even() {
-		n := s.counts[0]
-		return kernel.Strided(x[offset:], [4]int{len(s.counts), heads, n, d}, [3]int{n * width, d, width})
-	}
-	return s.rows(x, offset, heads, width).Ragged(s.starts)
-}
-
-// rows is heads with all rows in one batch row.
-func (s *Session) rows(x []float32, offset, heads, width int) kernel.Tensor {
-	n, d := len(s.tokens), s.model.config.HeadSize
-	return kernel.Strided(x[offset:], [4]int{1, heads, n, d}, [3]int{n * width, d, width})
 }

@@ -122,7 +122,7 @@ func TestDraft(t *testing.T) {
 		for _, draft := range []int{0, 1, 7, 40} {
 			s := session(t, m, 1, tinyContext)
 			passes := 0
-			s.observe = func(name string, _ int, _ []float32) {
+			s.tokens.See = func(name string, _ int, _ []float32) {
 				if name == "embd" {
 					passes++
 				}
@@ -227,7 +227,7 @@ func TestCancel(t *testing.T) {
 	forward(t, s, Step{Text: x, Tokens: prompt(20, 1)})
 	for layer := range tinyLayers {
 		ctx, cancel := context.WithCancel(t.Context())
-		s.observe = func(name string, at int, _ []float32) {
+		s.tokens.See = func(name string, at int, _ []float32) {
 			if name == "layer.norm" && at > layer {
 				t.Errorf("layer %d runs after a cancellation in layer %d", at, layer)
 			}
@@ -244,7 +244,7 @@ func TestCancel(t *testing.T) {
 		}
 		cancel()
 	}
-	s.observe = nil
+	s.tokens.See = nil
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
@@ -18,7 +17,7 @@ type converter struct {
 	t *testing.T
 	c Config
 	a *architecture
-	d *stores.Folder
+	l *loader
 	ggufwriter.File
 }
 
@@ -28,12 +27,13 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := stores.OpenFolder(dir, a.names, folderNames)
+	l, err := folderLoader(dir, a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.Close() })
-	v := &converter{t: t, c: c, a: a, d: d}
+	t.Cleanup(func() { l.Close() })
+	l.Rename = nil
+	v := &converter{t: t, c: c, a: a, l: l}
 	v.metadata()
 	v.tensors()
 	f, err := gguf.New(v.Bytes())
@@ -46,32 +46,32 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 // metadata writes the keys.
 func (v *converter) metadata() {
 	c := &v.c
-	v.set("general.architecture", v.a.name)
+	v.set("general.architecture", v.a.GGUF)
 	for key, n := range map[string]int{
 		"block_count": c.Layers, "embedding_length": c.Width, "attention.head_count": c.Heads, "attention.head_count_kv": c.KVHeads,
 		"attention.key_length": c.HeadSize, "attention.value_length": c.HeadSize, "feed_forward_length": c.FFN, "context_length": c.Context,
 		"rope.dimension_count": c.RopeDims,
 	} {
-		v.set(v.a.name+"."+key, uint32(n))
+		v.set(v.a.GGUF+"."+key, uint32(n))
 	}
 	for key, x := range map[string]float64{
 		"attention.layer_norm_rms_epsilon": float64(c.Epsilon), "rope.freq_base": c.RopeBase, "attention.scale": float64(c.ScoreScale),
 		"attn_logit_softcapping": float64(c.ScoreSoftcap), "final_logit_softcapping": float64(c.LogitSoftcap),
 	} {
 		if x != 0 {
-			v.set(v.a.name+"."+key, float32(x))
+			v.set(v.a.GGUF+"."+key, float32(x))
 		}
 	}
 	if c.Windows != nil {
-		v.set(v.a.name+".attention.sliding_window", uint32(slices.Max(c.Windows)))
+		v.set(v.a.GGUF+".attention.sliding_window", uint32(slices.Max(c.Windows)))
 	}
-	if at := slices.Index(c.Windows, 0); at >= 0 && at+1 != v.a.period {
-		v.set(v.a.name+".attention.sliding_window_pattern", uint32(at+1))
+	if at := slices.Index(c.Windows, 0); at >= 0 && at+1 != v.a.Period {
+		v.set(v.a.GGUF+".attention.sliding_window_pattern", uint32(at+1))
 	}
 	if c.Experts > 0 {
-		v.set(v.a.name+".expert_count", uint32(c.Experts))
-		v.set(v.a.name+".expert_used_count", uint32(c.ExpertsUsed))
-		v.set(v.a.name+".expert_feed_forward_length", uint32(c.FFN))
+		v.set(v.a.GGUF+".expert_count", uint32(c.Experts))
+		v.set(v.a.GGUF+".expert_used_count", uint32(c.ExpertsUsed))
+		v.set(v.a.GGUF+".expert_feed_forward_length", uint32(c.FFN))
 	}
 	v.scaling()
 }
@@ -82,7 +82,7 @@ func (v *converter) set(key string, value any) {
 
 // scaling writes how positions are scaled: of Llama 3 and LongRoPE as tensors.
 func (v *converter) scaling() {
-	s, key := &v.c.scaling, v.a.name+".rope.scaling."
+	s, key := &v.c.scaling, v.a.GGUF+".rope.scaling."
 	floats := func(name string, factors []float64) {
 		x := make([]float32, len(factors))
 		for i, f := range factors {
@@ -111,23 +111,16 @@ func (v *converter) scaling() {
 // tensors writes the weights by their other names.
 func (v *converter) tensors() {
 	names := map[string]string{}
-	for _, list := range []map[string]string{folderNames, v.a.names} {
-		for ours, theirs := range list {
-			names[theirs] = ours
-		}
+	for ours, theirs := range v.a.Names {
+		names[theirs] = ours
 	}
-	delete(names, "model.layers.%d.post_attention_layernorm")
-	names[v.a.folderName("blk.%d.ffn_norm")] = "blk.%d.ffn_norm"
-	if v.a.postNorms {
-		names[v.a.names["blk.%d.post_attention_norm"]] = "blk.%d.post_attention_norm"
-	}
-	_, whole := v.d.Info("model.norm.weight")
+	_, whole := v.l.Info("model.norm.weight")
 	digits := regexp.MustCompile(`\d+`)
 	experts := map[string][]float32{}
-	for _, theirs := range v.d.Names() {
-		info, _ := v.d.Info(theirs)
-		x, err := v.d.Float32(theirs, info.Shape...)
-		if err != nil {
+	for _, theirs := range v.l.Names() {
+		info, _ := v.l.Info(theirs)
+		x := v.l.Floats(theirs, info.Shape...)
+		if err := v.l.Err(); err != nil {
 			v.t.Fatal(err)
 		}
 		stem, kind := theirs[:strings.LastIndexByte(theirs, '.')], filepath.Ext(theirs)
@@ -155,25 +148,17 @@ func (v *converter) tensors() {
 				v.AddFloats(ours+".weight", experts[ours], v.c.Experts, info.Shape[0], info.Shape[1])
 			}
 			continue
-		case v.a.lessOne && strings.HasSuffix(ours, "_norm"):
+		case v.a.Norm.LessOne && strings.HasSuffix(ours, "_norm"):
 			for i := range x {
 				x[i]++
 			}
-		case v.a.interleaved && (strings.HasSuffix(ours, "attn_q") || strings.HasSuffix(ours, "attn_k")):
+		case v.a.Interleaved && (strings.HasSuffix(ours, "attn_q") || strings.HasSuffix(ours, "attn_k")):
 			x = interleave(x, v.c.HeadSize, len(x)/info.Shape[0])
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}
 		v.AddFloats(ours+kind, x, info.Shape...)
 	}
-}
-
-// folderName returns the name of a tensor in folders.
-func (a *architecture) folderName(name string) string {
-	if theirs, ok := a.names[name]; ok {
-		return theirs
-	}
-	return folderNames[name]
 }
 
 // interleave puts row i of the first half of each head before row i of the second half.
@@ -215,7 +200,7 @@ func checkGGUF(t *testing.T, dir string, r *tinyReferences) {
 	r.model = m
 	r.checkNumbers(t)
 	r.checkGreedy(t)
-	if v.a.interleaved {
+	if v.a.Interleaved {
 		return
 	}
 	ids := prompt(40, 3)

@@ -29,7 +29,7 @@ type logprobs struct {
 func (l *logprobs) of(logits []float32, id int32, n int) (float32, []TokenLogprob, error) {
 	l.best[0] = int32(max(0, numeric.Argmax(logits)))
 	top := logits[l.best[0]]
-	total, err := loss.CrossEntropy(nil, logits, len(logits), l.best[:], loss.Options{Exec: l.exec})
+	total, err := loss.CrossEntropy(nil, logits, len(logits), l.best[:], l.exec)
 	if err != nil {
 		return 0, nil, err
 	}

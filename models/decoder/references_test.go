@@ -271,7 +271,7 @@ func (r *refsFolder) checkPrompt(t *testing.T, m *Model, p *promptReference) {
 	seen := map[string][]float32{}
 	in := r.inputs.Prompts[slices.IndexFunc(r.prompts, func(q promptReference) bool { return q.Name == p.Name })]
 	if in.Hidden {
-		s.observe = func(name string, layer int, x []float32) {
+		s.tokens.See = func(name string, layer int, x []float32) {
 			seen[fmt.Sprint(name, ".", layer)] = slices.Clone(x)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -40,17 +41,17 @@ func Ranks(dir string) (bool, error) {
 	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &c); err != nil {
 		return false, err
 	}
-	a := architectureOf(nameInFolders, c.Type)
+	a := settings.Decoders.OfType(c.Type)
 	if a == nil {
 		return false, nil
 	}
-	return ranking.Ranks(dir, a.name, c.Classes)
+	return ranking.Ranks(dir, a.GGUF, c.Classes)
 }
 
 // ranked returns what package ranking must know of the model.
 func (n *network) ranked() ranking.Model {
 	return ranking.Model{
-		Architecture: n.architecture.name, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
+		Architecture: n.GGUF, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
 		Fault: func(file, key, got, want string) error {
 			return &kernel.Error{Where: file + ": " + key, Got: got, Want: want}
 		},
@@ -66,25 +67,25 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 		return
 	}
 	outputs := 1
-	if shape := l.Shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
-		outputs = shape[0]
+	if info, _ := l.Info(classifierName + ".weight"); len(info.Shape) == 2 && info.Shape[0] > 0 {
+		outputs = info.Shape[0]
 	}
-	r.Weights.Weight = l.floats(classifierName+".weight", outputs, width)
+	r.Weights.Weight = l.Floats(classifierName+".weight", outputs, width)
 	if l.Has(classifierName + ".bias") {
-		r.Weights.Bias = l.floats(classifierName+".bias", outputs)
+		r.Weights.Bias = l.Floats(classifierName+".bias", outputs)
 	}
 }
 
 func rerankerOfFolder(dir string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
-	n, d, head, err := networkOfFolder(folder.Transformer(dir))
+	n, l, head, err := networkOfFolder(folder.Transformer(dir))
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
+	defer l.Close()
 	if n.ranking, err = ranking.ReadFolder(dir, n.ranked()); err != nil {
 		return nil, err
 	}
-	m, err := n.model(folderLoader(n, d, options), head, options)
+	m, err := n.model(l.with(options), head, options)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func rerankerOfFile(path string, options Options, _ embedding.LoadOptions) (*rer
 		return nil, err
 	}
 	defer f.Close()
-	n, err := networkOfFile(f)
+	n, l, err := networkOfFile(f, path)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func rerankerOfFile(path string, options Options, _ embedding.LoadOptions) (*rer
 		return nil, err
 	}
 	f.DropMetadata()
-	m, err := n.model(fileLoader(f, options), headIfThere, options)
+	m, err := n.model(l.with(options), headIfThere, options)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (m *Model) answerHead(path string, h *reranking.Head) error {
 	}
 	h.Softcap = m.config.LogitSoftcap
 	h.Out.Weight = make([]float32, len(tokens)*m.config.Width)
-	if err := m.head.parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
+	if err := m.head.Parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
 		return err
 	}
 	return h.SetLabels(path, names, len(tokens))

@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -36,7 +37,7 @@ func checkRanking(t *testing.T, dir string, r *tinyReferences) {
 	if err := folder.ReadJSON(filepath.Join(dir, configFile), &c); err != nil {
 		t.Fatal(err)
 	}
-	if architectureOf(nameInFolders, c.Type) == nil {
+	if settings.Decoders.OfType(c.Type) == nil {
 		t.Skipf("%s is an encoder, which another package tests", dir)
 	}
 	m, err := LoadReranker(dir, embedding.LoadOptions{})
@@ -346,11 +347,11 @@ func TestRankingFileErrors(t *testing.T) {
 	const name = "cls.output.weight"
 	path := rewritten(t, rankFile, func(w *ggufwriter.File) { w.Remove(name) })
 	var bad *kernel.Error
-	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
+	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Where != path+": "+name {
 		t.Errorf("a file without %s: %v", name, err)
 	}
 	v, err := InspectReranker(path)
-	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
+	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Where != path+": "+name {
 		t.Errorf("inspected: %v (%v)", v, err)
 	}
 	const template = "tokenizer.chat_template.rerank"

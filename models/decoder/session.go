@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
+	engine "github.com/attn-go/attn/models/internal/network"
 )
 
 // A Session keeps texts of a model: a paged cache of keys and values, and the memory that a
@@ -15,12 +16,21 @@ import (
 type Session struct {
 	model *Model
 	cache *kvcache.Cache
-	batch *kvcache.Batch
-	chunk int // the most tokens of a pass
-	scratch
+	pages engine.Paged // of the texts of a pass
+	chunk int          // the most tokens of a pass
 
-	// observe, if not nil, sees intermediate rows. It is for tests.
-	observe func(name string, layer int, x []float32)
+	// Of a call.
+	logits  []float32
+	results [][]float32
+	done    []int // tokens of each step that passes have taken
+	ready   int   // rows of logits that are computed
+	hidden  bool  // hidden states are wanted in place of logits
+	width   int   // of a row of them
+
+	// Of a pass, whose rows are the tokens of all its texts, one text after the other.
+	sequences []*kvcache.Sequence
+	counts    []int
+	tokens    engine.Pass
 }
 
 // NewSession returns a session without texts, whose cache has room for so many texts of so
@@ -53,7 +63,8 @@ func (m *Model) newSession(pages int) (*Session, error) {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
 	s := &Session{model: m, cache: cache, chunk: chunk}
-	s.batch, err = cache.NewBatch()
+	s.tokens.Cache = &s.pages
+	s.pages.Batch, err = cache.NewBatch()
 	return s, err
 }
 

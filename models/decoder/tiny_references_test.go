@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/safetensors"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -104,7 +105,7 @@ func (r *tinyReferences) checkIDs(t *testing.T) {
 	}
 	for i, text := range r.Texts {
 		want := r.IDs[i]
-		if r.Kind == "embedder" && r.model.architecture.name == "qwen3" {
+		if r.Kind == "embedder" && r.model.GGUF == "qwen3" {
 			want = want[:len(want)-1]
 		}
 		if got := tok.Encode(text, tokenizer.Options{Limit: 128}); !slices.Equal(got, want) {
@@ -170,7 +171,7 @@ func (r *tinyReferences) checkNumbers(t *testing.T) {
 	for i, ids := range r.IDs {
 		s := session(t, r.model, 1, len(ids))
 		seen := map[string][]float32{}
-		s.observe = func(name string, layer int, x []float32) { seen[fmt.Sprint(name, layer)] = slices.Clone(x) }
+		s.tokens.See = func(name string, layer int, x []float32) { seen[fmt.Sprint(name, layer)] = slices.Clone(x) }
 		out := forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]
 		all := seen["embd0"]
 		for layer := range c.Layers - 1 {
@@ -285,7 +286,7 @@ func (r *tinyReferences) checkHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make([]float32, r.model.config.Vocab)
-	if err := s.apply(r.model.head, got, slices.Clone(hidden[0]), 1, r.model.config.Width); err != nil {
+	if err := r.model.head.Parts[0].Apply(linear.DenseMatrix(got, 1, len(got)), linear.DenseMatrix(slices.Clone(hidden[0]), 1, r.model.config.Width), linear.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if c := r.model.config.LogitSoftcap; c != 0 {

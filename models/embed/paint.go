@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/attn-go/attn/models/internal/passage"
 	"github.com/attn-go/attn/models/internal/terminal"
-	"github.com/attn-go/attn/models/passage"
 )
 
 // A painter writes results as grep does, with colours or without.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/attn-go/attn/models/vectorcache"
+	"github.com/attn-go/attn/models/internal/vectorcache"
 )
 
 // A store has vectors that need not be computed: those of texts that came before in this run, and

@@ -178,11 +178,18 @@ func TestCancel(t *testing.T) {
 	e := miniLM(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	layers := 0
-	_, err := (&runner{model: e.net.model}).forward(ctx, &scratch{}, []int{0}, [][]int32{{101, 102}}, nil, func([]float32) {
+	p := e.net.pass(kernel.Exec{})
+	p.Reset()
+	p.Add([]int32{101, 102}, nil, 0)
+	p.See = func(name string, _ int, _ []float32) {
+		if name != "embd" && name != "hidden" {
+			return
+		}
 		if layers++; layers == 3 {
 			cancel()
 		}
-	})
+	}
+	_, err := e.net.network.Run(ctx, p)
 	if !errors.Is(err, context.Canceled) || layers != 3 {
 		t.Errorf("got %v after %d states, want %v after 3", err, layers, context.Canceled)
 	}

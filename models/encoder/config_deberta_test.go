@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -59,38 +58,6 @@ func TestRerankerKeys(t *testing.T) {
 	}
 }
 
-// TestHeadGroups: a bias that is too large for all heads at once is computed for some of them, with the same bits.
-func TestHeadGroups(t *testing.T) {
-	x, err := open("../testdata/tiny/reranker-deberta-6")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.close()
-	m, err := x.read(LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids := randomTokens(3, 40, m.Vocab)
-	ids[1] = ids[1][:17]
-	var want []float32
-	for _, group := range []int{m.Heads, 1, 3} {
-		s, r := &scratch{}, &runner{model: m}
-		rows := s.lay([]int{0, 1, 2}, ids, m)
-		s.group = group
-		for i := range rows * 3 * m.Width {
-			s.wide[i] = float32(i*7919%1000)/500 - 1
-		}
-		if err := r.attendApart(&m.layers[1], s, rows); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.narrow[:rows*m.Width]; want == nil {
-			want = slices.Clone(got)
-		} else if !equalBits(got, want) {
-			t.Errorf("groups of %d heads have other bits", group)
-		}
-	}
-}
-
 // TestManyBuckets: a file with few weights takes no memory for many buckets, and inspecting it says so.
 func TestManyBuckets(t *testing.T) {
 	x, err := open("../testdata/tiny/reranker-deberta-6")
@@ -106,7 +73,9 @@ func TestManyBuckets(t *testing.T) {
 		t.Errorf("loading: %v", err)
 	}
 	v := &inventory.Inventory{}
-	readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), dry: v})
+	r := x.reader(x.spec.prefixOf(x.Store))
+	r.Dry = v
+	readModelOf(x, r)
 	if len(v.Problems) == 0 || v.Problems[0].Error() != bad.Error() {
 		t.Errorf("inspecting: %v, want %v first", v.Problems, bad)
 	}

@@ -15,37 +15,35 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // An Encoder is a model that is loaded. It is immutable: any number of goroutines may use it
 // at once.
 type Encoder struct {
 	*embedding.Embedder
-	net  *network
+	net  *runner
 	opts Options
 }
 
 // Options are the settings of an Encoder, those of an [embedding.Embedder].
 type Options = embedding.Options
 
-// A network is a model with the memory that calls compute in.
-type network struct {
-	*model
-	free sync.Pool // of *scratch
-}
-
-// A runner computes with the settings of a call.
+// A runner is a model with the memory that calls compute in.
 type runner struct {
 	*model
-	exec kernel.Exec
+	free sync.Pool // of *network.Pass
 }
 
-// scratch returns memory for a call, which the caller puts back.
-func (n *network) scratch() *scratch {
-	if s, ok := n.free.Get().(*scratch); ok {
-		return s
+// pass returns a pass for a call, which the caller puts back.
+func (r *runner) pass(exec kernel.Exec) *network.Pass {
+	p, ok := r.free.Get().(*network.Pass)
+	if !ok {
+		p = &network.Pass{Cache: network.Whole{}, All: true}
 	}
-	return &scratch{}
+	p.Settings = network.Settings{Exec: exec, Int8: r.int8, Ropes: r.ropes}
+	return p
 }
 
 // With returns an Encoder with other settings that shares the weights.
@@ -54,31 +52,32 @@ func (e *Encoder) With(opts Options) *Encoder {
 }
 
 // States computes the outputs of the last layer for batches of texts, see [embedding.Model].
-func (n *network) States(ctx context.Context, ids [][]int32, o *Options, _ bool, each func(text int, states []float32) error) error {
-	return n.batches(ctx, ids, nil, o, func(batch []int, x []float32, starts []int) error {
-		for i, text := range batch {
-			if err := each(text, x[starts[i]*n.Width:starts[i+1]*n.Width]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func (r *runner) States(ctx context.Context, ids [][]int32, o *Options, _ bool, each func(text int, states []float32) error) error {
+	return r.batches(ctx, ids, nil, o, each)
 }
 
-// batches computes the outputs of the last layer for all texts, and calls each with those of every
-// batch: row starts[i] is the first one of text batch[i]. types may be nil.
-func (n *network) batches(ctx context.Context, ids, types [][]int32, o *Options, each func(batch []int, x []float32, starts []int) error) error {
-	s := n.scratch()
-	defer n.free.Put(s)
-	r := &runner{n.model, o.Exec}
+// batches is States for tokens with types, which may be nil, as those of a text may.
+func (r *runner) batches(ctx context.Context, ids, types [][]int32, o *Options, each func(text int, states []float32) error) error {
+	p := r.pass(o.Exec)
+	defer r.free.Put(p)
 	for batch := range embedding.Batches(ids, o.Tokens()) {
-		x, err := r.forward(ctx, s, batch, ids, types, nil)
-		if err == nil {
-			n.restore(x)
-			err = each(batch, x, s.starts)
+		p.Reset()
+		for _, text := range batch {
+			var of []int32
+			if types != nil {
+				of = types[text]
+			}
+			p.Add(ids[text], of, 0)
 		}
+		x, err := r.network.Run(ctx, p)
 		if err != nil {
 			return err
+		}
+		tensors.PermuteColumns(x, r.inverse)
+		for i, text := range batch {
+			if err := each(text, x[p.Starts[i]*r.Width:p.Starts[i+1]*r.Width]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -86,20 +85,22 @@ func (n *network) batches(ctx context.Context, ids, types [][]int32, o *Options,
 
 // HiddenStates returns what the model computes for one text: the output of the embedding block
 // and then that of each layer, [tokens, width of a state]. The errors are those of EmbedTokens.
-func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, error) {
+func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]float32, err error) {
 	if bad := e.CheckTokens(ids); bad != nil {
 		bad.Where = "ids" + bad.Where
 		return nil, bad
 	}
-	var states [][]float32
-	s := e.net.scratch()
-	defer e.net.free.Put(s)
-	_, err := (&runner{e.net.model, e.opts.Exec}).forward(ctx, s, []int{0}, [][]int32{ids}, nil, func(x []float32) {
-		x = slices.Clone(x)
-		e.net.restore(x)
-		states = append(states, x)
-	})
-	if err != nil {
+	p := e.net.pass(e.opts.Exec)
+	p.Reset()
+	p.Add(ids, nil, 0)
+	p.See = func(name string, layer int, x []float32) {
+		if name == "embd" || name == "hidden" && layer+1 < e.net.Layers || name == "norm" {
+			x = slices.Clone(x)
+			tensors.PermuteColumns(x, e.net.inverse)
+			states = append(states, x)
+		}
+	}
+	if _, err := e.net.network.Run(ctx, p); err != nil {
 		return nil, err
 	}
 	return states, nil

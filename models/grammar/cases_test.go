@@ -1,132 +1,22 @@
 package grammar
 
+import (
+	_ "embed"
+	"encoding/json"
+)
+
+//go:embed testdata/schemas.json
+var schemasFile []byte
+
 // schemas are some of everything that is taken, with texts that satisfy it, texts that do
 // not, and texts that the grammar does not have though they do, or that a validator takes.
-var schemas = []struct {
-	schema         string
-	yes, no, never []string
-}{
-	{`true`, []string{`null`, `{"a":[1,2.5e3,{"b":"\u00e9\n"}]}`, `[]`, `-0`, `"a\"b"`, `"\ud83d\ude00"`}, nil, []string{``, `[1,]`, `{"a"}`, `01`, `"`, "\"\n\"", `"\ud83d"`, ` 1`, `1e999`}},
-	{`{}`, []string{`null`, `{"a":1}`}, nil, nil},
-	{`{"unknown":1,"title":"x","default":2,"x-y":{"not":true},"format":"color","contentEncoding":"base64"}`, []string{`1`, `"?"`}, nil, nil},
-
-	{`{"type":"null"}`, []string{`null`}, []string{`0`}, nil},
-	{`{"type":["boolean","null"],"title":"x"}`, []string{`true`, `false`, `null`}, []string{`1`}, nil},
-	{`{"type":"integer"}`, []string{`0`, `-12`, `1234567890123456`}, []string{`1.5`}, []string{`1.0`, `01`, `12345678901234567`, `1e2`}},
-	{`{"type":["integer","string"]}`, []string{`0`, `"a"`}, []string{`1.5`, `null`}, nil},
-	{`{"type":["integer","number"]}`, []string{`0`, `1.5`}, []string{`"a"`}, nil},
-	{`{"enum":["a","é\"",1,null,[1,{"b":2}]]}`, []string{`"a"`, `"é\""`, `1`, `null`, `[1,{"b":2}]`, `[1, {"b" : 2}]`}, []string{`"b"`, `[1]`, `[1,{"b":2},3]`, `[1,{"b":2,"c":3}]`, `[1,{}]`}, []string{`1.0`}},
-	{`{"enum":[1,1.0,true,true]}`, []string{`1`, `true`}, []string{`2`, `false`}, nil},
-	{`{"const":{"a":1,"b":[]}}`, []string{`{"a":1,"b":[]}`, `{"b":[],"a":1}`}, []string{`{}`, `{"a":1}`, `{"a":1,"b":[1]}`}, nil},
-	{`{"const":"a","type":"string","minLength":1}`, []string{`"a"`}, []string{`"b"`}, nil},
-	{`{"type":"string","enum":["a",1]}`, []string{`"a"`}, []string{`1`}, nil},
-	{`{"type":"integer","enum":[1,1.5,2]}`, []string{`1`, `2`}, []string{`1.5`}, nil},
-
-	{`{"type":"integer","minimum":-17,"maximum":1305}`, []string{`-17`, `-1`, `0`, `9`, `10`, `1305`, `-0`}, []string{`-18`, `1306`, `9999`}, []string{`00`}},
-	{`{"type":"integer","exclusiveMinimum":9.5,"exclusiveMaximum":100}`, []string{`10`, `99`}, []string{`9`, `100`}, nil},
-	{`{"minimum":3,"type":"integer"}`, []string{`3`, `999999999999999999`}, []string{`2`, `-3`}, nil},
-	{`{"maximum":-3,"type":"integer"}`, []string{`-3`, `-999999999999999999`}, []string{`-2`, `3`}, nil},
-	{`{"type":"number","minimum":0}`, []string{`0.5`, `1e-9`, `0`}, []string{`-1`, `-1e-9`}, []string{`.5`, `1.`}},
-	{`{"type":"number","exclusiveMinimum":0,"maximum":100}`, []string{`0.5`, `100`, `100.0`, `0.0001`, `99.999`}, []string{`0`, `0.000`, `-1`, `100.5`, `100.0001`, `1000`}, []string{`1e1`}},
-	{`{"type":"number","minimum":-0.5,"exclusiveMaximum":1.25}`, []string{`-0.5`, `-0.50`, `0`, `1.2499`, `1`, `-0.25`}, []string{`-0.51`, `1.25`, `1.250`, `2`, `-1`}, nil},
-	{`{"type":"number","minimum":1.5,"maximum":1.5}`, []string{`1.5`, `1.500`}, []string{`1.51`, `1`, `15`}, nil},
-	{`{"type":"number","minimum":99.5}`, []string{`99.5`, `100`, `12345.25`}, []string{`99.4`, `9`, `99`, `-100`}, nil},
-	{`{"minimum":5,"exclusiveMinimum":true,"$schema":"http://json-schema.org/draft-04/schema#"}`, []string{`6`, `5.5`, `"a"`}, []string{`5`}, nil},
-	{`{"type":"number","multipleOf":0.01}`, []string{`1`, `0.25`, `-3.10`, `0.2500`}, []string{`0.255`, `1.001`}, []string{`1e2`}},
-	{`{"type":"integer","multipleOf":7,"maximum":50,"minimum":-20}`, []string{`0`, `49`, `-14`}, []string{`1`, `56`, `-21`}, nil},
-	{`{"multipleOf":1.5}`, []string{`3`, `4.5`, `-1.5`, `null`}, []string{`1`, `4`, `3.5`}, nil},
-	{`{"type":"integer","format":"int32"}`, []string{`2147483647`, `-2147483648`}, nil, []string{`2147483648`, `-2147483649`}},
-	{`{"type":"integer","format":"int64"}`, []string{`9223372036854775807`, `-9223372036854775808`}, nil, []string{`9223372036854775808`}},
-
-	{`{"type":"string","minLength":2,"maxLength":3}`, []string{`"ab"`, `"é😀€"`, `"\u00e9\n"`, `"\ud83d\ude00a"`}, []string{`"a"`, `"abcd"`, `"\ud83d\ude00"`}, nil},
-	{`{"type":"string","maxLength":3000,"minLength":2.0}`, []string{`"ab"`}, []string{`"a"`, `""`}, nil},
-	{`{"type":"string","pattern":"^[A-Z][a-z]+(-[0-9]{2})?$"}`, []string{`"Ab"`, `"Abc-12"`}, []string{`"ab"`, `"Ab-1"`, `"Ab-123"`}, nil},
-	{`{"type":"string","pattern":"ab|^c\"$|\\td"}`, []string{`"xaby"`, `"c\""`, `"q\td"`}, []string{`"xc\""`, `"td"`}, []string{`"\u0061b"`}},
-	{`{"type":"string","pattern":"^(?:(?i)ok|[^a]\\\\.){1,2}$"}`, []string{`"OK"`, `"ok\"\\x"`}, []string{`"a\\x"`, `"okokok"`}, nil},
-	{`{"type":"string","pattern":"^a","minLength":2,"maxLength":4,"not":{"pattern":"b$"}}`, []string{`"aa"`, `"abba"`}, []string{`"a"`, `"ab"`, `"aaaaa"`, `"ba"`}, nil},
-	{`{"type":"string","pattern":"\\bab\\b"}`, []string{`"ab"`, `"x ab-"`}, []string{`"xab"`, `"ab_"`}, nil},
-	{`{"pattern":"^\\S+\\s\\w$"}`, []string{`"é b"`, `1`}, []string{`"a b "`, `"a é"`}, nil},
-
-	{`{"type":"string","format":"date-time"}`, []string{`"2024-02-28T23:59:59Z"`, `"2024-12-31T00:00:00.5+01:00"`, `"2024-02-29T00:00:00Z"`}, []string{`"2024-02-30T00:00:00Z"`, `"2024-01-01"`, `"2023-02-29T00:00:00Z"`}, nil},
-	{`{"type":"string","format":"date"}`, []string{`"2000-02-29"`, `"1999-12-31"`}, []string{`"1900-02-29"`, `"2024-04-31"`, `"2024-1-1"`}, nil},
-	{`{"type":"string","format":"time"}`, []string{`"12:30:00Z"`, `"00:00:00.25-08:00"`}, []string{`"24:00:00Z"`, `"12:30:00"`}, nil},
-	{`{"type":"string","format":"duration"}`, []string{`"P1Y2M3DT4H5M6S"`, `"PT1H"`, `"P4W"`}, []string{`"P"`, `"PT"`, `"1D"`, `"P1YT"`}, nil},
-	{`{"type":"string","format":"uuid"}`, []string{`"01234567-89ab-cdef-0123-456789abcDEF"`}, []string{`"0123"`}, nil},
-	{`{"type":"string","format":"email"}`, []string{`"a.b+c@example.org"`}, []string{`"a"`, `".a@b"`, `"a..b@c"`, `"a@-b"`}, []string{`"@b"`}},
-	{`{"type":"string","format":"hostname"}`, []string{`"a"`, `"www.example.com"`, `"a-b.c1"`}, []string{`""`, `"-a"`, `"a-"`, `"a_b"`, `"a..b"`}, nil},
-	{`{"type":"string","format":"ipv4"}`, []string{`"127.0.0.1"`, `"255.255.255.0"`}, []string{`"256.0.0.1"`, `"1.2.3"`, `"01.2.3.4"`}, nil},
-	{`{"type":"string","format":"ipv6"}`, []string{`"::1"`, `"2001:db8::ff00:42:8329"`, `"::ffff:1.2.3.4"`, `"1:2:3:4:5:6:7:8"`, `"::"`}, []string{`"1::2::3"`, `"12345::"`, `":1"`, `"1:2:3:4:5:6:7"`, `"1:2:3:4:5:6:7:8:9"`}, nil},
-	{`{"type":"string","format":"uri"}`, []string{`"https://a.org:80/b/c?d=e#f"`, `"mailto:a@b"`, `"urn:x:y"`}, []string{`"/a"`, `"a b:c"`, `"http://a b"`}, nil},
-	{`{"type":"string","format":"uri-reference"}`, []string{`"/a?b"`, `"#x"`, `"http://a"`, `""`}, []string{`"\\a"`}, []string{`"a b"`}},
-	{`{"type":"string","format":"json-pointer"}`, []string{`""`, `"/a~1b/0"`}, []string{`"a"`, `"/a~"`}, nil},
-	{`{"type":"string","format":"relative-json-pointer"}`, []string{`"0"`, `"1/a"`, `"2#"`}, []string{`"/a"`, `"01"`}, nil},
-	{`{"not":{"format":"ipv4"},"type":"string"}`, []string{`"a"`, `"1.2.3"`}, []string{`"1.2.3.4"`}, nil},
-
-	{`{"type":"array","items":{"type":"boolean"},"minItems":1,"maxItems":3}`, []string{`[true]`, "[ true,\n\tfalse,true ]"}, []string{`[]`, `[true,true,true,true]`, `[1]`}, nil},
-	{`{"items":{"const":1}}`, []string{`[]`, `[1,1,1,1,1]`, `2`}, []string{`[1,2]`}, []string{`[1,]`}},
-	{`{"type":"array","items":false}`, []string{`[]`}, []string{`[1]`}, nil},
-	{`{"type":"array","items":{"type":"null"},"maxItems":100000,"minItems":2}`, []string{`[null,null]`}, []string{`[null]`}, nil},
-	{`{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}]}`, []string{`[1,"a"]`, `[]`, `[1]`, `[1,"a",2]`}, []string{`["a",1]`, `[1,1]`}, nil},
-	{`{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":false,"minItems":1}`, []string{`[1,"a"]`, `[1]`}, []string{`[]`, `[1,"a",2]`}, nil},
-	{`{"items":[{"type":"integer"}],"additionalItems":{"type":"string"},"$schema":"http://json-schema.org/draft-07/schema#"}`, []string{`[1,"a","b"]`, `[]`}, []string{`[1,2]`, `["a"]`}, nil},
-	{`{"type":"array","contains":{"const":1}}`, []string{`[1]`, `[0,1,1]`}, []string{`[]`, `[0,2]`}, nil},
-	{`{"type":"array","contains":{"type":"integer"},"minContains":2,"maxContains":3,"maxItems":4}`, []string{`[1,2]`, `["a",1,2,3]`}, []string{`[1]`, `[1,2,3,4]`, `["a","b","c",1]`}, nil},
-	{`{"type":"array","items":{"type":["integer","string"]},"contains":{"type":"string"},"minContains":0,"maxContains":1}`, []string{`[]`, `[1,"a"]`}, []string{`["a","b"]`, `[null]`}, nil},
-	{`{"type":"array","uniqueItems":true}`, []string{`[1,2,"1",[1],{"a":1}]`, `[true,1]`}, []string{`[1,1]`, `[1,1.0]`, `["a","\u0061"]`, `[{"a":1,"b":2},{"b":2,"a":1}]`, `[[1],[ 1]]`}, nil},
-	{`{"type":"array","uniqueItems":true,"items":{"enum":["a","b",1]},"minItems":2}`, []string{`["a","b"]`, `[1,"b","a"]`}, []string{`["a"]`, `["a","a"]`, `["a","b",1,"a"]`}, nil},
-	{`{"type":"array","uniqueItems":false,"items":{"const":1}}`, []string{`[1,1]`}, []string{`[2]`}, nil},
-
-	{`{"type":"object"}`, []string{`{}`, `{"a":1}`, `{ "a" : 1 , "b":{} }`}, []string{`[]`}, []string{`{"a":1,}`}},
-	{`{"type":"object","additionalProperties":{"type":"integer"}}`, []string{`{}`, `{"a":1, "b":2}`}, []string{`{"a":"b"}`}, nil},
-	{`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"null"},"c":true},"required":["b"]}`,
-		[]string{`{"b":null}`, `{"a":1,"b":null,"c":[]}`, `{ "b": null, "c": 1 }`, `{"c":0,"b":null,"a":1}`, `{"d":1,"b":null}`}, []string{`{}`, `{"a":1}`, `{"b":1}`}, []string{`{"b":null,}`, `{"a":1,"a":2,"b":null}`}},
-	{`{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false,"required":["a"]}`, []string{`{"a":1}`}, []string{`{}`, `{"a":1,"b":1}`}, []string{`{"\u0061":1}`}},
-	{`{"properties":{"a":{"type":"integer"},"ab":{"type":"null"}}}`, []string{`{}`, `{"a":1}`, `{"ab":null,"a":1}`, `1`, `[]`}, []string{`{"a":null}`}, []string{`{,"ab":null}`}},
-	{`{"type":"object","properties":{"a":{"type":"integer"},"ab":{"type":"null"}},"additionalProperties":{"type":"string"}}`,
-		[]string{`{"a":1,"b":"x","abc":"","":"y"}`, `{"b":"x"}`, `{"ab":null,"ac":"x"}`, `{"b":"x","a":1}`}, []string{`{"a":"x"}`, `{"b":"x","a":"1"}`, `{"\u0061":"x"}`}, nil},
-	{`{"type":"object","required":["x","y"],"properties":{"y":{"const":1}}}`, []string{`{"y":1,"x":[null]}`}, []string{`{"y":1}`}, nil},
-	{`{"type":"object","patternProperties":{"^a":{"type":"integer"},"z$":{"minimum":5}},"additionalProperties":false}`, []string{`{"a":1,"az":7,"bz":"x"}`, `{}`}, []string{`{"az":1}`, `{"b":1}`, `{"a":"x"}`}, nil},
-	{`{"type":"object","properties":{"ab":{"maximum":9}},"patternProperties":{"^a":{"type":"integer"}}}`, []string{`{"ab":9,"ac":10,"b":"x"}`}, []string{`{"ab":10}`, `{"ab":1.5}`, `{"ac":"x"}`}, nil},
-	{`{"type":"object","propertyNames":{"pattern":"^[a-c]{1,2}$"}}`, []string{`{}`, `{"a":1,"bc":2}`}, []string{`{"d":1}`, `{"abc":1}`}, nil},
-	{`{"type":"object","propertyNames":{"enum":["a","b"]},"minProperties":2}`, []string{`{"b":1,"a":2}`}, []string{`{"a":1}`, `{"a":1,"b":2,"c":3}`}, nil},
-	{`{"type":"object","minProperties":1,"maxProperties":2}`, []string{`{"a":1}`, `{"a":1,"b":2}`}, []string{`{}`, `{"a":1,"b":2,"c":3}`}, nil},
-	{`{"type":"object","minProperties":2}`, []string{`{"a":1,"b":2}`}, []string{`{"a":1}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`}, nil},
-	{`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a"],"maxProperties":2,"minProperties":2}`, []string{`{"a":1,"b":2}`, `{"x":0,"a":1}`}, []string{`{"a":1}`, `{"x":1,"b":2}`}, nil},
-	{`{"type":"object","dependentRequired":{"a":["b","c"]}}`, []string{`{}`, `{"b":1}`, `{"c":1,"a":2,"b":3}`}, []string{`{"a":1}`, `{"a":1,"b":2}`}, nil},
-	{`{"type":"object","dependentSchemas":{"a":{"properties":{"b":{"type":"integer"}},"required":["b"]}}}`, []string{`{"b":"x"}`, `{"b":1,"a":2}`}, []string{`{"a":1}`, `{"a":1,"b":"x"}`}, nil},
-	{`{"dependencies":{"a":["b"],"c":{"minProperties":3}},"$schema":"http://json-schema.org/draft-07/schema#"}`, []string{`{"a":1,"b":2}`, `{"c":1,"d":2,"e":3}`, `1`}, []string{`{"a":1}`, `{"c":1}`}, nil},
-	{`{"type":"object","properties":{"a":true},"allOf":[{"properties":{"b":{"type":"integer"}}}],"anyOf":[{"properties":{"c":true},"required":["c"]},{"required":["d"],"properties":{"d":true}}],"unevaluatedProperties":false}`,
-		[]string{`{"a":1,"b":2,"c":3}`, `{"d":1}`, `{"c":1,"d":2}`}, []string{`{"a":1}`, `{"c":1,"e":2}`}, nil},
-	{`{"type":"array","prefixItems":[{"type":"integer"}],"if":{"minItems":2},"then":{"prefixItems":[true,{"type":"string"}]},"unevaluatedItems":{"type":"null"}}`, []string{`[1]`, `[1,"a",null]`}, []string{`[1,"a",1]`, `[1,1]`, `["a"]`}, nil},
-
-	{`{"anyOf":[{"type":"integer"},{"type":"string","maxLength":1}]}`, []string{`1`, `"a"`}, []string{`"ab"`, `null`}, nil},
-	{`{"type":"object","properties":{"a":{"type":"integer"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`, []string{`{"a":1}`, `{"b":1}`, `{"b":0,"a":1}`}, []string{`{}`, `{"a":"x","b":1}`}, nil},
-	{`{"oneOf":[{"type":"object","properties":{"kind":{"const":"a"},"x":{"type":"integer"}},"required":["kind","x"]},{"type":"object","properties":{"kind":{"enum":["b","c"]}},"required":["kind"]},{"type":"null"}]}`,
-		[]string{`{"kind":"a","x":1}`, `{"kind":"c"}`, `null`}, []string{`{"kind":"a"}`, `{"kind":"d"}`}, nil},
-	{`{"oneOf":[{"type":"object","properties":{"a":true},"required":["a"]},{"type":"object","properties":{"b":true},"required":["b"]}]}`, []string{`{"a":1}`, `{"b":1}`}, []string{`{}`, `{"a":1,"b":1}`}, nil},
-	{`{"oneOf":[{"type":"integer"},{"type":"number","minimum":2}]}`, []string{`1`, `2.5`}, []string{`2`, `1.5`, `"a"`}, nil},
-	{`{"oneOf":[{"multipleOf":2},{"multipleOf":3}],"type":"integer","minimum":0,"maximum":12}`, []string{`2`, `3`, `4`, `9`}, []string{`0`, `6`, `12`, `1`}, nil},
-	{`{"allOf":[{"$ref":"#/$defs/p~1q%25"}],"$defs":{"p/q%":{"type":"boolean"}}}`, []string{`true`}, []string{`1`}, nil},
-	{`{"allOf":[{"type":"object","properties":{"a":{"minimum":1}}},{"properties":{"a":{"maximum":3}},"required":["a"]}],"properties":{"a":{"type":"integer"}}}`, []string{`{"a":1}`, `{"a":3,"b":0}`}, []string{`{"a":0}`, `{"a":4}`, `{}`, `{"a":1.5}`}, nil},
-	{`{"allOf":[{"items":{"minimum":2}},{"prefixItems":[{"maximum":4}]}],"type":"array"}`, []string{`[3,9]`, `["a"]`}, []string{`[5]`, `[1]`, `[3,1]`}, nil},
-	{`{"not":{"type":["object","array"]}}`, []string{`1`, `"a"`}, []string{`{}`, `[]`}, nil},
-	{`{"type":"object","not":{"required":["a","b"]}}`, []string{`{}`, `{"a":1}`, `{"b":1}`}, []string{`{"a":1,"b":2}`}, nil},
-	{`{"type":"object","not":{"properties":{"a":{"type":"integer"}},"required":["a"]}}`, []string{`{}`, `{"a":"x"}`}, []string{`{"a":1}`}, nil},
-	{`{"not":{"enum":[1,"a",null,[1]]}}`, []string{`2`, `"b"`, `true`, `[]`, `[2]`, `[1,1]`, `{}`}, []string{`1`, `"a"`, `null`, `[1]`, `1.0`}, nil},
-	{`{"not":{"items":{"type":"integer"}},"type":"array"}`, []string{`["a"]`, `[1,"a"]`}, []string{`[]`, `[1,2]`}, nil},
-	{`{"not":{"additionalProperties":{"type":"integer"}},"type":"object"}`, []string{`{"a":"x"}`, `{"a":1,"b":"x"}`}, []string{`{}`, `{"a":1}`, `{"a":"x","a":1}`}, nil},
-	{`{"not":{"propertyNames":{"maxLength":1}},"type":"object","maxProperties":2}`, []string{`{"ab":1}`, `{"a":1,"ab":2}`}, []string{`{}`, `{"a":1,"b":2}`, `{"a":1,"ab":2,"abc":3}`}, nil},
-	{`{"not":{"contains":{"const":1}},"type":"array"}`, []string{`[]`, `[2]`}, []string{`[1]`, `[2,1]`}, nil},
-	{`{"if":{"properties":{"a":{"const":1}},"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]},"type":"object"}`, []string{`{"a":1,"b":0}`, `{"a":2,"c":0}`, `{"c":0}`, `{"c":3,"b":1,"a":1}`}, []string{`{"a":1}`, `{}`, `{"a":2,"b":0}`}, nil},
-	{`{"type":"object","properties":{"a":{"type":"string"}},"if":{"required":["a"]},"then":{"properties":{"a":{"minLength":2}}}}`, []string{`{}`, `{"a":"xy"}`}, []string{`{"a":"x"}`}, nil},
-
-	{`{"$ref":"#/$defs/tree","$defs":{"tree":{"type":"object","properties":{"value":{"type":"integer"},"left":{"$ref":"#/$defs/tree"},"right":{"anyOf":[{"$ref":"#/$defs/tree"},{"type":"null"}]}},"required":["value"]}}}`,
-		[]string{`{"value":1}`, `{"left":{"value":2,"right":null},"value":1,"right":{"value":3}}`}, []string{`{}`, `{"left":{"value":1}}`}, nil},
-	{`{"type":"array","items":{"$ref":"#"}}`, []string{`[]`, `[[],[[]]]`}, []string{`[1]`}, nil},
-	{`{"$ref":"#/$defs/a","minimum":3,"$defs":{"a":{"type":"integer"}}}`, []string{`3`}, []string{`2`, `"a"`}, nil},
-	{`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"$ref":"#/definitions/a","minimum":3}},"definitions":{"a":{"type":"integer"}}}`, []string{`{"a":2}`}, []string{`{"a":"x"}`}, nil},
-	{`{"$id":"http://x.org/a/b","properties":{"p":{"$ref":"c#d"},"q":{"$ref":"#e"}},"$defs":{"1":{"$id":"c","$defs":{"2":{"$anchor":"d","type":"integer"}}},"3":{"$anchor":"e","type":"string"}}}`, []string{`{"p":1,"q":"x"}`}, []string{`{"p":"x"}`, `{"q":1}`}, nil},
-	{`{"$ref":"#/$defs/list","$defs":{"list":{"type":"object","properties":{"next":{"allOf":[{"$ref":"#/$defs/list"},{"maxProperties":1}]}},"maxProperties":2}}}`, []string{`{"next":{},"a":1}`, `{"next":{"next":{"next":{}}}}`}, []string{`{"next":{"next":{},"a":1}}`}, nil},
-	{`{"$dynamicRef":"#n","$defs":{"a":{"$dynamicAnchor":"n","type":"integer"}}}`, []string{`1`}, []string{`"a"`}, nil},
-	{`{"properties":{"enum":{"type":"integer"},"const":{"$ref":"#/properties/enum"},"$ref":{"type":"null"}}}`, []string{`{"enum":1,"const":2,"$ref":null}`}, []string{`{"const":"x"}`, `{"$ref":1}`}, nil},
-}
+var schemas = func() (list []struct {
+	Schema  json.RawMessage
+	Yes, No []json.RawMessage
+	Never   []string
+}) {
+	if err := json.Unmarshal(schemasFile, &list); err != nil {
+		panic(err)
+	}
+	return list
+}()

@@ -64,7 +64,7 @@ func FuzzParse(f *testing.F) {
 // Whatever a schema is, its texts are JSON.
 func FuzzSchema(f *testing.F) {
 	for _, x := range schemas {
-		f.Add([]byte(x.schema), uint64(1))
+		f.Add([]byte(x.Schema), uint64(1))
 	}
 	v := jsonTokens()
 	f.Fuzz(func(t *testing.T, schema []byte, seed uint64) {
@@ -74,4 +74,13 @@ func FuzzSchema(f *testing.F) {
 			}
 		}
 	})
+}
+
+// token returns the bytes of a token.
+func (v *Vocabulary) token(id int32) []byte {
+	var text []byte
+	for at := v.at[id]; at > 0; at = v.nodes[at].parent {
+		text = append([]byte{v.nodes[at].c}, text...)
+	}
+	return text
 }

@@ -2,111 +2,16 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 )
-
-// A browser shows the page of a server.
-type browser struct {
-	t   *testing.T
-	ctx context.Context
-
-	mu       sync.Mutex
-	problems []string // of the console, and exceptions
-}
-
-// newBrowser opens the page in headless Chromium.
-func newBrowser(t *testing.T, url string) *browser {
-	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("NOT RUN: the server's page in a browser, because chromium is not installed (apt-get install chromium)")
-	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(5*time.Minute),
-		chromedp.Flag("proxy-server", "direct://"))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	b := &browser{t: t, ctx: ctx}
-	chromedp.ListenTarget(ctx, func(event any) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		switch e := event.(type) {
-		case *runtime.EventExceptionThrown:
-			b.problems = append(b.problems, e.ExceptionDetails.Error())
-		case *log.EventEntryAdded:
-			b.problems = append(b.problems, e.Entry.Text)
-		}
-	})
-	b.do(log.Enable(), chromedp.Navigate(url))
-	b.until(`!document.getElementById("nav").hidden || !document.getElementById("view-key").hidden`)
-	return b
-}
-
-// do does something on the page.
-func (b *browser) do(actions ...chromedp.Action) {
-	b.t.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// evaluate returns the value of an expression.
-func evaluate[T any](b *browser, expression string) (to T) {
-	b.t.Helper()
-	b.do(chromedp.Evaluate(expression, &to))
-	return to
-}
-
-// until waits until an expression is true.
-func (b *browser) until(expression string) {
-	b.t.Helper()
-	b.do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(0)))
-}
-
-// set fills in a field.
-func (b *browser) set(id, value string) {
-	b.t.Helper()
-	b.do(chromedp.Evaluate(fmt.Sprintf(`(() => { const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("change")); })()`, id, value), nil))
-}
-
-// check reports what the console says beside some expected words.
-func (b *browser) check(but ...string) {
-	b.t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, p := range b.problems {
-		if !slices.ContainsFunc(but, func(word string) bool { return strings.Contains(p, word) }) {
-			b.t.Errorf("the browser's console says %s", p)
-		}
-	}
-}
 
 // held answers requests that have the word "hold" with a part of an answer that never goes on.
 func held(next http.Handler) http.Handler {
@@ -141,16 +46,17 @@ func TestPageInBrowser(t *testing.T) {
 
 // chat: an answer comes in parts and is that of the API; Escape stops one.
 func (b *browser) chat(s *Server) {
-	b.do(chromedp.Evaluate(`window.changes = 0; new MutationObserver((list) => changes += list.length).observe(document.getElementById("log"), {subtree: true, characterData: true})`, nil),
-		chromedp.Evaluate(`document.getElementById("settings").open = true`, nil))
+	b.run(`window.changes = 0; new MutationObserver((list) => changes += list.length).observe(document.getElementById("log"), {subtree: true, characterData: true})`)
+	b.run(`document.getElementById("settings").open = true`)
 	b.set("most", "30")
 	b.set("seed", "7")
-	b.do(chromedp.Focus("#say", chromedp.ByQuery), chromedp.SendKeys("#say", "One", chromedp.ByQuery),
-		chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(input.ModifierShift)), chromedp.SendKeys("#say", "two", chromedp.ByQuery))
+	b.write("say", "One")
+	b.press("Enter", true)
+	b.write("say", "two")
 	if got := evaluate[string](b, `document.getElementById("say").value`); got != "One\ntwo" {
 		b.t.Errorf("Shift and Enter between One and two make %q", got)
 	}
-	b.do(chromedp.KeyEvent(kb.Enter))
+	b.press("Enter")
 	b.until(`document.querySelectorAll(".turn.assistant .about").length === 1`)
 	var want struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -168,14 +74,15 @@ func (b *browser) chat(s *Server) {
 	if about := evaluate[string](b, `document.querySelector(".about").textContent`); !strings.Contains(about, s.Fingerprint(chatModel)) || !strings.Contains(about, "30 tokens") {
 		b.t.Errorf("below the answer is %q, want the fingerprint and 30 tokens", about)
 	}
-	b.do(chromedp.SendKeys("#say", "hold"+kb.Enter, chromedp.ByQuery))
+	b.write("say", "hold")
+	b.press("Enter")
 	b.until(`[...document.querySelectorAll(".turn.assistant .text")].at(-1).textContent === "part"`)
-	b.do(chromedp.KeyEvent(kb.Escape))
+	b.press("Escape")
 	b.until(`document.querySelectorAll(".turn.assistant .about").length === 2`)
 	if about := evaluate[string](b, `[...document.querySelectorAll(".about")].at(-1).textContent`); !strings.HasPrefix(about, "stopped") {
 		b.t.Errorf("below an answer that Escape ended is %q", about)
 	}
-	b.do(chromedp.Click("#chat-new", chromedp.ByQuery))
+	b.click("chat-new")
 	if n := evaluate[int](b, `document.getElementById("log").childElementCount`); n != 0 {
 		b.t.Errorf("a new chat has %d messages", n)
 	}
@@ -185,7 +92,8 @@ func (b *browser) chat(s *Server) {
 func (b *browser) search(s *Server) {
 	passages := []string{"the cat sat on a mat", "a dog runs", "it rains"}
 	query := "a cat"
-	b.do(chromedp.Click("#to-search", chromedp.ByQuery), chromedp.WaitVisible("#view-search", chromedp.ByQuery))
+	b.click("to-search")
+	b.shown("view-search")
 	b.set("split", "line")
 	b.set("corpus", strings.Join(passages, "\n\n"))
 	wants := map[string]map[string]float64{embedModel: {}, rankModel: {}}
@@ -219,7 +127,8 @@ func (b *browser) search(s *Server) {
 	for model, want := range wants {
 		b.set("search-model", model)
 		b.set("query", "")
-		b.do(chromedp.SendKeys("#query", query+kb.Enter, chromedp.ByQuery))
+		b.write("query", query)
+		b.press("Enter")
 		b.until(`document.getElementById("search-state").textContent.includes("` + s.Fingerprint(model) + `")`)
 		last := math.Inf(1)
 		shown := evaluate[[][2]string](b, `[...document.querySelectorAll("#results li")].map((li) => [li.querySelector(".score").textContent, li.querySelector(".text").textContent])`)
@@ -238,7 +147,8 @@ func (b *browser) search(s *Server) {
 
 // facts: all models are there, with their fingerprints.
 func (b *browser) facts(s *Server) {
-	b.do(chromedp.Click("#to-models", chromedp.ByQuery), chromedp.WaitVisible("#view-models", chromedp.ByQuery))
+	b.click("to-models")
+	b.shown("view-models")
 	text := evaluate[string](b, `document.getElementById("models").innerText`)
 	for _, name := range []string{chatModel, embedModel, rankModel} {
 		if !strings.Contains(text, name) || !strings.Contains(text, s.Fingerprint(name)) {
@@ -250,17 +160,17 @@ func (b *browser) facts(s *Server) {
 // keyboard: Tab and Enter lead to every view, and what has the focus can be seen.
 func (b *browser) keyboard() {
 	for _, view := range []string{"chat", "search", "models"} {
-		b.do(chromedp.Evaluate(`document.activeElement.blur(); getSelection().removeAllRanges(); document.querySelector(".mark").focus()`, nil))
+		b.run(`document.activeElement.blur(); getSelection().removeAllRanges(); document.querySelector(".mark").focus()`)
 		for n := 0; evaluate[string](b, "document.activeElement.id") != "to-"+view; n++ {
 			if n == 10 {
 				b.t.Fatalf("Tab does not lead to the view %s", view)
 			}
-			b.do(chromedp.KeyEvent(kb.Tab))
+			b.press("Tab")
 		}
 		if width := evaluate[string](b, `getComputedStyle(document.activeElement).outlineStyle`); width == "none" {
 			b.t.Errorf("the link to %s does not show that it has the focus", view)
 		}
-		b.do(chromedp.KeyEvent(kb.Enter))
+		b.press("Enter")
 		b.until(`!document.getElementById("view-` + view + `").hidden`)
 	}
 }
@@ -269,7 +179,7 @@ func (b *browser) keyboard() {
 func (b *browser) colors() {
 	light := map[string][2]float64{}
 	for _, scheme := range []string{"light", "dark"} {
-		b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		b.do("Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme}}})
 		light[scheme] = evaluate[[2]float64](b, `(() => {
 			const of = (color) => {
 				const c = document.createElement("canvas").getContext("2d");
@@ -290,9 +200,9 @@ func (b *browser) colors() {
 
 // phone: at the width of a phone nothing is cut off at the side.
 func (b *browser) phone() {
-	b.do(emulation.SetDeviceMetricsOverride(360, 740, 2, true))
+	b.do("Emulation.setDeviceMetricsOverride", object{"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true})
 	for _, view := range []string{"chat", "search", "models"} {
-		b.do(chromedp.Evaluate(`location.hash = "`+view+`"`, nil))
+		b.run(`location.hash = "` + view + `"`)
 		b.until(`!document.getElementById("view-` + view + `").hidden`)
 		for _, e := range evaluate[[]string](b, `[...document.querySelectorAll("body, main, a, button, input, select, textarea, li, h1")].filter((e) => e.checkVisibility() && !e.closest(".unseen") && (e.getBoundingClientRect().right > innerWidth || e.getBoundingClientRect().left < 0)).map((e) => e.tagName + " " + e.id)`) {
 			b.t.Errorf("%s: %s does not fit the width", view, e)
@@ -310,8 +220,12 @@ func TestPageWantsKey(t *testing.T) {
 	web := httptest.NewServer(newServer(t, settings))
 	defer web.Close()
 	b := newBrowser(t, web.URL)
-	b.do(chromedp.WaitVisible("#key", chromedp.ByQuery), chromedp.SendKeys("#key", "wrong"+kb.Enter, chromedp.ByQuery))
+	b.shown("key")
+	b.write("key", "wrong")
+	b.press("Enter")
 	b.until(`document.getElementById("problem").textContent.includes("not accepted")`)
-	b.do(chromedp.SendKeys("#key", settings.Keys[0].Secret+kb.Enter, chromedp.ByQuery), chromedp.WaitVisible("#view-chat", chromedp.ByQuery))
+	b.write("key", settings.Keys[0].Secret)
+	b.press("Enter")
+	b.shown("view-chat")
 	b.check("401")
 }

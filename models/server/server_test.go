@@ -15,9 +15,11 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // The names of the models of tests.
@@ -40,7 +42,7 @@ func tinyModels(t testing.TB, e kernel.Exec, pageSize int) []*Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := []*Model{NewModel(chatModel, &models.Model{Generator: m}, "tiny")}
+	list := []*Model{NewModel(chatModel, made{m}, "tiny")}
 	for _, name := range []string{embedModel, rankModel} {
 		m, err := Load("../testdata/tiny/"+name, LoadOptions{Exec: e})
 		if err != nil {
@@ -50,6 +52,16 @@ func tinyModels(t testing.TB, e kernel.Exec, pageSize int) []*Model {
 	}
 	return list
 }
+
+// made is a language model that was not read from files.
+type made struct{ m *decoder.Model }
+
+func (made) About() *models.Description  { return &models.Description{Kind: models.Generator} }
+func (m made) Generator() *decoder.Model { return m.m }
+
+func generateOf(m *Model) *decoder.Model    { return m.model.(models.Generates).Generator() }
+func embedOf(m *Model) *embedding.Embedder  { return m.model.(models.Embeds).Embedder() }
+func rerankOf(m *Model) *reranking.Reranker { return m.model.(models.Ranks).Reranker() }
 
 // fixed returns settings in which ids and times are always the same.
 func fixed() Settings {

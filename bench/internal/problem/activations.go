@@ -2,29 +2,24 @@ package problem
 
 import (
 	"bytes"
-	"embed"
 	"fmt"
 
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// embedded holds activations of trained models. Their README says where they come from.
-//
-//go:embed testdata/activations
-var embedded embed.FS
-
-// embeddedFiles are the files of embedded, with what the files themselves do not say.
+// embeddedFiles are those of gobytes.Activations, with what the files themselves do not say.
 var embeddedFiles = []struct {
 	path   string
 	name   string // of the problem whose tensors have no prefix
 	causal bool
 	sha256 map[string]string // of each problem's result by the contract
 }{
-	{"testdata/activations/reference/activations.safetensors", "gobytes", true, map[string]string{
+	{"testdata/activations/gobytes.safetensors", "gobytes", true, map[string]string{
 		"layer1": "189ae3e7b88e7b3825d4287874aa44bea4e30a86cb2d8b1b13398c5913419257",
 		"layer3": "e14c44d69cc6d543b5b3e687759c688e5b5f693bd031ee1311d67f04a0e19866",
 	}},
-	{"testdata/activations/minilm/layer2.safetensors", "minilm", false, map[string]string{
+	{"testdata/activations/minilm.safetensors", "minilm", false, map[string]string{
 		"minilm": "b0d1c0054262fcea7ee4dc1441fac6f04b4941a681e7f9db185433c73dc0ce3d",
 	}},
 }
@@ -33,7 +28,7 @@ var embeddedFiles = []struct {
 func Activations() ([]*Problem, error) {
 	var all []*Problem
 	for _, e := range embeddedFiles {
-		data, err := embedded.ReadFile(e.path)
+		data, err := gobytes.Activations.ReadFile(e.path)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,5 @@
-// Command generate continues a text with gobytes, the small language model of attn's
-// examples, computed by Born: alone, with attn's attention, and with attn's attention and
-// linear layers. It prints the text and the speed of all three, which take turns.
+// Command generate continues a text with gobytes, attn's small language model, computed by
+// Born: alone, with attn's attention, and with attn's attention and linear layers. It prints the text and the speed of all three, which take turns.
 //
 //	go run ./bridge/born/generate -text 'func (b *Buffer) Write(p []byte) '
 package main
@@ -52,7 +51,7 @@ func run(ctx context.Context, args []string, out, help io.Writer) error {
 	var s settings
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
 	fs.StringVar(&s.prompt, "text", "func (b *Buffer) Write(p []byte) ", "the `text` to continue")
-	fs.StringVar(&s.model, "model", "examples/gobytes/data/gobytes.safetensors", "the model's `file`")
+	fs.StringVar(&s.model, "model", "models/gobytes/data/gobytes.safetensors", "the model's `file`")
 	fs.IntVar(&s.n, "max", 60, "bytes to append")
 	fs.IntVar(&s.runs, "runs", 3, "how often each way computes the text; the table has the medians")
 	fs.IntVar(&s.threads, "threads", 1, "most threads that attn uses; 0 means all (Born uses one)")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const model = "../../../examples/gobytes/data/gobytes.safetensors"
+const model = "../../../models/gobytes/data/gobytes.safetensors"
 
 // TestRun: the three ways append the same text, and the table has all of them.
 func TestRun(t *testing.T) {

@@ -1,11 +1,11 @@
 // Package sample makes real queries, keys and values: what a trained model computes while it
-// reads Go sources. The model is that of examples/gobytes, whose weights are in the program.
+// reads Go sources. The model is that of package gobytes, whose weights are in the program.
 package sample
 
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
 )
 

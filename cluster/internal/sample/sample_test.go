@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // A text that is longer than the model's context, or shorter than what is asked for, goes on.

@@ -30,20 +30,23 @@ var (
 		}
 		return nil
 	}}
+	SiLU     = Function{Fused: linear.SiLU}
+	GELUTanh = Function{Fused: linear.GELUTanh}
+	GELU     = Function{Fused: linear.GELU}
 	// Tanh is the hyperbolic tangent.
 	Tanh = Function{After: func(x []float32, exec kernel.Exec) error { return numeric.TanhSlice(x, x, exec) }}
 )
 
 // hidden are the functions of hidden_act by the names of the transformers library.
 var hidden = map[string]Function{
-	"gelu":              {Fused: linear.GELU},
-	"gelu_new":          {Fused: linear.GELUTanh},
-	"gelu_fast":         {Fused: linear.GELUTanh},
-	"gelu_python":       {Fused: linear.GELU}, // the same formula, written in Python
-	"gelu_tanh":         {Fused: linear.GELUTanh},
-	"gelu_pytorch_tanh": {Fused: linear.GELUTanh},
-	"silu":              {Fused: linear.SiLU},
-	"swish":             {Fused: linear.SiLU},
+	"gelu":              GELU,
+	"gelu_new":          GELUTanh,
+	"gelu_fast":         GELUTanh,
+	"gelu_python":       GELU, // the same formula, written in Python
+	"gelu_tanh":         GELUTanh,
+	"gelu_pytorch_tanh": GELUTanh,
+	"silu":              SiLU,
+	"swish":             SiLU,
 	"relu":              ReLU,
 }
 
@@ -57,7 +60,7 @@ func Hidden(name string) (Function, bool) {
 func HiddenNames() string { return strings.Join(slices.Sorted(maps.Keys(hidden)), ", ") }
 
 // modules are the functions of Dense modules, by their classes in PyTorch.
-var modules = map[string]Function{"": {}, "Tanh": Tanh, "ReLU": ReLU, "GELU": {Fused: linear.GELU}, "SiLU": {Fused: linear.SiLU}}
+var modules = map[string]Function{"": {}, "Tanh": Tanh, "ReLU": ReLU, "GELU": GELU, "SiLU": SiLU}
 
 // Module returns the function of a class of PyTorch, "" for none, and whether there is one of this name.
 func Module(class string) (Function, bool) {
@@ -79,4 +82,24 @@ func (f Function) Alone(x []float32, exec kernel.Exec) error {
 		return g(x, x, exec)
 	}
 	return nil
+}
+
+// gated are the products that package activation has in one function.
+var gated = map[linear.Activation]func(dst, gate, up []float32, exec kernel.Exec) error{
+	linear.GELU: activation.GeGLU, linear.GELUTanh: activation.GeGLUTanh, linear.SiLU: activation.SwiGLU,
+}
+
+// Gated returns the function of a gate times another slice. dst may be the gate.
+func (f Function) Gated() func(dst, gate, up []float32, exec kernel.Exec) error {
+	if g, ok := gated[f.Fused]; ok {
+		return g
+	}
+	return func(dst, gate, up []float32, exec kernel.Exec) error {
+		copy(dst, gate)
+		err := f.Alone(dst, exec)
+		for i, y := range up {
+			dst[i] *= y
+		}
+		return err
+	}
 }

@@ -7,7 +7,7 @@ var Config = Table{}.
 		// What the model is, and who wrote the file.
 		"architectures", "auto_map", "model_type", "custom_pipelines", "finetuning_task", "problem_type", "task_specific_params", "prefix",
 		"_name_or_path", "_commit_hash", "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal", "_experts_implementation", "_flash_attn_2_enabled",
-		"_num_labels", "_sliding_window_pattern", "_output_attentions", "_pre_quantization_dtype", "attn_implementation", "use_flash_attn", "use_flash_attention", "transformers_version", "transformers.js_config",
+		"_num_labels", "_output_attentions", "_pre_quantization_dtype", "attn_implementation", "use_flash_attn", "use_flash_attention", "transformers_version", "transformers.js_config",
 		"unsloth_version", "unsloth_fixed", "unsloth_optimized", "model_name", "base_model_name_or_path", "language", "license", "sentence_transformers", "sbert_ce_default_activation_function",
 		// Types of numbers: those of the tensors count.
 		"torch_dtype", "dtype", "use_bfloat16", "fp16", "bf16",
@@ -25,15 +25,14 @@ var Config = Table{}.
 		"pooler_type", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "classifier_pooling", "classifier_activation", "classifier_bias", "decoder_bias",
 		"summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj", "dense_seq_output",
 		// What transformers reads nowhere, such as notes of converters and of distillation.
-		"adapters", "xla_device", "emb_size", "fit_size", "cell", "pre_trained", "structure", "training", "max_sequence_length", "max_seq_length", "model_max_length", "seq_length", "loss_type", "num_logits_to_keep",
-		// What is read only beside another key, which then asks for it.
-		"max_window_layers", "max_trained_positions", "attention_bias", "mlp_bias", "sinusoidal_pos_embds").
+		"adapters", "xla_device", "emb_size", "fit_size", "cell", "pre_trained", "structure", "training", "max_sequence_length", "max_seq_length", "model_max_length", "seq_length", "loss_type", "num_logits_to_keep").
 	Add(Only("false"),
 		"is_encoder_decoder", "add_cross_attention", "is_decoder", "use_mrope", "use_dynamic_ntk", "use_logn_attn", "rope_interleaved", "lm_head_bias", "qk_layernorm", "use_qk_norm", "scale_embedding",
-		"parallel_block", "use_parallel_residual", "use_bidirectional_attention", "logn_attention_clip1", "embedding_layernorm").
+		"parallel_block", "use_parallel_residual", "use_bidirectional_attention", "logn_attention_clip1", "embedding_layernorm",
+		"attention_bias", "mlp_bias", "use_sliding_window").
 	Add(Only("true"), "is_llama_config").
 	Add(Only("0"), "num_nextn_predict_layers", "first_k_dense_replace", "n_shared_experts").
-	Add(Only("1"), "full_attn_mod", "interpolate_factor", "residual_multiplier", "embedding_multiplier", "logits_scaling").
+	Add(Only("1"), "full_attn_mod", "interpolate_factor", "residual_multiplier", "embedding_multiplier", "logits_scaling", "partial_rotary_factor").
 	Add(Only("{}"), "pruned_heads").
 	Add(Only(`"bidi"`), "directionality").
 	Add(Only(`"absolute"`), "position_embedding_type").

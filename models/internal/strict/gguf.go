@@ -19,11 +19,12 @@ type Source interface {
 
 // A GGUF reads the metadata of an architecture. The first error stays.
 type GGUF struct {
-	File Source
-	Arch string // the prefix of the keys
-	Most int64  // of sizes
-	Err  error
+	File  Source
+	Arch  string            // the prefix of the keys
+	Most  int               // of sizes
+	Names map[string]string // of keys that the file calls otherwise
 
+	err    error
 	used   map[string]bool // keys that have been asked for
 	fail   func(key, got, want string) error
 	layers int // of the model, once [GGUF.Layers] has read it
@@ -37,6 +38,9 @@ func ReadGGUF(f Source, arch string, fail func(key, got, want string) error) *GG
 
 // Key returns a key with the architecture, which counts as asked for.
 func (k *GGUF) Key(name string) string {
+	if theirs, ok := k.Names[name]; ok {
+		name = theirs
+	}
 	full := k.Arch + "." + name
 	k.used[full] = true
 	return full
@@ -48,21 +52,21 @@ func (k *GGUF) Has(name string) bool {
 	return ok
 }
 
-// Fail records an error.
-func (k *GGUF) Fail(err error) {
-	if k.Err == nil {
-		k.Err = err
+// Err returns the first error.
+func (k *GGUF) Err() error { return k.err }
+
+// Record records an error.
+func (k *GGUF) Record(err error) {
+	if k.err == nil {
+		k.err = err
 	}
 }
 
-// Bad records an error about a key.
-func (k *GGUF) Bad(name, got, want string) { k.Fail(k.fail(k.Key(name), got, want)) }
+// Fail records an error about a key.
+func (k *GGUF) Fail(name, got, want string) { k.Record(k.fail(k.Key(name), got, want)) }
 
-// Layers reads the number of layers, as many as elements of a list for each layer are.
-func (k *GGUF) Layers() int {
-	k.layers = k.Integer("block_count", 0, 1, k.Most)
-	return k.layers
-}
+// Layers says how many elements a list for each layer has.
+func (k *GGUF) Layers(n int) { k.layers = n }
 
 // Size reads a positive integer up to k.Most, which may also be one for each layer. They must be the same: models
 // whose layers differ in it are not computed. A missing key is the default, or an error if that is 0.
@@ -72,12 +76,12 @@ func (k *GGUF) Size(name string, missing int) int {
 		return k.Integer(name, missing, 1, k.Most)
 	}
 	if len(all) != k.layers {
-		k.Bad(name, fmt.Sprintf("%d numbers", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
+		k.Fail(name, fmt.Sprintf("%d numbers", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
 		return 1
 	}
 	for i, n := range all {
 		if n != all[0] {
-			k.Bad(name, fmt.Sprintf("%d in layer %d and %d in layer 0", n, i, all[0]), "the same in all layers; others are not supported")
+			k.Fail(name, fmt.Sprintf("%d in layer %d and %d in layer 0", n, i, all[0]), "the same in all layers; others are not supported")
 			return 1
 		}
 	}
@@ -85,21 +89,21 @@ func (k *GGUF) Size(name string, missing int) int {
 }
 
 // Integer reads a number from low to high. A missing key is the default, or an error if that is 0.
-func (k *GGUF) Integer(name string, missing int, low, high int64) int {
-	if missing > 0 && !k.Has(name) {
+func (k *GGUF) Integer(name string, missing int, low, high int) int {
+	if missing != 0 && !k.Has(name) {
 		return missing
 	}
 	n, err := k.File.Int(k.Key(name))
 	if err != nil {
-		k.Fail(err)
+		k.Record(err)
 		return 1
 	}
 	return k.between(name, n, low, high)
 }
 
-func (k *GGUF) between(name string, n, low, high int64) int {
-	if n < low || n > high {
-		k.Bad(name, fmt.Sprint(n), between(low, high))
+func (k *GGUF) between(name string, n int64, low, high int) int {
+	if n < int64(low) || n > int64(high) {
+		k.Fail(name, fmt.Sprint(n), between(low, high))
 		return 1
 	}
 	return int(n)
@@ -117,14 +121,14 @@ func (k *GGUF) EachLayer(name string) []bool {
 		}
 		for _, n := range ints {
 			if n != 0 && n != 1 {
-				k.Bad(name, fmt.Sprintf("a list with %d", n), "a list of booleans, or of 0 and 1")
+				k.Fail(name, fmt.Sprintf("a list with %d", n), "a list of booleans, or of 0 and 1")
 				return nil
 			}
 			all = append(all, n == 1)
 		}
 	}
 	if len(all) != k.layers {
-		k.Bad(name, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
+		k.Fail(name, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
 		return nil
 	}
 	return all
@@ -137,11 +141,11 @@ func (k *GGUF) Number(name string, missing, low, high float64) float64 {
 	}
 	x, err := k.File.Float(k.Key(name))
 	if err != nil {
-		k.Fail(err)
+		k.Record(err)
 		return low
 	}
 	if !(x >= low && x <= high) {
-		k.Bad(name, fmt.Sprint(x), fmt.Sprintf("%g to %g", low, high))
+		k.Fail(name, fmt.Sprint(x), fmt.Sprintf("%g to %g", low, high))
 		return low
 	}
 	return x
@@ -165,7 +169,7 @@ func (k *GGUF) Text(name string) string {
 	}
 	text, err := k.File.String(k.Key(name))
 	if err != nil {
-		k.Fail(err)
+		k.Record(err)
 	}
 	return text
 }
@@ -177,7 +181,7 @@ func (k *GGUF) Yes(name string, missing bool) bool {
 	}
 	yes, err := k.File.Bool(k.Key(name))
 	if err != nil {
-		k.Fail(err)
+		k.Record(err)
 	}
 	return yes
 }
@@ -199,6 +203,6 @@ func (k *GGUF) Unknown(tables ...Table) {
 		left[name] = data
 	}
 	if p := Check(left, tables...); p != nil {
-		k.Fail(k.fail(k.Arch+"."+p.Key, p.Got, p.Want))
+		k.Record(k.fail(k.Arch+"."+p.Key, p.Got, p.Want))
 	}
 }

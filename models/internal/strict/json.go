@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"reflect"
-	"strings"
 
 	"github.com/attn-go/attn/models/internal/filemap"
 )
@@ -15,6 +13,8 @@ import (
 type JSON struct {
 	path  string // of the object in the file
 	keys  map[string]json.RawMessage
+	names map[string]string // of keys that the file calls otherwise
+	most  int               // of sizes
 	asked map[string]bool
 	fail  func(key, got, want string) error
 	err   *error
@@ -23,18 +23,42 @@ type JSON struct {
 // ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the keys of the
 // objects around it, or that of [filemap.ReadJSON].
 func ReadJSON(dir, name string, err *error, fail func(key, got, want string) error) *JSON {
-	s := &JSON{asked: map[string]bool{}, fail: fail, err: err}
+	s := &JSON{asked: map[string]bool{}, most: Most, fail: fail, err: err}
 	if *err == nil {
 		*err = filemap.ReadJSON(filepath.Join(dir, name), &s.keys)
 	}
 	return s
 }
 
+// Rename says what the file calls keys that are asked for by another name.
+func (s *JSON) Rename(names map[string]string) { s.names = names }
+
+// Default gives keys that the object does not have, not even as null, a value, of which the object says nothing wrong.
+func (s *JSON) Default(values map[string]any) {
+	for key, value := range values {
+		if !s.given(key) {
+			s.keys[s.name(key)], _ = json.Marshal(value)
+			s.asked[s.name(key)] = true
+		}
+	}
+}
+
+// name returns what the file calls a key.
+func (s *JSON) name(key string) string {
+	if name, ok := s.names[key]; ok {
+		return name
+	}
+	return key
+}
+
 // Err returns the first error.
 func (s *JSON) Err() error { return *s.err }
 
 // Fail records an error about a key.
-func (s *JSON) Fail(key, got, want string) {
+func (s *JSON) Fail(key, got, want string) { s.fault(s.name(key), got, want) }
+
+// fault is Fail for a key by the name that the file has for it.
+func (s *JSON) fault(key, got, want string) {
 	if *s.err == nil {
 		*s.err = s.fail(s.path+key, got, want)
 	}
@@ -42,32 +66,40 @@ func (s *JSON) Fail(key, got, want string) {
 
 // Has tells whether there is a key with a value.
 func (s *JSON) Has(key string) bool {
-	s.asked[key] = true
-	v, ok := s.keys[key]
-	return ok && string(v) != "null"
+	s.asked[s.name(key)] = true
+	return s.given(key) && string(s.value(key)) != "null"
 }
 
 // Given tells whether there is a key, even if its value is null.
 func (s *JSON) Given(key string) bool {
-	s.asked[key] = true
-	_, ok := s.keys[key]
+	s.asked[s.name(key)] = true
+	return s.given(key)
+}
+
+func (s *JSON) given(key string) bool {
+	_, ok := s.keys[s.name(key)]
 	return ok
 }
+
+func (s *JSON) value(key string) []byte { return s.keys[s.name(key)] }
 
 // Read decodes the value of a key, if there is one.
 func (s *JSON) Read(key, want string, to any) bool {
 	if !s.Has(key) {
 		return false
 	}
-	if json.Unmarshal(s.keys[key], to) != nil {
-		s.Fail(key, Abbreviated(s.keys[key]), want)
+	if json.Unmarshal(s.value(key), to) != nil {
+		s.Fail(key, Abbreviated(s.value(key)), want)
 		return false
 	}
 	return true
 }
 
-// Size reads a positive integer up to [Most]. A missing key is the default, or an error if that is 0.
-func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, Most) }
+// Limit sets the largest size.
+func (s *JSON) Limit(most int) { s.most = most }
+
+// Size reads a positive integer up to [Most], or another limit. A missing key is the default, or an error if that is 0.
+func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, s.most) }
 
 // Integer reads an integer from low to high. A missing key is the default, or an error if that is 0.
 func (s *JSON) Integer(key string, missing, low, high int) int {
@@ -97,6 +129,9 @@ func (s *JSON) Number(key string, missing, low, high float64) float64 {
 	return x
 }
 
+// Optional reads a number from low to high, or 0 if there is none.
+func (s *JSON) Optional(key string, low, high float64) float64 { return s.Number(key, 0, low, high) }
+
 // Text reads a string, "" if there is none.
 func (s *JSON) Text(key string) (x string) {
 	s.Read(key, "a string", &x)
@@ -112,71 +147,16 @@ func (s *JSON) Yes(key string) (x bool) {
 // Only reports a key that has another value than the one that is supported, if it has any.
 func (s *JSON) Only(key string, value any) {
 	want, _ := json.Marshal(value)
-	if s.Has(key) && string(s.keys[key]) != string(want) {
-		s.Fail(key, Abbreviated(s.keys[key]), string(want)+"; others are not supported")
+	if s.Has(key) && string(s.value(key)) != string(want) {
+		s.Fail(key, Abbreviated(s.value(key)), string(want)+"; others are not supported")
 	}
 }
 
 // Under reads the object of a key. One without keys stands for none.
 func (s *JSON) Under(key string) *JSON {
-	o := &JSON{path: s.path + key + ".", asked: map[string]bool{}, fail: s.fail, err: s.err}
+	o := &JSON{path: s.path + s.name(key) + ".", most: s.most, asked: map[string]bool{}, fail: s.fail, err: s.err}
 	s.Read(key, "an object", &o.keys)
 	return o
-}
-
-// Decode reads the keys that the tags of a struct name into its fields, and those of structs that are embedded in it.
-// Fields whose key is missing stay as they are, and so do those whose key is null, but that pointers are nil then. Unlike package json it takes no key in other letters for one of them,
-// and checks the keys of objects in the same way.
-func (s *JSON) Decode(into any) { s.decode(reflect.ValueOf(into).Elem()) }
-
-func (s *JSON) decode(v reflect.Value) {
-	for i := range v.NumField() {
-		field, to := v.Type().Field(i), v.Field(i)
-		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case field.Anonymous:
-			s.decode(to)
-		case key == "":
-		case !s.Has(key):
-			if s.Given(key) && to.Kind() == reflect.Pointer {
-				to.SetZero()
-			}
-		case isObject(to.Type()):
-			if to.Kind() == reflect.Pointer {
-				to.Set(reflect.New(to.Type().Elem()))
-				to = to.Elem()
-			}
-			o := s.Under(key)
-			o.decode(to)
-			o.Unknown(Parameters)
-		default:
-			s.Read(key, kindOf(to.Type()), to.Addr().Interface())
-		}
-	}
-}
-
-// isObject tells whether a type is a struct or a pointer to one.
-func isObject(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
-}
-
-// kindOf says which values a type has.
-func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return kindOf(t.Elem())
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "an integer"
-	case reflect.Float64:
-		return "a number"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "a list"
-	}
-	return "an object"
 }
 
 // Unknown reports a key that nothing has asked for, unless its value is in one of the tables.
@@ -188,6 +168,6 @@ func (s *JSON) Unknown(tables ...Table) {
 		}
 	}
 	if p := Check(left, tables...); p != nil {
-		s.Fail(p.Key, p.Got, p.Want)
+		s.fault(p.Key, p.Got, p.Want)
 	}
 }

@@ -1,4 +1,4 @@
-// Package bytemodel puts the weights of gobytes, the byte model of attn's examples, into a
+// Package bytemodel puts the weights of gobytes, the byte model of attn, into a
 // model of Born.
 package bytemodel
 
@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/safetensors"
 	"github.com/born-ml/born/models/llama"

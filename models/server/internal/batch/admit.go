@@ -1,11 +1,13 @@
 package batch
 
+import "github.com/attn-go/attn/models/decoder"
+
 // worthwhile is how many tokens a request must save to wait for them, and how many the last page of a text must have to be kept.
 const worthwhile = 16
 
 // A source is where a request can get its first tokens from.
 type source struct {
-	text   Text // nil for none
+	text   *decoder.Text // nil for none
 	node   *node
 	tokens int
 }
@@ -15,7 +17,7 @@ func (s *Scheduler) admit() {
 	for len(s.running) < s.o.Running {
 		var from source
 		s.mu.Lock()
-		t, line, ok := s.waiting.take(func(t *task) bool {
+		t, line, ok := s.waiting.take(func(t *Task) bool {
 			var wait bool
 			from, wait = s.source(t)
 			return !wait
@@ -38,7 +40,7 @@ func (s *Scheduler) admit() {
 
 // source returns where most of a request's tokens can come from, and whether it should wait for
 // another request which is about to compute more of them. At least one token must be read.
-func (s *Scheduler) source(t *task) (best source, wait bool) {
+func (s *Scheduler) source(t *Task) (best source, wait bool) {
 	if t.reads() { // tokens that others have computed have no logits any more
 		return source{}, false
 	}
@@ -73,7 +75,7 @@ func common(a, b []int32) int {
 
 // fits tells whether there are pages for all tokens that a request has, and for one more of every
 // request that runs. If nothing runs, it fits, as Submit has checked.
-func (s *Scheduler) fits(t *task, from source) bool {
+func (s *Scheduler) fits(t *Task, from source) bool {
 	if len(s.running) == 0 {
 		return true
 	}
@@ -85,11 +87,11 @@ func (s *Scheduler) fits(t *task, from source) bool {
 	for n := from.node; n != nil && n.parent != nil && n.pins == 0; n = n.parent {
 		idle-- // the request will use it
 	}
-	return need <= s.session.FreePages()+idle
+	return need <= s.freePages()+idle
 }
 
 // begin makes the text of a request.
-func (s *Scheduler) begin(t *task, from source) (err error) {
+func (s *Scheduler) begin(t *Task, from source) (err error) {
 	if from.text == nil {
 		t.text = s.session.NewText()
 	} else if t.text, err = from.text.Fork(from.tokens); err != nil {

@@ -6,86 +6,76 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
-	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/gguf"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
+	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
-// A fake is a session whose logits are a hash of the text, over a real cache. It notes its steps.
+// A fake is the session of a tiny model, with hashes of the texts in place of logits. It notes its steps.
 type fake struct {
-	cache *kvcache.Cache
-	batch *kvcache.Batch
-	steps [][]Step             // of every call that succeeded
+	*decoder.Session
+	page  int
+	steps [][]decoder.Step     // of every call that succeeded
 	fail  func(call int) error // may also panic
 	calls int
 }
 
-type fakeText struct {
-	sequence *kvcache.Sequence
-	tokens   []int32
-}
-
 const fakeVocab = 97
+
+// fakes are the tiny model with pages of some size.
+var fakes sync.Map
 
 func newFake(t testing.TB, pages, page int) *fake {
 	t.Helper()
-	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: page, Pages: pages})
+	m, ok := fakes.Load(page)
+	if !ok {
+		f, err := gguf.New(tinyllama.New(nil).Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = decoder.New(f, decoder.Options{PageSize: page, Context: 4096, Exec: kernel.Exec{Threads: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		fakes.Store(page, m)
+	}
+	s, err := m.(*decoder.Model).NewSession(pages, page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := cache.NewBatch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &fake{cache: cache, batch: b}
+	return &fake{Session: s, page: page}
 }
 
-func (f *fake) NewText() Text  { return &fakeText{sequence: f.cache.NewSequence()} }
-func (f *fake) PageSize() int  { return f.cache.PageSize() }
-func (f *fake) FreePages() int { return f.cache.FreePages() }
+func (f *fake) freePages() int { return f.Room() / f.page }
 
-func (t *fakeText) Fork(n int) (Text, error) {
-	s, err := t.sequence.Fork(n)
-	return &fakeText{s, slices.Clone(t.tokens[:n])}, err
-}
-
-func (t *fakeText) Free() { t.sequence.Free() }
-
-// Forward returns a row whose first number is the hash of the text.
-func (f *fake) Forward(ctx context.Context, steps []Step) ([][]float32, error) {
+// Forward returns rows whose first number is the hash of the text.
+func (f *fake) Forward(ctx context.Context, steps ...decoder.Step) ([][]float32, error) {
 	f.calls++
 	if f.fail != nil {
 		if err := f.fail(f.calls); err != nil {
 			return nil, err
 		}
 	}
-	var sequences []*kvcache.Sequence
-	var counts []int
+	var noted []decoder.Step
 	for _, s := range steps {
-		sequences, counts = append(sequences, s.Text.(*fakeText).sequence), append(counts, len(s.Tokens))
+		noted = append(noted, decoder.Step{Text: s.Text, Tokens: slices.Clone(s.Tokens), Logits: s.Logits})
 	}
-	if err := f.batch.Set(sequences...); err != nil {
+	logits, err := f.Session.Forward(ctx, steps...)
+	if err != nil {
 		return nil, err
-	}
-	if err := f.batch.Extend(counts...); err != nil {
-		return nil, err
-	}
-	var logits [][]float32
-	var noted []Step
-	for _, s := range steps {
-		text := s.Text.(*fakeText)
-		noted = append(noted, Step{s.Text, slices.Clone(s.Tokens), s.Logits, s.All})
-		var rows []float32
-		for i, id := range s.Tokens {
-			text.tokens = append(text.tokens, id)
-			if s.All || s.Logits && i == len(s.Tokens)-1 {
-				rows = append(rows, float32(hashOf(text.tokens)))
-			}
-		}
-		logits = append(logits, rows)
 	}
 	f.steps = append(f.steps, noted)
+	for i, s := range steps {
+		tokens := s.Text.Tokens()
+		for row := range len(logits[i]) / tinyllama.Vocab {
+			last := len(tokens) - len(logits[i])/tinyllama.Vocab + row
+			logits[i][row*tinyllama.Vocab] = float32(hashOf(tokens[:last+1]))
+		}
+	}
 	return logits, nil
 }
 
@@ -99,7 +89,7 @@ func hashOf(tokens []int32) int32 {
 
 // A call is a request of a test, with what becomes of it.
 type call struct {
-	Request
+	Task
 	got   []int32
 	ended bool
 	err   error
@@ -108,7 +98,7 @@ type call struct {
 // newCall returns a request for n tokens, which ends by itself at token 0.
 func newCall(ctx context.Context, key string, prompt []int32, n int) *call {
 	c := &call{}
-	c.Request = Request{
+	c.Task = Task{
 		Context: ctx, Key: key, Prompt: prompt, Most: len(prompt) + n,
 		Next: func(logits []float32, tokens []int32) (int32, bool, error) {
 			id := int32(logits[0])
@@ -145,7 +135,7 @@ func (c *call) alone() (want []int32) {
 func newScheduler(t testing.TB, pages, page int, change func(*Options)) (*Scheduler, *fake) {
 	t.Helper()
 	f := newFake(t, pages, page)
-	o := Options{Open: func() (Session, error) { return f, nil }, Pages: pages, Running: 8, Step: 64, Chunk: 16, Waiting: 1000, PerKey: 1000}
+	o := Options{Open: func() (Session, error) { return f, nil }, Pages: pages, Page: page, Running: 8, Step: 64, Chunk: 16, Waiting: 1000, PerKey: 1000}
 	if change != nil {
 		change(&o)
 	}
@@ -159,7 +149,7 @@ func newScheduler(t testing.TB, pages, page int, change func(*Options)) (*Schedu
 func submit(t testing.TB, s *Scheduler, calls ...*call) {
 	t.Helper()
 	for _, c := range calls {
-		if err := s.Submit(&c.Request); err != nil {
+		if err := s.Submit(&c.Task); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // Errors of [Scheduler.Submit] and of requests.
@@ -28,12 +30,12 @@ type PanicError struct {
 // Error returns the value of the panic.
 func (e *PanicError) Error() string { return fmt.Sprintf("batch: panic: %v", e.Value) }
 
-// A Request is a text that is to be continued.
-type Request struct {
-	// Context ends the request, whose error Done gets then.
+// A Task is a text that is to be continued, one choice of a request.
+type Task struct {
+	// Context ends the task, whose error Done gets then.
 	Context context.Context
 
-	// Key says whose request it is. Keys share the model fairly.
+	// Key says whose task it is. Keys share the model fairly.
 	Key string
 
 	// Prompt are the tokens to begin with, at least one. They do not change.
@@ -54,6 +56,14 @@ type Request struct {
 	// Done is called once after Submit has returned nil, with nil if the text has ended by itself. It
 	// must not block.
 	Done func(error)
+
+	// The scheduler's own.
+	tokens []int32       // prompt and answer
+	done   int           // tokens that text has read
+	text   *decoder.Text // nil while it waits
+	shared *node         // pages that text shares with the tree
+	line   *line[*Task]
+	answer bool // it has chosen a token
 }
 
 // Options are the settings of a [Scheduler].
@@ -62,6 +72,7 @@ type Options struct {
 	Open func() (Session, error)
 
 	Pages   int // of the session
+	Page    int // tokens of one
 	Running int // most requests at once; others wait
 	Step    int // most tokens of prompts in a step in which no answer gets a token
 	Chunk   int // most tokens of prompts in other steps
@@ -72,19 +83,18 @@ type Options struct {
 	Turn *Turn
 }
 
-// A Scheduler runs the requests of a model. Submit and Stats are for any number of goroutines.
+// A Scheduler runs the tasks of a model. Submit and Stats are for any number of goroutines.
 type Scheduler struct {
 	o       Options
-	page    int // tokens of a page, never changed: Submit reads it while Run works
 	session Session
 	tree    *tree
-	running []*task // in the order in which they began
-	steps   []Step
-	stepped []*task // those of steps
+	running []*Task // in the order in which they began
+	steps   []decoder.Step
+	stepped []*Task // those of steps
 
 	mu      sync.Mutex
-	waiting fair[*task]
-	fresh   []*task // submitted since the last step
+	waiting fair[*Task]
+	fresh   []*Task // submitted since the last step
 	closed  bool
 	stats   Stats
 	wake    chan struct{}
@@ -101,25 +111,10 @@ type Stats struct {
 	Panics                 uint64
 }
 
-// A task is a request on its way.
-type task struct {
-	*Request
-	tokens []int32 // prompt and answer
-	done   int     // tokens that text has read
-	text   Text    // nil while it waits
-	shared *node   // pages that text shares with the tree
-	line   *line[*task]
-	answer bool // it has chosen a token
-}
-
 // New returns a scheduler, which does nothing before Run.
 func New(o Options) (*Scheduler, error) {
 	s := &Scheduler{o: o, wake: make(chan struct{}, 1)}
-	if err := s.open(); err != nil {
-		return nil, err
-	}
-	s.page = s.session.PageSize()
-	return s, nil
+	return s, s.open()
 }
 
 // open begins with a new session.
@@ -128,35 +123,36 @@ func (s *Scheduler) open() error {
 	if err != nil {
 		return err // and whatever came with it is no session
 	}
-	s.session, s.tree = session, newTree(session.PageSize())
+	s.session, s.tree = session, newTree(s.o.Page)
 	return nil
 }
 
-// Submit lets a request wait for its turn.
-func (s *Scheduler) Submit(r *Request) error {
+// Submit lets a task wait for its turn.
+func (s *Scheduler) Submit(t *Task) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		return ErrClosed
-	case len(r.Prompt) == 0:
+	case len(t.Prompt) == 0:
 		return ErrEmpty
-	case r.Most <= len(r.Prompt) || s.pages(r.Most-1) >= s.o.Pages:
+	case t.Most <= len(t.Prompt) || s.pages(t.Most-1) >= s.o.Pages:
 		return ErrLong // one page is left for the copy of a page that is shared
 	}
 	waiting := 0
-	for _, t := range s.fresh {
-		if t.Key == r.Key {
+	for _, other := range s.fresh {
+		if other.Key == t.Key {
 			waiting++
 		}
 	}
 	switch {
 	case s.waiting.count+len(s.fresh) >= s.o.Waiting:
 		return ErrFull
-	case s.waiting.waiting(r.Key)+waiting >= s.o.PerKey:
+	case s.waiting.waiting(t.Key)+waiting >= s.o.PerKey:
 		return ErrKeyFull
 	}
-	s.fresh = append(s.fresh, &task{Request: r, tokens: slices.Clone(r.Prompt)})
+	t.tokens = slices.Clone(t.Prompt)
+	s.fresh = append(s.fresh, t)
 	s.notify()
 	return nil
 }
@@ -259,7 +255,7 @@ func (s *Scheduler) count() {
 	defer s.mu.Unlock()
 	s.stats.Running, s.stats.Pages, s.stats.Free, s.stats.Kept = len(s.running), s.o.Pages, 0, 0
 	if s.session != nil {
-		s.stats.Free, s.stats.Kept = s.session.FreePages(), s.tree.idle()
+		s.stats.Free, s.stats.Kept = s.freePages(), s.tree.idle()
 	}
 }
 
@@ -281,9 +277,9 @@ func (s *Scheduler) part() {
 			s.end(t, err)
 		}
 	}
-	var gone []*task
+	var gone []*Task
 	s.mu.Lock()
-	s.waiting.remove(func(t *task) bool {
+	s.waiting.remove(func(t *Task) bool {
 		if t.Context.Err() != nil {
 			gone = append(gone, t)
 			return true
@@ -304,7 +300,7 @@ func (s *Scheduler) endAll(err error) {
 	}
 	for {
 		s.mu.Lock()
-		t, _, ok := s.waiting.take(func(*task) bool { return true })
+		t, _, ok := s.waiting.take(func(*Task) bool { return true })
 		s.mu.Unlock()
 		if !ok {
 			break
@@ -315,7 +311,7 @@ func (s *Scheduler) endAll(err error) {
 }
 
 // end ends a running request. The pages of an answer that is complete stay as a prefix.
-func (s *Scheduler) end(t *task, err error) {
+func (s *Scheduler) end(t *Task, err error) {
 	if err == nil {
 		err = s.tree.keep(t.text, t.tokens[:t.done])
 	}
@@ -325,15 +321,15 @@ func (s *Scheduler) end(t *task, err error) {
 }
 
 // release takes a request out of those that run and gives its pages back.
-func (s *Scheduler) release(t *task) {
-	s.running = slices.DeleteFunc(s.running, func(u *task) bool { return u == t })
+func (s *Scheduler) release(t *Task) {
+	s.running = slices.DeleteFunc(s.running, func(u *Task) bool { return u == t })
 	t.text.Free()
 	s.tree.unpin(t.shared)
 	t.text, t.shared, t.done = nil, nil, 0
 }
 
 // ended counts a request that has ended and tells it.
-func (s *Scheduler) ended(t *task, err error) {
+func (s *Scheduler) ended(t *Task, err error) {
 	s.mu.Lock()
 	if err == nil {
 		s.stats.Done++
@@ -346,5 +342,8 @@ func (s *Scheduler) ended(t *task, err error) {
 
 // pages returns the number of pages of so many tokens.
 func (s *Scheduler) pages(tokens int) int {
-	return (tokens + s.page - 1) / s.page
+	return (tokens + s.o.Page - 1) / s.o.Page
 }
+
+// freePages returns the number of pages that no text has.
+func (s *Scheduler) freePages() int { return s.session.Room() / s.o.Page }

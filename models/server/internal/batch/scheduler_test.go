@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
 // Whatever comes together, with or without room for all, each request gets the answer that it gets
@@ -33,7 +36,7 @@ func TestAnswersDoNotDependOnLoad(t *testing.T) {
 				submit(t, s, c)
 				for range r.IntN(5) {
 					s.step(t.Context())
-					checkTree(t, s.tree, pages-f.FreePages())
+					checkTree(t, s.tree, pages-f.freePages())
 				}
 				if i%7 == 3 {
 					cancel()
@@ -56,8 +59,8 @@ func TestAnswersDoNotDependOnLoad(t *testing.T) {
 			}
 			for s.tree.drop() {
 			}
-			if f.FreePages() != pages {
-				t.Errorf("%d of %d pages are free", f.FreePages(), pages)
+			if f.freePages() != pages {
+				t.Errorf("%d of %d pages are free", f.freePages(), pages)
 			}
 		})
 	}
@@ -175,8 +178,8 @@ func TestCancelledPagesAreFree(t *testing.T) {
 	for range 3 {
 		s.step(t.Context())
 	}
-	if f.FreePages() > 85 {
-		t.Fatalf("%d of 100 pages are free", f.FreePages())
+	if f.freePages() > 85 {
+		t.Fatalf("%d of 100 pages are free", f.freePages())
 	}
 	cancel()
 	submit(t, s, stays)
@@ -277,14 +280,14 @@ func TestSubmitErrors(t *testing.T) {
 		{"c", []int32{1}, 1, ErrFull},
 	} {
 		r := newCall(t.Context(), c.key, c.prompt, c.n)
-		if err := s.Submit(&r.Request); !errors.Is(err, c.want) {
+		if err := s.Submit(&r.Task); !errors.Is(err, c.want) {
 			t.Errorf("%d: %v, want %v", i, err, c.want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.Run(ctx)
-	if err := s.Submit(&newCall(t.Context(), "", []int32{1}, 1).Request); !errors.Is(err, ErrClosed) {
+	if err := s.Submit(&newCall(t.Context(), "", []int32{1}, 1).Task); !errors.Is(err, ErrClosed) {
 		t.Errorf("after the end: %v, want %v", err, ErrClosed)
 	}
 	if stats := s.Stats(); stats.Ended != 3 || stats.Waiting != 0 {
@@ -333,10 +336,10 @@ func TestPanicWithoutNewSession(t *testing.T) {
 	f.fail = func(int) error { panic("lost") }
 	submit(t, s, newCall(t.Context(), "", []int32{1, 2, 3}, 5))
 	finish(t, s)
-	if err := s.Submit(&newCall(t.Context(), "", []int32{1, 2, 3}, 5).Request); !errors.Is(err, ErrClosed) {
+	if err := s.Submit(&newCall(t.Context(), "", []int32{1, 2, 3}, 5).Task); !errors.Is(err, ErrClosed) {
 		t.Errorf("a request after it: %v, want %v", err, ErrClosed)
 	}
-	if err := s.Submit(&newCall(t.Context(), "", nil, 5).Request); !errors.Is(err, ErrClosed) {
+	if err := s.Submit(&newCall(t.Context(), "", nil, 5).Task); !errors.Is(err, ErrClosed) {
 		t.Errorf("a bad request after it: %v, want %v", err, ErrClosed)
 	}
 	if err := s.Ready(); !errors.Is(err, ErrClosed) {
@@ -422,7 +425,7 @@ func TestRead(t *testing.T) {
 		c := newCall(t.Context(), "", append(slices.Clone(stem), 2, int32(i)), 60)
 		got[i] = make([]int32, len(c.Prompt)-1)
 		c.Read = func(at int, logits []float32) error {
-			if len(c.got) > 0 || len(logits) != 1 {
+			if len(c.got) > 0 || len(logits) != tinyllama.Vocab {
 				t.Errorf("%d logits after token %d, when the answer has %d", len(logits), at, len(c.got))
 			}
 			got[i][at] = int32(logits[0])
@@ -446,7 +449,7 @@ func TestRead(t *testing.T) {
 	for _, steps := range f.steps {
 		rows := 0
 		for _, step := range steps {
-			if step.All {
+			if step.Logits == decoder.All {
 				rows += len(step.Tokens)
 			}
 		}

@@ -6,13 +6,14 @@ import (
 	"runtime/debug"
 
 	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // compute lets the running requests read tokens, and choose one after the last.
 func (s *Scheduler) compute(ctx context.Context) {
 	for len(s.running) > 0 {
 		s.plan()
-		logits, err := s.session.Forward(ctx, s.steps)
+		logits, err := s.session.Forward(ctx, s.steps...)
 		if err == nil {
 			s.advance(logits)
 			return
@@ -33,7 +34,7 @@ func (s *Scheduler) compute(ctx context.Context) {
 }
 
 // next chooses a token. A panic there is the request's alone.
-func (t *task) next(logits []float32) (id int32, end bool, err error) {
+func (t *Task) next(logits []float32) (id int32, end bool, err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = &PanicError{x, debug.Stack()}
@@ -44,17 +45,17 @@ func (t *task) next(logits []float32) (id int32, end bool, err error) {
 
 // reads tells whether Read is still to get logits. Once Next was called it has got all, and who waited for them may be reading
 // what it made of them.
-func (t *task) reads() bool { return t.Read != nil && !t.answer }
+func (t *Task) reads() bool { return t.Read != nil && !t.answer }
 
 // read gives the logits of a step to Read, the first of which are those after the token at an index, and returns those
 // after the last token. A panic there is the request's alone.
-func (t *task) read(logits []float32, at int, step Step) (last []float32, err error) {
+func (t *Task) read(logits []float32, at int, step decoder.Step) (last []float32, err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = &PanicError{x, debug.Stack()}
 		}
 	}()
-	if !step.All {
+	if step.Logits != decoder.All {
 		return logits, nil
 	}
 	size := len(logits) / len(step.Tokens)
@@ -93,13 +94,16 @@ func (s *Scheduler) plan() {
 		if left := len(t.tokens) - t.done; left > 1 {
 			n, shares = shares[0], shares[1:]
 		}
-		all := t.reads() && t.done+1 < len(t.Prompt)
-		if all {
+		logits := decoder.None
+		if t.reads() && t.done+1 < len(t.Prompt) {
+			logits = decoder.All
 			n = min(n, rows)
 			rows -= n
+		} else if t.done+n == len(t.tokens) {
+			logits = decoder.Last
 		}
 		if n > 0 {
-			s.steps = append(s.steps, Step{t.text, t.tokens[t.done : t.done+n], t.done+n == len(t.tokens), all})
+			s.steps = append(s.steps, decoder.Step{Text: t.text, Tokens: t.tokens[t.done : t.done+n], Logits: logits})
 			s.stepped = append(s.stepped, t)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"encoding/binary"
 	"strings"
+
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // A tree keeps the computed prefixes of texts, a node for each page. The node of a page has
@@ -23,7 +25,7 @@ type node struct {
 	parent   *node
 	key      string
 	depth    int // pages, its own included
-	text     Text
+	text     *decoder.Text
 	children map[string]*node
 	pins     int // running requests that share the page
 	place    *list.Element
@@ -99,7 +101,7 @@ func (t *tree) touch(n *node) {
 }
 
 // keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens.
-func (t *tree) keep(text Text, tokens []int32) error {
+func (t *tree) keep(text *decoder.Text, tokens []int32) error {
 	at := &t.root
 	for begin := 0; begin < len(tokens); begin += t.page {
 		key, end := t.keyOf(tokens, begin/t.page), min(begin+t.page, len(tokens))
@@ -126,7 +128,7 @@ func (t *tree) keep(text Text, tokens []int32) error {
 }
 
 // add adds a child to a node and removes those whose tokens it begins with, as it has them too.
-func (t *tree) add(parent *node, key string, text Text) *node {
+func (t *tree) add(parent *node, key string, text *decoder.Text) *node {
 	for _, child := range parent.children { // from which one may be deleted on the way
 		if strings.HasPrefix(key, child.key) {
 			t.remove(child)

@@ -3,6 +3,8 @@ package batch
 import (
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // What was used least recently goes first, from the end of a text, but nothing that is in use.
@@ -19,7 +21,7 @@ func TestTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Forward(t.Context(), []Step{{text, tokens[have:], false, false}}); err != nil {
+		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens[have:], Logits: decoder.None}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.keep(text, tokens); err != nil {
@@ -34,7 +36,7 @@ func TestTree(t *testing.T) {
 	keep(1, 2, 3, 4, 5)
 	keep(1, 2, 7, 8)
 	keep(9, 9, 9, 9)
-	if free := f.FreePages(); free != 15 {
+	if free := f.freePages(); free != 15 {
 		t.Errorf("%d pages are free, want 15: one is shared", free)
 	}
 	if a, b, c, d := depth(1, 2, 3, 4, 5, 6), depth(1, 2, 7), depth(9, 9, 9, 9), depth(2, 2); a != 2 || b != 1 || c != 2 || d != 0 {
@@ -64,8 +66,8 @@ func TestTree(t *testing.T) {
 	tree.unpin(used.parent)
 	for tree.drop() {
 	}
-	if f.FreePages() != 20 || len(tree.root.children) != 0 {
-		t.Errorf("%d pages are free, want 20", f.FreePages())
+	if f.freePages() != 20 || len(tree.root.children) != 0 {
+		t.Errorf("%d pages are free, want 20", f.freePages())
 	}
 }
 
@@ -83,7 +85,7 @@ func TestPartsOfPages(t *testing.T) {
 	keep := func(tokens []int32) {
 		t.Helper()
 		text := f.NewText()
-		if _, err := f.Forward(t.Context(), []Step{{text, tokens, false, false}}); err != nil {
+		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens, Logits: decoder.None}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.keep(text, tokens); err != nil {
@@ -100,13 +102,13 @@ func TestPartsOfPages(t *testing.T) {
 		if n == nil {
 			return
 		}
-		if got := n.text.(*fakeText).tokens; len(got) < have || !slices.Equal(got[:have], tokens[:have]) {
+		if got := n.text.Tokens(); len(got) < have || !slices.Equal(got[:have], tokens[:have]) {
 			t.Fatalf("the text of the node begins with %v, want %v", got, tokens[:have])
 		}
 	}
 	pages := func(want int) {
 		t.Helper()
-		if got := 20 - f.FreePages(); got != want || tree.idle() != want {
+		if got := 20 - f.freePages(); got != want || tree.idle() != want {
 			t.Fatalf("%d pages are kept, of which %d are idle, want %d", got, tree.idle(), want)
 		}
 	}

@@ -1,0 +1,89 @@
+package main
+
+// bochsTests are the tests for the machine under Bochs, in the order in which they run. They
+// show that the kernels of tier avx512, with VNNI, compute the contract's bits and touch nothing
+// outside of their slices. For CPUs without VNNI there are others, which TestFeatures tests. What
+// does not depend on the tier is left to the other platforms, and so are, where a test takes long,
+// the other tiers.
+//
+// VCVTPS2PH, which narrows to float16, rounds a number halfway between two others to the even
+// one. Bochs 2.7 takes the larger one. That is why Convert.Narrow.float16 and the golden case range
+// are left out: they fail, with avx2 as well.
+var bochsTests = []testedPackage{
+	// Its tests say how the reference computes an fma, which each platform checks.
+	{
+		path: "internal/scalar",
+		must: []string{"TestFMASpecial", "TestFMAHiddenTies"},
+		run:  "TestFMA(Special|HiddenTies)",
+	},
+	{
+		path: "fallback",
+		must: []string{"TestGemm"},
+		run:  "TestGemm",
+	},
+	{
+		path: "activation",
+		must: []string{"TestActivations", "TestGated"},
+		run:  "TestActivations|TestGated$",
+	},
+	{
+		path: "numeric",
+		must: []string{"TestSliceFunctions", "TestSixteenBitsStay"},
+		run:  "TestSliceFunctions|TestSixteenBitsStay",
+	},
+	{
+		path: "kvcache",
+		must: []string{"TestBatchesAndChunks"},
+		run:  "TestBatchesAndChunks",
+	},
+	{
+		path: "linear",
+		must: []string{"TestApply"},
+		run:  "TestApply$",
+	},
+	{
+		path: "linear",
+		must: []string{"TestProduct", "TestBackwardGolden"},
+		run:  "(TestProduct|TestBackwardGolden)$/tier=avx512",
+	},
+	{
+		path: "kernel",
+		must: []string{"TestAdditiveBackward"},
+		run:  "TestAdditiveBackward$/tier=avx512",
+	},
+	{
+		path: "bench/examples/dates",
+		must: []string{"TestTrainedWeights"},
+		run:  "TestTrainedWeights$/tier=avx512",
+	},
+	{
+		path: "bench/examples/generate",
+		must: []string{"TestTrainedWeights"},
+		run:  "TestTrainedWeights$/tier=avx512",
+	},
+	{
+		path: "kernel",
+		must: []string{"TestContract", "TestGolden", "TestTunings"},
+		run:  "TestContract$|TestGolden$/./tier=avx512|TestTunings/tier=avx512",
+		skip: "TestGolden/range",
+	},
+
+	// TestGuard compares the same calls with package fallback as TestKernels, and looks for
+	// accesses outside of the slices as well.
+	{
+		path: "internal/tier",
+		must: []string{"TestGuard", "TestFeatures/tier=avx512/feature=AVX512VNNI", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
+		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Quantize|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestFeatures/tier=avx512/feature=AVX512VNNI|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
+		skip: "TestGuard/kernel=Convert.Narrow.float16",
+	},
+	{
+		path: "internal/tier",
+		must: []string{"TestGuard"},
+		run:  "TestGuard$/kernel=(Gemm|Weights.(Gemm|Blocks.*Gemm))/tier=avx512",
+	},
+	{
+		path: "internal/tier",
+		must: []string{"TestGuard"},
+		run:  "TestGuard$/kernel=Skinny.(QK|P)/tier=avx512",
+	},
+}

@@ -1,0 +1,160 @@
+// Command cross runs the short tests of the library on emulated CPUs of many architectures,
+// and prints what ran where.
+//
+//	go run ./gen/tools/cross [-j 2] [-only arm64,corei7_icelake_u] [-timeout 10m] [-slowest 20]
+//
+// Not every platform runs every test, as an emulator takes 10 to 100 times as long as a CPU:
+//
+//   - No emulated CPU runs tests of memory, of how threads share work, and of a few packages whose
+//     result depends on no CPU (skip and only in packages.go).
+//   - Brief platforms (platforms.go) leave out the sweeps over very many shapes and options, and
+//     the packages that are tested on some architectures alone. They run generic code of a kind
+//     that others run completely, or kernels that a machine with AVX2 or the older arm64 CPU runs
+//     completely. They run the golden tests, with all options, and what depends on byte order and
+//     word size. Those with the generic tier alone also leave out the comparison of kernels with
+//     package fallback, as they would compare it with itself.
+//   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
+//     the golden tests.
+//   - RISC-V with vectors runs the list of vectorTests: the kernels of its tier that are in assembly over all
+//     remainders, and the golden tests.
+//
+// The output lists what was left out where.
+//
+// It needs Linux. For 386 it needs an x86-64 machine, as that runs without an emulator. It
+// installs missing emulators by apt: qemu-user for single processes, and for AVX-512, which
+// only Bochs has, a whole machine with a Linux kernel of Debian. WebAssembly runs under
+// wazero, whose version tools/go.mod pins. It exits with 1 if a test fails, if a platform
+// cannot be tested, or if a test did not run that it knows by name.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+func main() {
+	var (
+		jobs    = flag.Int("j", min(2, runtime.NumCPU()), "how many platforms to test at once")
+		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_icelake_u (default all)")
+		timeout = flag.Duration("timeout", 10*time.Minute, "limit for the tests of each package")
+		slowest = flag.Int("slowest", 0, "how many of each platform's slowest tests to print")
+	)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	code, err := cross(ctx, *jobs, *only, *timeout, *slowest)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cross:", err)
+	}
+	stop()
+	os.Exit(code)
+}
+
+// cross tests the platforms that only names. It returns the exit code: 1 if one failed, 2 if
+// nothing could be tested.
+func cross(ctx context.Context, jobs int, only string, timeout time.Duration, slowest int) (int, error) {
+	chosen, err := choose(only)
+	if err != nil {
+		return 2, err
+	}
+	if runtime.GOOS != "linux" {
+		return 2, errors.New("the emulators need Linux")
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return 2, err
+	}
+	dir, err := os.MkdirTemp("", "cross")
+	if err != nil {
+		return 2, err
+	}
+	defer os.RemoveAll(dir)
+	if err := install(ctx, chosen); err != nil {
+		return 2, err
+	}
+
+	packages, err := allPackages(root)
+	if err != nil {
+		return 2, err
+	}
+	start := time.Now()
+	b := &builder{root: root, dir: dir, packages: packages}
+	results := make([]result, len(chosen))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range max(jobs, 1) {
+		wg.Go(func() {
+			for i := range next {
+				p := &chosen[i]
+				results[i] = test(ctx, b, p, timeout)
+				fmt.Printf("%-4s %s, %s (%s)\n", results[i].verdict(), p.target(), p.cpu, seconds(results[i].build+results[i].run))
+			}
+		})
+	}
+	for _, i := range longestFirst(chosen) {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+
+	failed := 0
+	for i, r := range results {
+		if r.err != nil {
+			failed++
+			fmt.Printf("\n=== FAIL %s, %s: %v\n%s", chosen[i].target(), chosen[i].cpu, r.err, tail(r.log, 100))
+		}
+	}
+	fmt.Println()
+	table(chosen, results)
+	printLeftOut(chosen, packages)
+	for i := range results {
+		results[i].printSlowest(&chosen[i], slowest)
+	}
+	fmt.Printf("\n%d of %d platforms passed in %s\n", len(chosen)-failed, len(chosen), seconds(time.Since(start)))
+	if failed > 0 {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// longestFirst returns the indexes of the platforms in the order in which they start, so that
+// no long one is left alone at the end.
+func longestFirst(chosen []platform) []int {
+	order := make([]int, len(chosen))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(chosen[y].took, chosen[x].took) })
+	return order
+}
+
+// choose returns the platforms of the architectures and CPU models in the list, or all if it
+// is empty.
+func choose(list string) ([]platform, error) {
+	if list == "" {
+		return platforms, nil
+	}
+	var chosen []platform
+	for name := range strings.SplitSeq(list, ",") {
+		n := len(chosen)
+		for _, p := range platforms {
+			if p.arch == name || p.cpu == name {
+				chosen = append(chosen, p)
+			}
+		}
+		if len(chosen) == n {
+			return nil, fmt.Errorf("-only %s: unknown architecture or CPU model", name)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/attn-go/attn"
+
+// known lists the packages whose tests are not simply run: some tests must run, others are
+// skipped. All other packages of the library are tested completely, on all platforms.
+var known = []testedPackage{
+	{
+		path:   "internal/scalar",
+		must:   []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestWidenAll", "TestNarrow"},
+		sweeps: "TestActivation(Errors|Shapes)",
+	},
+	{
+		path: "fallback",
+		must: []string{"TestMergeStats", "TestGemm"},
+		skip: "Oracle",
+	},
+	{
+		path: "internal/tier",
+		must: []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
+
+		// TestGuard makes the calls of TestKernels, but for the kernels that Haswell skips. And tier
+		// generic would be compared with itself.
+		skip:    "Mutants|TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|TestKernels/./tier=generic",
+		kernels: "TestKernels|TestGuard",
+		sweeps:  "TestGuard$/./tier=generic",
+	},
+	{
+		path: "internal/engine",
+		must: []string{"TestRingDoesNotGrow", "TestPlainCallHasNoOptions"},
+		skip: "Alloc|CallsAreShort",
+	},
+	{
+		path: "internal/engine/kvrows",
+		must: []string{"TestPrefetchHints", "TestWideRowsAreKept"},
+	},
+	{
+		path: "internal/parallel",
+		must: []string{"TestEachTaskIsDoneOnce", "TestBadParallelFor", "TestSubmittedJobIsDone", "TestThreads"},
+		skip: "Alloc|Concurrent|Memory|Reserve|Release",
+	},
+	{
+		path: "internal/hugepages",
+		must: []string{"TestMake"}, only: []string{"arm64", "386"},
+	},
+	{
+		path: "docs", // draws charts
+		only: []string{},
+	},
+	{
+		path: "internal/layering", // reads source files
+		only: []string{},
+	},
+	{
+		path: "internal/hostile", // sizes beyond an int: make test has those of 64 bits
+		must: []string{"TestTable"}, only: []string{"386"},
+	},
+	{
+		path: "internal/view",
+		must: []string{"TestIsApartFromIsSafe"}, sweeps: "TestIsApartFromIsSafe",
+	},
+	{
+		path: "internal/racetest", // builds programs
+		only: []string{},
+	},
+	{
+		path: "internal/testutil", // counts allocations
+		only: []string{},
+	},
+	{
+		path: "kernel",
+		must: []string{"TestGolden", "TestContract", "TestAdditiveBackward", "TestBackward", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
+		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
+			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
+			"QuantizedAccuracy|TestBackward(Shapes|ManyKeys|UnseenKeys|Wanted|Batch|Panic|Differences)",
+		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardPairs|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
+			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestQuantized(Caches)?$|TestStreamedKeys|TestTunings|Fuzz",
+	},
+	{
+		path:   "kvcache",
+		must:   []string{"TestWindow", "TestBatchesAndChunks", "TestErrors"},
+		skip:   "Alloc|Concurrent|TestCache$|GuardPages",
+		sweeps: "TestDropBeforeStore|TestOrder|TestValueType|Fuzz",
+	},
+	{
+		path:   "linear",
+		must:   []string{"TestApply", "TestProduct", "TestBackward", "TestBackwardGolden", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
+		skip:   "Alloc|Concurrent|Large|ParallelFor",
+		sweeps: "Guard|TestBackward$|TestQuantizedRows|TestRowsAreIndependent|TestThreadsShareTheWork|TestTunings|TestWidening|Fuzz",
+	},
+	{
+		path: "norm",
+		must: []string{"TestContract", "TestGolden", "TestNaN", "TestBackward", "TestBackwardGolden"},
+		skip: "Alloc|Concurrent",
+	},
+	{
+		path: "rope",
+		must: []string{"TestGolden", "TestCosSin", "TestApply", "TestAngleTimes"},
+		skip: "Alloc|Concurrent",
+	},
+	{
+		path: "activation",
+		must: []string{"TestGolden", "TestActivations", "TestGated", "TestGradients", "TestSlopes"},
+		skip: "Alloc",
+	},
+	{
+		path: "loss",
+		must: []string{"TestContract", "TestGolden"},
+		skip: "Alloc",
+	},
+	{
+		path: "optimize",
+		must: []string{"TestStep", "TestGolden", "TestClip"},
+		skip: "Alloc",
+	},
+	{
+		path: "numeric",
+		must: []string{"TestSliceFunctions", "TestSixteenBitsStay", "TestQuantizeInt8"},
+		skip: "Alloc",
+	},
+	{
+		path: "layer",
+		must: []string{"TestRefs", "TestSimilarityBackward", "TestMultiHeadBackward"}, only: []string{"arm64"},
+		skip: "Alloc|Concurrent|LookAhead|WorkspaceDoesNotGrow",
+	},
+	{
+		path: "models/gguf", // numbers of either byte order, sizes of either width
+		must: []string{"TestConvert", "TestTruncated"}, only: []string{"s390x", "386"},
+		run: "TestConvert|TestValues|TestTensors|TestTruncated|TestHugeNumbers",
+	},
+	{
+		path: "models/internal/littleendian", // as above
+		must: []string{"TestCopy", "TestWiden", "TestView"}, only: []string{"s390x", "386"},
+	},
+	{
+		path: "models/safetensors", // as above
+		must: []string{"TestRead", "TestLargeDimension", "TestWrite"}, only: []string{"s390x", "386"},
+	},
+	{
+		path: "models/encoder", // TestGolden needs the real weights
+		must: []string{"TestSmall", "TestTinyGolden"}, only: []string{"arm64"},
+		run: "TestGolden|TestSmall|TestTinyGolden",
+	},
+	{
+		path: "models/decoder",
+		must: []string{"TestGolden", "TestGoldenArchitectures"}, only: []string{"arm64"},
+		run: "TestGolden$|TestGoldenArchitectures",
+	},
+	{
+		path: "models/receipt", // made on amd64, verified here
+		must: []string{"TestCommitted", "TestCommittedTexts"}, only: []string{"arm64", "rv64", "s390x"},
+		run: "TestCommitted",
+	},
+	{
+		path: "models/server", // the bodies that another CPU has recorded
+		must: []string{"TestRecordedMix"}, only: []string{"arm64"},
+		run: "TestRecordedMix",
+	},
+	{
+		path: "models/gobytes",
+		must: []string{"TestLogits"}, only: []string{"arm64"},
+		skip: "TestSameBits|TestGreedy",
+	},
+	{
+		path: "bench/examples/generate",
+		must: []string{"TestTrainedWeights"}, only: []string{"arm64"},
+		run: "TestTrainedWeights$|TestTrainingIsInference|TestResume",
+	},
+	{
+		path: "bench/examples/dates",
+		must: []string{"TestReference", "TestSameBits", "TestTranslate", "TestTrainedWeights"}, only: []string{"arm64"},
+		skip: "TestTrust|TestTrain$|TestGradients|OfDefaults",
+	},
+}
+
+// A testedPackage is a package whose tests run.
+type testedPackage struct {
+	path string   // in the repository
+	must []string // tests and subtests that must pass, so that none is lost when it is renamed
+	asm  string   // matches kernels that must not run in Go on a tier of the platform; "": none
+	only []string // architectures that it is tested on, but on no brief platform, or CPUs; nil: all, empty: none
+
+	// run matches the tests to run. "": all.
+	run string
+
+	// skip matches tests that need no emulated CPU: tests of memory and of how work is
+	// divided among threads, whose result is the same on all architectures, and long tests
+	// of what shorter tests cover as well.
+	skip string
+
+	// sweeps matches tests of very many shapes and options, which brief platforms leave out.
+	// What stays, above all the golden tests, runs all options and all code of the generic tier
+	// at least once.
+	sweeps string
+
+	// kernels matches tests that compare the kernels of all tiers with package fallback. Brief
+	// platforms leave them out if they have the generic tier alone, which is package fallback.
+	kernels string
+}
+
+// allPackages returns the known packages and those of the library's module with tests.
+func allPackages(root string) ([]testedPackage, error) {
+	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	all := slices.Clone(known)
+	for line := range strings.Lines(string(out)) {
+		path := strings.TrimPrefix(strings.TrimSpace(line), module+"/")
+		if path == module {
+			continue // the front page, whose tests are of texts and start programs
+		}
+		if !slices.ContainsFunc(known, func(p testedPackage) bool { return p.path == path }) {
+			all = append(all, testedPackage{path: path})
+		}
+	}
+	return all, nil
+}
+
+// flags returns the flags of the test binary.
+func (pkg *testedPackage) flags() []string {
+	return []string{"-test.short", "-test.v", "-test.run=" + pkg.run, "-test.skip=" + pkg.skip}
+}
+
+// tests returns the packages to test on this platform.
+func (p *platform) tests(all []testedPackage) []testedPackage {
+	if p.list != nil {
+		return p.list
+	}
+	tests := slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
+		return !pkg.runsOn(p)
+	})
+	for i := range tests {
+		tests[i].leaveOut(p.skip)
+		tests[i].leaveOut(tests[i].leftOut(p))
+	}
+	return tests
+}
+
+// runsOn reports whether the package is tested on the platform.
+func (pkg *testedPackage) runsOn(p *platform) bool {
+	return pkg.only == nil || slices.Contains(pkg.only, p.cpu) || !p.brief && slices.Contains(pkg.only, p.arch)
+}
+
+// leftOut matches the tests of the package that a brief platform leaves out.
+func (pkg *testedPackage) leftOut(p *platform) string {
+	switch {
+	case !p.brief:
+		return ""
+	case p.tiers == "generic":
+		return alternatives(pkg.sweeps, pkg.kernels)
+	}
+	return pkg.sweeps
+}
+
+// leaveOut leaves out the tests that a pattern matches.
+func (pkg *testedPackage) leaveOut(pattern string) {
+	if pattern == "" {
+		return
+	}
+	pkg.skip = alternatives(pkg.skip, pattern)
+	r := regexp.MustCompile(pattern)
+	pkg.must = slices.DeleteFunc(slices.Clone(pkg.must), r.MatchString)
+}
+
+// alternatives returns a pattern that matches what one of the patterns matches.
+func alternatives(x, y string) string { return strings.Trim(x+"|"+y, "|") }

@@ -1,0 +1,166 @@
+// Package arch describes models as data: what their layers compute and with which sizes. It reads no
+// files: package settings fills a [Model] from config.json or from the metadata of a GGUF file, and the
+// engine builds a network of it. A [Family] is what all models of a kind have in common.
+//
+// Each part of a layer has a type of its own, so that a family with another part adds a type and
+// changes none: a [Mixer] moves numbers between tokens and a [Feed] computes with those of one token.
+package arch
+
+import (
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/ropescaling"
+)
+
+// A Model is all that a network of one model is built from, beside its weights.
+type Model struct {
+	Family *Family
+
+	Width   int // of the hidden states
+	Vocab   int // rows of the embedding, which a decoder has from its tensor: 0 until then
+	Context int // tokens that the model was trained for
+
+	// BothWays says that tokens also see those after them. Says has the key that says so and its value,
+	// where a decoder does.
+	BothWays bool
+	Says     [2]string
+
+	Embed  Embed
+	Layers []Layer // pointers in equal layers are the same; nothing changes what they point to
+	Final  *Norm   // after the last layer, or nil
+	Logits Logits
+	Head   *Head // the classifier of a reranker, or nil
+}
+
+// An Embed makes hidden states of tokens.
+type Embed struct {
+	Types   int     // rows of the embedding of types of tokens; 0 for none
+	Table   int     // rows of the embedding of positions; 0 for none
+	Padding int     // the first position is the one after it (RoBERTa), or -1
+	Scale   float32 // multiplies the embeddings of tokens, if not 0
+	Norm    *Norm   // or nil
+}
+
+// A NormKind says what a norm subtracts.
+type NormKind uint8
+
+// The kinds of norms.
+const (
+	LayerNorm NormKind = iota // the mean
+	RMSNorm                   // nothing
+)
+
+// A Norm divides vectors by their deviation.
+type Norm struct {
+	Kind    NormKind
+	Epsilon float64
+	Bias    bool
+	LessOne bool // folders have the weights less 1
+}
+
+// An Order says where the norms of a layer stand.
+type Order uint8
+
+// The orders. f is a mixer or a feed.
+const (
+	Post     Order = iota // norm(x + f(x)), as BERT has it
+	Pre                   // x + f(norm(x)), as Llama has it
+	Sandwich              // x + norm(f(norm(x))), as Gemma has it
+)
+
+// A Layer is a mixer and a feed, with norms and sums around them.
+type Layer struct {
+	Order Order
+	Norm  *Norm
+	Bare  bool // there is no norm before the mixer (the first layer of ModernBERT)
+	Mixer Mixer
+	Feed  Feed
+}
+
+// A Mixer moves numbers between the tokens of a text.
+type Mixer interface{ mixer() }
+
+// A Feed computes with the numbers of one token.
+type Feed interface{ feed() }
+
+// A Bias says which linear layers have biases.
+type Bias uint8
+
+// Where biases are.
+const (
+	Absent  Bias = iota
+	Present      // a tensor that is missing is an error, and where there should be none one that is there
+	AsFiles      // where the file has them, as GGUF files do not say it otherwise
+)
+
+// An Attention is the mixer of transformers.
+type Attention struct {
+	Heads, KVHeads, Size int // of queries, of keys and values, and elements of a head
+
+	Fused    bool // queries, keys and values are one layer in folders
+	Bias     Bias // of queries, keys and values
+	OutBias  Bias
+	HeadNorm *Norm   // of every head of queries and keys, before the rotation, or nil
+	Window   int     // tokens that a query sees, its own and those before it, and with BothWays as many after it; 0 for all
+	Rope     *Rope   // or nil, where no rotation says positions
+	Scale    float32 // of scores; 0 means 1/√Size
+	Softcap  float32 // limits scores, if not 0
+	Relative int     // buckets of distances, of which scores have a bias (MPNet), or 0
+	Apart    *Apart  // scores of positions apart from those of contents (DeBERTa), or nil
+}
+
+// A Rope rotates queries and keys by their position.
+type Rope struct {
+	Dims        int     // elements of a head that are rotated
+	Base        float64 // of the frequencies
+	Divide      float64 // the frequencies, if they are scaled alike; 1 otherwise
+	Interleaved bool    // neighbours rotate together, in files
+	Dynamic     bool    // texts longer than the model was trained for would have frequencies for each length
+	Scaling     ropescaling.Scaling
+}
+
+// An Apart says how DeBERTa scores positions (He et al. 2021).
+type Apart struct {
+	OfContent, OfPosition bool // content to position, and position to content
+	Shared                bool // projections are those of the contents
+	Norm                  bool // of the embeddings of positions
+	Buckets               int  // of distances; 0 means that each has its own
+	Most                  int  // distances beyond it count as it
+	Span                  int  // rows of the embedding to each side
+}
+
+// A Dense is a feed-forward network: down(act(up(x))), or down(act(gate(x))·up(x)).
+type Dense struct {
+	Inner      int // width between the layers
+	Activation activations.Function
+	Gated      bool
+	Fused      bool // gate and up are one layer in folders
+	UpFirst    bool // which then has up first
+	Bias       Bias // of gate and up
+	DownBias   Bias
+}
+
+// Experts are feed-forward networks of which a router chooses some for each token.
+type Experts struct {
+	Dense
+	Count, Used int
+	Shares      bool // those of the chosen experts add up to 1
+}
+
+func (*Attention) mixer() {}
+func (*Dense) feed()      {}
+
+// Logits says what the scores of the next token are computed from.
+type Logits struct {
+	Tied    bool    // the layer has the weights of the embedding
+	Softcap float32 // limits logits, if not 0
+}
+
+// A Head turns the pooling of the states into scores: out(norm(activation(dense(x)))). Names are whole
+// ones; "" is a part that it does not have.
+type Head struct {
+	Pooling          folder.Pooling
+	Dense, Norm, Out string
+	Bias             bool // of Dense; Out has one
+	Activation       activations.Function
+}

@@ -1,0 +1,130 @@
+package network
+
+import (
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/tensors"
+	"github.com/attn-go/attn/norm"
+)
+
+// An Attention is attention of a layer. Query head h takes head h/(Heads/KVHeads) of keys and values.
+type Attention struct {
+	Heads, KVHeads, Size int
+	QKV, Out             tensors.Linear // queries, keys and values side by side
+	QueryNorm, KeyNorm   *Norm          // of every head before it is rotated, or nil
+	Rope                 int            // of Settings.Ropes; -1 means that nothing is rotated
+
+	Window   int // keys that a query sees, its own included, of those before it and with BothWays of those after it; 0 means all
+	BothWays bool
+	Scale    float32 // of scores; 0 means 1/√Size
+	Softcap  float32 // limits scores, if not 0
+
+	Relative *Relative // a bias of distances, or nil
+	Apart    *Apart    // scores of positions, for which Relative, Window, Scale and Softcap are not there, or nil
+}
+
+// width is the number of queries, keys and values of a token, that of keys the end of the queries, and that of values the end of the keys.
+func (a *Attention) width() int  { return a.values() + a.KVHeads*a.Size }
+func (a *Attention) keys() int   { return a.Heads * a.Size }
+func (a *Attention) values() int { return a.keys() + a.KVHeads*a.Size }
+
+func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
+	defer p.release(p.mark())
+	rows, n := len(p.Tokens), a.Heads*a.Size
+	qkv := p.floats.take(rows * a.width())
+	if err := p.apply(&a.QKV, qkv, h, rows, len(h)/rows, 0); err != nil {
+		return err
+	}
+	if err := a.normHeads(p, qkv); err != nil {
+		return err
+	}
+	if a.Rope >= 0 {
+		if err := spread(p, rows, a.width(), rotated{a, qkv}, rotate); err != nil {
+			return err
+		}
+	}
+	p.see("layer.qkv", layer, qkv)
+	if err := p.Cache.keep(p, layer, a, qkv); err != nil {
+		return err
+	}
+	if p.only && len(p.Wanted) == 0 {
+		return nil
+	}
+	out := p.floats.take(rows * n)
+	if err := a.attend(p, layer, out, qkv); err != nil {
+		return err
+	}
+	p.see("layer.attn", layer, out)
+	if p.only {
+		gather(out, p.Wanted, n)
+		rows = len(p.Wanted)
+	}
+	return p.apply(&a.Out, y, out, rows, n, 0)
+}
+
+// normHeads normalises each head of queries and keys, if the layer has weights for that.
+func (a *Attention) normHeads(p *Pass, qkv []float32) error {
+	for _, part := range [...]struct {
+		of        *Norm
+		at, heads int
+	}{{a.QueryNorm, 0, a.Heads}, {a.KeyNorm, a.keys(), a.KVHeads}} {
+		if part.of == nil {
+			continue
+		}
+		view := inRows(qkv[part.at:], len(p.Tokens), part.heads, a.Size, a.width())
+		if err := part.of.of(view, view, norm.Options{Exec: p.Exec}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A rotated is queries, keys and values whose first two are rotated.
+type rotated struct {
+	*Attention
+	qkv []float32
+}
+
+// rotate rotates the queries and keys of some rows.
+func rotate(p *Pass, a rotated, lo, hi int) error {
+	r, width := &p.Ropes[a.Rope], a.width()
+	rows := inRows(a.qkv[lo*width:], hi-lo, a.Heads+a.KVHeads, a.Size, width)
+	if err := r.Apply(rows, p.Positions[lo:hi], p.oneThread()); err != nil || r.Square == 0 {
+		return err
+	}
+	for row := lo; row < hi; row++ {
+		for h := range a.Heads {
+			queries := a.qkv[row*width+h*a.Size:][:r.Dims]
+			for i, q := range queries {
+				queries[i] = float32(q * r.Square)
+			}
+		}
+	}
+	return nil
+}
+
+// attend computes attention to all keys of each text.
+func (a *Attention) attend(p *Pass, layer int, out, qkv []float32) error {
+	if a.Apart != nil {
+		return a.attendApart(p, out, qkv, mostBias)
+	}
+	k, v, s := p.Cache.read(p, layer, a, qkv)
+	o := kernel.Options{Exec: p.Exec, Scoring: s}
+	o.Scale, o.Softcap, o.DynamicInt12 = a.Scale, a.Softcap, p.Int12
+	n := a.Window
+	switch {
+	case n > 0 && a.BothWays:
+		o.Mask = kernel.Window(n-1, n-1)
+	case n > 0:
+		o.Mask = kernel.Window(n-1, 0)
+	case a.BothWays:
+		o.Mask = kernel.Mask{}
+	}
+	if a.Relative != nil {
+		o.Bias = a.Relative.view(p.longest())
+	}
+	queries := p.heads(qkv, 0, a.Heads, a.Size, a.width())
+	if err := kernel.Attention(p.heads(out, 0, a.Heads, a.Size, a.keys()), queries, k, v, &o); err != nil {
+		return err
+	}
+	return p.Cache.restore(p, out)
+}

@@ -1,0 +1,76 @@
+package network
+
+import (
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+)
+
+// An Embedding makes the first states of tokens: the sums of their embeddings and of those of their types and positions, added in
+// this order, as PyTorch's models do.
+type Embedding struct {
+	Words            Table
+	Types, Positions []float32 // [.., Width], or nil
+	Padding          int       // -1, or the id that takes no position; those of others begin after it (RoBERTa)
+	Scale            float32   // multiplies embeddings, if not 0
+	Norm             *Norm     // of the sums, or nil
+}
+
+// A Table has embeddings of tokens. Rows writes those of ids to x, [ids, Width].
+type Table interface {
+	Rows(x []float32, ids []int32, exec kernel.Exec) error
+}
+
+// Packed is the table that shares its weights with a layer.
+type Packed struct{ *linear.Linear }
+
+// Rows is that of a Table.
+func (l Packed) Rows(x []float32, ids []int32, exec kernel.Exec) error {
+	return l.Linear.Rows(linear.DenseMatrix(x, len(ids), len(x)/len(ids)), ids, exec)
+}
+
+// look computes the states of the tokens of a pass, [tokens, w].
+func (e *Embedding) look(p *Pass, x []float32, w int) error {
+	if err := e.Words.Rows(x, p.Tokens, p.Exec); err != nil {
+		return err
+	}
+	if e.Scale != 0 {
+		for i, y := range x {
+			x[i] = float32(y * e.Scale)
+		}
+	}
+	for i, t := range p.Types {
+		add(x[i*w:][:w], e.Types, int(t))
+	}
+	if e.Positions != nil {
+		e.place(p, x, w)
+	}
+	if e.Norm == nil {
+		return nil
+	}
+	return e.Norm.apply(p.Exec, x, x, nil, false)
+}
+
+// place adds the embeddings of positions, which are counted in each text.
+func (e *Embedding) place(p *Pass, x []float32, w int) {
+	for text := range p.texts() {
+		position := e.Padding
+		for i := p.Starts[text]; i < p.Starts[text+1]; i++ {
+			at := e.Padding
+			if int(p.Tokens[i]) != e.Padding {
+				position++
+				at = position
+			}
+			add(x[i*w:][:w], e.Positions, at)
+		}
+	}
+}
+
+// add adds a row of a table, or nothing without one.
+func add(x, table []float32, row int) {
+	if table == nil {
+		return
+	}
+	for i, y := range table[row*len(x):][:len(x)] {
+		x[i] += y
+	}
+}

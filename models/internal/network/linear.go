@@ -1,0 +1,79 @@
+package network
+
+import (
+	"slices"
+
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/tensors"
+	"github.com/attn-go/attn/numeric"
+)
+
+// apply computes layers of rows of x that are stride numbers apart, with an activation of the outputs.
+func (p *Pass) apply(l *tensors.Linear, out, x []float32, rows, stride int, act linear.Activation) error {
+	at := 0
+	for _, part := range l.Parts {
+		n, k := part.Shape()
+		o := linear.Options{Exec: p.Exec, DynamicInt8: p.Int8 && part.Format() != 0, Activation: act}
+		to := linear.StridedMatrix(out[at:], rows, n, l.N, 1)
+		if err := part.Apply(to, linear.StridedMatrix(x, rows, k, stride, 1), o); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+// A Head makes logits of states.
+type Head struct {
+	tensors.Linear
+	Softcap float32 // limits logits to those from -Softcap to Softcap, if not 0
+}
+
+// Logits computes the logits of states, [rows, Width], to out, [rows, N].
+func (l *Head) Logits(p *Pass, out, h []float32, rows int) error {
+	if err := p.apply(&l.Linear, out, h, rows, len(h)/rows, 0); err != nil {
+		return err
+	}
+	if l.Softcap == 0 {
+		return nil
+	}
+	for i, x := range out {
+		out[i] = x / l.Softcap
+	}
+	if err := numeric.TanhSlice(out, out, p.Exec); err != nil {
+		return err
+	}
+	for i, x := range out {
+		out[i] = float32(x * l.Softcap)
+	}
+	return nil
+}
+
+// Quantized reports whether weights are quantized.
+func (l *Head) Quantized() bool { return quantized(l.Linear) }
+
+// Quantized reports whether weights of a layer are quantized.
+func (n *Network) Quantized() bool {
+	return slices.ContainsFunc(n.Layers, func(l Layer) bool { return quantized(append(l.Mix.layers(), l.Feed.layers()...)...) })
+}
+
+func quantized(all ...tensors.Linear) bool {
+	for _, l := range all {
+		if slices.ContainsFunc(l.Parts, func(part *linear.Linear) bool { return part.Format() != 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Attention) layers() []tensors.Linear { return []tensors.Linear{a.QKV, a.Out} }
+func (f *Dense) layers() []tensors.Linear     { return []tensors.Linear{f.Up, f.Down} }
+func (f *Gated) layers() []tensors.Linear     { return []tensors.Linear{f.GateUp, f.Down} }
+
+func (f *Experts) layers() []tensors.Linear {
+	all := []tensors.Linear{f.Router}
+	for i := range f.All {
+		all = append(all, f.All[i].layers()...)
+	}
+	return all
+}

@@ -1,0 +1,227 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/ropescaling"
+	"github.com/attn-go/attn/models/internal/strict"
+)
+
+// mostBase is the largest base of frequencies.
+const mostBase = 0x1p64
+
+// rotary reads the rotations of all layers: from rope_parameters, or from rope_scaling and rope_theta, which were there
+// before it.
+func rotary(r *reader) {
+	p := r.parameters()
+	r.turn(p, r.attention.Size)
+	r.scaling(p, r.model.Context, everyScaling)
+	p.Unknown(strict.Parameters)
+}
+
+// rotaryOfPhi is rotary for Phi 3: a part of a head may be rotated, the length of texts before the scaling is a key of its own,
+// and of the ways of scaling there is LongRoPE alone, which older files call su or yarn.
+func rotaryOfPhi(r *reader) {
+	const key = "partial_rotary_factor"
+	p := r.parameters()
+	part := p.Number(key, r.Number(key, 1, 0, 1), 0, 1)
+	dims := int(part * float64(r.attention.Size))
+	if dims < 2 || dims%2 != 0 {
+		r.Fail(key, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
+		return
+	}
+	p.Has(original) // which the key of the model counts before
+	r.turn(p, dims)
+	r.scaling(p, r.Size(original, 0), scalings{"default": plain, "longrope": long, "su": long, "yarn": long})
+	p.Unknown(strict.Parameters)
+}
+
+// rotaries reads the rotations of layers that see all tokens and those of the others, which files of Gemma 3 before
+// rope_parameters never scale.
+func rotaries(r *reader) {
+	p := r.parameters()
+	near := r.json.Under("")
+	if r.Has("rope_parameters") {
+		whole := p.Under(fullLayer)
+		near = p.Under(slidingLayer)
+		p.Unknown(strict.Parameters)
+		p = whole
+	}
+	near.Only("rope_type", "default")
+	r.local = &arch.Rope{Dims: r.attention.Size, Divide: 1, Base: near.Number("rope_theta", r.Number("rope_local_base_freq", 0, 1, mostBase), 1, mostBase), Scaling: unscaled}
+	near.Unknown(strict.Parameters)
+	r.turn(p, r.attention.Size)
+	r.scaling(p, r.model.Context, everyScaling)
+	p.Unknown(strict.Parameters)
+}
+
+// unscaled scales nothing.
+var unscaled = ropescaling.Scaling{Factor: 1, Magnitude: 1}
+
+// parameters returns the object that says how positions are scaled.
+func (r *reader) parameters() *strict.JSON {
+	if r.Has("rope_parameters") {
+		return r.json.Under("rope_parameters")
+	}
+	return r.json.Under("rope_scaling")
+}
+
+// turn sets the rotation of so many elements of a head.
+func (r *reader) turn(p *strict.JSON, dims int) {
+	r.rope = &arch.Rope{Dims: dims, Divide: 1, Base: p.Number("rope_theta", r.Number("rope_theta", 0, 1, mostBase), 1, mostBase)}
+}
+
+const original = "original_max_position_embeddings"
+
+// scalings are ways of scaling positions by their names.
+type scalings map[string]func(s *scaling)
+
+// A scaling reads one.
+type scaling struct {
+	*strict.JSON
+	rope    *arch.Rope
+	to      *ropescaling.Scaling
+	context int
+}
+
+var everyScaling = scalings{"default": plain, "dynamic": dynamic, "linear": linear, "llama3": llama3, "yarn": yarn, "longrope": long, "su": long}
+
+// scaling reads how positions are scaled.
+func (r *reader) scaling(p *strict.JSON, trained int, known scalings) {
+	kind := p.Text("rope_type")
+	if kind == "" {
+		kind = p.Text("type") // its name before
+	} else {
+		p.Has("type")
+	}
+	if kind == "" {
+		kind = "default"
+	}
+	read, ok := known[kind]
+	if !ok {
+		names := []string{"default", "dynamic", "linear", "llama3", "yarn", "longrope"}
+		names = slices.DeleteFunc(names, func(name string) bool { return known[name] == nil })
+		p.Fail("rope_type", quoted(kind), alternatives(names)+"; others are not supported")
+		return
+	}
+	r.rope.Scaling = ropescaling.Scaling{Factor: p.Number("factor", 1, 0x1p-32, 0x1p32), Original: float64(p.Size(original, trained)), Magnitude: 1}
+	read(&scaling{p, r.rope, &r.rope.Scaling, r.model.Context})
+}
+
+func plain(s *scaling)   { s.to.Factor = 1 }
+func dynamic(s *scaling) { s.to.Factor, s.rope.Dynamic = 1, true }
+
+func linear(s *scaling) {
+	s.factor()
+	s.rope.Divide = s.to.Factor
+}
+
+// factor reports one that is missing.
+func (s *scaling) factor() {
+	if !s.Has("factor") {
+		s.Fail("factor", "none", "a number from 2.3283064365386963e-10 to 4.294967296e+09")
+	}
+}
+
+// ratio sets a factor that is missing to how much longer texts are than those of the first training.
+func (s *scaling) ratio() {
+	if !s.Has("factor") {
+		s.to.Factor = float64(s.context) / s.to.Original
+	}
+}
+
+func llama3(s *scaling) {
+	s.factor()
+	x := s.to
+	x.Llama3 = true
+	x.Low, x.High = s.Number("low_freq_factor", 1, 1e-3, 1e6), s.Number("high_freq_factor", 4, 1e-3, 1e6)
+	if !(x.Low < x.High) {
+		s.Fail("high_freq_factor", fmt.Sprint(x.High), fmt.Sprintf("more than low_freq_factor, %v", x.Low))
+	}
+}
+
+func yarn(s *scaling) {
+	s.ratio()
+	x := s.to
+	x.YaRN, x.Round = true, !s.Has("truncate") || s.Yes("truncate")
+	x.Fast, x.Slow = s.Number("beta_fast", 32, 1e-3, 1e6), s.Number("beta_slow", 1, 1e-3, 1e6)
+	one, all := s.Number("mscale", 0, 0, 1e3), s.Number("mscale_all_dim", 0, 0, 1e3)
+	switch {
+	case s.Has("attention_factor"):
+		x.Magnitude = s.Number("attention_factor", 1, 0x1p-16, 0x1p16)
+	case one != 0 && all != 0:
+		x.Magnitude = ropescaling.YaRNMagnitude(x.Factor, one) / ropescaling.YaRNMagnitude(x.Factor, all)
+	default:
+		x.Magnitude = ropescaling.YaRNMagnitude(x.Factor, 1)
+	}
+}
+
+func long(s *scaling) {
+	s.ratio()
+	x := s.to
+	x.Magnitude = s.Number("attention_factor", ropescaling.LongMagnitude(x.Factor, x.Original), 0x1p-16, 0x1p16)
+	for _, list := range []struct {
+		key string
+		to  *[]float64
+	}{{"short_factor", &x.Short}, {"long_factor", &x.Long}} {
+		key, to := list.key, list.to
+		want := fmt.Sprintf("a list of %d numbers above 0", s.rope.Dims/2)
+		if !s.Read(key, want, to) {
+			s.Fail(key, "none", want)
+		} else if len(*to) != s.rope.Dims/2 || slices.ContainsFunc(*to, func(f float64) bool { return !(f >= 0x1p-32 && f <= 0x1p32) }) {
+			s.Fail(key, fmt.Sprintf("%d numbers", len(*to)), want)
+		}
+	}
+}
+
+// fileRope reads the rotations out of a GGUF file, whose factors of pairs are tensors.
+func fileRope(r *reader) {
+	k := r.gguf
+	r.rope = &arch.Rope{Dims: r.Size("rope.dimension_count", r.attention.Size), Base: r.Number("rope_theta", 10000, 1, mostBase), Divide: 1, Interleaved: r.row.Interleaved}
+	kind := k.Text("rope.scaling.type")
+	if !k.Has("rope.scaling.type") && k.Has("rope.scale_linear") { // of older files
+		r.rope.Divide = k.Number("rope.scale_linear", 1, 0x1p-32, 0x1p32)
+	}
+	s := ropescaling.Scaling{
+		Factor:    k.Number("rope.scaling.factor", 1, 0x1p-32, 0x1p32),
+		Original:  float64(k.Size("rope.scaling.original_context_length", r.model.Context)),
+		Fast:      k.Number("rope.scaling.yarn_beta_fast", 32, 1e-3, 1e6),
+		Slow:      k.Number("rope.scaling.yarn_beta_slow", 1, 1e-3, 1e6),
+		Magnitude: k.Number("rope.scaling.attn_factor", 1, 0x1p-16, 0x1p16),
+		Round:     true,
+	}
+	switch kind {
+	case "", "none", "longrope":
+	case "linear":
+		r.rope.Divide = s.Factor
+	case "yarn":
+		s.YaRN = true
+		s.Magnitude = float64(s.Magnitude * ropescaling.YaRNMagnitude(s.Factor, 1))
+	default:
+		k.Fail("rope.scaling.type", quoted(kind), `"none", "linear", "yarn" or "longrope"; others are not supported`)
+	}
+	r.rope.Scaling = s
+	if r.rope.Dims > r.attention.Size || r.rope.Dims%2 != 0 {
+		k.Fail("rope.dimension_count", fmt.Sprint(r.rope.Dims), fmt.Sprintf("an even number up to the head size %d", r.attention.Size))
+	}
+}
+
+// fileLocalRope reads the rotations of layers with a window out of a GGUF file.
+func fileLocalRope(r *reader) {
+	if r.window > 0 {
+		r.local = &arch.Rope{Dims: r.rope.Dims, Base: r.Number("rope_local_base_freq", 10000, 1, mostBase), Divide: 1, Interleaved: r.row.Interleaved, Scaling: unscaled}
+	}
+}
+
+// fileSame checks keys that say again what others do: sizes of values, and what holds of layers with a window.
+func fileSame(r *reader) {
+	for _, key := range []string{"attention.value_length", "attention.key_length_swa", "attention.value_length_swa"} {
+		r.same(key, r.attention.Size)
+	}
+	r.same("rope.dimension_count_swa", r.rope.Dims)
+	if base := r.rope.Base; r.local == nil && r.Number("rope_local_base_freq", base, 1, mostBase) != base && r.window > 0 {
+		r.Fail("rope_local_base_freq", "another one", fmt.Sprintf("%v as rope.freq_base", base))
+	}
+}

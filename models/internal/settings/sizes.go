@@ -1,0 +1,171 @@
+package settings
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+)
+
+// mostLayers is the largest number of layers.
+const mostLayers = 1 << 16
+
+// sizes reads those that all models have.
+func sizes(r *reader) {
+	r.count = r.Integer("num_hidden_layers", 0, 1, mostLayers)
+	if r.gguf != nil {
+		r.gguf.Layers(r.count) // before lists of a number for each
+	}
+	r.model.Width = r.Size("hidden_size", 0)
+	r.attention.Heads = r.Size("num_attention_heads", 0)
+	r.attention.KVHeads = r.attention.Heads
+	r.attention.Size = max(1, r.model.Width/r.attention.Heads)
+	r.model.Context = r.Size("max_position_embeddings", 0)
+}
+
+// inner reads the width of the feed-forward network.
+func inner(r *reader) { r.dense.Inner = r.Size("intermediate_size", 0) }
+
+// epsilon reads that of the norms.
+func epsilon(key string, most float64) group {
+	return func(r *reader) {
+		if r.norm.Epsilon = r.Number(key, 0, 0, most); r.json != nil && !r.Has(key) {
+			r.Fail(key, "none", fmt.Sprintf("a number from 0 to %g", most)) // also of null
+		}
+	}
+}
+
+var rmsEpsilon, layerEpsilon = epsilon("rms_norm_eps", 1), epsilon("layer_norm_eps", math.MaxFloat32)
+
+// same refuses another size than the one that is computed with.
+func (r *reader) same(key string, n int) {
+	if got := r.Size(key, n); got != n {
+		r.Fail(key, fmt.Sprint(got), fmt.Sprint(n)+"; others are not supported")
+	}
+}
+
+// wholeHeads checks that heads have the width of the model together.
+func wholeHeads(r *reader) {
+	if r.model.Width%r.attention.Heads != 0 {
+		r.Fail("num_attention_heads", fmt.Sprint(r.attention.Heads), fmt.Sprintf("a divisor of the width %d", r.model.Width))
+	}
+}
+
+// grouped reads the heads of keys, and the size of a head.
+func grouped(r *reader) {
+	a := &r.attention
+	a.KVHeads = r.Size("num_key_value_heads", a.Heads)
+	a.Size = r.Size("head_dim", a.Size)
+	switch {
+	case a.Heads%a.KVHeads != 0:
+		r.Fail("num_key_value_heads", fmt.Sprint(a.KVHeads), fmt.Sprintf("a divisor of the %d query heads", a.Heads))
+	case !r.Has("head_dim"):
+		wholeHeads(r)
+	case a.Heads*a.Size > r.most:
+		r.Fail("head_dim", fmt.Sprint(a.Size), fmt.Sprintf("at most %d for all %d heads together", r.most, a.Heads))
+	}
+}
+
+// scaled multiplies embeddings by the root of the width.
+func scaled(r *reader) { r.model.Embed.Scale = float32(math.Sqrt(float64(r.model.Width))) }
+
+// softcaps reads the limits of scores and logits.
+func softcaps(r *reader) {
+	softcap(r, "attn_logit_softcapping", &r.attention.Softcap)
+	softcap(r, "final_logit_softcapping", &r.model.Logits.Softcap)
+}
+
+func softcap(r *reader, key string, to *float32) {
+	if r.json != nil || r.Has(key) {
+		*to = float32(r.Optional(key, 0x1p-64, 0x1p64))
+	}
+}
+
+// scalar reads what scores are divided by the root of.
+func scalar(r *reader) {
+	if r.Has("query_pre_attn_scalar") {
+		r.attention.Scale = rootInverse(r.Number("query_pre_attn_scalar", 0, 0x1p-64, 0x1p64))
+	}
+}
+
+func rootInverse(x float64) float32 { return float32(1 / math.Sqrt(x)) }
+
+// fileScale reads what scores are multiplied by out of a GGUF file.
+func fileScale(r *reader) {
+	r.attention.Scale = float32(r.Optional("attention.scale", 0x1p-64, 0x1p64))
+}
+
+// largest is for the largest model of a family, which has so many layers: its scores are divided by the root of width/heads
+// in place of that of the head size, which GGUF files do not say.
+func largest(layers int) group {
+	return func(r *reader) {
+		if r.attention.Scale == 0 && r.count == layers {
+			r.attention.Scale = rootInverse(float64(r.model.Width / r.attention.Heads))
+		}
+	}
+}
+
+// only checks the activation, which is that of the class.
+func only(key string, names ...string) group {
+	return func(r *reader) {
+		if name := r.Text(key); r.Has(key) && !slices.Contains(names, name) {
+			r.Fail(key, quoted(name), quoted(names[0]))
+		}
+	}
+}
+
+var (
+	silu = only("hidden_act", "silu", "swish")
+	gelu = only("hidden_activation", "gelu_pytorch_tanh", "gelu_new")
+)
+
+// activation reads which one it is.
+func activation(key string) group {
+	return func(r *reader) {
+		var ok bool
+		if r.dense.Activation, ok = activations.Hidden(r.Text(key)); !ok {
+			r.Fail(key, quoted(r.Text(key)), activations.HiddenNames())
+		}
+	}
+}
+
+// attentionBias and mlpBias read whether layers have biases: tensors that a class without them would not read are errors.
+func attentionBias(r *reader) {
+	if r.json.Yes("attention_bias") {
+		r.attention.Bias, r.attention.OutBias = arch.Present, arch.Present
+	}
+}
+
+func mlpBias(r *reader) {
+	if r.json.Yes("mlp_bias") {
+		r.dense.Bias, r.dense.DownBias = arch.Present, arch.Present
+	}
+}
+
+// experts reads how many there are, all of which have the same width.
+func experts(r *reader) {
+	r.Has("intermediate_size") // of layers without experts, of which there are none
+	r.dense.Inner = r.Size("moe_intermediate_size", 0)
+	e := &r.experts
+	e.Count = r.Size("num_experts", 0)
+	e.Used = r.Integer("num_experts_per_tok", 0, 1, e.Count)
+	if e.Shares = true; r.json != nil {
+		e.Shares = r.json.Yes("norm_topk_prob")
+		r.json.Only("decoder_sparse_step", 1)
+		r.json.Only("mlp_only_layers", []int{})
+	}
+}
+
+// noExperts refuses files of a family that has some with experts.
+func noExperts(r *reader) {
+	for _, key := range []string{"num_experts", "num_experts_per_tok"} {
+		if n := r.Integer(key, -1, 0, r.most); r.Has(key) && n != 0 {
+			r.Fail(key, fmt.Sprint(n), "none: "+r.row.GGUF+" with experts is not supported")
+		}
+	}
+}
+
+// tied reads whether the embedding is the output matrix.
+func tied(r *reader) { r.model.Logits.Tied = r.json.Yes("tie_word_embeddings") }
