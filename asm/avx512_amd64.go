@@ -201,15 +201,20 @@ func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Groups5AVX512 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8MinimaAVX512 is the product with quantized weights to which those of several formats jump.
 //
 //go:noescape
-func weightGemmInt8Groups5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
 func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8OffsetAVX512 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8OffsetAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //

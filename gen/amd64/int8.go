@@ -47,10 +47,11 @@ type int8Gemmer struct {
 	several       bool
 	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
 	headers, some operand.Mem
+	offset        operand.Mem // of grouped formats, in the place of some
 }
 
-// int8Formats lists the formats that share a function with q, in their order. Grouped ones of the same size and offset
-// differ in their scales alone.
+// int8Formats lists the formats that share a function with q, in their order. Grouped ones of more
+// than 4 bits do so with AVX-512, if they have minima or if they have none.
 func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) {
 	all := spec.SingleFormats
 	if q.Grouped() {
@@ -59,7 +60,7 @@ func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) 
 	for _, x := range all {
 		shares := g.EVEX() || x.Bits() < 8 && q.Bits() < 8 // see int8Words
 		if q.Grouped() {
-			shares = g.EVEX() && x.Bits() == q.Bits() && x.Offset() == q.Offset()
+			shares = g.EVEX() && min(x.Bits(), q.Bits()) > 4 && (x.Offset() == 0) == (q.Offset() == 0)
 		}
 		if shares || x == q {
 			list = append(list, x)
@@ -91,8 +92,11 @@ const someLanes = 16
 
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), "weightGemmInt8Blocks"
-	if q.Grouped() {
-		name = fmt.Sprintf("weightGemmInt8Groups%d", q.Bits())
+	switch {
+	case q.Grouped() && q.Offset() == 0:
+		name = "weightGemmInt8Minima"
+	case q.Grouped():
+		name = "weightGemmInt8Offset"
 	}
 	if len(formats) == 1 {
 		g.Kernel(f)
@@ -107,7 +111,9 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	t := &int8Gemmer{g: g}
 	t.memory()
 	g.MOVQ(operand.U32(uint32(q)), t.which)
-	if !q.Grouped() {
+	if q.Grouped() {
+		g.MOVQ(operand.U32(q.Offset()), t.offset)
+	} else {
 		g.MOVQ(operand.U32(q.BlockBytes(1)), t.size)
 		g.MOVQ(operand.U32(q.HeaderBytes()), t.headers)
 		g.MOVQ(operand.U32(q.HeaderBytes()*someLanes), t.some)
@@ -139,6 +145,7 @@ func (t *int8Gemmer) memory() {
 	t.xArg, t.kArg, t.mArg, t.blocks = t.g.Memory(x.Base()), t.g.Argument("k"), t.g.Argument("m"), t.g.Memory(b.Base())
 	t.size, t.left, t.far = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
 	t.which, t.headers, t.some = t.g.Memory(c.Len()), t.g.Memory(b.Cap()), t.g.Memory(c.Cap())
+	t.offset = t.some
 }
 
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
