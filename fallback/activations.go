@@ -1,52 +1,74 @@
 package fallback
 
-import "github.com/attn-go/attn/internal/scalar"
+import (
+	"math"
 
-// The activations of feed-forward layers over slices. dst may be any of the others.
+	"github.com/attn-go/attn/internal/scalar"
+)
 
-// silu computes dst = scalar.SiLU(src) for len(dst) elements.
-func silu(dst, src []float32) {
-	for i, x := range window(src, 0, len(dst)) {
-		dst[i] = scalar.SiLU(x)
+// unary returns a function of each number of a slice, given that of one.
+func unary(f func(x float32) float32) func(dst, src []float32) {
+	return func(dst, src []float32) {
+		for i, x := range window(src, 0, len(dst)) {
+			dst[i] = f(x)
+		}
 	}
 }
 
-// gelu computes dst = scalar.GELU(src) for len(dst) elements.
-func gelu(dst, src []float32) {
-	for i, x := range window(src, 0, len(dst)) {
-		dst[i] = scalar.GELU(x)
+// gated returns a function of each number of gate, times up, rounded.
+func gated(f func(x float32) float32) func(dst, gate, up []float32) {
+	return func(dst, gate, up []float32) {
+		up = window(up, 0, len(dst))
+		for i, x := range window(gate, 0, len(dst)) {
+			dst[i] = float32(f(x) * up[i])
+		}
 	}
 }
 
-// geluTanh computes dst = scalar.GELUTanh(src) for len(dst) elements.
-func geluTanh(dst, src []float32) {
-	for i, x := range window(src, 0, len(dst)) {
-		dst[i] = scalar.GELUTanh(x)
+// slopes computes a function and its slope, given the slope for x and f(x). Each operation is rounded.
+func slopes(f, slope, src []float32, of func(x float32) float32, at func(x, y float32) float32) {
+	slope = window(slope, 0, len(f))
+	for i, x := range window(src, 0, len(f)) {
+		y := of(x)
+		k := at(x, y)
+		switch {
+		case x < -scalar.Steep:
+			k = 0
+		case x > scalar.Steep:
+			k = 1
+		}
+		f[i], slope[i] = y, k
 	}
 }
 
-// The gated forms round twice: the activation, and its product with up.
-
-// swiGLU computes dst = scalar.SiLU(gate)·up for len(dst) elements.
-func swiGLU(dst, gate, up []float32) {
-	up = window(up, 0, len(dst))
-	for i, x := range window(gate, 0, len(dst)) {
-		dst[i] = float32(scalar.SiLU(x) * up[i])
+// ratio returns f(x)/x, and 1/2 for 0.
+func ratio(y, x float32) float32 {
+	if x == 0 {
+		return 0.5
 	}
+	return y / x
 }
 
-// geGLU computes dst = scalar.GELU(gate)·up for len(dst) elements.
-func geGLU(dst, gate, up []float32) {
-	up = window(up, 0, len(dst))
-	for i, x := range window(gate, 0, len(dst)) {
-		dst[i] = float32(scalar.GELU(x) * up[i])
-	}
+// siluSlope is s·(1 + x·(1-s)), s = SiLU(x)/x, with x·(1-s) = -SiLU(-x).
+func siluSlope(f, slope, src []float32) {
+	slopes(f, slope, src, scalar.SiLU, func(x, y float32) float32 {
+		return float32(ratio(y, x) * (1 - scalar.SiLU(-x)))
+	})
 }
 
-// geGLUTanh computes dst = scalar.GELUTanh(gate)·up for len(dst) elements.
-func geGLUTanh(dst, gate, up []float32) {
-	up = window(up, 0, len(dst))
-	for i, x := range window(gate, 0, len(dst)) {
-		dst[i] = float32(scalar.GELUTanh(x) * up[i])
-	}
+// geluSlope is Φ(x) + x·φ(x), with Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
+func geluSlope(f, slope, src []float32) {
+	slopes(f, slope, src, scalar.GELU, func(x, y float32) float32 {
+		power := scalar.Exp2(float32(float32(x*x) * (-math.Log2E / 2)))
+		return ratio(y, x) + float32(x*float32(power*scalar.InvRootTwoPi))
+	})
+}
+
+// geluTanhSlope is s·(1 + x·(1-s)·u), s = GELUTanh(x)/x and u twice the slope of the argument of tanh, with
+// x·(1-s) = -GELUTanh(-x).
+func geluTanhSlope(f, slope, src []float32) {
+	slopes(f, slope, src, scalar.GELUTanh, func(x, y float32) float32 {
+		u := scalar.TanhSlope0 + float32(float32(x*x)*scalar.TanhSlope1)
+		return float32(ratio(y, x) * (1 - float32(scalar.GELUTanh(-x)*u)))
+	})
 }

@@ -16,7 +16,7 @@ func TestActivationSlices(t *testing.T) {
 		of    func(x float32) float32
 		slice func(dst, src []float32)
 		gated func(dst, gate, up []float32)
-	}{{"SiLU", scalar.SiLU, silu, swiGLU}, {"GELU", scalar.GELU, gelu, geGLU}, {"GELUTanh", scalar.GELUTanh, geluTanh, geGLUTanh}} {
+	}{{"SiLU", scalar.SiLU, unary(scalar.SiLU), gated(scalar.SiLU)}, {"GELU", scalar.GELU, unary(scalar.GELU), gated(scalar.GELU)}, {"GELUTanh", scalar.GELUTanh, unary(scalar.GELUTanh), gated(scalar.GELUTanh)}} {
 		x, up, got := make([]float32, 100), make([]float32, 100), make([]float32, 99)
 		fill(r, x)
 		fill(r, up)

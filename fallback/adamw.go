@@ -10,14 +10,7 @@ import (
 // leastNormal is the least number that is not subnormal.
 var leastNormal = math.Float32frombits(contract.LeastNormal)
 
-// adamW is a step of the optimizer, for the weights w with the gradients g, the means m of the
-// gradients and v of their squares. Each operation is rounded:
-//
-//	m = m + gain1·(g - m)
-//	v = beta2·v + (gain2·g)·g
-//	w = w·keep - rate·(m/(sqrt(v)/root + epsilon))
-//
-// A new m, v or w that is subnormal is +0.
+// adamW is Elementwise.AdamW. A new m, v or w that is subnormal is +0.
 func adamW(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32) {
 	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
 	for e, g := range g {

@@ -5,13 +5,7 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// additive computes the additive scores of n rows of q and m rows of k. A row has
-// len(weights) elements, a multiple of contract.AdditiveChains:
-//
-//	acc[x mod 16] = fma(weights[x], tanh(q[i·ldq+x] + k[j·ldk+x]), acc[x mod 16]), x ascending
-//
-// from +0. Then the chains are added up in halves: acc[r] + acc[r+8], then the sum of r
-// and r+4, and so on until one number is left, which is s[j·ld+i].
+// additive is SkinnyKernels.Additive.
 func additive(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, _ []float32) {
 	for j := range m {
 		key := window(k, j*ldk, len(weights))
@@ -41,14 +35,7 @@ func sumOfHalves(acc []float32) float32 {
 	return acc[0]
 }
 
-// additiveBackward adds the contributions of n keys to the gradients of an additive score, for len(q)
-// hidden units. x are the gradients of the scores of a query, j ascending:
-//
-//	t        = tanh(q[e] + k[j·ldk+e])
-//	u        = (1 - t)·(1 + t)
-//	dw[e]    = fma(x[j], t, dw[e])
-//	dq[e]    = fma(x[j], u, dq[e])
-//	dk[j·ldd+e] = dk[j·ldd+e] + x[j]·u
+// additiveBackward is Elementwise.AdditiveBackward.
 func additiveBackward(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
 	dq, dw = window(dq, 0, len(q)), window(dw, 0, len(q))
 	for j := range n {
@@ -62,11 +49,7 @@ func additiveBackward(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, 
 	}
 }
 
-// addWeighted adds n rows of src to those of dst, each element times its weight:
-//
-//	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
-//
-// The product is rounded, and every NaN becomes 0x7fc00000.
+// addWeighted is Elementwise.AddWeighted.
 func addWeighted(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
 	for j := range n {
 		to, from := window(dst, j*ldd, len(weights)), window(src, j*lds, len(weights))

@@ -13,12 +13,7 @@ var leastGradient = math.Float32frombits(contract.LeastGradient)
 // The element-wise kernels of the backward pass of attention. As in the forward pass rows
 // are keys and lanes are queries.
 
-// backwardWeights turns n rows of len(lse) scores into weights that are not yet normalised, in
-// place, and adds them up, and their products with their gradients dp:
-//
-//	p         = weight(min(s - lse[lane], 0)), +0 where s is -Inf
-//	sum[lane] = sum of p, j ascending, from +0
-//	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc), 0 for dp where p is ±0
+// backwardWeights is Gradients.BackwardWeights.
 func backwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 	clear(sum)
 	clear(dot)
@@ -36,11 +31,7 @@ func backwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 	}
 }
 
-// backwardScores normalises n rows of len(inv) weights, and turns their gradients into those of
-// the scores, both in place:
-//
-//	p  = p·inv[lane], +0 where it was ±0
-//	ds = p·(dp - mean[lane]), +0 there, too, and below 2^-100
+// backwardScores is Gradients.BackwardScores. Gradients below 2^-100 are +0.
 func backwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
 	for j := range n {
 		weights, grads := window(p, j*ld, len(inv)), window(dp, j*ld, len(inv))
@@ -56,10 +47,7 @@ func backwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
 	}
 }
 
-// backwardSoftcap multiplies n rows of gradients, lanes wide, by the derivative of the
-// softcap, given the scores after it:
-//
-//	ds = ds·(1 - u²) with fma(-u, u, 1), u = s·inv; +0 where ds is ±0
+// backwardSoftcap is Gradients.BackwardSoftcap.
 func backwardSoftcap(ds, s []float32, ld, n, lanes int, inv float32) {
 	for j := range n {
 		grads, scores := window(ds, j*ld, lanes), window(s, j*ld, lanes)

@@ -7,7 +7,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// flush copies n rows of d numbers, of which those whose magnitude is below least become +0.
+// flush is Converters.Flush.
 func flush(dst []float32, ldd int, src []float32, lds, n, d int, least float32) {
 	for r := range n {
 		to := window(dst, r*ldd, d)
@@ -65,8 +65,7 @@ func narrowWords(bits func(float32) uint16) ukernel.NarrowRows {
 	}
 }
 
-// widenInt4 is widenInt8 for integers of 4 bits, two in a byte, the first in its low half. d and group
-// are even, and lds counts bytes.
+// widenInt4 is Converters.WidenInt4.
 func widenInt4(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc, group, n, d int) {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d/2)
@@ -80,8 +79,7 @@ func widenInt4(dst []float32, ldd int, src []byte, lds int, scales []float32, ls
 	}
 }
 
-// unpackInt4 makes int8 of n rows of d integers of 4 bits, two in a byte, the first in its low half. d is
-// even, and lds counts bytes.
+// unpackInt4 is Converters.UnpackInt4.
 func unpackInt4(dst []int8, ldd int, src []byte, lds, n, d int) {
 	for r := range n {
 		to := window(dst, r*ldd, d)
@@ -91,7 +89,7 @@ func unpackInt4(dst []int8, ldd int, src []byte, lds, n, d int) {
 	}
 }
 
-// pairColumns puts neighbouring columns of n rows of d integers into halves of words.
+// pairColumns is Converters.PairColumns.
 func pairColumns(dst []int32, src []int8, lds, n, d int) {
 	for r := range n {
 		row := window(src, r*lds, d)
@@ -101,7 +99,7 @@ func pairColumns(dst []int32, src []int8, lds, n, d int) {
 	}
 }
 
-// pairRows does so with rows 0 and 1, 2 and 3, and so on. A last row without a second is its own second.
+// pairRows is Converters.PairRows.
 func pairRows(dst []int32, src []int8, lds, n, d int) {
 	for r := 0; r < n; r += 2 {
 		second := window(src, min(r+1, n-1)*lds, d)
@@ -113,8 +111,7 @@ func pairRows(dst []int32, src []int8, lds, n, d int) {
 
 func pair(low, high int8) int32 { return int32(low)&0xffff | int32(high)<<16 }
 
-// widenInt8 converts n rows of d scaled integers. In a row, group neighbours share a
-// scale: dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group].
+// widenInt8 is Converters.WidenInt8.
 func widenInt8(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d)

@@ -2,10 +2,7 @@ package fallback
 
 import "github.com/attn-go/attn/internal/scalar"
 
-// dropout drops weights at random, for n rows of len(pos) lanes of which the first is
-// key j0. The random number of a weight is word (j0+j) mod 4 of [scalar.Philox] at the counter
-// (sequence, head[lane], pos[lane], (j0+j)/4). A weight is multiplied by scale if its
-// number is at least threshold, else it becomes +0.
+// dropout is LaneKernels.Dropout.
 func dropout(s []float32, ld, j0, n int, keys []uint32, sequence uint32, head, pos []uint32, threshold uint32, scale float32) {
 	for lane, i := range pos {
 		var words [4]uint32

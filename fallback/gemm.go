@@ -5,21 +5,14 @@ import "github.com/attn-go/attn/internal/scalar"
 // lanes is the width of the query tiles that gemm, gemmMax and gemmMerge work on.
 const lanes = 8
 
-// gemm computes m rows of c, lanes wide. The k steps are cut into segments of seg ≥ 1, the
-// last of which may be shorter. A segment is an fma chain from +0, and the segments are
-// added one after the other:
-//
-//	acc             = fma(a[i·rs+x·cs], b[x·ldb+lane], acc), x ascending, from +0
-//	c[i·ldc+lane]   = acc of the first segment, or c[i·ldc+lane] + acc if load is true
-//	c[i·ldc+lane] += acc of each further segment
+// gemm is Products.Gemm.
 func gemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 	for i := range m {
 		segments((*[lanes]float32)(c[i*ldc:]), a, i*rs, cs, b, ldb, k, seg, load)
 	}
 }
 
-// gemmMax is gemm without load that also raises max to the largest result of every lane. A
-// NaN is ignored.
+// gemmMax is Products.GemmMax.
 func gemmMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 	top := (*[lanes]float32)(max)
 	for i := range m {
@@ -31,8 +24,7 @@ func gemmMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m,
 	}
 }
 
-// gemmMerge merges a single segment of k steps into the content of c:
-// c = fma(acc, beta[lane], c·alpha[lane]).
+// gemmMerge is Products.GemmMerge.
 func gemmMerge(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 	al, be := (*[lanes]float32)(alpha), (*[lanes]float32)(beta)
 	for i := range m {

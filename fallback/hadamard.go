@@ -2,7 +2,7 @@ package fallback
 
 import "github.com/attn-go/attn/internal/scalar"
 
-// hadamard transforms blocks of n elements.
+// hadamard is Elementwise.Hadamard.
 func hadamard(x []float32, n int, scale float32) {
 	for ; len(x) > 0; x = x[n:] {
 		block := x[:n]

@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// quantizeRow quantizes a row for products with 8-bit activations, block by block.
+// quantizeRow is WeightKernels.Quantize, block by block.
 func quantizeRow(dst []uint32, src []float32) {
 	for ; len(src) > 0; dst, src = dst[ukernel.RowWords:], src[contract.WeightBlock:] {
 		quantizeBlock((*[ukernel.RowWords]uint32)(dst), (*[contract.WeightBlock]float32)(src))
@@ -17,20 +17,16 @@ func quantizeRow(dst []uint32, src []float32) {
 }
 
 func quantizeBlock(dst *[ukernel.RowWords]uint32, src *[contract.WeightBlock]float32) {
-	const infinity = 0x7f800000
-	var largest uint32 // magnitude, as bits, which have the order of the numbers; those of NaN are above infinity
-	for _, x := range src {
-		largest = max(largest, math.Float32bits(x)&^(1<<31))
-	}
+	m := largest(src[:])
 	*dst = [ukernel.RowWords]uint32{}
 	switch {
-	case largest >= infinity:
+	case m >= infBits:
 		dst[8], dst[9] = contract.Canonical, contract.Canonical
 		return
-	case largest < contract.LeastOfBlock:
+	case m < contract.LeastOfBlock:
 		return
 	}
-	a := math.Float32frombits(largest)
+	a := math.Float32frombits(m)
 	d, inverse := float32(a*math.Float32frombits(contract.PerCode)), contract.MostCode/a
 	var sum int32
 	for i, x := range src {

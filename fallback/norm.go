@@ -7,14 +7,7 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// rmsNorm normalises n rows of len(weight) elements, src[i·lds:] to dst[i·ldd:], which may be
-// the same:
-//
-//	inv = 1/sqrt(sum(x·x)/size + eps)
-//	y = (x·inv)·weight
-//
-// size is len(weight) as a float32. The sum is taken in chains, see chains: fma(x, x, acc).
-// Every NaN becomes 0x7fc00000.
+// rmsNorm is Norms.RMSNorm.
 func rmsNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32, size, eps float32) {
 	d := len(weight)
 	for i := range n {
@@ -26,17 +19,8 @@ func rmsNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32
 	}
 }
 
-// layerNorm normalises rows as RMSNorm does, in this way:
-//
-//	mean = sum(x)/size
-//	rest = sum(x-mean)/size
-//	z = (x-mean)-rest
-//	inv = 1/sqrt(sum(z·z)/size + eps)
-//	y = fma(z·inv, weight, bias)
-//
-// The sums are taken in chains: acc + x, acc + (x-mean), then fma(z, z, acc). rest is what
-// rounding took from the mean. In a row of equal elements it would be all that is left, divided by
-// the root of eps.
+// layerNorm is Norms.LayerNorm. rest is what rounding took from the mean. In a row of equal elements it would be
+// all that is left, divided by the root of eps.
 func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
 	d := len(weight)
 	bias = window(bias, 0, d)
@@ -54,7 +38,7 @@ func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias [
 	}
 }
 
-// add is dst = x + y for len(dst) elements. dst may be x or y. Every NaN becomes 0x7fc00000.
+// add is Elementwise.Add. Every NaN becomes 0x7fc00000.
 func add(dst, x, y []float32) {
 	x, y = window(x, 0, len(dst)), window(y, 0, len(dst))
 	for i := range dst {
@@ -62,16 +46,14 @@ func add(dst, x, y []float32) {
 	}
 }
 
-// addRows adds n ≥ 1 rows of src, lds elements apart, to dst, one after the other.
+// addRows is Elementwise.AddRows.
 func addRows(dst, src []float32, lds, n int) {
 	for i := range n {
 		add(dst, dst, window(src, i*lds, len(dst)))
 	}
 }
 
-// chains returns a sum over a row: element e is added to chain e mod contract.NormChains, in ascending
-// order, each of which starts from +0. Then the upper half of the chains is added to the lower
-// half until one is left.
+// chains returns a sum over a row as Norms has it.
 func chains(x []float32, add func(x, acc float32) float32) float32 {
 	var acc [contract.NormChains]float32
 	for e, v := range x {

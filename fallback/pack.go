@@ -1,8 +1,6 @@
 package fallback
 
-// pack transposes the rows of src that start at off into a packed panel of len(off)
-// lanes and scales them: dst[x·ld+lane] = src[off[lane]+x]·scale, x < d. Only the first
-// n lanes matter. After them off repeats its n-th entry.
+// pack is LaneKernels.Pack.
 func pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float32) {
 	for lane, o := range off {
 		for x, q := range window(src, o, d) {
@@ -11,10 +9,7 @@ func pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float
 	}
 }
 
-// unpack normalises the output in the first n lanes of a tile and transposes it back
-// into rows: dst[off[lane]+x] = src[x·ld+lane]·inv + (+0), inv = 1/sum[lane], or 0 for a
-// sum of 0. The addition turns -0 into +0. Bit lane of the result reports a NaN in the
-// row.
+// unpack is LaneKernels.Unpack.
 func unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64 {
 	var nans uint64
 	for lane, o := range window(off, 0, n) {

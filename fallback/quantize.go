@@ -9,16 +9,7 @@ import (
 
 const infBits = 0x7f800000
 
-// quantizeInt8 makes scaled integers of n rows of d finite numbers. In a row, group neighbours
-// share a scale; group divides d. With m the largest magnitude of a group,
-//
-//	scales[r·lsc+g] = m/127, m at most contract.MostInt8, or 0 if m is below contract.LeastInt8
-//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even
-//
-// where both quotients are rounded to float32. As a scale is a normal number, no integer is
-// beyond ±127. If the scale is 0 the integers are 0. If a number is not finite,
-// QuantizeInt8 returns false, and has written neither the number's group nor those after
-// it.
+// quantizeInt8 is Converters.QuantizeInt8. As a scale is a normal number, no integer is beyond ±127.
 func quantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d)
@@ -38,13 +29,7 @@ func quantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32,
 	return true
 }
 
-// quantizeInt4 is quantizeInt8 for integers of 4 bits, two in a byte, the first in its low half. group is
-// even, and ldd counts bytes. With m the number of largest magnitude in a group, the positive one of two,
-//
-//	scales[r·lsc+g] = m/-8 + (+0), or 0 if m is below contract.LeastInt4 in magnitude
-//	number x of dst = src[r·lds+x]/scale, rounded to an integer, ties to even, -8 to 7
-//
-// So the number that is farthest from 0 is exact, unless it becomes 0.
+// quantizeInt4 is Converters.QuantizeInt4. So the number that is farthest from 0 is exact, unless it becomes 0.
 func quantizeInt4(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 	const least, most = -8, 7
 	for r := range n {

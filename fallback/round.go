@@ -7,12 +7,7 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// roundLanes multiplies n rows of len(unit) lanes by a number of their row, and rounds the products x of a
-// lane to multiples of its unit, a power of two:
-//
-//	unit[lane] = 2^(e-bits), 2^e ≤ a < 2^(e+1), a the largest magnitude of x
-//
-// If a is below 2^-100, x and the unit are +0. If it is 2^100 or more, or NaN, they are 7fc00000.
+// roundLanes is LaneKernels.Round.
 func roundLanes(dst, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
 	for lane := range unit {
 		var largest uint32 // as bits, which have the order of magnitudes; those of NaN are above infinity
@@ -48,8 +43,7 @@ func roundingUnit(largest uint32, bits int) (unit, magic float32) {
 	return math.Float32frombits(exponent - uint32(bits)<<23), math.Float32frombits(exponent + (23-uint32(bits))<<23 | 1<<22)
 }
 
-// scaleRows multiplies n rows of a by a number of their row, and adds the products to s if load is true, as
-// an fma. It raises max to the results.
+// scaleRows is LaneKernels.ScaleRows.
 func scaleRows(s []float32, ld int, a []float32, lda, n int, scales []float32, lsc int, load bool, max []float32) {
 	for j := range n {
 		row, in, d := window(s, j*ld, len(max)), window(a, j*lda, len(max)), scales[j*lsc]

@@ -13,8 +13,7 @@ var log2E = math.Float32frombits(contract.Log2E)
 // mostBias is the limit of a finite bias.
 var mostBias = math.Float32frombits(contract.MostBias)
 
-// softcap limits scores, for n rows of len(max) lanes: s = limit·tanh(s·inv), with
-// every product rounded. Then it raises max to the largest score of every lane.
+// softcap is LaneKernels.Softcap.
 func softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
@@ -25,13 +24,7 @@ func softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
 	}
 }
 
-// alibi adds a bias that is linear in the distance between query and key, for n rows
-// of len(max) lanes of which the first is key j0:
-//
-//	s[j·ld+lane] = fma(slopes[lane], -float32(|pos[lane]-(j0+j)|), s[j·ld+lane])
-//
-// Positions lie between 0 and 2^31-1. The distance is rounded to float32. Then it raises
-// max to the largest score of every lane.
+// alibi is LaneKernels.ALiBi.
 func alibi(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
@@ -50,12 +43,7 @@ func magnitude(d int32) int32 {
 	return d
 }
 
-// bias adds a bias in natural units to n rows of len(max) scores:
-//
-//	s[j·ld+lane] = fma(b, log2 e, s[j·ld+lane]), b = src[off[lane]+j] limited to ±contract.MostBias
-//
-// A bias that is infinite or a NaN becomes the score, even if that was NaN. Then it raises max
-// to the largest score of every lane.
+// bias is LaneKernels.Bias.
 func bias(s []float32, ld, n int, src []float32, off []int, max []float32) {
 	for lane, m := range max {
 		for j, b := range window(src, off[lane], n) {
@@ -70,9 +58,7 @@ func bias(s []float32, ld, n int, src []float32, off []int, max []float32) {
 	}
 }
 
-// maskSpan hides scores, for n rows of len(max) lanes of which the first has number
-// j0: s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane], else it becomes -Inf. Then it
-// raises max to the largest score of every lane.
+// maskSpan is LaneKernels.MaskSpan.
 func maskSpan(s []float32, ld, j0, n int, lo, hi []int32, max []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
@@ -85,9 +71,7 @@ func maskSpan(s []float32, ld, j0, n int, lo, hi []int32, max []float32) {
 	}
 }
 
-// maskBool hides scores, for n rows of len(max) lanes: s[j·ld+lane] becomes -Inf
-// where keep[off[lane]+j] == hidden. Then it raises max to the largest score of every
-// lane.
+// maskBool is LaneKernels.MaskBool.
 func maskBool(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32) {
 	for lane, m := range max {
 		for j, k := range window(keep, off[lane], n) {

@@ -5,15 +5,7 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// skinnyQK computes the products of m ≥ 16 rows of k, d ≥ 8 columns long, with the
-// queries in the first n of the len(max) lanes of the packed panel q, and raises max to
-// them:
-//
-//	acc                = fma(k[j·ldk+x], q[x·len(max)+lane], acc), x ascending, from +0
-//	s[j·len(max)+lane] = the sum of acc over segments of contract.ColumnSegment columns, as in Gemm
-//
-// The lanes from n up to a multiple of 4 repeat lane n-1. Those after them repeat the 4
-// before. The last two arguments are prefetch hints, which are ignored here.
+// skinnyQK is SkinnyKernels.QK. Prefetch hints are ignored here.
 func skinnyQK(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
 	w := len(max)
 	for j := 0; j < m; j += lanes {
@@ -79,13 +71,7 @@ func keyChains(k []float32, ldk int, q []float32, ldq, d int) [lanes]float32 {
 	return [lanes]float32{c0, c1, c2, c3, c4, c5, c6, c7}
 }
 
-// skinnyPV computes the products of n lanes of the weights p with m rows of v, dv
-// columns long:
-//
-//	o[i·ldo+e] = fma(p[j·ldp+i], v[j·ldv+e], acc), j = 0..m-1
-//
-// from +0, or from o itself if load is true. The last two arguments are prefetch hints,
-// which are ignored here.
+// skinnyPV is SkinnyKernels.PV.
 func skinnyPV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
 	for i := range n {
 		row := window(o, i*ldo, dv)
@@ -104,8 +90,7 @@ func skinnyPV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m
 	}
 }
 
-// skinnyMerge merges n rows of part into those of o, with factors per row:
-// o = fma(part, beta, o·alpha).
+// skinnyMerge is SkinnyKernels.Merge.
 func skinnyMerge(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
 	for i := range n {
 		row, in := window(o, i*ldo, dv), window(part, i*ldp, dv)
@@ -115,18 +100,22 @@ func skinnyMerge(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, be
 	}
 }
 
-// skinnyUnpack is unpack for an output of n rows of dv columns that need no transpose:
-// dst[off[i]+e] = o[i·ldo+e]·inv + (+0).
+// skinnyUnpack is SkinnyKernels.Unpack.
 func skinnyUnpack(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
 	var nans uint64
 	for i, at := range window(off, 0, n) {
-		inv, row := inverse(sum[i]), window(dst, at, dv)
-		for e, x := range window(o, i*ldo, dv) {
-			row[e] = float32(x*inv) + 0
-			if row[e] != row[e] {
-				nans |= 1 << i
-			}
+		if normalise(window(dst, at, dv), window(o, i*ldo, dv), inverse(sum[i])) {
+			nans |= 1 << i
 		}
 	}
 	return nans
+}
+
+// normalise sets dst to src·inv + (+0), and tells whether there is a NaN.
+func normalise(dst, src []float32, inv float32) (nan bool) {
+	for e, x := range src {
+		dst[e] = float32(x*inv) + 0
+		nan = nan || dst[e] != dst[e]
+	}
+	return nan
 }

@@ -8,9 +8,7 @@ import (
 
 var negInf = float32(math.Inf(-1))
 
-// softmax turns n rows of len(max) scores into weights in place, weight(s - max[lane]), and
-// writes their sums, from +0 in the order of the rows. In a lane whose max is -Inf all
-// weights are 0 except those of NaN.
+// softmax is LaneKernels.Softmax.
 func softmax(s []float32, ld, n int, max, sum []float32) {
 	sum = window(sum, 0, len(max))
 	clear(sum)
@@ -24,14 +22,7 @@ func softmax(s []float32, ld, n int, max, sum []float32) {
 	}
 }
 
-// mergeStats merges the statistics of a block into the running ones. It returns in
-// alpha and beta the factors that merge the outputs. Per lane:
-//
-//	m = max(blockMax, max), z = m with 0 for -Inf
-//	alpha = weight(max - z), beta = weight(blockMax - z)
-//	sum = fma(blockSum, beta, sum·alpha), max = m
-//
-// A side that has seen no key (-Inf, sum 0) changes nothing in the other.
+// mergeStats is LaneKernels.MergeStats.
 func mergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
 	for lane, old := range max {
 		m := scalar.Larger(blockMax[lane], old)

@@ -5,7 +5,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The tables of package ukernel, each with all of its kernels in Go. They are functions so that a
+// The tables of package ukernel, each with all of its kernels in Go, which are called as the fields. They are functions so that a
 // program links the kernels of the tables alone that it asks for.
 
 // Lanes returns the kernels for query tiles of any width.
@@ -45,15 +45,15 @@ func Convert() ukernel.Converters {
 // Weights returns the kernels of linear layers.
 func Weights() ukernel.WeightKernels {
 	return ukernel.WeightKernels{
-		Gemm: weightGemm, GemmF16: weightGemmF16, GemmBF16: weightGemmBF16, Blocks: blockKernels(),
-		Quantize: quantizeRow, AddBias: addBias, Pack: weightPack, PackHalves: weightPackHalves,
+		Gemm: weightGemm, GemmF16: weightGemmHalves(scalar.F16), GemmBF16: weightGemmHalves(scalar.BF16), Blocks: blockKernels(),
+		Quantize: quantizeRow, AddBias: addBias, Pack: packRows[float32], PackHalves: packRows[uint16],
 	}
 }
 
 // Elementwise returns the functions over slices.
 func Elementwise() ukernel.Elementwise {
 	return ukernel.Elementwise{
-		Exp2: exp2, Tanh: tanh, Add: add, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
+		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
 		AdditiveBackward: additiveBackward, AddWeighted: addWeighted,
 	}
 }
@@ -64,7 +64,8 @@ func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: l
 // Activations returns the activations of feed-forward layers.
 func Activations() ukernel.Activations {
 	return ukernel.Activations{
-		SiLU: silu, GELU: gelu, GELUTanh: geluTanh, SwiGLU: swiGLU, GeGLU: geGLU, GeGLUTanh: geGLUTanh,
+		SiLU: unary(scalar.SiLU), GELU: unary(scalar.GELU), GELUTanh: unary(scalar.GELUTanh),
+		SwiGLU: gated(scalar.SiLU), GeGLU: gated(scalar.GELU), GeGLUTanh: gated(scalar.GELUTanh),
 		SiLUSlope: siluSlope, GELUSlope: geluSlope, GELUTanhSlope: geluTanhSlope,
 		GRU: gru, GRUBackward: gruBackward,
 	}

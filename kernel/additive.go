@@ -52,21 +52,15 @@ func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
 
 // checkWeights reports weights that do not fit the call.
 func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
-	if d := c.q.Dim(3); len(weights) != d {
-		return &check.Failure{Where: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
+	if f := check.Length("weights", len(weights), c.q.Dim(3), "one for each number of a query"); f != nil {
+		return f
 	}
 	for x, w := range weights {
 		if s := float64(w) * scale; !(math.Abs(s) <= 0x1p127) || !(math.Abs(float64(w)) <= 0x1p127) {
 			return &check.Failure{Where: "weights", Got: fmt.Sprintf("%v at %d", w, x), Want: "finite numbers, multiplied by Options.Scale up to ±2^127"}
 		}
 	}
-	in := view.MemoryOf(weights)
-	overlaps := in.Overlaps(c.out.Memory())
-	for _, t := range c.outputs.tensors() {
-		overlaps = overlaps || in.Overlaps(t.Memory())
-	}
-	if overlaps {
-		return &check.Failure{Where: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
-	}
-	return nil
+	o := c.outputs.tensors()
+	return view.CheckApart(1, []string{"weights", "out", outputNames[0], outputNames[1], outputNames[2]},
+		view.MemoryOf(weights), c.out.Memory(), o[0].Memory(), o[1].Memory(), o[2].Memory())
 }

@@ -1,8 +1,7 @@
 package kernel
 
 import (
-	"fmt"
-	"math"
+	"cmp"
 
 	"github.com/attn-go/attn/internal/backward"
 	"github.com/attn-go/attn/internal/check"
@@ -64,19 +63,18 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 		return err
 	}
 	c := additiveBackward{
-		inputs:  [...]view.Tensor{*q.view(), *k.view(), *v.view(), *dout.view(), *p.view()},
-		outputs: [...]view.Tensor{*g.Q.view(), *g.K.view(), *g.V.view()},
-		dw:      g.Weights, weights: weights,
+		call: newCall(scoring.Additive, &dout, &q, &k, &v, &opts.Exec, &Scoring{Scale: opts.Scale}, &noOutputs),
+		p:    p.view(), grads: &g, weights: weights,
 	}
-	if f := c.check(&opts); f != nil {
+	if f := c.check(); f != nil {
 		return (*Error)(f.In("kernel.AdditiveBackward"))
 	}
 	if view.Races {
 		c.announce()
 	}
 	a := backward.NewAdditive()
-	a.Q, a.K, a.V, a.DOut, a.P = c.inputs[qArg], c.inputs[kArg], c.inputs[vArg], c.inputs[doutArg], c.inputs[pArg]
-	a.DQ, a.DK, a.DV = c.outputs[qArg], c.outputs[kArg], c.outputs[vArg]
+	a.Q, a.K, a.V, a.DOut, a.P = *c.q, *c.k, *c.v, *c.out, *c.p
+	a.DQ, a.DK, a.DV = *g.Q.view(), *g.K.view(), *g.V.view()
 	a.DWeights, a.Weights, a.Accumulate = g.Weights, weights, opts.Accumulate
 	a.Scale = scoring.ScaleOr(opts.Scale, 1)
 	a.Run(t, opts.Threads, opts.ParallelFor)
@@ -84,151 +82,51 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 	return nil
 }
 
-// The indices of tensors in an additiveBackward.
-const (
-	qArg = iota
-	kArg
-	vArg
-	doutArg
-	pArg
-)
-
-// An additiveBackward is the arguments of a call.
+// An additiveBackward is the arguments of a call of AdditiveBackward. out is dout, which has its shape.
 type additiveBackward struct {
-	inputs      [5]view.Tensor
-	outputs     [3]view.Tensor
-	dw, weights []float32
+	call
+	p       *view.Tensor
+	grads   *AdditiveGradients
+	weights []float32
 }
 
 // check reports the first argument that does not fit.
-func (c *additiveBackward) check(o *AdditiveBackwardOptions) *check.Failure {
+func (c *additiveBackward) check() *check.Failure {
 	names := [...]string{"q", "k", "v", "dout", "p"}
-	for i := range c.inputs {
-		if f := checkRows(names[i], &c.inputs[i]); f != nil {
+	for i, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out, c.p} {
+		if f := t.CheckPlainFloats(names[i]); f != nil {
 			return f
 		}
 	}
-	if f := c.checkShapes(); f != nil {
+	if f := c.checkShapes("dout"); f != nil {
 		return f
-	}
-	gradients := [...]string{"Gradients.Q", "Gradients.K", "Gradients.V"}
-	for i := range c.outputs {
-		t := &c.outputs[i]
-		if !t.IsSet() {
-			continue
-		}
-		if f := checkRows(gradients[i], t); f != nil {
-			return f
-		}
-		if t.Shape() != c.inputs[i].Shape() {
-			return &check.Failure{Where: gradients[i], Got: t.Describe(), Want: fmt.Sprintf("shape %v, that of %s", c.inputs[i].Shape(), names[i])}
-		}
-		if f := t.CheckDistinct(gradients[i]); f != nil {
-			return f
-		}
-	}
-	if f := c.checkWeights(o); f != nil {
-		return f
-	}
-	if f := c.checkMemory(); f != nil {
-		return f
-	}
-	return check.Threads("Options.Threads", o.Threads)
-}
-
-// checkRows reports a tensor that is not valid by itself, or not plain float32.
-func checkRows(arg string, t *view.Tensor) *check.Failure {
-	if f := t.Check(arg); f != nil {
-		return f
-	}
-	if t.DType() != view.Float32 || !t.IsPlain() {
-		return &check.Failure{Where: arg, Got: t.Describe(), Want: "float32, neither paged nor ragged"}
-	}
-	return nil
-}
-
-// checkShapes reports an input whose shape does not fit the others.
-func (c *additiveBackward) checkShapes() *check.Failure {
-	wrong := func(arg string, t *view.Tensor, want string, args ...any) *check.Failure {
-		return &check.Failure{Where: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
-	}
-	q, k, v, dout, p := &c.inputs[qArg], &c.inputs[kArg], &c.inputs[vArg], &c.inputs[doutArg], &c.inputs[pArg]
-	s, sk := q.Shape(), k.Shape()
-	switch {
-	case sk[0] != s[0] || sk[3] != s[3]:
-		return wrong("k", k, "batch %d and head size %d, as q has them", s[0], s[3])
-	case sk[1] == 0 && s[1] > 0 || sk[1] > 0 && s[1]%sk[1] != 0:
-		return wrong("k", k, "a number of heads that divides that of q, %d", s[1])
-	case v.Shape() != [4]int{sk[0], sk[1], sk[2], v.Dim(3)}:
-		return wrong("v", v, "batch %d, %d heads and length %d, as k has them", sk[0], sk[1], sk[2])
-	case dout.Shape() != [4]int{s[0], s[1], s[2], v.Dim(3)}:
-		return wrong("dout", dout, "shape %v, that of q with the head size of v", [4]int{s[0], s[1], s[2], v.Dim(3)})
-	case p.Shape() != [4]int{s[0], s[1], s[2], sk[2]}:
-		return wrong("p", p, "shape %v, a weight for every query and key", [4]int{s[0], s[1], s[2], sk[2]})
 	}
 	// Tensors that are broadcast take no memory, the scratch memory of a key head does.
 	const most = 1024 // numbers of scratch memory for a key, or for a column
-	if need := ints.MulSat(ints.AddSat(sk[2], v.Dim(3)), ints.AddSat(s[3], most)); !hugepages.Fits(ints.MulSat(need, 4), 1) {
-		return &check.Failure{Where: "k", Got: k.Describe(), Want: "fewer keys: memory for some rows of them", Kind: check.ErrMemory}
+	d, dv, keys := c.q.Dim(3), c.v.Dim(3), c.k.Dim(2)
+	if need := ints.MulSat(ints.AddSat(keys, dv), ints.AddSat(d, most)); !hugepages.Fits(ints.MulSat(need, 4), 1) {
+		return &check.Failure{Where: "k", Got: c.k.Describe(), Want: "fewer keys: memory for some rows of them", Kind: check.ErrMemory}
 	}
-	return nil
-}
-
-// checkWeights reports weights, their gradients or a scale that do not fit.
-func (c *additiveBackward) checkWeights(o *AdditiveBackwardOptions) *check.Failure {
-	d := c.inputs[qArg].Dim(3)
-	if len(c.weights) != d {
-		return &check.Failure{Where: "weights", Got: fmt.Sprintf("%d numbers", len(c.weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
-	}
-	if c.dw != nil && len(c.dw) != d {
-		return &check.Failure{Where: "Gradients.Weights", Got: fmt.Sprintf("%d numbers", len(c.dw)), Want: fmt.Sprintf("%d as weights has them, or nil", d)}
-	}
-	if !(math.Abs(float64(o.Scale)) <= math.MaxFloat32) {
-		return &check.Failure{Where: "Options.Scale", Got: fmt.Sprint(o.Scale), Want: "a finite number, 0 for 1, or -0 for 0"}
-	}
-	return nil
-}
-
-// checkMemory reports a gradient that shares memory with another argument.
-func (c *additiveBackward) checkMemory() *check.Failure {
-	names := [...]string{"Gradients.Q", "Gradients.K", "Gradients.V", "Gradients.Weights", "q", "k", "v", "dout", "p", "weights"}
-	var memory [len(names)]view.Memory
-	for i := range c.outputs {
-		memory[i] = c.outputs[i].Memory()
-	}
-	memory[3] = view.MemoryOf(c.dw)
-	for i := range c.inputs {
-		memory[4+i] = c.inputs[i].Memory()
-	}
-	memory[9] = view.MemoryOf(c.weights)
-	for i := range memory {
-		for k := range min(i, 4) {
-			if memory[k].Overlaps(memory[i]) {
-				return &check.Failure{Where: names[k], Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
-			}
-		}
-	}
-	return nil
+	dq, dk, dV := c.grads.Q.view(), c.grads.K.view(), c.grads.V.view()
+	return cmp.Or(
+		c.p.CheckLike("p", c.q, "q", keys),
+		dq.CheckGradient("Gradients.Q", c.q, "q"), dk.CheckGradient("Gradients.K", c.k, "k"), dV.CheckGradient("Gradients.V", c.v, "v"),
+		check.Length("weights", len(c.weights), d, "one for each number of a query"), check.LengthOrNil("Gradients.Weights", c.grads.Weights, d, "as weights has them"),
+		view.CheckApart(4, []string{"Gradients.Q", "Gradients.K", "Gradients.V", "Gradients.Weights", "q", "k", "v", "dout", "p", "weights"},
+			dq.Memory(), dk.Memory(), dV.Memory(), view.MemoryOf(c.grads.Weights),
+			c.q.Memory(), c.k.Memory(), c.v.Memory(), c.out.Memory(), c.p.Memory(), view.MemoryOf(c.weights)),
+		c.checkOptions(),
+	)
 }
 
 // announce tells the race detector what the call reads and writes.
 func (c *additiveBackward) announce() {
-	for i := range c.inputs {
-		announceAll(view.Read, &c.inputs[i])
+	for _, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out, c.p} {
+		t.AnnounceAll(view.Read)
 	}
-	for i := range c.outputs {
-		if c.outputs[i].IsSet() {
-			announceAll(view.Write, &c.outputs[i])
-		}
+	for _, t := range [...]*view.Tensor{c.grads.Q.view(), c.grads.K.view(), c.grads.V.view()} {
+		t.AnnounceAll(view.Write)
 	}
 	view.Announce(view.Read, c.weights)
-	view.Announce(view.Write, c.dw)
-}
-
-func announceAll(a view.Access, t *view.Tensor) {
-	for b := range t.Dim(0) {
-		if t.Dim(1) > 0 {
-			t.AnnounceRows(a, b, 0, t.Dim(2))
-		}
-	}
+	view.Announce(view.Write, c.grads.Weights)
 }

@@ -464,12 +464,12 @@ func TestBackwardErrors(t *testing.T) {
 		{"Gradients.Q", "in the shape of q", func(w *call) { w.g.Q = w.g.K }},
 		{"Gradients.K", "float32", func(w *call) { w.g.K = contracttest.As(w.g.K, kernel.Float16) }},
 		{"Gradients.V", "in the shape of v", func(w *call) { w.g.V = w.g.K }},
-		{"Gradients.V", "a range of memory of its own", func(w *call) { w.g.V = w.v }},
-		{"Gradients.K", "a range of memory of its own", func(w *call) { w.g.K = w.k }},
-		{"Gradients.Q", "a range of memory of its own", func(w *call) { w.g.Q = w.q }},
+		{"Gradients.V", "memory of its own", func(w *call) { w.g.V = w.v }},
+		{"Gradients.K", "memory of its own", func(w *call) { w.g.K = w.k }},
+		{"Gradients.Q", "memory of its own", func(w *call) { w.g.Q = w.q }},
 		{"Gradients.Bias", "as there is no Options.Bias", func(w *call) { w.g.Bias = bias }},
 		{"Gradients.Sinks", "as many as Options.Sinks has: 0", func(w *call) { w.g.Sinks = make([]float32, 4) }},
-		{"Gradients.Sinks", "a range of memory of its own", func(w *call) { w.o.Sinks = make([]float32, 4); w.g.Sinks = w.o.Sinks }},
+		{"Gradients.Sinks", "memory of its own", func(w *call) { w.o.Sinks = make([]float32, 4); w.g.Sinks = w.o.Sinks }},
 	} {
 		w := &call{backwardCall: makeBackwardCall(t, from, c.Options(kernel.Options{}))}
 		w.g = w.gradients()
@@ -519,7 +519,7 @@ func TestBackwardOfProjection(t *testing.T) {
 		bad.Q, bad.K, bad.V = kernel.PackedQKV(joint, c.B, c.Lq, c.H, c.HKV, c.D)
 		bad.V = kernel.Strided(joint[(c.H+c.HKV)*c.D-1:], bad.K.Shape(), [3]int{c.Lq * width, c.D, width})
 		err := kernel.AttentionBackward(bad, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o))
-		contracttest.CheckArgument(t, "one element in common", err, "Gradients.V", "a range of memory of its own")
+		contracttest.CheckArgument(t, "one element in common", err, "Gradients.V", "memory of its own")
 	})
 }
 

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/backward"
@@ -25,13 +26,7 @@ func (c *backwardCall) check() *check.Failure {
 	if f := c.checkShapes("dout"); f != nil {
 		return f
 	}
-	if f := c.checkOptions(); f != nil {
-		return f
-	}
-	if f := c.checkLSE(); f != nil {
-		return f
-	}
-	return c.checkGradients()
+	return cmp.Or(c.checkOptions(), c.checkLSE(), c.checkGradients())
 }
 
 func (c *backwardCall) checkLSE() *check.Failure {
@@ -76,10 +71,7 @@ func (c *backwardCall) checkGradients() *check.Failure {
 		if f := t.Check(names[i]); f != nil {
 			return f
 		}
-		if f := t.CheckWritable(names[i]); f != nil {
-			return f
-		}
-		if f := t.CheckLengths(names[i], like[i], inputs[i]); f != nil {
+		if f := cmp.Or(t.CheckWritable(names[i]), t.CheckLengths(names[i], like[i], inputs[i])); f != nil {
 			return f
 		}
 		written[i] = t.Memory()
@@ -88,14 +80,11 @@ func (c *backwardCall) checkGradients() *check.Failure {
 		}
 		for _, other := range grads[:i] {
 			if other.IsSet() && !t.IsApartFrom(other) {
-				return overlap(names[i], "another output")
+				return view.Overlap(names[i], "another output")
 			}
 		}
 	}
-	if f := c.checkSinks(written[:]); f != nil {
-		return f
-	}
-	return c.checkSums()
+	return cmp.Or(c.checkSinks(written[:]), c.checkSums())
 }
 
 // checkSums reports gradients that accumulate and whose sums, beside the outputs, do not fit the memory.
@@ -132,7 +121,7 @@ func (c *backwardCall) checkShared(arg string, written view.Memory, others []vie
 	names := [...]string{"dout", "lse"}
 	for i, in := range [...]*view.Tensor{c.out, c.lse} {
 		if written.Overlaps(in.Memory()) {
-			return overlap(arg, names[i])
+			return view.Overlap(arg, names[i])
 		}
 	}
 	return nil

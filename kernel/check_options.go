@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -65,10 +66,7 @@ func (c *call) checkOutputs() *check.Failure {
 		if !t.IsSet() {
 			continue
 		}
-		if f := c.checkOutput(outputNames[x], t, columns(c.scores.Keys)[x]); f != nil {
-			return f
-		}
-		if f := c.checkOverlap(outputNames[x], t.Memory(), written); f != nil {
+		if f := cmp.Or(c.checkOutput(outputNames[x], t, columns(c.scores.Keys)[x]), c.checkOverlap(outputNames[x], t.Memory(), written)); f != nil {
 			return f
 		}
 		written = append(written, t.Memory())
@@ -92,10 +90,7 @@ func (c *call) checkOutput(arg string, t *view.Tensor, columns int) *check.Failu
 	if f := t.Check(arg); f != nil {
 		return f
 	}
-	if f := t.CheckWritable(arg); f != nil {
-		return f
-	}
-	return t.CheckLengths(arg, c.out, "out")
+	return cmp.Or(t.CheckWritable(arg), t.CheckLengths(arg, c.out, "out"))
 }
 
 // checkOverlap reports an output whose memory an input or another output shares.
@@ -103,24 +98,19 @@ func (c *call) checkOverlap(arg string, written view.Memory, others []view.Memor
 	names := [...]string{"q", "k", "v"}
 	for i, in := range [...]*view.Tensor{c.q, c.k, c.v} {
 		if written.Overlaps(in.Memory()) {
-			return overlap(arg, names[i])
+			return view.Overlap(arg, names[i])
 		}
 		if s := in.Scales(); s != nil && written.Overlaps(s.Memory()) {
-			return overlap(arg, "the scales of "+names[i])
+			return view.Overlap(arg, "the scales of "+names[i])
 		}
 	}
 	if with := c.scoring.Overlap(written); with != "" {
-		return overlap(arg, with)
+		return view.Overlap(arg, with)
 	}
 	for _, other := range others {
 		if written.Overlaps(other) {
-			return overlap(arg, "another output")
+			return view.Overlap(arg, "another output")
 		}
 	}
 	return nil
-}
-
-// overlap reports an output that shares memory with something else.
-func overlap(arg, with string) *check.Failure {
-	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -93,10 +94,7 @@ func checkMergeInto(state *Partials, parts []Partials, threads int) *check.Failu
 		return &check.Failure{Where: "state", Got: "slices that overlap", Want: "memory of its own for each"}
 	}
 	shape := [4]int{state.Batch, state.Heads, state.Queries, state.HeadSize}
-	if f := checkParts(parts, shape, "state", max, sum, out); f != nil {
-		return f
-	}
-	return check.Threads("exec.Threads", threads)
+	return cmp.Or(checkParts(parts, shape, "state", max, sum, out), check.Threads("exec.Threads", threads))
 }
 
 // checkParts reports the first of parts that has not the shape of an output, which is called arg, or
@@ -133,8 +131,5 @@ func checkMerge(out *view.Tensor, parts []Partials, o *MergeOptions) *check.Fail
 	none := new(Tensor)
 	c := newCall(scoring.Attention, (*Tensor)(out), none, none, none, &o.Exec, &Scoring{Sinks: o.Sinks}, &Outputs{LSE: o.LSE})
 	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
-	if f := c.checkOptions(); f != nil {
-		return f
-	}
-	return c.checkOutputs()
+	return cmp.Or(c.checkOptions(), c.checkOutputs())
 }

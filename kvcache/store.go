@@ -1,6 +1,7 @@
 package kvcache
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -96,10 +97,7 @@ func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
 			return f
 		}
 	}
-	if f := b.checkOverlap("k", k, layer); f != nil {
-		return f
-	}
-	return b.checkOverlap("v", v, layer)
+	return cmp.Or(b.checkOverlap("k", k, layer), b.checkOverlap("v", v, layer))
 }
 
 // checkOverlap reports rows that share memory with tokens that Store writes: it would read

@@ -1,7 +1,10 @@
 package layer
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -25,21 +28,17 @@ type Additive struct {
 // Attend implements [Similarity]. It projects queries and keys and calls
 // [kernel.Additive]. The projections take memory that is recycled.
 func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
-	names := [...]string{"Additive.Query", "Additive.Key"}
 	tensors := [...]kernel.Tensor{q, k}
 	layers := [...]*linear.Linear{a.Query, a.Key}
+	o := valueOf(opts)
 	var sizes [2]int
+	bad := checkMemory(&out, &o, qkv[:], &q, &k, &v)
 	for i, l := range layers {
-		if l == nil {
-			continue
-		}
-		var bad *check.Failure
-		if sizes[i], bad = checkProjection(qkv[i], &tensors[i], names[i], l); bad != nil {
-			return (*kernel.Error)(bad.In("layer.Additive.Attend"))
+		if bad == nil && l != nil {
+			sizes[i], bad = checkProjection(qkv[i], &tensors[i], additiveNames[i].layer, l)
 		}
 	}
-	o := valueOf(opts)
-	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
+	if bad != nil {
 		return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 	}
 	s := getScratch(sizes[:]...)
@@ -62,4 +61,162 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 	}
 	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, &o)
 	return renameArgument(err, "weights", "layer.Additive.Attend", "Additive.V")
+}
+
+// AdditiveGradients are the outputs of [Additive.Backward]: tensors are float32 and neither ragged
+// nor paged. Those that are not set are not computed.
+type AdditiveGradients struct {
+	Q, K, V    kernel.Tensor // with respect to q, k and v, and of their shapes
+	Query, Key Parameters    // with respect to the parameters of the projections
+	Scoring    []float32     // with respect to Additive.V
+}
+
+// AdditiveWeights are the weights of the projections of an [Additive], [outputs, inputs], contiguous.
+// Query is needed for the gradient of q, and Key for that of k, if there is such a projection.
+type AdditiveWeights struct{ Query, Key []float32 }
+
+// Backward computes the gradients of [Additive.Attend] from dout, the gradient of its out, and p, the
+// weights of the attention, as the call wrote them to Options.Weights. With a and b, the gradients
+// that [kernel.AdditiveBackward] computes of the projected queries and keys:
+//
+//	Q = a·Query    Query.Weight = the sum of aᵀ·q, Query.Bias = that of a, over all queries
+//	K = b·Key      Key.Weight = the sum of bᵀ·k, Key.Bias = that of b, over all keys
+//
+// These are those of [linear.Backward], for the rows numbered as in [B, H, L]. Where there is no
+// projection, Q and K are a and b. V and Scoring are V and Weights of kernel.AdditiveBackward, and so
+// are the options and errors.
+//
+// All tensors are float32 and neither ragged nor paged. Queries and keys are projected again, to
+// memory that is recycled: in the steady state a call allocates nothing.
+func (a Additive) Backward(g AdditiveGradients, dout, q, k, v, p kernel.Tensor, w AdditiveWeights, opts kernel.AdditiveBackwardOptions) error {
+	c := additiveBackward{
+		Additive: a, opts: opts,
+		sides: [2]additiveSide{{x: q, dx: g.Q, layer: a.Query, parameters: g.Query, weight: w.Query}, {x: k, dx: g.K, layer: a.Key, parameters: g.Key, weight: w.Key}},
+	}
+	if bad := c.check(&g, &dout, &v, &p); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Additive.Backward"))
+	}
+	s := getScratch(c.sizes[:]...)
+	if s == nil {
+		return (*kernel.Error)(memoryFailure("k", &k, "fewer queries and keys: memory for copies of them and for their projections").In("layer.Additive.Backward"))
+	}
+	defer s.release()
+	for i := range c.sides {
+		if err := c.sides[i].project(s, &opts); err != nil {
+			return err
+		}
+	}
+	x, y := &c.sides[0], &c.sides[1]
+	inner := kernel.AdditiveGradients{Q: x.dProjected, K: y.dProjected, V: g.V, Weights: g.Scoring}
+	if err := kernel.AdditiveBackward(inner, dout, x.projected, y.projected, v, p, a.V, opts); err != nil {
+		return renameArgument(renameArgument(err, "weights", "layer.Additive.Backward", "Additive.V"), "Gradients.Weights", "layer.Additive.Backward", "Gradients.Scoring")
+	}
+	for i := range c.sides {
+		if err := c.sides[i].backward(s, &opts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An additiveBackward is one call of Additive.Backward.
+type additiveBackward struct {
+	Additive
+	opts  kernel.AdditiveBackwardOptions
+	sides [2]additiveSide // queries and keys
+	sizes [8]int          // of scratch memory
+}
+
+// An additiveSide is the queries or the keys of a call, with their projection.
+type additiveSide struct {
+	x, dx      kernel.Tensor
+	layer      *linear.Linear // nil for none
+	parameters Parameters
+	weight     []float32
+
+	dense                 kernel.Tensor // x, contiguous
+	projected, dProjected kernel.Tensor // x and dx where there is no projection
+}
+
+// project projects the rows, and makes room for the gradients of their projections.
+func (c *additiveSide) project(s *scratch, o *kernel.AdditiveBackwardOptions) error {
+	if c.layer == nil {
+		c.projected, c.dProjected = c.x, c.dx
+		return nil
+	}
+	outputs, _ := c.layer.Shape()
+	c.dense, c.projected = s.dense(&c.x), s.denseLike(&c.x, outputs)
+	if viewOf(&c.dx).IsSet() || c.parameters.wanted() {
+		c.dProjected = s.gradientLike(&c.x, outputs, o.Accumulate)
+	}
+	return c.layer.Project(c.projected, c.dense, linear.Options{Exec: o.Exec})
+}
+
+// backward goes back through the projection.
+func (c *additiveSide) backward(s *scratch, o *kernel.AdditiveBackwardOptions) error {
+	if c.layer == nil || !viewOf(&c.dProjected).IsSet() {
+		return nil
+	}
+	var dx kernel.Tensor
+	var to *linear.Matrix
+	if viewOf(&c.dx).IsSet() {
+		dx = s.denseLike(&c.x, c.x.Shape()[3])
+		m := denseMatrix(&dx)
+		to = &m
+	}
+	err := c.parameters.backward(to, denseMatrix(&c.dProjected), denseMatrix(&c.dense), c.weight, c.layer, false, o.Accumulate, o.Exec)
+	if err == nil && viewOf(&c.dx).IsSet() {
+		put(&c.dx, &dx, o.Accumulate)
+	}
+	return err
+}
+
+// The names of what belongs to queries and keys.
+var additiveNames = [...]struct {
+	arg, gradient string
+	parameterNames
+}{
+	{"q", "Gradients.Q", parameterNames{"Gradients.Query", "Gradients.Query.Weight", "Gradients.Query.Bias", "Additive.Query", "Weights.Query"}},
+	{"k", "Gradients.K", parameterNames{"Gradients.Key", "Gradients.Key.Weight", "Gradients.Key.Bias", "Additive.Key", "Weights.Key"}},
+}
+
+// check reports what kernel.AdditiveBackward, which gets projected queries and keys, does not see. It
+// sets sizes.
+func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor) *check.Failure {
+	var f footprint
+	for i := range c.sides {
+		x, name := &c.sides[i], &additiveNames[i]
+		if bad := cmp.Or(x.parameters.check(&name.parameterNames, x.layer), viewOf(&x.x).CheckPlainFloats(name.arg)); bad != nil {
+			return bad
+		}
+		if bad := checkGradient(name.gradient, &x.dx, name.arg, &x.x); bad != nil {
+			return bad
+		}
+		f.output(name.gradient, viewOf(&x.dx).Memory())
+		f.outputParameters(&name.parameterNames, &x.parameters)
+		if x.layer == nil {
+			continue
+		}
+		n, bad := checkProjection(name.arg, &x.x, name.layer, x.layer)
+		if bad != nil {
+			return bad
+		}
+		if viewOf(&x.dx).IsSet() {
+			if bad := checkWeight(name.weights, x.weight, x.layer); bad != nil {
+				return bad
+			}
+		}
+		shape := x.x.Shape()
+		m := product(shape[:]...)
+		copy(c.sizes[4*i:], []int{m, n, n, m})
+	}
+	f.output("Gradients.V", viewOf(&g.V).Memory())
+	f.output("Gradients.Scoring", view.MemoryOf(g.Scoring))
+	f.inputTensors(dout, &c.sides[0].x, &c.sides[1].x, v)
+	f.add("p", viewOf(p).Memory())
+	f.add("Additive.V", view.MemoryOf(c.V))
+	for i := range c.sides {
+		f.add(additiveNames[i].weights, view.MemoryOf(c.sides[i].weight))
+	}
+	return f.check()
 }

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
@@ -22,16 +23,11 @@ type Cosine struct{}
 
 // Attend implements [Similarity]. It copies queries and keys to memory that is recycled.
 func (Cosine) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
-	for i, t := range [...]*kernel.Tensor{&q, &k} {
-		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
-			return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
-		}
-	}
 	o := valueOf(opts)
-	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
-		return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
-	}
-	if bad := checkMask(&o.Mask, &q, &k); bad != nil {
+	if bad := cmp.Or(
+		viewOf(&q).CheckPlainFloats("q"), viewOf(&k).CheckPlainFloats("k"),
+		checkMemory(&out, &o, qkv[:], &q, &k, &v), checkMask(&o.Mask, &q, &k),
+	); bad != nil {
 		return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 	}
 	shapeQ, shapeK := q.Shape(), k.Shape()

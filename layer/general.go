@@ -1,7 +1,11 @@
 package layer
 
 import (
+	"cmp"
+
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/scoring"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -44,4 +48,100 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error 
 	}
 	o.Scale = scoring.ScaleOr(o.Scale, 1)
 	return kernel.Attention(out, projected, k, v, &o)
+}
+
+// GeneralGradients are the outputs of [General.Backward]. Those that are not set are not computed.
+type GeneralGradients struct {
+	kernel.Gradients           // Q, K, V, Bias and Sinks
+	W                []float32 // [size of q, size of k], contiguous: with respect to the matrix
+}
+
+// Backward computes the gradients of [General.Attend] from dout, the gradient of its out. With p =
+// q·W, and dp, the gradient of attention over the queries p:
+//
+//	Q = dp·Wᵀ
+//	W = the sum of qᵀ·dp over all queries
+//
+// The other gradients are those of that attention. w is the matrix that [NewGeneral] has packed,
+// [size of q, size of k], contiguous; Q alone needs it. Q is summed up in segments of 128 columns, W in
+// segments of 128 queries, which are numbered as in [B, H, Lq], see [linear.Product].
+//
+// Shapes, options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
+// Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor
+// paged. The queries are projected again, to memory that is recycled: in the steady state a call
+// allocates nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
+func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts *kernel.BackwardOptions) error {
+	o := valueOf(opts)
+	if bad := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &o); bad != nil {
+		return (*kernel.Error)(bad.In("layer.General.Backward"))
+	}
+	outputs, inputs := g.Query.Shape()
+	shape := q.Shape()
+	rows := product(shape[:3]...)
+	n, m := product(rows, inputs), product(rows, outputs)
+	s := getScratch(n, m, m, n)
+	if s == nil {
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries: memory for copies of them and for their projections").In("layer.General.Backward"))
+	}
+	defer s.release()
+	x, projected := s.dense(&q), s.denseLike(&q, outputs)
+	if err := g.Query.Project(projected, x, linear.Options{Exec: o.Exec}); err != nil {
+		return err
+	}
+	inner := out.Gradients
+	inner.Q = kernel.Tensor{}
+	if viewOf(&out.Q).IsSet() || out.W != nil {
+		inner.Q = s.gradientLike(&q, outputs, o.Accumulate)
+	}
+	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, &o); err != nil {
+		return err
+	}
+	if out.W != nil {
+		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), linear.ProductOptions{Exec: o.Exec, Accumulate: o.Accumulate}); err != nil {
+			return err
+		}
+	}
+	if !viewOf(&out.Q).IsSet() {
+		return nil
+	}
+	dq := s.denseLike(&q, inputs)
+	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), linear.ProductOptions{Exec: o.Exec}); err != nil {
+		return err
+	}
+	put(&out.Q, &dq, o.Accumulate)
+	return nil
+}
+
+// checkBackward reports what kernel.AttentionBackward, which gets the projected queries, does not
+// see.
+func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel.Tensor, w []float32, o *kernel.BackwardOptions) *check.Failure {
+	if g.Query == nil {
+		return &check.Failure{Where: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
+	}
+	if bad := viewOf(q).CheckPlainFloats("q"); bad != nil {
+		return bad
+	}
+	if _, bad := checkProjection("q", q, "General.Query", g.Query); bad != nil {
+		return bad
+	}
+	outputs, inputs := g.Query.Shape()
+	const what = "as [size of q, size of k]"
+	if bad := cmp.Or(checkGradient("Gradients.Q", &out.Q, "q", q), check.LengthOrNil("Gradients.W", out.W, inputs*outputs, what)); bad != nil {
+		return bad
+	}
+	if viewOf(&out.Q).IsSet() {
+		if bad := check.Length("w", len(w), inputs*outputs, what); bad != nil {
+			return bad
+		}
+	}
+	var f footprint
+	f.outputGradients(&out.Gradients)
+	f.output("Gradients.Q", viewOf(&out.Q).Memory())
+	f.output("Gradients.K", viewOf(&out.K).Memory())
+	f.output("Gradients.W", view.MemoryOf(out.W))
+	f.inputTensors(dout, q, k, v)
+	f.add("lse", viewOf(lse).Memory())
+	f.inputScoring(&o.Scoring)
+	f.add("w", view.MemoryOf(w))
+	return f.check()
 }

@@ -1,7 +1,7 @@
 package layer
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
@@ -19,34 +19,28 @@ type Parameters struct {
 // wanted tells whether a gradient is to be computed.
 func (p *Parameters) wanted() bool { return p.Weight != nil || p.Bias != nil }
 
-// check reports gradients, called arg, that do not fit the layer, which has the name owner.
-func (p *Parameters) check(arg string, l *linear.Linear, owner string) *check.Failure {
+// parameterNames are the names of the gradients of a projection, of the projection and of its weights.
+type parameterNames struct{ name, weight, bias, layer, weights string }
+
+// check reports gradients that do not fit the layer.
+func (p *Parameters) check(names *parameterNames, l *linear.Linear) *check.Failure {
 	if l == nil {
 		if p.wanted() {
-			return &check.Failure{Where: arg, Got: "memory for gradients", Want: "none, as there is no " + owner}
+			return &check.Failure{Where: names.name, Got: "memory for gradients", Want: "none, as there is no " + names.layer}
 		}
 		return nil
 	}
 	outputs, inputs := l.Shape()
-	if p.Weight != nil && len(p.Weight) != outputs*inputs {
-		return lengthFailure(arg+".Weight", p.Weight, outputs*inputs, fmt.Sprintf("[%d, %d] as %s has them", outputs, inputs, owner))
-	}
-	if p.Bias != nil && len(p.Bias) != outputs {
-		return lengthFailure(arg+".Bias", p.Bias, outputs, "one for each output of "+owner)
-	}
-	return nil
+	return cmp.Or(
+		check.LengthOrNil(names.weight, p.Weight, outputs*inputs, "the weights [outputs, inputs] of the layer"),
+		check.LengthOrNil(names.bias, p.Bias, outputs, "one for each output of the layer"),
+	)
 }
 
 // checkWeight reports weights, called arg, that are not those of the layer.
 func checkWeight(arg string, w []float32, l *linear.Linear) *check.Failure {
-	if outputs, inputs := l.Shape(); len(w) != outputs*inputs {
-		return lengthFailure(arg, w, outputs*inputs, fmt.Sprintf("the weights [%d, %d] of the layer", outputs, inputs))
-	}
-	return nil
-}
-
-func lengthFailure(arg string, x []float32, n int, what string) *check.Failure {
-	return &check.Failure{Where: arg, Got: fmt.Sprintf("%d numbers", len(x)), Want: fmt.Sprintf("%d, %s", n, what)}
+	outputs, inputs := l.Shape()
+	return check.Length(arg, len(w), outputs*inputs, "the weights [outputs, inputs] of the layer")
 }
 
 // backward computes the gradients of a projection with these weights from dy, that of its outputs.
@@ -66,18 +60,9 @@ func (p *Parameters) backward(dx *linear.Matrix, dy, x linear.Matrix, weight []f
 	return linear.Backward(g, dy, x, linear.Matrix{}, linear.ProductOptions{Exec: exec, Accumulate: accumulate})
 }
 
-// checkGradient reports a gradient that is set and does not fit the argument that it belongs to.
+// checkGradient reports a gradient that is set and does not fit the argument that it belongs to, which is plain.
 func checkGradient(arg string, g *kernel.Tensor, likeArg string, like *kernel.Tensor) *check.Failure {
-	if !viewOf(g).IsSet() {
-		return nil
-	}
-	if bad := checkFloats(arg, g); bad != nil {
-		return bad
-	}
-	if g.Shape() != like.Shape() {
-		return tensorFailure(arg, g, fmt.Sprintf("shape %v, that of %s", like.Shape(), likeArg))
-	}
-	return viewOf(g).CheckDistinct(arg)
+	return viewOf(g).CheckGradient(arg, viewOf(like), likeArg)
 }
 
 // A footprint lists the memory of a call: its outputs, and then its inputs.
@@ -100,10 +85,18 @@ func (f *footprint) output(name string, m view.Memory) {
 	f.outputs = f.n
 }
 
+// input lists a tensor with its scales.
+func (f *footprint) input(name string, t *kernel.Tensor) {
+	f.add(name, viewOf(t).Memory())
+	if s := viewOf(t).Scales(); s != nil {
+		f.add("the scales of "+name, s.Memory())
+	}
+}
+
 // outputParameters lists gradients of a projection.
-func (f *footprint) outputParameters(weight, bias string, p *Parameters) {
-	f.output(weight, view.MemoryOf(p.Weight))
-	f.output(bias, view.MemoryOf(p.Bias))
+func (f *footprint) outputParameters(names *parameterNames, p *Parameters) {
+	f.output(names.weight, view.MemoryOf(p.Weight))
+	f.output(names.bias, view.MemoryOf(p.Bias))
 }
 
 // inputScoring lists the options that a backward pass reads.
@@ -115,14 +108,7 @@ func (f *footprint) inputScoring(s *kernel.Scoring) {
 
 // check reports an output that shares memory with anything else.
 func (f *footprint) check() *check.Failure {
-	for i := range f.outputs {
-		for k := i + 1; k < f.n; k++ {
-			if f.memory[i].Overlaps(f.memory[k]) {
-				return &check.Failure{Where: f.names[i], Got: "memory that overlaps " + f.names[k], Want: "a range of memory of its own"}
-			}
-		}
-	}
-	return nil
+	return view.CheckApart(f.outputs, f.names[:f.n], f.memory[:f.n]...)
 }
 
 // dense returns a contiguous copy of x, [B, H, L, D].

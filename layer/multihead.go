@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -167,10 +168,7 @@ func (c *multiHeadCall) check() *check.Failure {
 	if bad := c.checkInputs(); bad != nil {
 		return bad
 	}
-	if bad := c.checkOut(); bad != nil {
-		return bad
-	}
-	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
+	return cmp.Or(c.checkOut(), checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2]))
 }
 
 // checkInputs reports the first layer or input that does not fit, or an output of another shape.
@@ -180,7 +178,7 @@ func (c *multiHeadCall) checkInputs() *check.Failure {
 	}
 	for i, l := range c.layers() {
 		x := &c.inputs[i]
-		if bad := checkRows(inputNames[i], x); bad != nil {
+		if bad := viewOf(x).CheckFloats(inputNames[i]); bad != nil {
 			return bad
 		}
 		if x.Shape()[1] != 1 {
@@ -194,24 +192,18 @@ func (c *multiHeadCall) checkInputs() *check.Failure {
 			return bad
 		}
 	}
-	if bad := c.checkHeadSizes(); bad != nil {
-		return bad
-	}
-	return c.checkShapes()
+	return cmp.Or(c.checkHeadSizes(), c.checkShapes())
 }
 
 // checkOut reports an output that cannot be one, or that is not ragged as query is.
 func (c *multiHeadCall) checkOut() *check.Failure {
 	out, query := viewOf(&c.out), viewOf(&c.inputs[0])
 	if c.O != nil { // it comes last, when the attention has written LSE and Weights
-		if bad := checkRows("out", &c.out); bad != nil {
+		if bad := viewOf(&c.out).CheckFloats("out"); bad != nil {
 			return bad
 		}
 	}
-	if f := out.Check("out"); f != nil {
-		return f
-	}
-	if f := out.CheckWritable("out"); f != nil {
+	if f := cmp.Or(out.Check("out"), out.CheckWritable("out")); f != nil {
 		return f
 	}
 	if out.IsRagged() != query.IsRagged() {

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -85,7 +86,7 @@ type multiHeadBackward struct {
 // The names of the gradients, in the order of the inputs and projections.
 var (
 	tokenGradients     = [...]string{"Gradients.Query", "Gradients.Key", "Gradients.Value"}
-	parameterGradients = [...]struct{ name, weight, bias, layer, weights string }{
+	parameterGradients = [...]parameterNames{
 		{"Gradients.Q", "Gradients.Q.Weight", "Gradients.Q.Bias", "MultiHead.Q", "Weights.Q"},
 		{"Gradients.K", "Gradients.K.Weight", "Gradients.K.Bias", "MultiHead.K", "Weights.K"},
 		{"Gradients.V", "Gradients.V.Weight", "Gradients.V.Bias", "MultiHead.V", "Weights.V"},
@@ -191,10 +192,7 @@ func (c *multiHeadBackward) check() *check.Failure {
 	if _, ok := c.similarity().(Differentiable); !ok {
 		return &check.Failure{Where: "MultiHead.Similarity", Got: fmt.Sprintf("%T", c.Similarity), Want: "a Differentiable one, such as ScaledDot{}"}
 	}
-	if bad := c.checkTrace(); bad != nil {
-		return bad
-	}
-	if bad := c.checkLike("dout", &c.out, 0, c.out.Shape()[3]); bad != nil {
+	if bad := cmp.Or(c.checkTrace(), c.checkLike("dout", &c.out, 0, c.out.Shape()[3])); bad != nil {
 		return bad
 	}
 	for i := range c.tokens {
@@ -204,7 +202,7 @@ func (c *multiHeadBackward) check() *check.Failure {
 	}
 	for i, l := range [...]*linear.Linear{c.Q, c.K, c.V, c.O} {
 		name := &parameterGradients[i]
-		if bad := c.parameters[i].check(name.name, l, name.layer); bad != nil {
+		if bad := c.parameters[i].check(name, l); bad != nil {
 			return bad
 		}
 		if l != nil && (i == 3 || viewOf(&c.tokens[i]).IsSet()) {
@@ -226,10 +224,7 @@ func (c *multiHeadBackward) checkTokenGradient(i int) *check.Failure {
 	if !viewOf(t).IsSet() {
 		return nil
 	}
-	if bad := c.checkLike(tokenGradients[i], t, i, c.inputs[i].Shape()[3]); bad != nil {
-		return bad
-	}
-	return viewOf(t).CheckDistinct(tokenGradients[i])
+	return cmp.Or(c.checkLike(tokenGradients[i], t, i, c.inputs[i].Shape()[3]), viewOf(t).CheckDistinct(tokenGradients[i]))
 }
 
 // checkMemory reports a gradient that shares memory with anything else.
@@ -241,7 +236,7 @@ func (c *multiHeadBackward) checkMemory() *check.Failure {
 		}
 	}
 	for i := range c.parameters {
-		f.outputParameters(parameterGradients[i].weight, parameterGradients[i].bias, &c.parameters[i])
+		f.outputParameters(&parameterGradients[i], &c.parameters[i])
 	}
 	f.output("Gradients.Bias", viewOf(&c.g.Bias).Memory())
 	f.output("Gradients.Sinks", view.MemoryOf(c.g.Sinks))

@@ -347,16 +347,16 @@ func TestMultiHeadBackwardErrors(t *testing.T) {
 			m.Similarity = General{Query: m.Q}
 		}},
 		{"Gradients.Query", "shape [2 1 3 5]", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) { g.Query = g.Key }},
-		{"Gradients.Q.Weight", "60, [12, 5]", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
+		{"Gradients.Q.Weight", "60, the weights", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
 			g.Q.Weight = g.Q.Weight[1:]
 		}},
 		{"Gradients.O.Bias", "9, one for each output", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
 			g.O.Bias = g.O.Bias[1:]
 		}},
-		{"Gradients.V.Bias", "a range of memory of its own", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
+		{"Gradients.V.Bias", "memory of its own", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
 			g.V.Bias = w.Q[:4]
 		}},
-		{"Weights.O", "the weights [9, 8]", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) { w.O = nil }},
+		{"Weights.O", "72, the weights", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) { w.O = nil }},
 		{"Gradients.Sinks", "as many as Options.Sinks has", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
 			g.Sinks = make([]float32, 4)
 		}},

@@ -1,8 +1,6 @@
 package layer
 
 import (
-	"fmt"
-
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
@@ -40,39 +38,46 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 // then stays untouched; the trace may hold anything.
 func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts *kernel.BackwardOptions) error {
 	settings := valueOf(opts)
-	if f := scoringOf(&settings.Scoring).Used().CheckTaken(scoring.Gradients); f != nil {
-		return (*kernel.Error)(f.In("layer.MultiHead.Forward"))
+	c := multiHeadCall{
+		MultiHead: m, function: "layer.MultiHead.Forward", out: out, inputs: [3]kernel.Tensor{query, key, value}, keeps: true, trace: trace,
+		opts: kernel.Options{Exec: settings.Exec, Scoring: settings.Scoring, Outputs: kernel.Outputs{LSE: trace.LSE}},
 	}
-	o := kernel.Options{Exec: settings.Exec, Scoring: settings.Scoring, Outputs: kernel.Outputs{LSE: trace.LSE}}
-	c := multiHeadCall{MultiHead: m, function: "layer.MultiHead.Forward", out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: o, keeps: true, trace: trace}
-	if !viewOf(&trace.LSE).IsSet() {
-		return &kernel.Error{Where: "layer.MultiHead.Forward: " + lseName, Got: "none", Want: "memory for [B, Heads, Lq, 1]"}
-	}
-	if bad := c.check(); bad != nil {
+	if bad := c.checkForward(); bad != nil {
 		return (*kernel.Error)(rename(bad, "Options.LSE", lseName).In(c.function))
 	}
+	s := getScratch()
+	defer s.release()
+	return renameArgument(c.run(s), "Options.LSE", c.function, lseName)
+}
+
+// checkForward reports the first argument of Forward that does not fit.
+func (c *multiHeadCall) checkForward() *check.Failure {
+	if f := scoringOf(&c.opts.Scoring).Used().CheckTaken(scoring.Gradients); f != nil {
+		return f
+	}
+	if !viewOf(&c.trace.LSE).IsSet() {
+		return &check.Failure{Where: lseName, Got: "none", Want: "memory for [B, Heads, Lq, 1]"}
+	}
+	if bad := c.check(); bad != nil {
+		return bad
+	}
 	if bad := c.checkTrace(); bad != nil {
-		return (*kernel.Error)(bad.In("layer.MultiHead.Forward"))
+		return bad
 	}
 	var f footprint
 	for i, t := range c.trace.projections() {
 		if c.uses(i) {
 			if bad := viewOf(t).CheckDistinct(traceNames[i]); bad != nil {
-				return (*kernel.Error)(bad.In("layer.MultiHead.Forward"))
+				return bad
 			}
 			f.output(traceNames[i], viewOf(t).Memory())
 		}
 	}
-	f.add("out", viewOf(&out).Memory())
-	f.add(lseName, viewOf(&trace.LSE).Memory())
-	f.inputInputs(&c)
-	f.inputScoring(&o.Scoring)
-	if bad := f.check(); bad != nil {
-		return (*kernel.Error)(bad.In("layer.MultiHead.Forward"))
-	}
-	s := getScratch()
-	defer s.release()
-	return renameArgument(c.run(s), "Options.LSE", c.function, lseName)
+	f.add("out", viewOf(&c.out).Memory())
+	f.add(lseName, viewOf(&c.trace.LSE).Memory())
+	f.inputInputs(c)
+	f.inputScoring(&c.opts.Scoring)
+	return f.check()
 }
 
 // inputInputs lists query, key and value.
@@ -108,18 +113,8 @@ func (c *multiHeadCall) checkTrace() *check.Failure {
 
 // checkLike reports a tensor that has not the tokens of input i, in this width.
 func (c *multiHeadCall) checkLike(arg string, t *kernel.Tensor, i, width int) *check.Failure {
-	if bad := checkRows(arg, t); bad != nil {
+	if bad := viewOf(t).CheckLike(arg, viewOf(&c.inputs[i]), inputNames[i], width); bad != nil {
 		return bad
-	}
-	x := viewOf(&c.inputs[i])
-	if want := [4]int{x.Dim(0), 1, x.Dim(2), width}; t.Shape() != want {
-		return tensorFailure(arg, t, fmt.Sprintf("shape %v", want))
-	}
-	if viewOf(t).IsRagged() != x.IsRagged() {
-		return tensorFailure(arg, t, "a tensor that is ragged if "+inputNames[i]+" is, and only then")
-	}
-	if f := viewOf(t).CheckLengths(arg, x, inputNames[i]); f != nil {
-		return f
 	}
 	return checkTokens(arg, t)
 }

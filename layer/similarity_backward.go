@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
@@ -78,25 +79,12 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opt
 
 // checkCosineBackward reports what kernel.AttentionBackward, which gets copies, does not see.
 func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) *check.Failure {
-	for i, t := range [...]*kernel.Tensor{q, k} {
-		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
-			return bad
-		}
-	}
-	if bad := checkGradient("Gradients.Q", &g.Q, "q", q); bad != nil {
+	if bad := cmp.Or(viewOf(q).CheckPlainFloats("q"), viewOf(k).CheckPlainFloats("k")); bad != nil {
 		return bad
 	}
-	if bad := checkGradient("Gradients.K", &g.K, "k", k); bad != nil {
+	if bad := cmp.Or(checkGradient("Gradients.Q", &g.Q, "q", q), checkGradient("Gradients.K", &g.K, "k", k), checkMask(&o.Mask, q, k)); bad != nil {
 		return bad
 	}
-	if bad := checkMask(&o.Mask, q, k); bad != nil {
-		return bad
-	}
-	return checkAttentionMemory(g, dout, q, k, v, lse, o)
-}
-
-// checkAttentionMemory reports a gradient that shares memory with anything else.
-func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) *check.Failure {
 	var f footprint
 	f.outputGradients(g)
 	f.output("Gradients.Q", viewOf(&g.Q).Memory())

@@ -1,11 +1,14 @@
 package layer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -28,22 +31,10 @@ type ScoreOptions struct {
 // It takes memory for B·H·Lq rows of the size of a key, which is recycled. Bad input gets
 // an [*kernel.Error], and dst stays untouched.
 func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
-	if s == nil {
-		return &kernel.Error{Where: "layer.Scores: s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
-	}
-	if bad := checkTensor("q", &q); bad != nil {
-		return (*kernel.Error)(bad.In("layer.Scores"))
-	}
-	if bad := viewOf(&k).Check("k"); bad != nil {
+	if bad := checkScoring(&dst, &q, &k, s); bad != nil { // before memory for as many rows is taken
 		return (*kernel.Error)(bad.In("layer.Scores"))
 	}
 	shape := q.Shape()
-	if want := [4]int{shape[0], shape[1], shape[2], k.Shape()[2]}; dst.Shape() != want {
-		return (*kernel.Error)(tensorFailure("dst", &dst, fmt.Sprintf("shape %v, a score for every query and key", want)).In("layer.Scores"))
-	}
-	if bad := checkDst(&dst); bad != nil { // before memory for as many rows is taken
-		return (*kernel.Error)(bad.In("layer.Scores"))
-	}
 	// Attend needs values and an output. The keys are valid values for any similarity.
 	shape[3] = k.Shape()[3]
 	n := product(shape[:]...)
@@ -58,15 +49,22 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
 	return renameArgument(s.Attend(out, q, k, k, &m.options), "Options.Scores", "layer.Scores", "dst")
 }
 
-// checkDst reports a tensor that cannot hold scores. Without keys nothing is written.
-func checkDst(dst *kernel.Tensor) *check.Failure {
-	if dst.Shape()[3] == 0 {
-		return nil
+// checkScoring reports the first argument of Scores that does not fit. Without keys nothing is written.
+func checkScoring(dst, q, k *kernel.Tensor, s Similarity) *check.Failure {
+	if s == nil {
+		return &check.Failure{Where: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
 	}
-	if bad := checkFloats("dst", dst); bad != nil {
+	if bad := cmp.Or(checkTensor("q", q), viewOf(k).Check("k")); bad != nil {
 		return bad
 	}
-	return viewOf(dst).CheckDistinct("dst")
+	want := q.Shape()
+	if want[3] = k.Shape()[2]; dst.Shape() != want {
+		return tensorFailure("dst", dst, fmt.Sprintf("shape %v, a score for every query and key", want))
+	}
+	if want[3] == 0 {
+		return nil
+	}
+	return cmp.Or(viewOf(dst).CheckPlainFloats("dst"), viewOf(dst).CheckDistinct("dst"))
 }
 
 // Softmax is step 3 of attention: it turns each row of scores into weights,
@@ -182,9 +180,7 @@ func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
 		return err
 	}
 	values := v.Shape()
-	j := rowJobs.Get()
-	j.to, j.w, j.x, j.do = out, weights, v, weightedRow
-	j.group, j.sums = out.Shape()[1]/max(1, values[1]), values[3]
+	j := rowJob{out, weights, v, out.Shape()[1] / max(1, values[1]), values[3], weightedRow}
 	j.run(product(values[2:]...), t.ThreadFMAs, &exec)
 	return nil
 }
@@ -220,30 +216,21 @@ func roundTo(dst []float32, sums []float64) {
 
 // checkWeightedSum reports the first argument of WeightedSum that does not fit.
 func checkWeightedSum(out, weights, v *kernel.Tensor) *check.Failure {
-	names := [...]string{"weights", "v"}
-	for i, t := range [...]*kernel.Tensor{weights, v} {
-		if bad := checkFloats(names[i], t); bad != nil {
-			return bad
-		}
-	}
-	if bad := checkValues(weights, v); bad != nil {
+	if bad := checkWeightsAndValues(weights, v); bad != nil {
 		return bad
 	}
-	w, values := weights.Shape(), v.Shape()
-	if want := [4]int{w[0], w[1], w[2], values[3]}; out.Shape() != want {
-		return tensorFailure("out", out, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
-	}
-	if bad := checkFloats("out", out); bad != nil {
-		return bad
-	}
-	if f := viewOf(out).CheckOutput("out"); f != nil {
-		return f
-	}
-	return checkMemory(out, &kernel.Options{}, names[:], weights, v)
+	o := viewOf(out)
+	return cmp.Or(
+		o.CheckLike("out", viewOf(weights), "weights", v.Shape()[3]), o.CheckDistinct("out"),
+		view.CheckApart(1, []string{"out", "weights", "v"}, o.Memory(), viewOf(weights).Memory(), viewOf(v).Memory()),
+	)
 }
 
-// checkValues reports values that do not fit the weights.
-func checkValues(weights, v *kernel.Tensor) *check.Failure {
+// checkWeightsAndValues reports weights that are no plain float32, and values that do not fit them.
+func checkWeightsAndValues(weights, v *kernel.Tensor) *check.Failure {
+	if bad := cmp.Or(viewOf(weights).CheckPlainFloats("weights"), viewOf(v).CheckPlainFloats("v")); bad != nil {
+		return bad
+	}
 	w, values := weights.Shape(), v.Shape()
 	if values[0] != w[0] || values[2] != w[3] {
 		return tensorFailure("v", v, fmt.Sprintf("batch %d and length %d, a value for every weight of a row", w[0], w[3]))
@@ -252,4 +239,36 @@ func checkValues(weights, v *kernel.Tensor) *check.Failure {
 		return tensorFailure("v", v, fmt.Sprintf("a number of heads that divides that of weights, %d", w[1]))
 	}
 	return nil
+}
+
+// A rowJob computes the rows of one tensor on several goroutines, in float64.
+type rowJob struct {
+	to, w, x kernel.Tensor // w has the heads of the queries
+	group    int           // query heads of a value head
+
+	sums int // how many sums do needs, all 0
+	do   func(j *rowJob, sums []float64, b, h, l int)
+}
+
+var rowJobs = parallel.Loop[rowJob, scratch]{Scratch: &scratches, Fit: func(j *rowJob, s *scratch) { s.takeDoubles(j.sums) }, Do: (*rowJob).task}
+
+// doubleFMAs is how many FMAs of a product in float32 take as long as one in float64, in Go, on Zen 3.
+const doubleFMAs = 50
+
+// run computes a tensor whose rows take so many FMAs each.
+func (j *rowJob) run(fmas, threadFMAs int, exec *kernel.Exec) {
+	if shape := j.to.Shape(); !isEmpty(shape) {
+		rows := product(shape[:3]...)
+		rowJobs.Run(j, rows, float64(rows)*float64(fmas)*doubleFMAs/float64(threadFMAs), j.sums, exec.Threads, exec.ParallelFor)
+	}
+}
+
+// task computes the rows lo to hi-1, numbered through all heads and batch rows.
+func (j *rowJob) task(s *scratch, lo, hi int) {
+	shape := j.to.Shape()
+	for n := lo; n < hi; n++ {
+		sums := s.doubles[:j.sums]
+		clear(sums)
+		j.do(j, sums, n/shape[2]/shape[1], n/shape[2]%shape[1], n%shape[2])
+	}
 }

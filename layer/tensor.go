@@ -1,12 +1,14 @@
 package layer
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // viewOf returns t as the type that it is defined as.
@@ -48,55 +50,21 @@ func checkTensor(arg string, t *kernel.Tensor) *check.Failure {
 	return v.Check(arg)
 }
 
-// checkFloats reports a tensor that checkTensor reports, or that is not float32.
-func checkFloats(arg string, t *kernel.Tensor) *check.Failure {
-	if bad := checkTensor(arg, t); bad != nil {
-		return bad
-	}
-	if t.DType() != kernel.Float32 {
-		return tensorFailure(arg, t, "float32")
-	}
-	return nil
-}
-
-// checkRows is checkFloats for a tensor that may be ragged.
-func checkRows(arg string, t *kernel.Tensor) *check.Failure {
-	v := viewOf(t)
-	if f := v.Check(arg); f != nil {
-		return f
-	}
-	if v.IsPaged() || v.DType() != view.Float32 {
-		return tensorFailure(arg, t, "float32, not paged")
-	}
-	return nil
-}
-
 // checkMemory reports an output of a call, out or one of the options, that shares memory
 // with one of the inputs, which have these names, with an option or with another output. A
 // call of package kernel, or of linear, that gets a copy of an input, or not all outputs,
 // cannot see that: so whoever makes such a call checks before.
 func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, inputs ...*kernel.Tensor) *check.Failure {
-	args := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
-	outputs := [...]view.Memory{viewOf(out).Memory(), viewOf(&opts.LSE).Memory(), viewOf(&opts.Weights).Memory(), viewOf(&opts.Scores).Memory()}
-	for x, written := range outputs {
-		shared := func(with string) *check.Failure {
-			return &check.Failure{Where: args[x], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
-		}
-		for i, in := range inputs {
-			if written.OverlapsTensor(viewOf(in)) {
-				return shared(names[i])
-			}
-		}
-		if with := scoringOf(&opts.Scoring).Overlap(written); with != "" {
-			return shared(with)
-		}
-		for _, other := range outputs[:x] {
-			if written.Overlaps(other) {
-				return shared("another output")
-			}
-		}
+	var f footprint
+	f.output("out", viewOf(out).Memory())
+	f.output("Options.LSE", viewOf(&opts.LSE).Memory())
+	f.output("Options.Weights", viewOf(&opts.Weights).Memory())
+	f.output("Options.Scores", viewOf(&opts.Scores).Memory())
+	for i, x := range inputs {
+		f.input(names[i], x)
 	}
-	return nil
+	f.inputScoring(&opts.Scoring)
+	return f.check()
 }
 
 // tensorFailure reports a tensor that is not what is wanted.
@@ -124,4 +92,48 @@ func renameArgument(err error, from, function, to string) error {
 		return (*kernel.Error)(rename((*check.Failure)(bad), from, function+": "+to))
 	}
 	return err
+}
+
+// checkProjection reports a tensor, argument arg, that the layer called name cannot
+// project. It returns the number of floats of the projection.
+func checkProjection(arg string, x *kernel.Tensor, name string, l *linear.Linear) (int, *check.Failure) {
+	if bad := viewOf(x).CheckFloats(arg); bad != nil {
+		return 0, bad
+	}
+	outputs, inputs := l.Shape()
+	if outputs == 0 {
+		return 0, &check.Failure{Where: name, Got: "no outputs", Want: "at least 1"}
+	}
+	shape := x.Shape()
+	if shape[3] != inputs {
+		return 0, tensorFailure(arg, x, fmt.Sprintf("D = %d, the number of inputs of %s", inputs, name))
+	}
+	batch, rows := viewOf(x).AllRows()
+	return product(batch, shape[1], rows, outputs), nil
+}
+
+// projectionMemoryFailure reports a tensor whose projection does not fit memory.
+func projectionMemoryFailure(arg string, x *kernel.Tensor) *check.Failure {
+	return memoryFailure(arg, x, "fewer rows: memory for their projections")
+}
+
+// project returns l(x) for the rows of x, which checkProjection has accepted: ragged if x is.
+// Heads and tokens of the result lie in the same order as in x, so that a view [B, L, H, D]
+// is projected in one piece.
+func (s *scratch) project(x *kernel.Tensor, l *linear.Linear, exec kernel.Exec) (kernel.Tensor, error) {
+	outputs, _ := l.Shape()
+	heads, strides := x.Shape()[1], x.Strides()
+	y := s.takeLike(x, heads, outputs, strides[1] < strides[2])
+	return y, l.Project(y, *x, linear.Options{Exec: exec})
+}
+
+// takeLike takes memory for a tensor with the batch rows of x, and returns it as BHLD or BLHD.
+func (s *scratch) takeLike(x *kernel.Tensor, heads, d int, tokenMajor bool) kernel.Tensor {
+	batch, rows := viewOf(x).AllRows()
+	data := s.takeFloats(batch * heads * rows * d)
+	y := kernel.BHLD(data, batch, heads, rows, d)
+	if tokenMajor {
+		y = kernel.BLHD(data, batch, rows, heads, d)
+	}
+	return kernel.Tensor(view.Tensor(y).RaggedAs(viewOf(x)))
 }

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -79,10 +80,8 @@ func (w *TorchWeights) split(embed int) (parts [4]torchPart, bad *check.Failure)
 // fields.
 func (w *TorchWeights) check(embed int, parts *[4]torchPart) *check.Failure {
 	square := product(embed, embed)
-	if w.InProjWeight != nil {
-		if bad := checkTorch("InProjWeight", w.InProjWeight, product(3, square), "[3·E, E]"); bad != nil {
-			return bad
-		}
+	if bad := check.LengthOrNil("TorchWeights.InProjWeight", w.InProjWeight, product(3, square), "[3·E, E]"); bad != nil {
+		return bad
 	}
 	for i, name := range [...]string{"QProjWeight", "KProjWeight", "VProjWeight"} {
 		n := len(parts[i].weights)
@@ -97,26 +96,11 @@ func (w *TorchWeights) check(embed int, parts *[4]torchPart) *check.Failure {
 			return torchFailure(name, n, fmt.Sprintf("a multiple of E = %d", embed))
 		}
 	}
-	if w.InProjBias != nil {
-		if bad := checkTorch("InProjBias", w.InProjBias, product(3, embed), "[3·E], or nil"); bad != nil {
-			return bad
-		}
-	}
-	if bad := checkTorch("OutProjWeight", w.OutProjWeight, square, "[E, E]"); bad != nil {
-		return bad
-	}
-	if w.OutProjBias != nil {
-		return checkTorch("OutProjBias", w.OutProjBias, embed, "[E], or nil")
-	}
-	return nil
-}
-
-// checkTorch reports a parameter that does not have n numbers.
-func checkTorch(name string, x []float32, n int, shape string) *check.Failure {
-	if len(x) != n {
-		return torchFailure(name, len(x), fmt.Sprintf("%d, %s", n, shape))
-	}
-	return nil
+	return cmp.Or(
+		check.LengthOrNil("TorchWeights.InProjBias", w.InProjBias, product(3, embed), "[3·E]"),
+		check.Length("TorchWeights.OutProjWeight", len(w.OutProjWeight), square, "[E, E]"),
+		check.LengthOrNil("TorchWeights.OutProjBias", w.OutProjBias, embed, "[E]"),
+	)
 }
 
 func torchFailure(name string, n int, want string) *check.Failure {

@@ -116,7 +116,7 @@ func TestFromTorchErrors(t *testing.T) {
 		text string
 	}{
 		{TorchWeights{}, "QProjWeight: 0 numbers, want 16, [E, E], or InProjWeight instead"},
-		{TorchWeights{InProjWeight: make([]float32, 16)}, "InProjWeight: 16 numbers, want 48, [3·E, E]"},
+		{TorchWeights{InProjWeight: make([]float32, 16)}, "InProjWeight: 16 numbers, want 48, [3·E, E], or nil"},
 		{TorchWeights{InProjWeight: make([]float32, 48), KProjWeight: make([]float32, 16)}, "KProjWeight: 16 numbers, want none beside InProjWeight"},
 		{TorchWeights{QProjWeight: make([]float32, 16), KProjWeight: make([]float32, 7)}, "KProjWeight: 7 numbers, want a multiple of E = 4"},
 	} {

@@ -35,12 +35,8 @@ func AddRows(out, x Matrix, rows []int32, exec kernel.Exec) error {
 		x.announce(view.Read)
 		out.announce(view.Write)
 	}
-	j := additions.Get()
-	j.tier, j.out, j.x, j.rows = t, out, x, rows
 	work := float64(len(rows)) * float64(x.cols) * additionFMAs / float64(t.ThreadFMAs)
-	j.split.Run(ints.CeilDiv(x.cols, additionCols), work, struct{}{}, exec.Threads, exec.ParallelFor)
-	j.out, j.x, j.rows = Matrix{}, Matrix{}, nil // the caller's memory
-	additions.Put(j)
+	additions.Run(&addition{t, out, x, rows}, ints.CeilDiv(x.cols, additionCols), work, 0, exec.Threads, exec.ParallelFor)
 	return nil
 }
 
@@ -52,19 +48,14 @@ const (
 	additionFMAs = 10 // FMAs of a product that take as long as an element, on Zen 3
 )
 
-// An addition is one call of AddRows. Additions are recycled, so that in the steady state a call allocates nothing.
+// An addition is one call of AddRows.
 type addition struct {
 	tier   *tier.Tier
 	out, x Matrix
 	rows   []int32
-	split  parallel.Split[struct{}, struct{}]
 }
 
-var additions = parallel.FreeList[addition]{New: func() *addition {
-	j := new(addition)
-	j.split.Init(&parallel.NoScratch, nil, j.task, nil)
-	return j
-}}
+var additions = parallel.Loop[addition, struct{}]{Scratch: &parallel.NoScratch, Do: (*addition).task}
 
 // task adds the columns of the parts lo to hi-1.
 func (j *addition) task(_ *struct{}, lo, hi int) {
@@ -95,7 +86,7 @@ func checkAddRows(out, x *Matrix, rows []int32) *check.Failure {
 		return f
 	}
 	if out.memory().Overlaps(x.memory()) {
-		return overlap("out", "x")
+		return view.Overlap("out", "x")
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= out.rows {

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -74,10 +75,7 @@ func (m *Matrix) isSet() bool { return m.len() > 0 || m.rows != 0 || m.cols != 0
 
 // check reports the first argument that does not fit.
 func (g *Gradients) check(dy, x, w *Matrix, opts *ProductOptions) *check.Failure {
-	if f := dy.checkFloats("dy"); f != nil {
-		return f
-	}
-	if f := check.Threads("Options.Threads", opts.Threads); f != nil {
+	if f := cmp.Or(dy.checkFloats("dy"), check.Threads("Options.Threads", opts.Threads)); f != nil {
 		return f
 	}
 	if g.X.isSet() {
@@ -111,10 +109,7 @@ func checkGradient(arg string, out *Matrix, inArg string, in *Matrix, dy Matrix)
 		return out.failure(arg, "[%d %d]", dy.rows, in.cols)
 	}
 	b := in.T()
-	if f := checkWeights(inArg, &b, b.dtype.Size()); f != nil {
-		return f
-	}
-	return out.checkOutput(arg)
+	return cmp.Or(checkWeights(inArg, &b, b.dtype.Size()), out.checkOutput(arg))
 }
 
 // checkMemory reports a gradient that shares memory with another argument.
@@ -128,14 +123,7 @@ func (g *Gradients) checkMemory(dy, x, w *Matrix) *check.Failure {
 			memory[i] = m.memory()
 		}
 	}
-	for i := range memory {
-		for k := range min(i, 3) {
-			if memory[k].Overlaps(memory[i]) {
-				return overlap(names[k], names[i])
-			}
-		}
-	}
-	return nil
+	return view.CheckApart(3, names[:], memory[:]...)
 }
 
 const (

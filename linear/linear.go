@@ -13,9 +13,8 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
-	"math"
-	"sync"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
@@ -85,41 +84,16 @@ func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 func (l *Linear) paddedBias(bias []float32) []float32 {
 	n := l.lanes()
 	if len(bias) == 0 {
-		return noBias(n)
+		return rows.NegativeZeros(n)
 	}
 	b := make([]float32, n)
-	copy(b[copy(b, bias):], noBias(n))
+	copy(b[copy(b, bias):], rows.NegativeZeros(n))
 	return b
-}
-
-// none are the lanes of biases that change nothing: layers without a bias share them. They are never written after they are made.
-var none struct {
-	sync.Mutex
-	lanes []float32
-}
-
-// noBias returns a bias of -0 for n lanes, which must not be written: it changes nothing.
-func noBias(n int) []float32 {
-	none.Lock()
-	defer none.Unlock()
-	if len(none.lanes) < n {
-		none.lanes = make([]float32, n)
-		for i := range none.lanes {
-			none.lanes[i] = float32(math.Copysign(0, -1))
-		}
-	}
-	return none.lanes[:n:n]
 }
 
 // checkNew reports the first argument of New that does not fit.
 func checkNew(w *Matrix, bias []float32) *check.Failure {
-	if f := w.check("w"); f != nil {
-		return f
-	}
-	if f := checkBias(bias, w.rows); f != nil {
-		return f
-	}
-	return checkWeights("w", w, w.dtype.Size())
+	return cmp.Or(w.check("w"), checkBias(bias, w.rows), checkWeights("w", w, w.dtype.Size()))
 }
 
 // checkWeights reports a matrix that does not fit memory once it is packed, with at most so many bytes
@@ -139,10 +113,7 @@ func checkWeights(arg string, w *Matrix, size int) *check.Failure {
 
 // checkBias reports a bias that does not fit n outputs.
 func checkBias(bias []float32, n int) *check.Failure {
-	if bias != nil && len(bias) != n {
-		return &check.Failure{Where: "bias", Got: fmt.Sprintf("%d numbers", len(bias)), Want: fmt.Sprintf("%d, one per output, or nil", n)}
-	}
-	return nil
+	return check.LengthOrNil("bias", bias, n, "one per output")
 }
 
 // mostShared is the most elements of weights of which several share memory.
@@ -226,13 +197,10 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 		return f
 	}
 	if out.memory().Overlaps(x.memory()) {
-		return &check.Failure{Where: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
+		return view.Overlap("out", "x")
 	}
 	if opts.DynamicInt8 && l.format == 0 {
 		return &check.Failure{Where: "Options.DynamicInt8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
 	}
-	if f := opts.Activation.check(); f != nil {
-		return f
-	}
-	return check.Threads("Options.Threads", opts.Threads)
+	return cmp.Or(opts.Activation.check(), check.Threads("Options.Threads", opts.Threads))
 }

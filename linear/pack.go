@@ -97,27 +97,16 @@ const packSteps = 64
 // packedFMAs is how many FMAs of a product take as long as packing a byte, on Zen 3.
 const packedFMAs = 25
 
-// A packJob is the packing of a layer.
-type packJob struct {
-	pack  func(p int)
-	split parallel.Split[struct{}, struct{}]
-}
+// A packing packs each panel of a layer.
+type packing struct{ pack func(p int) }
 
-var packJobs = parallel.FreeList[packJob]{New: func() *packJob {
-	j := new(packJob)
-	j.split.Init(&parallel.NoScratch, nil, func(_ *struct{}, lo, hi int) {
-		for p := lo; p < hi; p++ {
-			j.pack(p)
-		}
-	}, nil)
-	return j
+var packings = parallel.Loop[packing, struct{}]{Scratch: &parallel.NoScratch, Do: func(p *packing, _ *struct{}, lo, hi int) {
+	for panel := lo; panel < hi; panel++ {
+		p.pack(panel)
+	}
 }}
 
 // eachPanel calls f for every panel, on the goroutines that exec allows.
 func (l *Linear) eachPanel(t *tier.Tier, exec *kernel.Exec, f func(p int)) {
-	j := packJobs.Get()
-	j.pack = f
-	j.split.Run(l.panels(), float64(l.bytes())*packedFMAs/float64(t.ThreadFMAs), struct{}{}, exec.Threads, exec.ParallelFor)
-	j.pack = nil
-	packJobs.Put(j)
+	packings.Run(&packing{f}, l.panels(), float64(l.bytes())*packedFMAs/float64(t.ThreadFMAs), 0, exec.Threads, exec.ParallelFor)
 }

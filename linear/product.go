@@ -1,8 +1,11 @@
 package linear
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -59,22 +62,15 @@ func checkProduct(out, a, b *Matrix, opts *ProductOptions) *check.Failure {
 	case out.rows != a.rows || out.cols != b.rows:
 		return out.failure("out", "[%d %d], the rows of a and those of b", a.rows, b.rows)
 	}
-	if f := checkWeights("b", b, b.dtype.Size()); f != nil {
-		return f
-	}
-	if f := out.checkOutput("out"); f != nil {
+	if f := cmp.Or(checkWeights("b", b, b.dtype.Size()), out.checkOutput("out")); f != nil {
 		return f
 	}
 	for i, m := range [...]*Matrix{a, b} {
 		if out.memory().Overlaps(m.memory()) {
-			return overlap("out", names[i])
+			return view.Overlap("out", names[i])
 		}
 	}
 	return check.Threads("Options.Threads", opts.Threads)
-}
-
-func overlap(arg, with string) *check.Failure {
-	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 }
 
 // multiply computes a product whose arguments have been checked.
@@ -89,7 +85,7 @@ func multiply(t *tier.Tier, out, a, b *Matrix, opts *ProductOptions) {
 	}
 	j := jobs.Get()
 	j.b, j.layer = *b, Linear{n: b.rows, k: b.cols}
-	j.layer.bias = noBias(j.layer.lanes())
+	j.layer.bias = rows.NegativeZeros(j.layer.lanes())
 	j.linear, j.out, j.x, j.accumulate = &j.layer, *out, *a, opts.Accumulate
 	j.run(t, &Options{Exec: opts.Exec})
 	j.linear, j.out, j.x, j.b, j.accumulate = nil, Matrix{}, Matrix{}, Matrix{}, false // the caller's memory

@@ -71,32 +71,17 @@ func rowsOfBoth(out, x *view.Tensor) (outer, middle, rows rowDim) {
 
 // checkProject reports the first argument of Project that does not fit.
 func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
-	names := [...]string{"x", "out"}
-	for i, t := range [...]*view.Tensor{x, out} {
-		if f := t.Check(names[i]); f != nil {
-			return f
-		}
-		if t.DType() != view.Float32 || t.IsPaged() {
-			return &check.Failure{Where: names[i], Got: t.Describe(), Want: "float32, not paged"}
-		}
+	if f := x.CheckFloats("x"); f != nil {
+		return f
 	}
 	if x.Dim(3) != l.k {
 		return &check.Failure{Where: "x", Got: x.Describe(), Want: fmt.Sprintf("rows of %d, the inputs of the layer", l.k)}
 	}
-	if want := [4]int{x.Dim(0), x.Dim(1), x.Dim(2), l.n}; out.Shape() != want {
-		return &check.Failure{Where: "out", Got: out.Describe(), Want: fmt.Sprintf("shape %v, x's with the outputs of the layer", want)}
-	}
-	if out.IsRagged() != x.IsRagged() {
-		return &check.Failure{Where: "out", Got: out.Describe(), Want: "a tensor that is ragged if x is, and only then"}
-	}
-	if f := out.CheckLengths("out", x, "x"); f != nil {
-		return f
-	}
-	if f := out.CheckDistinct("out"); f != nil {
+	if f := cmp.Or(out.CheckLike("out", x, "x", l.n), out.CheckDistinct("out")); f != nil {
 		return f
 	}
 	if out.Memory().OverlapsTensor(x) {
-		return &check.Failure{Where: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
+		return view.Overlap("out", "x")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -63,10 +64,7 @@ func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 
 // checkInt8 reports the first argument of QuantizeInt8 that does not fit.
 func checkInt8(w *Matrix, bias []float32) *check.Failure {
-	if f := w.check("w"); f != nil {
-		return f
-	}
-	if f := checkBias(bias, w.rows); f != nil {
+	if f := cmp.Or(w.check("w"), checkBias(bias, w.rows)); f != nil {
 		return f
 	}
 	if f := checkWeights("w", w, 2); f != nil { // 34 bytes for 32 weights

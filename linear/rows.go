@@ -33,11 +33,8 @@ func (l *Linear) Rows(out Matrix, rows []int32, exec kernel.Exec) error {
 	if err != nil || l.k == 0 {
 		return err
 	}
-	j := lookups.Get()
-	j.linear, j.out, j.rows = l, out, rows
-	j.split.Run(len(rows), float64(len(rows))*float64(l.k)*lookupFMAs/float64(t.ThreadFMAs), struct{}{}, exec.Threads, exec.ParallelFor)
-	j.linear, j.out, j.rows = nil, Matrix{}, nil // the caller's memory
-	lookups.Put(j)
+	work := float64(len(rows)) * float64(l.k) * lookupFMAs / float64(t.ThreadFMAs)
+	lookups.Run(&lookup{l, out, rows}, len(rows), work, 0, exec.Threads, exec.ParallelFor)
 	return nil
 }
 
@@ -45,19 +42,14 @@ func (l *Linear) Rows(out Matrix, rows []int32, exec kernel.Exec) error {
 // cache line.
 const lookupFMAs = 150
 
-// A lookup is one call of Rows. Lookups are recycled, so that in the steady state a call allocates nothing.
+// A lookup is one call of Rows.
 type lookup struct {
 	linear *Linear
 	out    Matrix
 	rows   []int32
-	split  parallel.Split[struct{}, struct{}]
 }
 
-var lookups = parallel.FreeList[lookup]{New: func() *lookup {
-	j := new(lookup)
-	j.split.Init(&parallel.NoScratch, nil, j.task, nil)
-	return j
-}}
+var lookups = parallel.Loop[lookup, struct{}]{Scratch: &parallel.NoScratch, Do: (*lookup).task}
 
 // task writes the rows lo to hi-1 of out.
 func (j *lookup) task(_ *struct{}, lo, hi int) {

@@ -1,7 +1,11 @@
 package linear
 
 import (
+	"math"
+	"unsafe"
+
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -190,5 +194,92 @@ func finish(j *job, rows interval, p int, c []float32, ldc int) {
 		for i := range rows.len() {
 			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n], c[i*lanes:])
 		}
+	}
+}
+
+// next returns the weights that follow in the order of [scratch.allSteps] on some steps of panel p,
+// as they lie, to be prefetched. After the last steps of a group of panels, these are the first ones
+// of the panel after it, which belong to the next task.
+func (j *job) next(panels interval, p int, steps interval) []byte {
+	l := j.linear
+	switch {
+	case j.isProduct():
+		return nil // they are yet to be packed
+	case p+1 < panels.hi:
+		p++
+	case steps.hi < l.depth():
+		p, steps = panels.lo, interval{steps.hi, min(steps.hi+j.steps, l.depth())}
+	case panels.hi < l.panels():
+		p, steps = panels.hi, interval{0, min(j.steps, l.depth())}
+	default:
+		return nil
+	}
+	if l.format != 0 {
+		return l.stepBlocks(p, steps)
+	}
+	at, n := l.panelStart(p)+steps.lo*l.panelWidth(p), steps.len()*l.panelWidth(p)
+	if l.dtype == view.Float32 {
+		return bytesOf(l.f32[at : at+n])
+	}
+	return bytesOf(l.u16[at : at+n])
+}
+
+// stepBlocks returns the blocks of some steps of panel p, in whole blocks.
+func (l *Linear) stepBlocks(p int, steps interval) []byte {
+	size := l.packed.BlockBytes(l.panelWidth(p))
+	return l.panelBlocks(p)[steps.lo/ukernel.BlockSteps*size : steps.hi/ukernel.BlockSteps*size]
+}
+
+// bytesOf returns the memory of numbers.
+func bytesOf[E float32 | uint16](s []E) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(E))))
+}
+
+// Quantized weights lie in blocks of 32 inputs. The last block of a layer may have fewer: zeros
+// fill it, and rows of x are copied and end in as many -0. The product of both is -0, which
+// changes no sum, not even one that is -0: the bits are those of a chain that ends at K.
+
+// depth is the number of rows of a packed panel: the inputs, in whole blocks.
+func (l *Linear) depth() int {
+	if l.format == 0 {
+		return l.k
+	}
+	return ints.CeilDiv(l.k, ukernel.BlockSteps) * ukernel.BlockSteps
+}
+
+// hasTail tells whether the last block has fewer inputs.
+func (l *Linear) hasTail() bool { return l.depth() != l.k }
+
+// mayHaveTail tells whether layers of a format may have any number of inputs.
+func (f Format) mayHaveTail() bool { return f == Q8_0 || f == Affine }
+
+// packedAs tells whether layers of the format may be packed as p.
+func (f Format) packedAs(p ukernel.PackedFormat) bool {
+	if f == Affine {
+		return quantized.AffineAs(p)
+	}
+	return f.row().PackedAs(p)
+}
+
+// paddedRows copies the last steps of n rows, which begin at x.
+func (s *scratch) paddedRows(j *job, x []float32, n int, steps interval) stepRows {
+	ld := steps.len()
+	for i := range n {
+		j.copyRow(s.rows[i*ld:][:ld], x[i*j.x.rowStride:], j.linear.k-steps.lo)
+	}
+	return stepRows{s.rows, ld, 1, n}
+}
+
+// copyRow copies k numbers of a row, which begins at x, and fills dst with -0.
+func (j *job) copyRow(dst, x []float32, k int) {
+	if j.x.colStride == 1 {
+		copy(dst[:k], x)
+	} else {
+		for i := range k {
+			dst[i] = x[i*j.x.colStride]
+		}
+	}
+	for i := k; i < len(dst); i++ {
+		dst[i] = float32(math.Copysign(0, -1))
 	}
 }

@@ -10,8 +10,11 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // Ignore is the target of a row that does not count.
@@ -85,3 +88,160 @@ func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32) *check
 
 // nan is the one NaN that results have.
 var nan = math.Float32frombits(0x7fc00000)
+
+// A job is one call. Jobs are recycled with their memory, so that in the steady state a call
+// allocates nothing.
+type job struct {
+	tier            *tier.Tier
+	dlogits, logits []float32
+	n               int
+	targets         []int32
+	share           float32 // of a row in the mean
+
+	split       parallel.Split[chunk, struct{}]
+	losses      []float32 // of the rows
+	lossesUsage parallel.Usage
+	memory      parallel.Memory
+}
+
+// elementFMAs is how many FMAs of a product take as long as one logit.
+const elementFMAs = 60
+
+var jobs = parallel.FreeList[job]{
+	New: func() *job {
+		j := new(job)
+		j.split.Init(&chunks, nil, j.rows, j.memory.Forget)
+		return j
+	},
+	Memory: func(j *job) *parallel.Memory { return &j.memory },
+}
+
+var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
+
+// run computes the gradients and returns the mean.
+func (j *job) run(exec *kernel.Exec) float32 {
+	rows, counted := len(j.targets), 0
+	for _, t := range j.targets {
+		if t != Ignore {
+			counted++
+		}
+	}
+	j.share = 1 / float32(max(counted, 1))
+	parallel.Fit(&j.memory, &j.lossesUsage, &j.losses, rows, parallel.Make[float32])
+	work := float64(len(j.logits)) * elementFMAs / float64(j.tier.ThreadFMAs)
+	j.split.Run(rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
+	sum := 0.0
+	for _, l := range j.losses[:rows] {
+		sum += float64(l)
+	}
+	if sum != sum {
+		return nan
+	}
+	return float32(sum / float64(max(counted, 1)))
+}
+
+// rows computes the rows lo to hi-1.
+func (j *job) rows(s *chunk, lo, hi int) {
+	for r := lo; r < hi; r++ {
+		x, d := j.logits[r*j.n:][:j.n], []float32(nil)
+		if j.dlogits != nil {
+			d = j.dlogits[r*j.n:][:j.n]
+		}
+		t := int(j.targets[r])
+		if t < 0 || t >= j.n { // Ignore; targets may have changed since they were checked
+			j.losses[r] = 0
+			clear(d)
+			continue
+		}
+		j.losses[r] = s.row(j, d, x, t)
+	}
+}
+
+// A chunk is memory for some logits of a row.
+type chunk struct {
+	p   [chunkLogits]float32
+	acc [chains]float32
+}
+
+const (
+	// chains is the number of chains in which the exponentials of a row are summed up.
+	chains = 64
+
+	// chunkLogits is the number of logits that are computed at a time: they stay in L1, and
+	// a call of a kernel is short.
+	chunkLogits = 1024
+)
+
+// row computes the gradient d of a row of logits x, unless d is nil, and returns its loss.
+// d may be x.
+func (s *chunk) row(j *job, d, x []float32, target int) float32 {
+	top, at := largest(x), x[target]
+	clear(s.acc[:])
+	for lo := 0; lo < len(x); lo += chunkLogits {
+		p := s.exponentials(j.tier, x[lo:min(lo+chunkLogits, len(x))], top)
+		for len(p) > 0 {
+			n := min(len(p), chains)
+			j.tier.Elementwise().Add(s.acc[:n], s.acc[:n], p[:n])
+			p = p[n:]
+		}
+	}
+	sum := sumOfHalves(&s.acc)
+	if sum != sum {
+		for i := range d {
+			d[i] = nan
+		}
+		return nan
+	}
+	if d != nil {
+		s.gradient(j, d, x, top, 1/sum, target)
+	}
+	return (top - at) + float32(numeric.Log2(sum)*math.Ln2)
+}
+
+// gradient writes the gradient of a row. The exponentials of a row of several chunks are computed again,
+// rather than kept.
+func (s *chunk) gradient(j *job, d, x []float32, top, inv float32, target int) {
+	for lo := 0; lo < len(x); lo += chunkLogits {
+		hi := min(lo+chunkLogits, len(x))
+		if len(x) > chunkLogits {
+			s.exponentials(j.tier, x[lo:hi], top)
+		}
+		for i, p := range s.p[:hi-lo] {
+			d[lo+i] = float32(p*inv) * j.share
+		}
+		if lo <= target && target < hi {
+			d[target] = (float32(s.p[target-lo]*inv) - 1) * j.share
+		}
+	}
+}
+
+// exponentials returns exp(x - top).
+func (s *chunk) exponentials(t *tier.Tier, x []float32, top float32) []float32 {
+	p := s.p[:len(x)]
+	for i, x := range x {
+		p[i] = (x - top) * math.Log2E
+	}
+	t.Elementwise().Exp2(p, p)
+	return p
+}
+
+// largest returns the largest number, and passes NaN over.
+func largest(x []float32) float32 {
+	top := float32(math.Inf(-1))
+	for _, x := range x {
+		if x > top {
+			top = x
+		}
+	}
+	return top
+}
+
+// sumOfHalves adds the upper half of the chains to the lower half until one is left.
+func sumOfHalves(acc *[chains]float32) float32 {
+	for half := chains / 2; half > 0; half /= 2 {
+		for r := range half {
+			acc[r] += acc[r+half]
+		}
+	}
+	return acc[0]
+}

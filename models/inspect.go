@@ -6,8 +6,7 @@ import (
 
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/encoder"
-	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/static"
 )
@@ -75,45 +74,18 @@ func (r *Report) types() error {
 		t.Bytes += bytes
 		r.FileBytes += bytes
 	}
-	each := eachOfFolder
-	if r.GGUF {
-		each = eachOfFile
-	}
-	if err := each(r.source, add); err != nil {
-		return err
-	}
-	for _, t := range all {
-		r.Types = append(r.Types, *t)
-	}
-	slices.SortFunc(r.Types, func(a, b Type) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
-	return nil
-}
-
-func eachOfFile(path string, add func(name string, elements, bytes int64)) error {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for _, t := range f.Tensors() {
-		add(t.Type.String(), int64(inventory.Elements(t.Shape)), int64(len(t.Data)))
-	}
-	return nil
-}
-
-// dtypes are the bytes of an element of a safetensors file.
-var dtypes = map[string]int64{"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2}
-
-func eachOfFolder(dir string, add func(name string, elements, bytes int64)) error {
-	f, err := folder.Open(dir)
+	f, err := tensors.Open(r.source)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	for _, name := range f.Names() {
 		info, _ := f.Info(name)
-		n := int64(inventory.Elements(info.Shape))
-		add(info.DType, n, n*max(1, dtypes[info.DType]))
+		add(info.Name, int64(inventory.Elements(info.Shape)), info.Bytes)
 	}
+	for _, t := range all {
+		r.Types = append(r.Types, *t)
+	}
+	slices.SortFunc(r.Types, func(a, b Type) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/static"
 	"github.com/attn-go/attn/models/weights"
@@ -133,7 +134,7 @@ func (d *Description) lookAtFolder() error {
 		if ok, bad := d.isTable(); ok {
 			return bad
 		}
-		if f, bad := folder.Open(d.source); bad == nil {
+		if f, bad := tensors.Open(d.source); bad == nil {
 			f.Close()
 		} else if errors.As(bad, new(*kernel.Error)) { // such as an adapter alone
 			return bad
@@ -195,7 +196,7 @@ func (d *Description) hasRanks(classes []string) (bool, error) {
 // hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
 // when they are loaded.
 func hasClassifier(dir string) bool {
-	f, err := folder.Open(dir)
+	f, err := tensors.Open(dir)
 	if err != nil {
 		return false
 	}

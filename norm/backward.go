@@ -1,6 +1,7 @@
 package norm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -102,82 +103,43 @@ func backward(function string, c *backwardCall, g *Gradients, opts *BackwardOpti
 
 // check reports the first argument that does not fit.
 func (c *backwardCall) check(threads int) *check.Failure {
-	like := call{x: c.x, weight: c.weight, eps: c.eps}
-	names := [...]string{"x", "dy", "Gradients.X", directArg}
-	for i, t := range [...]*view.Tensor{&c.x, &c.dy, &c.dx, &c.direct} {
-		if i > 1 && !t.IsSet() {
-			continue
-		}
-		if f := like.checkTensor(names[i], t); f != nil {
-			return f
-		}
-	}
-	if f := like.checkNumbers(); f != nil {
+	if f := c.x.CheckFloats("x"); f != nil {
 		return f
 	}
-	if c.direct.IsSet() && !c.dx.IsSet() {
-		return &check.Failure{Where: directArg, Got: c.direct.Describe(), Want: "no tensor, as Gradients.X is not set"}
+	d := c.x.Dim(3)
+	if c.direct.IsSet() {
+		if f := c.direct.CheckLike(directArg, &c.x, "x", d); f != nil {
+			return f
+		}
+		if !c.dx.IsSet() {
+			return &check.Failure{Where: directArg, Got: c.direct.Describe(), Want: "no tensor, as Gradients.X is not set"}
+		}
 	}
 	if !c.layer && c.dBias != nil {
 		return &check.Failure{Where: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(c.dBias)), Want: "nil, as RMSNorm has no bias"}
 	}
-	for i, s := range [...][]float32{c.dWeight, c.dBias} {
-		if s != nil && len(s) != c.x.Dim(3) {
-			return &check.Failure{Where: [...]string{"Gradients.Weight", "Gradients.Bias"}[i], Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", c.x.Dim(3))}
-		}
-	}
-	if c.dx.IsSet() {
-		if f := c.dx.CheckDistinct("Gradients.X"); f != nil {
-			return f
-		}
-	}
-	if f := c.checkMemory(); f != nil {
-		return f
-	}
 	if s := c.x.Shape(); min(s[0], s[1], s[2]) > 0 && ints.MulSat(ints.MulSat(s[0], s[1]), s[2]) == math.MaxInt {
 		return &check.Failure{Where: "x", Got: c.x.Describe(), Want: "a number of rows that fits an int"}
 	}
-	return check.Threads("Options.Threads", threads)
+	inputs, dWeight, dBias := []string{"dy", "x", directArg}, view.MemoryOf(c.dWeight), view.MemoryOf(c.dBias)
+	return cmp.Or(
+		c.dy.CheckLike("dy", &c.x, "x", d), c.dx.CheckGradient("Gradients.X", &c.x, "x"),
+		checkNumbers("weight", c.weight, d), checkEps(c.eps), checkNumbers("Gradients.Weight", c.dWeight, d), checkNumbers("Gradients.Bias", c.dBias, d),
+		c.dx.CheckBeside("Gradients.X", inputs, &c.dy, &c.x, &c.direct),
+		view.CheckApart(3, []string{"Gradients.X", "Gradients.Weight", "Gradients.Bias", "weight"}, c.dx.Memory(), dWeight, dBias, view.MemoryOf(c.weight)),
+		view.CheckApart(2, []string{"Gradients.Weight", "Gradients.Bias", "dy", "x", directArg}, dWeight, dBias, c.dy.Memory(), c.x.Memory(), c.direct.Memory()),
+		check.Threads("Options.Threads", threads),
+	)
 }
 
 const directArg = "Options.Direct"
 
-// checkMemory reports a gradient that shares memory with another argument, unless X is the same
-// rows.
-func (c *backwardCall) checkMemory() *check.Failure {
-	names := [...]string{"Gradients.X", "Gradients.Weight", "Gradients.Bias", "dy", "x", directArg, "weight"}
-	tensors := [...]*view.Tensor{&c.dx, nil, nil, &c.dy, &c.x, &c.direct, nil}
-	memory := [...]view.Memory{
-		c.dx.Memory(), view.MemoryOf(c.dWeight), view.MemoryOf(c.dBias), c.dy.Memory(), c.x.Memory(), c.direct.Memory(), view.MemoryOf(c.weight),
-	}
-	for i := range memory {
-		for k := range min(i, 3) {
-			same := k == 0 && tensors[i] != nil && c.dx.IsSame(tensors[i])
-			if memory[k].Overlaps(memory[i]) && !same {
-				want := "memory of its own"
-				if k == 0 && tensors[i] != nil {
-					want += ", or the same rows"
-				}
-				return &check.Failure{Where: names[k], Got: "memory that overlaps " + names[i], Want: want}
-			}
-		}
-	}
-	return nil
-}
-
 // announce announces to the race detector what the call reads and writes.
 func (c *backwardCall) announce() {
-	for b := range c.x.Dim(0) {
-		n := c.x.Length(b)
-		c.x.AnnounceRows(view.Read, b, 0, n)
-		c.dy.AnnounceRows(view.Read, b, 0, n)
-		if c.direct.IsSet() {
-			c.direct.AnnounceRows(view.Read, b, 0, n)
-		}
-		if c.dx.IsSet() {
-			c.dx.AnnounceRows(view.Write, b, 0, n)
-		}
-	}
+	c.x.AnnounceAll(view.Read)
+	c.dy.AnnounceAll(view.Read)
+	c.direct.AnnounceAll(view.Read)
+	c.dx.AnnounceAll(view.Write)
 	view.Announce(view.Read, c.weight)
 	view.Announce(view.Write, c.dWeight)
 	view.Announce(view.Write, c.dBias)

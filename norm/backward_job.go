@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 )
@@ -22,10 +23,8 @@ type backwardJob struct {
 
 	split      parallel.Split[gradientRow, int]
 	sums, bias []float32 // [blocks, D]
-	ones       []float32 // in the place of a weight
 	sumsUsage  parallel.Usage
 	biasUsage  parallel.Usage
-	onesUsage  parallel.Usage
 	memory     parallel.Memory
 }
 
@@ -79,8 +78,7 @@ func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 		j.rows = 0
 	}
 	if j.weight == nil {
-		parallel.Fit(&j.memory, &j.onesUsage, &j.ones, d, parallel.Make[float32])
-		j.weight = filled(j.ones[:d], 1)
+		j.weight = rows.Ones(d)
 	}
 	blocks := ints.CeilDiv(j.rows, blockRows)
 	if j.dWeight != nil {

@@ -3,9 +3,13 @@ package optimize
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -88,4 +92,85 @@ func checkClip(most float32, gradients [][]float32) *check.Failure {
 		}
 	}
 	return nil
+}
+
+// A clip is one call of ClipNorm. Clips are recycled, so that in the steady state a call allocates nothing.
+type clip struct {
+	gradients [][]float32
+	elements  int       // of all gradients
+	blocks    int       // of all gradients, each in blocks of its own
+	sums      []float64 // of the squares of each slice, whose order is that of the contract
+	factor    float32
+
+	squares, scaling parallel.Split[struct{}, struct{}]
+}
+
+var clips = parallel.FreeList[clip]{New: func() *clip {
+	j := new(clip)
+	j.squares.Init(&parallel.NoScratch, nil, j.sumSlices, nil)
+	j.scaling.Init(&parallel.NoScratch, nil, j.scaleBlocks, nil)
+	return j
+}}
+
+const (
+	clipBlock = 1 << 12 // elements of a block
+	clipFMAs  = 30      // FMAs of a product that take as long as an element, squared or scaled, on Zen 3
+)
+
+// set takes the gradients of a call.
+func (j *clip) set(gradients [][]float32) {
+	j.gradients, j.elements, j.blocks = gradients, 0, 0
+	j.sums = slices.Grow(j.sums[:0], len(gradients))[:len(gradients)]
+	for _, g := range gradients {
+		j.elements += len(g)
+		j.blocks += ints.CeilDiv(len(g), clipBlock)
+	}
+}
+
+// release ends the call.
+func (j *clip) release() {
+	j.gradients = nil // the caller's memory
+	clips.Put(j)
+}
+
+// work is that of one pass over the gradients, in units that are worth waking a thread for.
+func (j *clip) work(t *tier.Tier) float64 {
+	return float64(j.elements) * clipFMAs / float64(t.ThreadFMAs)
+}
+
+// sum returns the sum of all squares: slices are added in order, whichever goroutine summed up their squares.
+func (j *clip) sum(t *tier.Tier, exec *kernel.Exec) float64 {
+	j.squares.Run(len(j.sums), j.work(t), struct{}{}, exec.Threads, exec.ParallelFor)
+	sum := 0.0
+	for _, s := range j.sums {
+		sum += s
+	}
+	return sum
+}
+
+func (j *clip) sumSlices(_ *struct{}, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		j.sums[i] = squares(j.gradients[i])
+	}
+}
+
+// scale multiplies all gradients by a factor.
+func (j *clip) scale(factor float32, t *tier.Tier, exec *kernel.Exec) {
+	j.factor = factor
+	j.scaling.Run(j.blocks, j.work(t), struct{}{}, exec.Threads, exec.ParallelFor)
+}
+
+// scaleBlocks scales the blocks lo to hi-1, numbered through all gradients.
+func (j *clip) scaleBlocks(_ *struct{}, lo, hi int) {
+	first := 0 // block of g
+	for _, g := range j.gradients {
+		n := ints.CeilDiv(len(g), clipBlock)
+		if from, to := max(lo, first), min(hi, first+n); from < to {
+			part := g[(from-first)*clipBlock : min((to-first)*clipBlock, len(g))]
+			for i := range part {
+				part[i] *= j.factor
+			}
+		}
+		first += n
+	}
 }

@@ -10,13 +10,12 @@ import (
 // elementFMAs is how many FMAs of a product take as long as an element, on Zen 3.
 const elementFMAs = 50
 
-// A job is one call of Apply. Jobs are recycled, so that in the steady state a call allocates nothing.
+// A job is one call of Apply.
 type job struct {
 	rope      *Rope
 	x         view.Tensor
 	positions []int
 	tier      *tier.Tier
-	split     parallel.Split[scratch, int]
 }
 
 // A scratch holds the cosines and sines of positions that the table does not have as a row, and
@@ -28,20 +27,15 @@ type scratch struct {
 }
 
 var (
-	jobs      = parallel.FreeList[job]{New: newJob}
+	jobs      = parallel.Loop[job, scratch]{Scratch: &scratches, Fit: (*job).fit, Do: (*job).task}
 	scratches = parallel.FreeList[scratch]{
 		New:    func() *scratch { return new(scratch) },
 		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
 	}
 )
 
-func newJob() *job {
-	j := new(job)
-	fit := func(s *scratch) {
-		parallel.Fit(&s.memory, &s.usage, &s.numbers, 2*j.rope.Dims(), parallel.Make[float32])
-	}
-	j.split.Init(&scratches, fit, j.task, nil)
-	return j
+func (j *job) fit(s *scratch) {
+	parallel.Fit(&s.memory, &s.usage, &s.numbers, 2*j.rope.Dims(), parallel.Make[float32])
 }
 
 // task rotates the tokens lo to hi-1, numbered through all batch rows.

@@ -5,6 +5,7 @@
 package rope
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -121,12 +122,8 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 		return nil // the other dimensions may be any numbers
 	}
 	tokens := v.Dim(0) * v.Dim(2)
-	j := jobs.Get()
-	j.rope, j.x, j.positions, j.tier = r, *v, positions, t
 	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
-	j.split.Run(tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
-	j.rope, j.x, j.positions, j.tier = nil, view.Tensor{}, nil, nil // the caller's memory
-	jobs.Put(j)
+	jobs.Run(&job{r, *v, positions, t}, tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
 	return nil
 }
 
@@ -191,10 +188,7 @@ func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
 	if x.Dim(3) < r.Dims() {
 		return &check.Failure{Where: "x", Got: x.Describe(), Want: fmt.Sprintf("a head size of at least %d, the Dims of the Rope", r.Dims())}
 	}
-	if f := x.CheckDistinct("x"); f != nil {
-		return f
-	}
-	return r.checkPositions(x, len(positions))
+	return cmp.Or(x.CheckDistinct("x"), r.checkPositions(x, len(positions)))
 }
 
 // checkPositions reports a number of positions that does not fit x.

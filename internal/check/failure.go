@@ -42,3 +42,27 @@ func Threads(arg string, n int) *Failure {
 	}
 	return nil
 }
+
+// Length reports got elements where want are wanted: "one per output".
+func Length(arg string, got, want int, what string) *Failure {
+	if got != want {
+		return &Failure{Where: arg, Got: fmt.Sprintf("%d numbers", got), Want: fmt.Sprintf("%d, %s", want, what)}
+	}
+	return nil
+}
+
+// LengthOrNil is Length for a slice that may be nil.
+func LengthOrNil(arg string, x []float32, want int, what string) *Failure {
+	if x == nil || len(x) == want {
+		return nil
+	}
+	return Length(arg, len(x), want, what+", or nil")
+}
+
+// Least reports a number below the least that fits.
+func Least(arg string, n, least int) *Failure {
+	if n < least {
+		return &Failure{Where: arg, Got: fmt.Sprint(n), Want: fmt.Sprintf("at least %d", least)}
+	}
+	return nil
+}

@@ -1,6 +1,10 @@
+// Package elementwise runs micro-kernels over slices of float32, for the public functions over
+// slices.
 package elementwise
 
 import (
+	"fmt"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
@@ -86,22 +90,17 @@ func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	if view.Races {
 		f.announce(c)
 	}
-	j := jobs.Get()
-	j.function, j.call = f, *c
-	j.call.Tier, j.call.All = t, c.Rows
 	elements := c.longest()
-	j.most = max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))
+	run := run{f, *c, max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))}
+	run.call.Tier, run.call.All = t, c.Rows
 	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
-	switch one := exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1); {
-	case one && c.Rows <= j.most:
-		f.Do(&j.call)
-	case one: // not worth a second thread
-		j.task(&j.part, 0, c.Rows)
-	default:
-		j.split.Run(c.Rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
+	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // not worth a second thread
+		part := parts.Get()
+		run.rows(part, 0, c.Rows)
+		parts.Put(part)
+	} else {
+		runs.Run(&run, c.Rows, work, 0, exec.Threads, exec.ParallelFor)
 	}
-	j.function, j.call = nil, Call{} // the caller's memory
-	jobs.Put(j)
 }
 
 // announce tells the race detector what a call reads and writes.
@@ -124,42 +123,34 @@ func (c *Call) longest() (n int) {
 	return n
 }
 
-// A job is one call. Jobs are recycled, so that in the steady state a call allocates nothing.
-type job struct {
+// A run is one call.
+type run struct {
 	function *Function
 	call     Call
-	most     int  // rows of a call of Do
-	part     Call // of calls on one goroutine
-	split    parallel.Split[Call, struct{}]
+	most     int // rows of a call of Do
 }
 
 var (
-	jobs  = parallel.FreeList[job]{New: newJob}
+	runs  = parallel.Loop[run, Call]{Scratch: &parts, Do: (*run).rows}
 	parts = parallel.FreeList[Call]{New: func() *Call { return new(Call) }}
 )
-
-func newJob() *job {
-	j := new(job)
-	j.split.Init(&parts, nil, j.task, nil)
-	return j
-}
 
 // callFMAs is how many FMAs of a product take as long as one call of a kernel, if a row is no longer: less than 50 µs, in
 // which the goroutine cannot be preempted.
 const callFMAs = 100 << 14
 
-// task computes the rows lo to hi-1.
-func (j *job) task(part *Call, lo, hi int) {
-	c := &j.call
+// rows computes the rows lo to hi-1.
+func (r *run) rows(part *Call, lo, hi int) {
 	for ; lo < hi; lo += part.Rows {
-		n := min(j.most, hi-lo)
-		part.Tier, part.All, part.First, part.Rows, part.Ints = c.Tier, c.All, lo, n, c.Ints
-		part.Factors = c.Factors
-		for i, s := range c.Slices {
-			part.Slices[i] = cut(s, c.Rows, lo, n)
+		*part = r.call
+		part.First, part.Rows = lo, min(r.most, hi-lo)
+		if all := r.call.Rows; part.Rows < all {
+			for i, s := range part.Slices {
+				part.Slices[i] = cut(s, all, lo, part.Rows)
+			}
+			part.Bytes = cut(part.Bytes, all, lo, part.Rows)
 		}
-		part.Bytes = cut(c.Bytes, c.Rows, lo, n)
-		j.function.Do(part)
+		r.function.Do(part)
 	}
 	*part = Call{} // the caller's memory
 }
@@ -168,4 +159,52 @@ func (j *job) task(part *Call, lo, hi int) {
 func cut[E any](s []E, rows, lo, n int) []E {
 	width := len(s) / rows
 	return s[lo*width : (lo+n)*width]
+}
+
+// check reports the first argument that does not fit the function. It sets the number of rows.
+func (f *Function) check(c *Call) *check.Failure {
+	like, name := c.Slices[f.Like], f.Args[f.Like]
+	if f.Size == "" {
+		c.Size = 1
+	}
+	if c.Size < 1 {
+		return &check.Failure{Where: f.Size, Got: fmt.Sprint(c.Size), Want: "at least 1"}
+	}
+	if len(like)%c.Size != 0 {
+		return &check.Failure{Where: name, Got: fmt.Sprintf("length %d", len(like)), Want: fmt.Sprintf("a multiple of %s, %d", f.Size, c.Size)}
+	}
+	c.Rows = len(like) / c.Size
+	for i, arg := range f.Args {
+		x, n, times := c.Slices[i], len(like), ""
+		if f.Times[i] > 1 {
+			n, times = n*f.Times[i], fmt.Sprintf("%d times ", f.Times[i])
+		}
+		if len(x) != n {
+			return &check.Failure{Where: arg, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, %sthat of %s", n, times, name)}
+		}
+	}
+	for i := range f.Outputs {
+		if bad := f.checkMemory(c, i); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// checkMemory reports output i if it shares memory with another one, or with an input that it must not be or is
+// in part.
+func (f *Function) checkMemory(c *Call, i int) *check.Failure {
+	m := view.MemoryOf(c.Slices[i])
+	for k, arg := range f.Args {
+		other := view.MemoryOf(c.Slices[k])
+		place := k >= f.Outputs && !f.Apart
+		switch {
+		case k == i || !m.Overlaps(other) || place && m == other:
+		case place:
+			return &check.Failure{Where: f.Args[i], Got: "memory that overlaps a part of " + arg, Want: arg + " itself, or memory of its own"}
+		default:
+			return &check.Failure{Where: f.Args[i], Got: "memory that overlaps " + arg, Want: "memory of its own"}
+		}
+	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
 )
@@ -40,4 +43,30 @@ func (t *tile) Drop(keys mask.Span, weights []float32) {
 	})
 	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.derived.philox[:],
 		j.Call.Dropout.Sequence(t.Head.Batch), heads, positions, j.Call.Dropout.Threshold(), j.Call.Dropout.Factor())
+}
+
+// BlockKeys is the number of keys in a block of the numeric contract. Keys are cut
+// at absolute positions, and blocks are merged in order.
+const BlockKeys = contract.KeyBlock
+
+var (
+	negInf       = float32(math.Inf(-1))
+	canonicalNaN = math.Float32frombits(contract.Canonical) // the NaN of every NaN row
+	ln2          = math.Float32frombits(contract.Ln2)
+)
+
+// fill sets all elements of s to x.
+func fill(s []float32, x float32) {
+	for i := range s {
+		s[i] = x
+	}
+}
+
+// canonize replaces every NaN of s by the canonical one.
+func canonize(s []float32) {
+	for i, x := range s {
+		if x != x {
+			s[i] = canonicalNaN
+		}
+	}
 }

@@ -26,11 +26,19 @@ type FreeList[T any] struct {
 
 // Get takes the value that was put back last, or makes a new one.
 func (l *FreeList[T]) Get() *T {
+	if x := l.take(); x != nil {
+		return x
+	}
+	return l.New()
+}
+
+// take takes the value that was put back last, or nil if there is none.
+func (l *FreeList[T]) take() *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.values)
 	if n == 0 {
-		return l.New()
+		return nil
 	}
 	x := l.values[n-1]
 	l.values[n-1] = nil // or it would be reachable when it has been dropped

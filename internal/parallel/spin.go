@@ -48,3 +48,53 @@ func spinYields(d int64) int {
 	const most = 2 * int64(maxLifetime/time.Microsecond)
 	return int(min(2*d/int64(time.Microsecond), most))
 }
+
+// smallCalls is the call rate of the calls that more spinning workers would help.
+var smallCalls callRate
+
+// A callRate tells whether calls follow each other without a pause, and whether they
+// should do without more threads for a while. Times are those of clock. One that a clock
+// has left in the future counts as none.
+type callRate struct {
+	last         atomic.Int64 // time of the last call
+	backoffUntil atomic.Int64 // end of the backoff
+}
+
+// frequent records a call at time now that more spinning workers would help, and reports
+// whether a worker would still spin that has spun since the one before.
+func (r *callRate) frequent(now int64) bool {
+	pause := now - r.last.Swap(now)
+	return pause >= 0 && pause < spin.Load()
+}
+
+// backOff starts a backoff: others want the processors.
+func (r *callRate) backOff() { r.backoffUntil.Store(clock() + int64(backoff)) }
+
+// backingOff reports whether at time now a backoff has not ended.
+func (r *callRate) backingOff(now int64) bool {
+	left := r.backoffUntil.Load() - now
+	return left > 0 && left <= int64(backoff)
+}
+
+var start = time.Now()
+
+// clock returns nanoseconds since start. It is cheaper than time.Now. In a bubble, see
+// InBubble, it may stand still, and between bubbles it jumps.
+func clock() int64 { return int64(time.Since(start)) }
+
+// InBubble reports whether the goroutine belongs to a bubble of testing/synctest. There
+//
+//   - goroutines that are started belong to the bubble too, and it waits for their end,
+//   - nobody outside may wake who waits for a channel or a condition,
+//   - the clock stands still while goroutines run.
+//
+// So a call in a bubble starts goroutines of its own, and leaves the pool alone. Should
+// InBubble fail with a later version of Go, the pool is used all the same. That works,
+// though the bubble then waits until workers park.
+//
+// No function of Go tells whether there is a bubble. But times have no monotonic reading
+// in one, while outside they have one until the year 2157.
+func InBubble() bool {
+	now := time.Now()
+	return now == now.Round(0)
+}

@@ -71,23 +71,25 @@ func (t *Tensor) AnnounceRows(a Access, b, lo, hi int) {
 		for _, x := range [...]*Tensor{t, t.scales} {
 			if x != nil {
 				g, bytes := &x.grid, x.dtype.Bytes
-				announceGrid(a, x.element(g.At(page, 0, row)), 1, bytes(g.Shape[3]), Dim{t.grid.Shape[1], bytes(g.Stride[1])}, Dim{n, bytes(g.Stride[2])})
+				announceGrid(a, x.Address(g.At(page, 0, row)), 1, bytes(g.Shape[3]), Dim{t.grid.Shape[1], bytes(g.Stride[1])}, Dim{n, bytes(g.Stride[2])})
 			}
 		}
+	}
+}
+
+// AnnounceAll announces an access to all rows of a valid tensor, if it is set.
+func (t *Tensor) AnnounceAll(a Access) {
+	if shape := t.Shape(); !t.IsSet() || min(shape[0], shape[1], shape[2]) == 0 {
+		return
+	}
+	for b := range t.Dim(0) {
+		t.AnnounceRows(a, b, 0, t.Length(b))
 	}
 }
 
 // AnnouncePart announces an access to elements lo to hi-1 of a row.
 func (t *Tensor) AnnouncePart(a Access, b, h, l, lo, hi int) {
 	if lo < hi {
-		announce(a, t.element(t.Index(b, h, l)+lo), t.dtype.Bytes(hi-lo))
+		announce(a, t.Address(t.Index(b, h, l)+lo), t.dtype.Bytes(hi-lo))
 	}
-}
-
-// element returns the address of an element.
-func (t *Tensor) element(i int) unsafe.Pointer {
-	if t.dtype == Float32 {
-		return unsafe.Pointer(&t.f32[i])
-	}
-	return unsafe.Add(t.other.data, t.dtype.Bytes(i))
 }

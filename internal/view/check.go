@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -76,6 +77,57 @@ func (t *Tensor) CheckPlain(arg string) *check.Failure {
 	return nil
 }
 
+// CheckFloats reports a tensor that is not valid by itself, that is paged or not of float32.
+func (t *Tensor) CheckFloats(arg string) *check.Failure {
+	if f := t.Check(arg); f != nil {
+		return f
+	}
+	if t.dtype != Float32 || t.IsPaged() {
+		return t.failure(arg, "float32, not paged")
+	}
+	return nil
+}
+
+// CheckPlainFloats is CheckFloats for a tensor that is not ragged either.
+func (t *Tensor) CheckPlainFloats(arg string) *check.Failure {
+	if f := t.Check(arg); f != nil {
+		return f
+	}
+	if t.dtype != Float32 || !t.IsPlain() {
+		return t.failure(arg, "float32, neither paged nor ragged")
+	}
+	return nil
+}
+
+// CheckLike reports a tensor that CheckFloats reports, or whose rows are not those of another one, which has this
+// name and is valid, with d columns.
+func (t *Tensor) CheckLike(arg string, like *Tensor, name string, d int) *check.Failure {
+	if f := t.CheckFloats(arg); f != nil {
+		return f
+	}
+	shape := like.Shape()
+	if shape[3] = d; t.Shape() != shape {
+		how := "that of"
+		if d != like.Dim(3) {
+			how = "with the rows of"
+		}
+		return t.failure(arg, fmt.Sprintf("shape %v, %s %s", shape, how, name))
+	}
+	if t.IsRagged() != like.IsRagged() {
+		return t.failure(arg, "a tensor that is ragged if "+name+" is, and only then")
+	}
+	return t.CheckLengths(arg, like, name)
+}
+
+// CheckGradient reports a gradient that is set and that is not like the tensor that it belongs to, or
+// two of whose elements may share an address.
+func (t *Tensor) CheckGradient(arg string, of *Tensor, name string) *check.Failure {
+	if !t.IsSet() {
+		return nil
+	}
+	return cmp.Or(t.CheckLike(arg, of, name, of.Dim(3)), t.CheckDistinct(arg))
+}
+
 // checkScales reports scales that do not fit the elements.
 func (t *Tensor) checkScales(arg string) *check.Failure {
 	s, d := t.scales, t.grid.Shape[3]
@@ -123,10 +175,7 @@ func (t *Tensor) CheckWritable(arg string) *check.Failure {
 // CheckOutput reports a tensor that is not valid by itself, is not plain, or cannot be
 // an output.
 func (t *Tensor) CheckOutput(arg string) *check.Failure {
-	if f := t.CheckPlain(arg); f != nil {
-		return f
-	}
-	return t.CheckDistinct(arg)
+	return cmp.Or(t.CheckPlain(arg), t.CheckDistinct(arg))
 }
 
 // Layout returns the shape and strides, and how the rows lie.

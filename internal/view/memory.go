@@ -1,6 +1,10 @@
 package view
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/check"
+)
 
 // Memory is a range of addresses [lo, hi).
 type Memory struct{ lo, hi uintptr }
@@ -45,6 +49,36 @@ func (m Memory) Overlaps(n Memory) bool { return max(m.lo, n.lo) < min(m.hi, n.h
 // scales.
 func (m Memory) OverlapsTensor(t *Tensor) bool {
 	return m.Overlaps(t.Memory()) || t.scales != nil && m.Overlaps(t.scales.Memory())
+}
+
+// CheckBeside reports an output that shares memory with one of the tensors of these names, unless it is the same
+// rows.
+func (t *Tensor) CheckBeside(arg string, names []string, others ...*Tensor) *check.Failure {
+	m := t.Memory()
+	for i, x := range others {
+		if m.Overlaps(x.Memory()) && !t.IsSame(x) {
+			return &check.Failure{Where: arg, Got: "memory that overlaps " + names[i], Want: "memory of its own, or the same rows"}
+		}
+	}
+	return nil
+}
+
+// Overlap reports an output that shares memory with something else.
+func Overlap(arg, with string) *check.Failure {
+	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "memory of its own"}
+}
+
+// CheckApart reports an output that shares memory with another argument. The first names and
+// ranges are those of so many outputs.
+func CheckApart(outputs int, names []string, memory ...Memory) *check.Failure {
+	for i := range outputs {
+		for k := i + 1; k < len(memory); k++ {
+			if memory[i].Overlaps(memory[k]) {
+				return Overlap(names[i], names[k])
+			}
+		}
+	}
+	return nil
 }
 
 // IsPartOf tells whether every row of t lies within the row of u with the same indices.

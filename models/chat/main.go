@@ -83,7 +83,7 @@ func (c *config) input(ctx context.Context, stdin io.Reader, report io.Writer) (
 	if err := c.inputs.Check(report); err != nil {
 		return "", false, err
 	}
-	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
+	if err := c.inputs.CheckOutput("-receipt", c.receipt.File); err != nil {
 		return "", false, err
 	}
 	if !c.lines && len(c.inputs.Texts) == 0 && slices.Equal(c.inputs.Files, []string{"-"}) && terminal.Is(stdin) {

@@ -18,14 +18,14 @@ type receipts struct {
 
 // openReceipts makes the file of -receipt.
 func (c *config) openReceipts(m *decoder.Model) (*receipts, error) {
-	if c.receipt == "" {
+	if c.receipt.File == "" {
 		return nil, nil
 	}
 	d, err := models.Describe(c.model)
 	if err != nil {
 		return nil, err
 	}
-	w, err := receipt.Create(c.receipt, c.signer, c.model, d.Path, d.Architecture)
+	w, err := receipt.Create(c.receipt.File, c.receipt.Key, c.model, d.Path, d.Architecture)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func embedderOfFile(path string, options Options, _ embedding.LoadOptions) (*emb
 	var key string
 	var n int64
 	var missing error
-	m, dense, err := newModel(f, options, true, func() {
+	m, dense, err := newModel(f, path, options, true, func() {
 		arch, _ := f.String("general.architecture") // which has been read
 		key = arch + ".pooling_type"
 		n, missing = f.Int(key)
@@ -102,29 +102,29 @@ func embedderOfFile(path string, options Options, _ embedding.LoadOptions) (*emb
 
 // dense loads the layers that follow the pooling in GGUF files of EmbeddingGemma, if they are there:
 // dense_2 and dense_3, without bias and activation.
-func (l *loader) dense(f *gguf.File, c *Config) (steps []embedding.Step, err error) {
+func (l *loader) dense(c *Config) (steps []embedding.Step, err error) {
 	width := c.Width
-	for _, name := range []string{"dense_2", "dense_3"} {
-		t, ok := f.Tensor(name + ".weight")
+	for _, name := range []string{"dense_2.weight", "dense_3.weight"} {
+		info, ok := l.Info(name)
 		if !ok {
 			continue
 		}
-		if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[0] > most {
-			return nil, tensorError(t.Name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("[outputs, %d]", width))
+		if len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
+			return nil, l.Bad(name, fmt.Sprintf("[outputs, %d]", width))
 		}
-		w := l.floats(t.Name, t.Shape[0], width)
-		if l.err != nil {
-			return nil, l.err
+		n := info.Shape[0]
+		w := l.Floats(name, n, width)
+		if l.Err() != nil {
+			return nil, l.Err()
 		}
-		if l.dry != nil {
-			width = t.Shape[0]
-			continue
+		if l.Dry == nil {
+			s, err := embedding.Dense(w, n, width)
+			if err != nil {
+				return nil, fmt.Errorf("decoder: %s: %w", l.Where(name), err)
+			}
+			steps = append(steps, s)
 		}
-		s, err := embedding.Dense(w, t.Shape[0], width)
-		if err != nil {
-			return nil, fmt.Errorf("decoder: tensor %q: %w", t.Name, err)
-		}
-		steps, width = append(steps, s), t.Shape[0]
+		width = n
 	}
 	return steps, nil
 }

@@ -11,12 +11,6 @@ import (
 // has not grown.
 var ErrContext = errors.New("decoder: the context is full")
 
-// tensorError reports a tensor that a file lacks, that has another shape than the metadata say, or that
-// this package has no use for.
-func tensorError(name, got, want string) error {
-	return &kernel.Error{Where: fmt.Sprintf("tensor %q", name), Got: got, Want: want}
-}
-
 // tokenError reports a token that the model's vocabulary does not have: one of those that a call adds to
 // a text, which has this number in the call.
 func tokenError(text, index int, token int32, vocab int) error {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
@@ -18,7 +17,7 @@ type converter struct {
 	t *testing.T
 	c Config
 	a *architecture
-	d *stores.Folder
+	l *loader
 	ggufwriter.File
 }
 
@@ -28,12 +27,13 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := stores.OpenFolder(dir, a.Names)
+	l, err := folderLoader(dir, a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.Close() })
-	v := &converter{t: t, c: c, a: a, d: d}
+	t.Cleanup(func() { l.Close() })
+	l.Rename = nil
+	v := &converter{t: t, c: c, a: a, l: l}
 	v.metadata()
 	v.tensors()
 	f, err := gguf.New(v.Bytes())
@@ -114,13 +114,13 @@ func (v *converter) tensors() {
 	for ours, theirs := range v.a.Names {
 		names[theirs] = ours
 	}
-	_, whole := v.d.Info("model.norm.weight")
+	_, whole := v.l.Info("model.norm.weight")
 	digits := regexp.MustCompile(`\d+`)
 	experts := map[string][]float32{}
-	for _, theirs := range v.d.Names() {
-		info, _ := v.d.Info(theirs)
-		x, err := v.d.Float32(theirs, info.Shape...)
-		if err != nil {
+	for _, theirs := range v.l.Names() {
+		info, _ := v.l.Info(theirs)
+		x := v.l.Floats(theirs, info.Shape...)
+		if err := v.l.Err(); err != nil {
 			v.t.Fatal(err)
 		}
 		stem, kind := theirs[:strings.LastIndexByte(theirs, '.')], filepath.Ext(theirs)

@@ -2,10 +2,8 @@ package decoder
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
-	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
@@ -29,13 +27,13 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	}
 	defer f.Close()
 	v := &inventory.Inventory{}
-	l := &loader{Store: stores.NewFile(f), dry: v}
-	n, err := networkOfFile(f)
+	n, l, err := networkOfFile(f, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, naming(path, err)
 	}
+	l.Dry = v
 	if embedder {
-		l.dense(f, &n.config)
+		l.dense(&n.config)
 	} else if n.config.Bidirectional {
 		v.Problem(n.config.noGenerator(gguf.KeyError))
 	}
@@ -47,13 +45,13 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	if embedder {
 		at = folder.Transformer(dir)
 	}
-	n, d, head, err := networkOfFolder(at)
+	n, l, head, err := networkOfFolder(at)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	d.Dry = true
+	defer l.Close()
 	v := &inventory.Inventory{}
+	l.Dry = v
 	if embedder {
 		head = headUnread
 		modules, err := folder.ReadModules(dir)
@@ -64,7 +62,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	} else if n.config.Bidirectional {
 		v.Problem(n.config.noGenerator(configError))
 	}
-	return n.inspect(&loader{Store: d, dry: v}, head)
+	return n.inspect(l, head)
 }
 
 // InspectReranker is [Inspect] for what [LoadReranker] would read.
@@ -74,15 +72,13 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 		return nil, err
 	}
 	var n *network
-	v := &inventory.Inventory{}
-	l, head := &loader{dry: v}, headIfThere
+	var l *loader
+	head := headIfThere
 	if isFolder {
-		d := (*stores.Folder)(nil)
-		if n, d, head, err = networkOfFolder(folder.Transformer(path)); err != nil {
+		if n, l, head, err = networkOfFolder(folder.Transformer(path)); err != nil {
 			return nil, err
 		}
-		defer d.Close()
-		d.Dry, l.Store = true, d
+		defer l.Close()
 		n.ranking, err = ranking.ReadFolder(path, n.ranked())
 	} else {
 		f, bad := gguf.Open(path)
@@ -90,12 +86,13 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 			return nil, bad
 		}
 		defer f.Close()
-		if n, err = networkOfFile(f); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		if n, l, err = networkOfFile(f, path); err != nil {
+			return nil, naming(path, err)
 		}
-		l.Store = stores.NewFile(f)
 		n.ranking, err = ranking.ReadFile(f, n.ranked())
 	}
+	v := &inventory.Inventory{}
+	l.Dry = v
 	v.Problem(err)
 	if err == nil {
 		_, err = n.ranking.Prompt(n.ranked())
@@ -108,7 +105,7 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 
 // inspect notes all tensors that the model has.
 func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, error) {
-	v, c := l.dry, &n.config
+	v, c := l.Dry, &n.config
 	v.Size("layers", c.Layers)
 	v.Size("width", c.Width)
 	v.Size("heads", c.Heads)
@@ -124,7 +121,7 @@ func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, err
 	v.TokenMemory = 8 * int64(c.Layers) * int64(c.KVHeads) * int64(c.HeadSize)
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 	_, err := n.model(l, head, Options{})
-	if errors.Is(err, errDry) && l.err == nil {
+	if errors.Is(err, errDry) {
 		v.Problem(l.Unused())
 	}
 	return v, nil
@@ -132,17 +129,3 @@ func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, err
 
 // errDry ends the loading of a model of which nothing is read.
 var errDry = errors.New("nothing is read")
-
-// note adds the memory of the weights of a linear layer, as they are kept.
-func (l *loader) note(tensors []gguf.Tensor) {
-	for _, t := range tensors {
-		if storage(t.Type) == gguf.F32 {
-			if !t.Type.Converts() {
-				l.fail(tensorError(t.Name, t.Type.String(), "a type that can be computed from"))
-			}
-			l.dry.Floats(t.Shape...)
-			continue
-		}
-		l.dry.Memory += t.Type.Size(inventory.Elements(t.Shape))
-	}
-}

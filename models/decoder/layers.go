@@ -2,14 +2,13 @@ package decoder
 
 import (
 	engine "github.com/attn-go/attn/models/internal/network"
-	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // layer makes a layer of the engine of the weights of a block.
 func (n *network) layer(i int, b block) engine.Layer {
 	c := &n.config
 	a := &engine.Attention{
-		Heads: c.Heads, KVHeads: c.KVHeads, Size: c.HeadSize, QKV: b.qkv.linear(), Out: b.output.linear(), QueryNorm: c.norm(b.queryNorm), KeyNorm: c.norm(b.keyNorm),
+		Heads: c.Heads, KVHeads: c.KVHeads, Size: c.HeadSize, QKV: b.qkv, Out: b.output, QueryNorm: c.norm(b.queryNorm), KeyNorm: c.norm(b.keyNorm),
 		Window: c.window(i), BothWays: c.Bidirectional, Scale: c.ScoreScale, Softcap: c.ScoreSoftcap,
 	}
 	if a.Window > 0 {
@@ -20,7 +19,7 @@ func (n *network) layer(i int, b block) engine.Layer {
 		Feed: n.feed(&b.gated), Fed: engine.Norms{Before: c.norm(b.ffnNorm), After: c.norm(b.postFFN)},
 	}
 	if b.experts != nil {
-		e := &engine.Experts{Router: b.router.linear(), Used: c.ExpertsUsed, Shares: c.ExpertShares}
+		e := &engine.Experts{Router: b.router, Used: c.ExpertsUsed, Shares: c.ExpertShares}
 		for _, x := range b.experts {
 			e.All = append(e.All, *n.feed(&x))
 		}
@@ -30,7 +29,7 @@ func (n *network) layer(i int, b block) engine.Layer {
 }
 
 func (n *network) feed(x *gated) *engine.Gated {
-	return &engine.Gated{GateUp: x.gateUp.linear(), Down: x.down.linear(), Activation: n.gate}
+	return &engine.Gated{GateUp: x.gateUp, Down: x.down, Activation: n.gate}
 }
 
 // norm returns the norm of some weights, or nil without them.
@@ -40,5 +39,3 @@ func (c *Config) norm(weight []float32) *engine.Norm {
 	}
 	return &engine.Norm{Weight: weight, Epsilon: c.Epsilon}
 }
-
-func (p projection) linear() tensors.Linear { return tensors.Linear{Parts: p.parts, N: p.n} }

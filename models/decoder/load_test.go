@@ -14,8 +14,9 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
@@ -136,7 +137,7 @@ func TestQuantizedTypes(t *testing.T) {
 		if !ok {
 			continue
 		}
-		w := gguf.Tensor{Name: "w", Type: kind, Shape: []int{rows, k}, Data: make([]byte, kind.Size(rows*k))}
+		w := gguf.Tensor{Name: "w.weight", Type: kind, Shape: []int{rows, k}, Data: make([]byte, kind.Size(rows*k))}
 		for i := range w.Data {
 			w.Data[i] = byte(i * i % 59) // at any place of a block, two of them are a number below 1
 			if kind == gguf.MXFP4 && i%17 == 0 {
@@ -147,15 +148,19 @@ func TestQuantizedTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := (&loader{}).join(k, matrix{tensor: w})
-		if len(p.parts) != 1 || p.parts[0].Format() != format {
-			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.parts))
+		file, err := gguf.New((&ggufwriter.File{Tensors: []gguf.Tensor{w}}).Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := fileLoader(file, "").projection(k, source{name: "w", n: rows})
+		if len(p.Parts) != 1 || p.Parts[0].Format() != format {
+			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.Parts))
 		}
 		got, all := make([]float32, rows*k), make([]int32, rows)
 		for i := range all {
 			all[i] = int32(i)
 		}
-		if err := p.parts[0].Rows(linear.DenseMatrix(got, rows, k), all, kernel.Exec{}); err != nil {
+		if err := p.Parts[0].Rows(linear.DenseMatrix(got, rows, k), all, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range want {
@@ -192,22 +197,20 @@ func TestScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	store := stores.NewFile(file)
-	l := &loader{Store: store}
+	l := fileLoader(file, "")
 	p := l.projection(64, source{name: "a", n: 2}, source{name: "b", n: 1}, source{name: "c", n: 3})
-	expert, ok := l.expertTensor(&Config{Experts: 2}, "d", 1, 64)
-	if l.err != nil || !ok || len(p.parts) != 1 {
-		t.Fatal(l.err, ok, len(p.parts))
+	expert := func(e int) tensors.Part {
+		return tensors.Part{Name: "d", Shape: []int{2, 1, 64}, First: e, Rows: 1}
 	}
-	q := l.join(64, expert(0), expert(1))
-	if err := store.Unused(); err != nil {
-		t.Error(err)
+	q := l.Linear(tensors.Inner, expert(0), expert(1))
+	if err := l.Done(); err != nil || len(p.Parts) != 1 {
+		t.Fatal(err, len(p.Parts))
 	}
 	for i, scale := range []float32{0.5, 0.5, 1, 0, 0, 0, 2, -4} {
-		layer, row, name, at := p.parts[0], int32(i), "a", i
+		layer, row, name, at := p.Parts[0], int32(i), "a", i
 		switch {
 		case i >= 6:
-			layer, row, name, at = q.parts[0], int32(i-6), "d", i-6
+			layer, row, name, at = q.Parts[0], int32(i-6), "d", i-6
 		case i >= 3:
 			name, at = "c", i-3
 		case i == 2:
@@ -230,8 +233,14 @@ func TestScales(t *testing.T) {
 	}
 }
 
+// tensorError is the error of a tensor.
+func tensorError(name, got, want string) error {
+	return &kernel.Error{Where: fmt.Sprintf("tensor %q", name), Got: got, Want: want}
+}
+
 // Bad files get typed errors that say what and where.
 func TestLoadErrors(t *testing.T) {
+	const numbersOf, unknownTensor = "F32, F16, BF16 or blocks ", "only tensors that this architecture is known to have"
 	key := func(name, found, want string) error { return gguf.KeyError(name, found, want) }
 	set := func(name string, value any) func(*tinyllama.File) {
 		return func(f *tinyllama.File) { f.Set(name, value) }
@@ -247,14 +256,14 @@ func TestLoadErrors(t *testing.T) {
 		{"layers of text", set("llama.block_count", "three"), nil},
 		{"zero layers", set("llama.block_count", uint32(0)), key("llama.block_count", "0", "1 to 65536")},
 		{"too many layers", set("llama.block_count", uint32(70000)), key("llama.block_count", "70000", "1 to 65536")},
-		{"more layers than tensors", set("llama.block_count", uint32(4)), tensorError("blk.3.attn_norm.weight", "none", "one of shape [64]")},
-		{"fewer layers", set("llama.block_count", uint32(2)), tensorError("blk.2.attn_norm.weight", "shape [64]", "no such tensor: what it is for is not known")},
-		{"width", set("llama.embedding_length", uint32(32)), tensorError("token_embd.weight", "shape [211 64]", "[211 32]")},
+		{"more layers than tensors", set("llama.block_count", uint32(4)), tensorError("blk.3.attn_norm.weight", "nothing", numbersOf+"[64]")},
+		{"fewer layers", set("llama.block_count", uint32(2)), tensorError("blk.2.attn_k.weight", "F32 [32 64] and 8 more tensors", unknownTensor)},
+		{"width", set("llama.embedding_length", uint32(32)), tensorError("token_embd.weight", "F32 [211 64]", numbersOf+"[211 32]")},
 		{"huge width", set("llama.embedding_length", uint32(1<<31)), key("llama.embedding_length", "2147483648", "1 to 16777216")},
 		{"heads", set("llama.attention.head_count_kv", uint32(3)), key("llama.attention.head_count_kv", "3", "a divisor of the 4 query heads")},
 		{"odd heads", set("llama.attention.head_count", uint32(6)), key("llama.attention.head_count", "6", "a divisor of the width 64")},
 		{"huge heads", set("llama.attention.key_length", uint32(1<<24)), key("llama.attention.key_length", "16777216", "at most 16777216 for all 4 heads together")},
-		{"values", set("llama.attention.value_length", uint32(8)), key("llama.attention.value_length", "8", "16 as key_length")},
+		{"values", set("llama.attention.value_length", uint32(8)), key("llama.attention.value_length", "8", "16; others are not supported")},
 		{"rotated", set("llama.rope.dimension_count", uint32(18)), key("llama.rope.dimension_count", "18", "an even number up to the head size 16")},
 		{"rotated, odd", set("llama.rope.dimension_count", uint32(7)), key("llama.rope.dimension_count", "7", "an even number up to the head size 16")},
 		{"base", set("llama.rope.freq_base", float32(0.5)), key("llama.rope.freq_base", "0.5", "1 to 1.8446744073709552e+19")},
@@ -276,13 +285,13 @@ func TestLoadErrors(t *testing.T) {
 		{"pattern of numbers", set("llama.attention.sliding_window_pattern", []int32{1, 0, 2}), key("llama.attention.sliding_window_pattern", "a list with 2", "a list of booleans, or of 0 and 1")},
 		{"vocabulary", set("llama.vocab_size", uint32(200)), key("llama.vocab_size", "200", `211, the rows of "token_embd.weight"`)},
 		{"end", set("tokenizer.ggml.eos_token_id", uint32(211)), key("tokenizer.ggml.eos_token_id", "211", "0 to 210")},
-		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, tensorError("token_embd.weight", "none", "a matrix [vocabulary, width]")},
-		{"no down", func(f *tinyllama.File) { f.Remove("blk.1.ffn_down.weight") }, tensorError("blk.1.ffn_down.weight", "none", "one of shape [64 96]")},
-		{"embedding", func(f *tinyllama.File) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, tensorError("token_embd.weight", "shape [13504]", "[vocabulary, width] with 1 to 16777216 rows")},
-		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, tensorError("blk.0.attn_q_norm.weight", "shape [16]", "no such tensor: what it is for is not known")},
-		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, tensorError("blk.0.attn_q.bias", "shape [16]", "[64]")},
-		{"factors", func(f *tinyllama.File) { f.Vector(factorsName, 16) }, tensorError(factorsName, "shape [16]", "[8]")},
-		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, tensorError("output.weight", "shape [200 64]", "[211 64]")},
+		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, tensorError("token_embd.weight", "nothing", "[vocabulary, width] with 1 to 16777216 rows")},
+		{"no down", func(f *tinyllama.File) { f.Remove("blk.1.ffn_down.weight") }, tensorError("blk.1.ffn_down.weight", "nothing", numbersOf+"[64 96]")},
+		{"embedding", func(f *tinyllama.File) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, tensorError("token_embd.weight", "F32 [13504]", "[vocabulary, width] with 1 to 16777216 rows")},
+		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, tensorError("blk.0.attn_q_norm.weight", "F32 [16]", unknownTensor)},
+		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, tensorError("blk.0.attn_q.bias", "F32 [16]", numbersOf+"[64]")},
+		{"factors", func(f *tinyllama.File) { f.Vector(factorsName, 16) }, tensorError(factorsName, "F32 [16]", numbersOf+"[8]")},
+		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, tensorError("output.weight", "F32 [200 64]", numbersOf+"[211 64]")},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f := tinyllama.New(nil)

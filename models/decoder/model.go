@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,10 +10,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
-	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/loading"
 	engine "github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/weights"
@@ -110,11 +109,8 @@ func Load(model string, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := newModel(f, o, false, f.DropMetadata)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
+	m, _, err := newModel(f, path, o, false, f.DropMetadata)
+	return m, naming(path, errors.Join(err, f.Close()))
 }
 
 // find returns where a model is, and whether that is a folder.
@@ -139,13 +135,13 @@ func naming(path string, err error) error {
 
 // New is [Load] for a file that is open. The file may be closed afterwards.
 func New(f *gguf.File, o Options) (*Model, error) {
-	m, _, err := newModel(f, o, false, func() {})
+	m, _, err := newModel(f, "", o, false, func() {})
 	return m, err
 }
 
-// newModel is New, or LoadEmbedder with the layers that follow the pooling. It calls known when it has read the metadata, before the weights.
-func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []embedding.Step, error) {
-	n, err := networkOfFile(f)
+// newModel is New for a file of a path, or LoadEmbedder with the layers that follow the pooling. It calls known when it has read the metadata, before the weights.
+func newModel(f *gguf.File, path string, o Options, embedder bool, known func()) (*Model, []embedding.Step, error) {
+	n, l, err := networkOfFile(f, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,10 +149,10 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 		return nil, nil, n.config.noGenerator(gguf.KeyError)
 	}
 	known()
-	l := fileLoader(f, o)
+	l.with(o)
 	var dense []embedding.Step
 	if embedder {
-		if dense, err = l.dense(f, &n.config); err != nil {
+		if dense, err = l.dense(&n.config); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -164,75 +160,79 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 	return m, dense, err
 }
 
-// fileLoader returns a loader of the tensors of a file.
-func fileLoader(f *gguf.File, o Options) *loader {
-	return &loader{Store: stores.NewFile(f), exec: o.Exec, meter: loading.New(stores.Bytes(f), o.Progress)}
-}
-
-// networkOfFile reads what a file says, without the weights.
-func networkOfFile(f *gguf.File) (*network, error) {
+// networkOfFile reads what a file says, without the weights, which the loader is for.
+func networkOfFile(f *gguf.File, path string) (*network, *loader, error) {
 	a, c, err := readConfig(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
+	n, l := &network{architecture: a, config: c, pairing: rope.RotateHalf}, fileLoader(f, path)
 	if a.Interleaved {
 		n.pairing = rope.Interleaved
 	}
-	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
-		return nil, err
+	if n.config.Vocab, err = l.vocabulary(); err != nil {
+		return nil, nil, err
 	}
-	return n, n.vocabulary.fromGGUF(f, n.config.Vocab)
+	if key := a.GGUF + ".vocab_size"; has(f, key) {
+		if size, err := f.Int(key); err != nil {
+			return nil, nil, err
+		} else if size != int64(n.config.Vocab) {
+			return nil, nil, gguf.KeyError(key, fmt.Sprint(size), fmt.Sprintf("%d, the rows of %q", n.config.Vocab, embeddingName))
+		}
+	}
+	return n, l, n.vocabulary.fromGGUF(f, n.config.Vocab)
+}
+
+func has(f *gguf.File, key string) bool {
+	_, ok := f.Value(key)
+	return ok
 }
 
 // loadFolder loads the model of a folder.
 func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
-	n, d, head, err := networkOfFolder(dir)
+	n, l, head, err := networkOfFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() { err = errors.Join(err, l.Close()) }()
 	if n.config.Bidirectional && !embedder {
 		return nil, n.config.noGenerator(configError)
 	}
 	if embedder {
 		head = headUnread
 	}
-	return n.model(folderLoader(n, d, o), head, o)
+	return n.model(l.with(o), head, o)
 }
 
-// folderLoader returns a loader of the tensors of a folder.
-func folderLoader(n *network, d *stores.Folder, o Options) *loader {
-	return &loader{Store: d, exec: o.Exec, lessOne: n.Norm.LessOne, meter: loading.New(d.Bytes(""), o.Progress)}
-}
-
-// networkOfFolder reads what a folder says, without the weights. The caller closes the store.
-func networkOfFolder(dir string) (_ *network, d *stores.Folder, head headSource, err error) {
+// networkOfFolder reads what a folder says, without the weights, which the loader is for. The caller closes it.
+func networkOfFolder(dir string) (_ *network, l *loader, head headSource, err error) {
 	a, c, head, err := readFolderConfig(dir)
 	if err != nil {
 		return nil, nil, head, err
 	}
-	if d, err = stores.OpenFolder(dir, a.Names); err != nil {
+	if l, err = folderLoader(dir, a); err != nil {
 		return nil, nil, head, err
 	}
-	if head == headTied && !d.Has(embeddingName) && d.Has(headName) {
-		d.Instead = map[string]string{embeddingName: headName}
+	if head == headTied {
+		l.tie()
 	}
 	n := &network{architecture: a, config: c}
-	if err := n.readVocabulary(dir, d); err != nil {
-		return nil, nil, head, errors.Join(err, d.Close())
+	if n.config.Vocab, err = l.vocabulary(); err == nil {
+		err = n.vocabulary.fromFolder(dir, n.config.Vocab)
 	}
-	return n, d, head, nil
+	if err != nil {
+		return nil, nil, head, errors.Join(err, l.Close())
+	}
+	return n, l, head, nil
 }
 
-// readVocabulary reads the tokens of a folder, of which the embedding has as many or more.
-func (n *network) readVocabulary(dir string, d *stores.Folder) error {
-	info, ok := d.Info(d.Name(embeddingName))
-	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
-		return tensorError(d.Name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+// vocabulary returns the number of tokens: the rows of the embedding.
+func (l *loader) vocabulary() (int, error) {
+	info, _ := l.Info(embeddingName)
+	if len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
+		return 0, l.Bad(embeddingName, fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
 	}
-	n.config.Vocab = info.Shape[0]
-	return n.vocabulary.fromFolder(dir, n.config.Vocab)
+	return info.Shape[0], nil
 }
 
 // model reads the weights.
@@ -242,26 +242,20 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 		head = headUnread
 	}
 	words, logits := l.ends(c, head)
-	n.head = engine.Head{Linear: logits.linear(), Softcap: c.LogitSoftcap}
+	n.head = engine.Head{Linear: logits, Softcap: c.LogitSoftcap}
 	n.layers = engine.Network{Width: c.Width, Embed: engine.Embedding{Words: engine.Packed{Linear: words}, Scale: c.EmbeddingScale}, Final: c.norm(l.norm("output_norm", c.Width))}
 	l.rank(n.ranking, c.Width)
-	for i := 0; i < c.Layers && l.err == nil; i++ {
-		l.done()
+	for i := 0; i < c.Layers && l.Err() == nil; i++ {
 		n.layers.Layers = append(n.layers.Layers, n.layer(i, l.block(n.architecture, c, i)))
 	}
 	l.factors(c)
-	if l.err != nil {
-		return nil, l.err
+	if l.Dry != nil {
+		return nil, cmp.Or(l.Err(), errDry)
 	}
-	if l.dry != nil {
-		return nil, errDry
-	}
-	if err := l.Unused(); err != nil {
+	if err := l.Done(); err != nil {
 		return nil, err
 	}
-	l.done()
-	l.joined = nil
-	l.meter.End()
+	l.End()
 	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.Of(c.RopeBase, c.RopeDims, 0) != nil) {
 		var err error
 		if n.localRope, err = n.rotation(0, true); err != nil {
@@ -280,7 +274,7 @@ func (l *loader) factors(c *Config) {
 		if !l.Has(list.name) {
 			continue
 		}
-		for _, x := range l.floats(list.name, c.RopeDims/2) {
+		for _, x := range l.Floats(list.name, c.RopeDims/2) {
 			*list.to = append(*list.to, float64(x))
 		}
 	}
@@ -312,26 +306,6 @@ const ropeTable = 1 << 25
 // factorsName is the tensor of divisors of the frequencies that models have whose context was
 // extended as that of Llama 3.1.
 const factorsName = "rope_freqs.weight"
-
-// vocabularySize returns the number of tokens of a GGUF file: the rows of the embedding.
-func vocabularySize(f *gguf.File, a *architecture) (int, error) {
-	t, ok := f.Tensor(embeddingName)
-	if !ok {
-		return 0, tensorError(embeddingName, "none", "a matrix [vocabulary, width]")
-	}
-	if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[0] > most {
-		return 0, tensorError(embeddingName, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
-	}
-	key := a.GGUF + ".vocab_size"
-	if _, ok := f.Value(key); ok {
-		if n, err := f.Int(key); err != nil {
-			return 0, err
-		} else if n != int64(t.Shape[0]) {
-			return 0, gguf.KeyError(key, fmt.Sprint(n), fmt.Sprintf("%d, the rows of %q", t.Shape[0], embeddingName))
-		}
-	}
-	return t.Shape[0], nil
-}
 
 // With returns the model with other options. The weights are shared. The error is an
 // [*kernel.Error].

@@ -67,25 +67,25 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 		return
 	}
 	outputs := 1
-	if shape := l.Shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
-		outputs = shape[0]
+	if info, _ := l.Info(classifierName + ".weight"); len(info.Shape) == 2 && info.Shape[0] > 0 {
+		outputs = info.Shape[0]
 	}
-	r.Weights.Weight = l.floats(classifierName+".weight", outputs, width)
+	r.Weights.Weight = l.Floats(classifierName+".weight", outputs, width)
 	if l.Has(classifierName + ".bias") {
-		r.Weights.Bias = l.floats(classifierName+".bias", outputs)
+		r.Weights.Bias = l.Floats(classifierName+".bias", outputs)
 	}
 }
 
 func rerankerOfFolder(dir string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
-	n, d, head, err := networkOfFolder(folder.Transformer(dir))
+	n, l, head, err := networkOfFolder(folder.Transformer(dir))
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
+	defer l.Close()
 	if n.ranking, err = ranking.ReadFolder(dir, n.ranked()); err != nil {
 		return nil, err
 	}
-	m, err := n.model(folderLoader(n, d, options), head, options)
+	m, err := n.model(l.with(options), head, options)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func rerankerOfFile(path string, options Options, _ embedding.LoadOptions) (*rer
 		return nil, err
 	}
 	defer f.Close()
-	n, err := networkOfFile(f)
+	n, l, err := networkOfFile(f, path)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func rerankerOfFile(path string, options Options, _ embedding.LoadOptions) (*rer
 		return nil, err
 	}
 	f.DropMetadata()
-	m, err := n.model(fileLoader(f, options), headIfThere, options)
+	m, err := n.model(l.with(options), headIfThere, options)
 	if err != nil {
 		return nil, err
 	}

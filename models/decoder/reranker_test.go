@@ -347,11 +347,11 @@ func TestRankingFileErrors(t *testing.T) {
 	const name = "cls.output.weight"
 	path := rewritten(t, rankFile, func(w *ggufwriter.File) { w.Remove(name) })
 	var bad *kernel.Error
-	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
+	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Where != path+": "+name {
 		t.Errorf("a file without %s: %v", name, err)
 	}
 	v, err := InspectReranker(path)
-	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
+	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Where != path+": "+name {
 		t.Errorf("inspected: %v (%v)", v, err)
 	}
 	const template = "tokenizer.chat_template.rerank"

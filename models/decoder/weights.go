@@ -1,82 +1,49 @@
 package decoder
 
 import (
-	"fmt"
-	"slices"
+	"strings"
 
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
-	"github.com/attn-go/attn/models/internal/littleendian"
 	"github.com/attn-go/attn/models/internal/loading"
-	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// loader takes tensors out of a store. The first error stays; after it, results are not used.
+// A loader reads the tensors of a decoder, by their names in GGUF files.
 type loader struct {
-	stores.Store
-	exec    kernel.Exec          // of the layers' packing
-	lessOne bool                 // norms lack 1
-	joined  []byte               // the tensors of a layer, one after the other
-	meter   *loading.Meter       // nil if nothing is read
-	passed  []gguf.Tensor        // that were taken since the last call of done
-	dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
-	err     error
+	*tensors.Reader
+	lessOne bool // norms lack 1
 }
 
-// fail records an error.
-func (l *loader) fail(err error) {
-	if l.dry != nil && l.err == nil {
-		l.err = l.dry.Problem(err)
-	} else if l.err == nil {
-		l.err = err
-	}
+// fileLoader returns a loader of the tensors of a file, whose path may be "".
+func fileLoader(f *gguf.File, path string) *loader {
+	return &loader{Reader: &tensors.Reader{Store: tensors.OfGGUF(f, path)}}
 }
 
-// tensor returns a tensor of a shape.
-func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
-	t, err := l.Store.Tensor(name, shape...)
+// folderLoader opens the tensors of a folder, which the caller closes.
+func folderLoader(dir string, a *architecture) (*loader, error) {
+	s, err := tensors.Open(dir)
 	if err != nil {
-		l.fail(err)
+		return nil, err
 	}
-	l.passed = append(l.passed, t)
-	return t, err == nil
+	for _, name := range s.Names() {
+		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
+			s.Use(name)
+		}
+	}
+	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(a.Names)}, a.Norm.LessOne}, nil
 }
 
-// done tells that the tensors so far are copied.
-func (l *loader) done() {
-	bytes := int64(0)
-	for _, t := range l.passed {
-		bytes += int64(len(t.Data))
-		l.Forget(t)
-	}
-	clear(l.passed)
-	l.passed = l.passed[:0]
-	l.meter.Add(bytes)
-}
-
-// floats returns the numbers of a tensor.
-func (l *loader) floats(name string, shape ...int) []float32 {
-	t, ok := l.tensor(name, shape...)
-	if !ok {
-		return nil
-	}
-	if l.dry != nil {
-		l.dry.Floats(shape...)
-		return nil
-	}
-	x, err := t.Float32()
-	if err != nil {
-		l.fail(fmt.Errorf("decoder: tensor %q: %w", t.Name, err))
-	}
-	return x
+// with prepares the loader for reading with options.
+func (l *loader) with(o Options) *loader {
+	l.Pack.Exec, l.Meter = o.Exec, loading.New(l.Bytes(), o.Progress)
+	return l
 }
 
 // norm returns the weights of a norm.
 func (l *loader) norm(name string, n int) []float32 {
-	x := l.floats(name+".weight", n)
+	x := l.Floats(name+".weight", n)
 	if l.lessOne {
 		for i := range x {
 			x[i]++
@@ -92,168 +59,56 @@ type source struct {
 	bias arch.Bias
 }
 
-// A projection is linear layers of one input, whose outputs lie side by side.
-type projection struct {
-	parts []*linear.Linear
-	n     int // outputs of all parts
-}
-
-// A matrix is the weights of a layer, and its bias if there is one.
-type matrix struct {
-	tensor gguf.Tensor
-	bias   []float32
-	scale  []float32 // one beside the blocks of NVFP4, or none
-}
-
 // projection loads layers with k inputs and joins them.
-func (l *loader) projection(k int, sources ...source) projection {
-	var all []matrix
+func (l *loader) projection(k int, sources ...source) tensors.Linear {
+	var parts []tensors.Part
 	for _, s := range sources {
-		t, ok := l.tensor(s.name+".weight", s.n, k)
-		if !ok {
-			return projection{}
-		}
-		w := matrix{tensor: t}
-		w.scale = l.scales(s.name, t.Type, 1)
-		if s.bias == arch.Present || s.bias == arch.AsFiles && l.Has(s.name+".bias") {
-			w.bias = l.floats(s.name+".bias", s.n)
-		}
-		all = append(all, w)
+		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}, Bias: s.bias})
 	}
-	return l.join(k, all...)
+	return l.Linear(tensors.Inner, parts...)
 }
 
-// scales returns the scales of n matrices of NVFP4 that files have beside their blocks, nil without them. Those of
-// inputs are for products with inputs of 4 bits, which are not computed here.
-func (l *loader) scales(name string, t gguf.Type, n int) []float32 {
-	if t != gguf.NVFP4 {
-		return nil
+// A headSource says where the output matrix of a model is.
+type headSource uint8
+
+const (
+	headIfThere headSource = iota // a tensor, or the embedding without one, as in GGUF files
+	headOwn                       // a tensor: tie_word_embeddings is false
+	headTied                      // the embedding: tie_word_embeddings is true
+	headUnread                    // nowhere: embedders and classifiers compute no logits
+)
+
+// ends loads the embedding, and the output matrix: that of the store, or the embedding
+// again. A head that is said to be the embedding but has other numbers counts, as in
+// transformers: somebody has trained it, and the key is wrong.
+func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head tensors.Linear) {
+	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab, arch.Absent})
+	head = p
+	has := l.Has(headName)
+	switch {
+	case from == headOwn && !has:
+		l.Fail(configError("tie_word_embeddings", "false, and no tensor lm_head.weight", "that tensor, or true if it is the embedding"))
+	case from == headUnread || from == headTied && (!has || l.Dry != nil || l.Equal(headName, embeddingName, c.Vocab, c.Width)):
+		l.Skip(headName) // not needed, if it is there
+	case has:
+		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab, arch.Absent})
 	}
-	l.Skip(name + ".input_scale")
-	if !l.Has(name + ".scale") {
-		return nil
+	if l.Err() != nil || l.Dry != nil {
+		return nil, head
 	}
-	return l.floats(name+".scale", n)
+	return p.Parts[0], head
 }
 
-// join makes a projection of layers with k inputs. Those of one type become one layer, as one large
-// product is faster than several.
-func (l *loader) join(k int, all ...matrix) (p projection) {
-	var tensors []gguf.Tensor
-	var bias, scales []float32
-	flush := func() {
-		if l.dry != nil {
-			l.note(tensors)
-		} else if len(tensors) > 0 && l.err == nil {
-			part, err := l.newLinear(tensors, k, bias, scales)
-			if err != nil {
-				l.fail(fmt.Errorf("decoder: tensor %q: %w", tensors[0].Name, err))
+// tie has the loader read the head in place of an embedding that is not there.
+func (l *loader) tie() {
+	if name := l.Rename; !l.Has(embeddingName) && l.Has(headName) {
+		l.Rename = func(ours string) string {
+			if ours == embeddingName {
+				ours = headName
 			}
-			p.parts = append(p.parts, part)
-		}
-		tensors, bias, scales = nil, nil, nil
-	}
-	for _, w := range all {
-		if len(tensors) > 0 && (storage(w.tensor.Type) != storage(tensors[0].Type) || (w.bias != nil) != (bias != nil)) {
-			flush()
-		}
-		tensors = append(tensors, w.tensor)
-		bias = append(bias, w.bias...)
-		if w.tensor.Type == gguf.NVFP4 {
-			scales = append(scales, slices.Repeat(append(w.scale, 1)[:1], w.tensor.Shape[0])...)
-		}
-		p.n += w.tensor.Shape[0]
-	}
-	flush()
-	return p
-}
-
-// storage returns the type in which weights of a type are kept.
-func storage(t gguf.Type) gguf.Type {
-	if _, ok := t.Format(); ok || t == gguf.F16 || t == gguf.BF16 {
-		return t
-	}
-	return gguf.F32
-}
-
-// newLinear makes one layer with k inputs of weights of one storage type, one tensor below
-// the other. Scales are those of NVFP4, one for each output.
-func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias, scales []float32) (*linear.Linear, error) {
-	switch kind := storage(tensors[0].Type); kind {
-	case gguf.F16:
-		return newHalf[kernel.F16](l, tensors, k, bias)
-	case gguf.BF16:
-		return newHalf[kernel.BF16](l, tensors, k, bias)
-	case gguf.F32:
-		return l.newFloat(tensors, k, bias)
-	case gguf.NVFP4:
-		return linear.FromNVFP4(l.bytes(tensors), scales, len(scales), k, bias, l.exec)
-	default:
-		return l.newQuantized(linear.Format(kind), tensors, k, bias)
-	}
-}
-
-// newQuantized is newLinear for weights in blocks.
-func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	n := 0
-	for _, t := range tensors {
-		n += t.Shape[0]
-	}
-	return linear.FromBlocks(format, l.bytes(tensors), n, k, bias, l.exec)
-}
-
-// bytes returns the data of tensors, one after the other, which are those of one tensor or lie in memory that the next call uses again.
-func (l *loader) bytes(tensors []gguf.Tensor) []byte {
-	if len(tensors) == 1 {
-		return tensors[0].Data
-	}
-	n := 0
-	for _, t := range tensors {
-		n += len(t.Data)
-	}
-	if cap(l.joined) < n {
-		l.joined = nil // before there is another one
-		l.joined = make([]byte, 0, n)
-	}
-	l.joined = l.joined[:0]
-	for _, t := range tensors {
-		l.joined = append(l.joined, t.Data...)
-		l.Forget(t)
-	}
-	return l.joined
-}
-
-// newFloat is newLinear for weights of float32. Types that cannot be computed from are errors.
-func (l *loader) newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	if !slices.ContainsFunc(tensors, func(t gguf.Tensor) bool { return t.Type != gguf.F32 }) {
-		x := wordsOf[float32](l.bytes(tensors))
-		return linear.New(linear.DenseMatrix(x, len(x)/k, k), bias, l.exec)
-	}
-	var all []float32
-	for _, t := range tensors {
-		x, err := t.Float32()
-		if err != nil {
-			return nil, err
-		}
-		if all == nil {
-			all = x
-		} else {
-			all = append(all, x...)
+			return name(ours)
 		}
 	}
-	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias, l.exec)
 }
 
-// newHalf is newLinear for weights of 16 bits.
-func newHalf[E kernel.F16 | kernel.BF16](l *loader, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	x := wordsOf[E](l.bytes(tensors))
-	return linear.New(linear.DenseMatrix(x, len(x)/k, k), bias, l.exec)
-}
-
-// wordsOf returns the numbers of data, as they lie there if they can be used so.
-func wordsOf[E kernel.Float](data []byte) []E {
-	if x, ok := littleendian.View[E](data); ok {
-		return x
-	}
-	return littleendian.Append([]E(nil), data)
-}
+const embeddingName, headName = "token_embd.weight", "output.weight"

@@ -70,10 +70,10 @@ const readAhead = 2 * chunkLines
 
 // open opens all files before it reads the first, so that a wrong name is found at once.
 func (c *config) open(ctx context.Context, stdin io.Reader) (*input, error) {
-	in := &input{lines: make(chan line, readAhead), passages: c.passages, skipBinary: c.isQuery}
+	in := &input{lines: make(chan line, readAhead), passages: c.Passages, skipBinary: c.IsQuery}
 	var readers []io.Reader
-	for _, name := range c.inputs.Files {
-		r, err := c.inputs.Open(ctx, name, stdin)
+	for _, name := range c.Inputs.Files {
+		r, err := c.Inputs.Open(ctx, name, stdin)
 		if err == nil {
 			readers, in.open = append(readers, r), append(in.open, r)
 			err = in.look(r, name)
@@ -85,13 +85,13 @@ func (c *config) open(ctx context.Context, stdin io.Reader) (*input, error) {
 	}
 	go func() {
 		defer close(in.lines)
-		for i, text := range c.inputs.Texts {
+		for i, text := range c.Inputs.Texts {
 			if !in.send(ctx, line{text: text, number: i + 1, isText: true}) {
 				return
 			}
 		}
 		for i, r := range readers {
-			name := c.inputs.Files[i]
+			name := c.Inputs.Files[i]
 			if name == "-" {
 				name = ""
 			}

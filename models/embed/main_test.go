@@ -15,6 +15,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/berttest"
+	"github.com/attn-go/attn/models/internal/flags"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -308,7 +309,7 @@ func TestInterruptFile(t *testing.T) {
 	}
 	for _, format := range []string{"jsonl", "npy", "safetensors"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		in, err := (&config{inputs: command.Inputs{Files: []string{"-"}}}).open(ctx, endless{})
+		in, err := (&config{Texts: flags.Texts{Inputs: command.Inputs{Files: []string{"-"}}}}).open(ctx, endless{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,7 +347,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"-context", "-1"}, "-context is -1", true},
 		{[]string{"-context", "1"}, "-context is for -query", true},
 		{[]string{"-color", "red"}, "-color is \"red\"", true},
-		{[]string{"-long", "half"}, "-long is \"half\"", true},
+		{[]string{"-long", "half"}, "flag -long: want cut, error or split", true},
 		{[]string{"-top", "0"}, "-top is 0", true},
 		{[]string{"-threads", "-1"}, "-threads is -1", true},
 		{[]string{"-o", "x.csv"}, ".jsonl, .npy or .safetensors", true},

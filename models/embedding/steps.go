@@ -8,6 +8,8 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // A Step follows the pooling.
@@ -57,9 +59,10 @@ func ReadSteps(dir string, m *folder.Modules, width int, o LoadOptions) (steps [
 	return steps, nil
 }
 
-// weightsOf opens the weights of a module.
-func weightsOf(dir, module string) (*folder.Folder, error) {
-	return folder.Open(filepath.Join(dir, filepath.FromSlash(module)))
+// weightsOf opens the weights of a module, which the caller closes.
+func weightsOf(dir, module string) (*tensors.Reader, error) {
+	s, err := tensors.Open(filepath.Join(dir, filepath.FromSlash(module)))
+	return &tensors.Reader{Store: s}, err
 }
 
 func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, error) {
@@ -67,44 +70,22 @@ func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, err
 	if !ok || d.In != width {
 		return Step{}, &kernel.Error{Where: dir + ": " + d.Folder, Got: fmt.Sprintf("%d inputs and the activation %q", d.In, d.Activation), Want: fmt.Sprintf("%d inputs, and Identity, Tanh, ReLU, GELU or SiLU", width)}
 	}
-	f, err := weightsOf(dir, d.Folder)
+	r, err := weightsOf(dir, d.Folder)
 	if err != nil {
 		return Step{}, err
 	}
-	defer f.Close()
+	defer r.Close()
+	r.Pack = tensors.Pack{Widen: true, Int8: o.Int8}
 	x := &dense{width: d.Out, int8: o.Int8, activation: act, residual: d.Residual}
-	if x.linear, err = readLinear(f, "linear", d.Out, d.In, d.Bias, o.Int8); err != nil {
-		return Step{}, err
+	bias := arch.Absent
+	if d.Bias {
+		bias = arch.Present
 	}
+	x.linear = r.Linear(tensors.Inner, tensors.Part{Name: "linear", Shape: []int{d.Out, d.In}, Bias: bias}).One()
 	if d.Residual && d.In != d.Out {
-		if x.across, err = readLinear(f, "residual", d.Out, d.In, false, o.Int8); err != nil {
-			return Step{}, err
-		}
+		x.across = r.Linear(tensors.Inner, tensors.Part{Name: "residual", Shape: []int{d.Out, d.In}, Bias: arch.Absent}).One()
 	}
-	return Step{apply: x.apply, width: d.Out}, f.Unused()
-}
-
-// readLinear reads the linear layer NAME.weight and, with a bias, NAME.bias.
-func readLinear(f *folder.Folder, name string, n, k int, biased, int8 bool) (*linear.Linear, error) {
-	w, err := f.Float32(name+".weight", n, k)
-	if err != nil {
-		return nil, err
-	}
-	var bias []float32
-	if biased {
-		if bias, err = f.Float32(name+".bias", n); err != nil {
-			return nil, err
-		}
-	}
-	pack := linear.New
-	if int8 {
-		pack = linear.QuantizeInt8
-	}
-	l, err := pack(linear.DenseMatrix(w, n, k), bias, kernel.Exec{})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", f.Dir(), name, err)
-	}
-	return l, nil
+	return Step{apply: x.apply, width: d.Out}, r.Done()
 }
 
 // readNorm reads layer normalization. Its epsilon is that of PyTorch.
@@ -112,26 +93,19 @@ func readNorm(dir string, n *folder.LayerNorm, width int) (Step, error) {
 	if n.Width != width {
 		return Step{}, &kernel.Error{Where: dir + ": " + n.Folder, Got: fmt.Sprintf("the dimension %d", n.Width), Want: fmt.Sprint(width)}
 	}
-	f, err := weightsOf(dir, n.Folder)
+	r, err := weightsOf(dir, n.Folder)
 	if err != nil {
 		return Step{}, err
 	}
-	defer f.Close()
-	weight, err := f.Float32("norm.weight", width)
-	if err != nil {
-		return Step{}, err
-	}
-	bias, err := f.Float32("norm.bias", width)
-	if err != nil {
-		return Step{}, err
-	}
+	defer r.Close()
+	weight, bias := r.Floats("norm.weight", width), r.Floats("norm.bias", width)
 	return Step{apply: func(v []float64, _ kernel.Exec) ([]float64, error) {
 		center(v, 1e-5)
 		for i := range v {
 			v[i] = float64(v[i]*float64(weight[i])) + float64(bias[i])
 		}
 		return v, nil
-	}}, f.Unused()
+	}}, r.Done()
 }
 
 // Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers. The

@@ -73,7 +73,9 @@ func TestManyBuckets(t *testing.T) {
 		t.Errorf("loading: %v", err)
 	}
 	v := &inventory.Inventory{}
-	readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), dry: v})
+	r := x.reader(x.spec.prefixOf(x.Store))
+	r.Dry = v
+	readModelOf(x, r)
 	if len(v.Problems) == 0 || v.Problems[0].Error() != bad.Error() {
 		t.Errorf("inspecting: %v, want %v first", v.Problems, bad)
 	}

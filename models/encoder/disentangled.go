@@ -5,7 +5,9 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // buckets are those of MPNet.
@@ -25,7 +27,7 @@ func (r *reader) readPlaces(s *spec, a *network.Attention, i int, buckets []floa
 	d, w, n := s.apart, s.Width, 2*s.apart.span
 	p := &network.Apart{Distances: of}
 	if d.shared {
-		all := r.applied(a.QKV.Parts[0], buckets, n, w, 3*w)
+		all := r.applied(a.QKV.One(), buckets, n, w, 3*w)
 		if d.ofContent {
 			p.Keys = r.perHead(s, all, w, 3*w)
 		}
@@ -34,11 +36,14 @@ func (r *reader) readPlaces(s *spec, a *network.Attention, i int, buckets []floa
 		}
 		return p
 	}
+	place := func(name string) *linear.Linear {
+		return r.Linear(tensors.Reads, tensors.Part{Name: at(name, i), Shape: []int{w, w}, Bias: arch.Present}).One()
+	}
 	if d.ofContent {
-		p.Keys = r.perHead(s, r.applied(r.linear(readsStates, w, w, true, i, d.keys), buckets, n, w, w), 0, w)
+		p.Keys = r.perHead(s, r.applied(place(d.keys), buckets, n, w, w), 0, w)
 	}
 	if d.ofPosition {
-		p.Queries = r.perHead(s, r.applied(r.linear(readsStates, w, w, true, i, d.queries), buckets, n, w, w), 0, w)
+		p.Queries = r.perHead(s, r.applied(place(d.queries), buckets, n, w, w), 0, w)
 	}
 	return p
 }
@@ -47,8 +52,8 @@ func (r *reader) readPlaces(s *spec, a *network.Attention, i int, buckets []floa
 // stand for many buckets in many layers.
 func (r *reader) checkPlaces(s *spec) {
 	each := 4 * int64(2*s.apart.span) * int64(s.Width) // bytes of those of a layer
-	if most := max(2*r.bytes(""), 1<<24); r.err == nil && 2*each > most/int64(s.Layers) {
-		r.err = r.problem(&kernel.Error{Where: r.path + ": position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", s.apart.span, 2*each, s.Layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)})
+	if most := max(2*r.Bytes(), 1<<24); 2*each > most/int64(s.Layers) {
+		r.Fail(&kernel.Error{Where: r.path + ": position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", s.apart.span, 2*each, s.Layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)})
 	}
 }
 
@@ -56,38 +61,38 @@ func (r *reader) checkPlaces(s *spec) {
 func (r *reader) readBuckets(s *spec) []float32 {
 	d := s.apart
 	r.checkPlaces(s)
-	x := r.floats(s.names.relative+".weight", 2*d.span, s.Width)
-	permuteColumns(x, r.order)
+	x := r.Floats(s.names.relative+".weight", 2*d.span, s.Width)
+	tensors.PermuteColumns(x, r.Pack.Order)
 	if d.norm == "" {
 		return x
 	}
 	a := r.norm(d.norm, s)
-	if r.err == nil && r.dry == nil {
-		r.err = a.Apply(x)
+	if r.Err() == nil && r.Dry == nil {
+		r.Fail(a.Apply(x))
 	}
 	return x
 }
 
 // applied returns the outputs of a layer for n rows.
 func (r *reader) applied(l *linear.Linear, x []float32, n, k, outputs int) []float32 {
-	if r.err != nil || r.dry != nil {
+	if r.Err() != nil || r.Dry != nil {
 		return nil
 	}
 	y := make([]float32, n*outputs)
-	r.err = l.Apply(linear.DenseMatrix(y, n, outputs), linear.DenseMatrix(x, n, k), linear.Options{DynamicInt8: r.int8})
+	r.Fail(l.Apply(linear.DenseMatrix(y, n, outputs), linear.DenseMatrix(x, n, k), linear.Options{DynamicInt8: r.Pack.Int8}))
 	return y
 }
 
 // perHead returns the layers whose weights are the columns of each head, of rows of stride numbers, from a column on.
 func (r *reader) perHead(s *spec, rows []float32, from, stride int) (all []*linear.Linear) {
 	size := s.Width / s.Heads
-	for h := 0; h < s.Heads && r.err == nil && r.dry == nil; h++ {
+	for h := 0; h < s.Heads && r.Err() == nil && r.Dry == nil; h++ {
 		l, err := linear.New(linear.StridedMatrix(rows[from+h*size:], 2*s.apart.span, size, stride, 1), nil, kernel.Exec{})
-		r.err = err
+		r.Fail(err)
 		all = append(all, l)
 	}
-	if r.dry != nil {
-		r.dry.Floats(2*s.apart.span, s.Width)
+	if r.Dry != nil {
+		r.Dry.Floats(2*s.apart.span, s.Width)
 	}
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // An Encoder is a model that is loaded. It is immutable: any number of goroutines may use it
@@ -72,7 +73,7 @@ func (r *runner) batches(ctx context.Context, ids, types [][]int32, o *Options, 
 		if err != nil {
 			return err
 		}
-		permuteColumns(x, r.inverse)
+		tensors.PermuteColumns(x, r.inverse)
 		for i, text := range batch {
 			if err := each(text, x[p.Starts[i]*r.Width:p.Starts[i+1]*r.Width]); err != nil {
 				return err
@@ -95,7 +96,7 @@ func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]flo
 	p.See = func(name string, layer int, x []float32) {
 		if name == "embd" || name == "hidden" && layer+1 < e.net.Layers || name == "norm" {
 			x = slices.Clone(x)
-			permuteColumns(x, e.net.inverse)
+			tensors.PermuteColumns(x, e.net.inverse)
 			states = append(states, x)
 		}
 	}

@@ -21,17 +21,17 @@ func TestModelErrors(t *testing.T) {
 		damage          func(s *small)
 		name, got, want string
 	}{
-		{set("hidden_size", 0), "hidden_size", "0", "1 to 1048576"},
-		{set("vocab_size", 1<<21), "vocab_size", "2097152", "1 to 1048576"},
-		{set("num_attention_heads", 5), "num_attention_heads", "5", "a divisor of the hidden_size 24"},
+		{set("hidden_size", 0), "hidden_size", "0", "an integer from 1 to 1048576"},
+		{set("vocab_size", 1<<21), "vocab_size", "2097152", "an integer from 1 to 1048576"},
+		{set("num_attention_heads", 5), "num_attention_heads", "5", "a divisor of the width 24"},
 		{set("num_hidden_layers", 3), "encoder.layer.2.attention.self.query.weight", "nothing", "F32, F16 or BF16 [24 24]"},
 		{set("intermediate_size", 41), "encoder.layer.0.intermediate.dense.weight", "F32 [40 24]", "F32, F16 or BF16 [41 24]"},
 		{set("max_position_embeddings", 1), "max_position_embeddings", "1", "2 or more, for the tokens around a text"},
 		{set("model_type", "gpt2"), "model_type", `"gpt2"`, "an encoder: bert, deberta-v2, distilbert, modernbert, mpnet, new, nomic_bert, roberta, xlm-roberta"},
-		{set("is_decoder", true), "is_decoder", "true", "an encoder"},
-		{set("position_embedding_type", "relative_key"), "position_embedding_type", `"relative_key"`, `"absolute"`},
+		{set("is_decoder", true), "is_decoder", "true", "false; others are not supported"},
+		{set("position_embedding_type", "relative_key"), "position_embedding_type", `"relative_key"`, `"absolute"; others are not supported`},
 		{set("hidden_act", "mish"), "hidden_act", `"mish"`, "gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, gelu_tanh, relu, silu, swish"},
-		{set("layer_norm_eps", -1), "layer_norm_eps", "-1", "a float32 of 0 or more"},
+		{set("layer_norm_eps", -1), "layer_norm_eps", "-1", "a number from 0 to 3.4028234663852886e+38"},
 		{func(s *small) { delete(s.Tensors, query+".bias") }, query + ".bias", "nothing", "F32, F16 or BF16 [24]"},
 		{func(s *small) { s.Tensors[query+".weight"] = s.Tensors[query+".bias"] }, query + ".weight", "F32 [24]", "F32, F16 or BF16 [24 24]"},
 		{func(s *small) { s.Tensors["classifier.weight"] = s.Tensors[query+".bias"] }, "classifier.weight", "F32 [24]", "an embedding model; this one is for LoadReranker"},

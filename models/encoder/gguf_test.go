@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -110,7 +111,7 @@ func FuzzGGUF(f *testing.F) {
 		if err != nil {
 			return
 		}
-		x := &origin{source: &ggufSource{file, "f", map[string]bool{}}, path: "f"}
+		x := &origin{Store: tensors.OfGGUF(file, "f"), path: "f"}
 		if x.readGGUF(file) != nil {
 			return
 		}

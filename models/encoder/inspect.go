@@ -1,7 +1,6 @@
 package encoder
 
 import (
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/inventory"
 )
@@ -23,9 +22,11 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	v.Size("inner width", s.Inner)
 	v.Size("tokens of a text", x.maxTokens)
 	v.Size("vocabulary", s.Vocab)
-	m, r := readModelOf(x, &reader{source: x.source, path: x.path, prefix: s.prefixOf(x.source), dry: v})
+	r, head := x.reader(s.prefixOf(x.Store)), x.reader("")
+	r.Dry, head.Dry = v, v
+	m, _ := readModelOf(x, r)
 	if reranker {
-		_, err = x.head(&reader{source: x.source, path: x.path, dry: v})
+		_, err = x.head(head)
 	} else if !reranker {
 		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
 		sparse, bad := x.readSparse(m.Width)
@@ -36,30 +37,8 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 		}
 	}
 	v.Problem(err)
-	if r.err == nil { // otherwise not all tensors have been asked for
+	if r.Err() == nil { // otherwise not all tensors have been asked for
 		v.Problem(x.Unused())
 	}
 	return v, nil
-}
-
-// problem notes an error if nothing is read, or returns it.
-func (r *reader) problem(err error) error {
-	if r.dry != nil {
-		return r.dry.Problem(err)
-	}
-	return err
-}
-
-// checked notes a tensor, without reading it.
-func (r *reader) checked(name string, kept kernel.DType, shape []int) {
-	if err := r.check(name, shape...); err != nil {
-		r.err = r.dry.Problem(err)
-		r.Use(name) // so that it is reported once
-		return
-	}
-	if kept == kernel.Float32 {
-		r.dry.Floats(shape...)
-	} else {
-		r.dry.Memory += 2 * int64(inventory.Elements(shape))
-	}
 }

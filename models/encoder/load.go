@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/internal/settings"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
 )
@@ -24,14 +24,14 @@ type LoadOptions = embedding.LoadOptions
 
 // Architectures lists what [Load] takes: model_type of a config.json and general.architecture of a GGUF file.
 func Architectures() (folders, files []string) {
-	return slices.Sorted(maps.Keys(families)), slices.Sorted(maps.Keys(ggufFamilies))
+	return slices.Sorted(slices.Values(settings.Encoders.Types())), settings.Encoders.Files()
 }
 
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
 //	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert, new or deberta-v2
-//	model.safetensors    or shards or pytorch_model.bin, see [folder.Open]: float32, float16 or bfloat16, which stay as they are
+//	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm. The
 //	                     transformer's files may lie in a folder that it names
@@ -56,7 +56,7 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 	}
 	for _, name := range x.Names() {
 		if strings.HasPrefix(name, "classifier.") || strings.HasPrefix(name, "cls.output.") {
-			return nil, &kernel.Error{Where: x.path + ": " + name, Got: x.describe(name), Want: "an embedding model; this one is for LoadReranker"}
+			return nil, &kernel.Error{Where: x.path + ": " + name, Got: describe(x.Store, name), Want: "an embedding model; this one is for LoadReranker"}
 		}
 	}
 	if err := x.Unused(); err != nil {
@@ -80,7 +80,7 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 
 // An origin is the files of a model: a folder or a GGUF file.
 type origin struct {
-	source
+	*tensors.Store
 	path      string
 	spec      *spec
 	modules   *folder.Modules
@@ -89,22 +89,6 @@ type origin struct {
 	folder    bool     // and not a file
 	labels    []string // of a GGUF file
 	close     func() error
-}
-
-// A source has the tensors of a model.
-type source interface {
-	Names() []string
-	Has(name string) bool
-	describe(name string) string                         // its type and shape
-	shape(name string) []int                             // nil without the tensor
-	dtype(name string) kernel.DType                      // in which its numbers are kept
-	quantized(name string) bool                          // whether these are codes in blocks
-	read(into *numbers, name string, shape ...int) error // appends those of a tensor, whose type is that of into if it is not float32
-	bytes(name string) int64                             // of a tensor, or of all for ""
-	forget(name string)                                  // it has been copied
-	check(name string, shape ...int) error               // is read without reading anything
-	Use(name string) bool                                // marks a tensor as used
-	Unused() error                                       // reports a tensor that is not used
 }
 
 // open reads what the files of a model say about it. The caller closes the origin.
@@ -126,53 +110,10 @@ func open(model string) (*origin, error) {
 	return openFolder(path)
 }
 
-// A folderSource is the tensors of a folder.
-type folderSource struct{ *folder.Folder }
-
-// Has tells whether the folder has a tensor.
-func (f folderSource) Has(name string) bool {
-	_, ok := f.Info(name)
-	return ok
-}
-
-func (f folderSource) describe(name string) string {
-	info, _ := f.Info(name)
-	return fmt.Sprintf("%s %v", info.DType, info.Shape)
-}
-
-func (f folderSource) shape(name string) []int {
-	info, _ := f.Info(name)
-	return info.Shape
-}
-
-var dtypes = map[string]kernel.DType{"F16": kernel.Float16, "BF16": kernel.BFloat16} // others are, or become, kernel.Float32
-
-func (f folderSource) dtype(name string) kernel.DType {
-	info, _ := f.Info(name)
-	if d, ok := dtypes[info.DType]; ok {
-		return d
-	}
-	return kernel.Float32
-}
-
-func (f folderSource) read(into *numbers, name string, shape ...int) error {
-	d, grown := f.dtype(name), false
-	return f.Pieces(name, func(raw []byte) {
-		if !grown {
-			into.grow(inventory.Elements(shape)) // once it is known that the file has them
-			grown = true
-		}
-		into.add(raw, d)
-	}, folder.Floats, shape...)
-}
-
-func (f folderSource) bytes(name string) int64 { return f.Bytes(name) }
-
-// forget does nothing: the memory of a tensor is its own.
-func (f folderSource) forget(string) {}
-
-func (f folderSource) check(name string, shape ...int) error {
-	return f.Check(name, folder.Floats, shape...)
+// describe returns the type and shape of a tensor.
+func describe(s *tensors.Store, name string) string {
+	info, _ := s.Info(name)
+	return info.String()
 }
 
 func openFolder(dir string) (*origin, error) {
@@ -184,13 +125,13 @@ func openFolder(dir string) (*origin, error) {
 	if _, err := os.Stat(filepath.Join(at, configName)); err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
-	f, err := folder.Open(at)
+	s, err := tensors.Open(at)
 	if err != nil {
 		return nil, err
 	}
-	x := &origin{source: folderSource{f}, path: dir, modules: modules, folder: true, close: f.Close}
-	if err := x.readFolder(f); err != nil {
-		return nil, errors.Join(err, f.Close())
+	x := &origin{Store: s, path: dir, modules: modules, folder: true, close: s.Close}
+	if err := x.readFolder(folder.At(at)); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return x, nil
 }
@@ -232,7 +173,7 @@ func (x *origin) readLength() {
 // read reads the weights of the model itself.
 func (x *origin) read(o LoadOptions) (*model, error) {
 	m, r := readModel(x, o)
-	return m, r.err
+	return m, r.Err()
 }
 
 // longest returns the most tokens that a text may have.

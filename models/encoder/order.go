@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // With LoadOptions.Int8 the model has its columns in another order. 32 inputs of a product share a scale, which is that of the
@@ -21,7 +20,7 @@ import (
 // order of the file, if they are not to be sorted, and for weights that are quantized in the file: these keep their blocks.
 func (r *reader) columns(s *spec) []int {
 	n := &s.names
-	if !r.sorted || r.dry != nil || r.err != nil || r.quantized(r.prefix+at(n.out, 0)+".weight") {
+	if !r.sorted || r.Dry != nil || r.Err() != nil || r.quantized(at(n.out, 0)+".weight") {
 		return nil
 	}
 	norms := []string{n.norm}
@@ -29,9 +28,9 @@ func (r *reader) columns(s *spec) []int {
 		norms = append(norms, at(n.attentionNorm, i), at(n.mlpNorm, i))
 	}
 	size, order := make([]float64, s.Width), make([]int, s.Width)
-	once := &reader{source: r.source, path: r.path, prefix: r.prefix}
+	once := &reader{Reader: &tensors.Reader{Store: r.Store, Rename: r.Rename}}
 	for _, name := range norms {
-		if !r.Has(r.prefix + name + ".weight") {
+		if !r.Has(name + ".weight") {
 			continue // the first layer of ModernBERT has no norm of its input
 		}
 		a := once.norm(name, s)
@@ -41,48 +40,12 @@ func (r *reader) columns(s *spec) []int {
 			}
 		}
 	}
-	r.err = once.err
+	r.Fail(once.Err())
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(size[j], size[i]) })
 	return order
-}
-
-// permuteColumns puts rows as long as order in its order: column i becomes what order[i] was. Without an order nothing changes.
-func permuteColumns[E any](x []E, order []int) {
-	row := make([]E, len(order))
-	for ; order != nil && len(x) >= len(order); x = x[len(order):] { // x is empty after an error
-		copy(row, x)
-		for i, from := range order {
-			x[i] = row[from]
-		}
-	}
-}
-
-// permuteRows is permuteColumns for rows of k numbers.
-func permuteRows[E any](x []E, k int, order []int) {
-	if order == nil || len(x) < k*len(order) {
-		return
-	}
-	old := slices.Clone(x)
-	for i, from := range order {
-		copy(x[i*k:][:k], old[from*k:])
-	}
-}
-
-// permuteColumns is that of all numbers.
-func (x *numbers) permuteColumns(order []int) {
-	permuteColumns(x.f32, order)
-	permuteColumns(x.f16, order)
-	permuteColumns(x.bf16, order)
-}
-
-// permuteRows is that of all numbers.
-func (x *numbers) permuteRows(k int, order []int) {
-	permuteRows(x.f32, k, order)
-	permuteRows(x.f16, k, order)
-	permuteRows(x.bf16, k, order)
 }
 
 // inverse returns the order that undoes another one.
@@ -98,10 +61,8 @@ func inverse(order []int) []int {
 }
 
 // quantized tells whether the numbers of a tensor are codes in blocks.
-func (folderSource) quantized(string) bool { return false }
-
-// quantized tells whether the numbers of a tensor are codes in blocks.
-func (f *ggufSource) quantized(name string) bool {
-	t, _ := f.Tensor(name)
-	return f.dtype(name) == kernel.Float32 && t.Type != gguf.F32
+func (r *reader) quantized(name string) bool {
+	info, _ := r.Info(name)
+	_, ok := info.Type.Format()
+	return ok
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -18,12 +19,14 @@ func loadSorted(t *testing.T, dir string) *runner {
 		t.Fatal(err)
 	}
 	defer x.close()
-	m, r := readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), sorted: true})
-	if r.err != nil {
-		t.Fatal(r.err)
+	r := x.reader(x.spec.prefixOf(x.Store))
+	r.sorted = true
+	m, _ := readModelOf(x, r)
+	if r.Err() != nil {
+		t.Fatal(r.Err())
 	}
-	if slices.IsSorted(r.order) || slices.Equal(r.order, m.inverse) {
-		t.Fatalf("the order %v proves nothing", r.order)
+	if order := r.Pack.Order; slices.IsSorted(order) || slices.Equal(order, m.inverse) {
+		t.Fatalf("the order %v proves nothing", order)
 	}
 	return &runner{model: m}
 }
@@ -81,7 +84,7 @@ func TestQuantizedOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&ggufSource{File: file}).quantized("w"); got != want {
+		if got := (&origin{Store: tensors.OfGGUF(file, "f")}).reader("").quantized("w"); got != want {
 			t.Errorf("%v: %v, want %v", dtype, got, want)
 		}
 	}

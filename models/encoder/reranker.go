@@ -31,7 +31,7 @@ func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
 
 // reranker reads the parts of a reranker.
 func (x *origin) reranker(o LoadOptions) (*reranking.Parts, error) {
-	h, err := x.head(&reader{source: x.source, path: x.path})
+	h, err := x.head(x.reader(""))
 	if err != nil {
 		return nil, err
 	}
@@ -64,21 +64,21 @@ func (x *origin) head(r *reader) (*reranking.Head, error) {
 	if h == nil {
 		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
 	}
-	out := &reranking.Head{Pooling: h.pooling, Padding: -1, Activation: h.activation.Alone}
-	if h.dense != "" {
-		m := r.matrix(h.dense, s.Width, s.Width, h.bias)
+	out := &reranking.Head{Pooling: h.Pooling, Padding: -1, Activation: h.Activation.Alone}
+	if h.Dense != "" {
+		m := r.matrix(h.Dense, s.Width, s.Width, h.Bias)
 		out.Dense = &m
 	}
-	if h.norm != "" {
-		a := r.norm(h.norm, s)
+	if h.Norm != "" {
+		a := r.norm(h.Norm, s)
 		out.Norm = &reranking.Norm{Weight: a.Weight, Bias: a.Bias, Epsilon: a.Epsilon}
 	}
 	labels := 1
-	if shape := x.shape(h.out + ".weight"); len(shape) == 2 && shape[0] > 0 {
-		labels = shape[0]
+	if info, _ := x.Info(h.Out + ".weight"); len(info.Shape) == 2 && info.Shape[0] > 0 {
+		labels = info.Shape[0]
 	}
-	if out.Out = r.matrix(h.out, labels, s.Width, true); r.err != nil {
-		return nil, r.err
+	if out.Out = r.matrix(h.Out, labels, s.Width, true); r.Err() != nil {
+		return nil, r.Err()
 	}
 	names := x.labels
 	if x.folder {
@@ -112,9 +112,9 @@ func (x *origin) typed() (bool, error) {
 
 // matrix reads a layer of the classifier.
 func (r *reader) matrix(name string, n, k int, biased bool) (m reranking.Matrix) {
-	m.Weight = r.floats(name+".weight", n, k)
+	m.Weight = r.Floats(name+".weight", n, k)
 	if biased {
-		m.Bias = r.floats(name+".bias", n)
+		m.Bias = r.Floats(name+".bias", n)
 	}
 	return m
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -19,7 +19,7 @@ func (x *origin) readSparse(width int) (*embedding.SparseHead, error) {
 	if !x.folder {
 		return nil, nil
 	}
-	f, err := folder.OpenTorch(filepath.Join(x.path, sparseName))
+	f, err := tensors.OpenTorch(filepath.Join(x.path, sparseName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -27,15 +27,9 @@ func (x *origin) readSparse(width int) (*embedding.SparseHead, error) {
 		return nil, err
 	}
 	defer f.Close()
-	w, err := f.Float32("weight", 1, width)
-	if err != nil {
-		return nil, err
-	}
-	bias, err := f.Float32("bias", 1)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Unused(); err != nil {
+	r := &tensors.Reader{Store: f}
+	w, bias := r.Floats("weight", 1, width), r.Floats("bias", 1)
+	if err := r.Done(); err != nil {
 		return nil, err
 	}
 	var not []int32

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/settings"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// A spec describes an encoder as data: what its layers compute, and the names of its tensors. An
-// architecture is a row of families, which reads a spec from config.json.
+// A spec describes an encoder as data: what its layers compute, and the names of its tensors.
 type spec struct {
 	sizes
 	epsilon    float64
@@ -29,7 +32,7 @@ type spec struct {
 	bases      []float64
 	scaling    float64 // divides the frequencies; 0 means 1
 	names      names
-	head       *head // of rerankers, or nil
+	head       *arch.Head // of rerankers, or nil
 }
 
 // sizes are the numbers of a spec that all architectures have. Positions are rows of a table, or what
@@ -51,96 +54,13 @@ type names struct {
 	unused                        []string // beginnings of tensors that no vector depends on
 }
 
-// A head turns the pooling of the states into scores: out(norm(activation(dense(x)))). Names are whole ones; "" is a part that it
-// does not have.
-type head struct {
-	pooling          folder.Pooling
-	dense, norm, out string
-	bias             bool // of dense; out has one
-	activation       activations.Function
-}
-
-// firstToken returns the head of most architectures.
-func firstToken(dense, out string, act activations.Function) *head {
-	return &head{pooling: folder.First, dense: dense, out: out, bias: true, activation: act}
-}
-
-// families are the architectures, by model_type of config.json.
-var families = map[string]func(f *folder.Folder) (*spec, error){
-	"bert":        readBERT,
-	"distilbert":  readDistilBERT,
-	"roberta":     readRoBERTa,
-	"xlm-roberta": readRoBERTa,
-	"mpnet":       readMPNet,
-	"nomic_bert":  readNomic,
-	"modernbert":  readModern,
-	"new":         readNew,
-	"deberta-v2":  readDeBERTa,
-}
-
-// bertNames are the names of BERT and RoBERTa.
-var bertNames = names{
-	words: "embeddings.word_embeddings", positions: "embeddings.position_embeddings", types: "embeddings.token_type_embeddings", norm: "embeddings.LayerNorm",
-	qkv: []string{"encoder.layer.%d.attention.self.query", "encoder.layer.%d.attention.self.key", "encoder.layer.%d.attention.self.value"},
-	out: "encoder.layer.%d.attention.output.dense", attentionNorm: "encoder.layer.%d.attention.output.LayerNorm",
-	up: []string{"encoder.layer.%d.intermediate.dense"}, down: "encoder.layer.%d.output.dense", mlpNorm: "encoder.layer.%d.output.LayerNorm",
-	unused: []string{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.", "cls.predictions.", "cls.seq_relationship.", "lm_head."},
-}
-
-var mpnetNames = names{
-	words: "embeddings.word_embeddings", positions: "embeddings.position_embeddings", norm: "embeddings.LayerNorm",
-	qkv: []string{"encoder.layer.%d.attention.attn.q", "encoder.layer.%d.attention.attn.k", "encoder.layer.%d.attention.attn.v"},
-	out: "encoder.layer.%d.attention.attn.o", attentionNorm: "encoder.layer.%d.attention.LayerNorm",
-	up: []string{"encoder.layer.%d.intermediate.dense"}, down: "encoder.layer.%d.output.dense", mlpNorm: "encoder.layer.%d.output.LayerNorm",
-	relative: "encoder.relative_attention_bias",
-	unused:   []string{"embeddings.position_ids", "pooler.", "lm_head."},
-}
-
-var distilNames = names{
-	words: "embeddings.word_embeddings", positions: "embeddings.position_embeddings", norm: "embeddings.LayerNorm",
-	qkv: []string{"transformer.layer.%d.attention.q_lin", "transformer.layer.%d.attention.k_lin", "transformer.layer.%d.attention.v_lin"},
-	out: "transformer.layer.%d.attention.out_lin", attentionNorm: "transformer.layer.%d.sa_layer_norm",
-	up: []string{"transformer.layer.%d.ffn.lin1"}, down: "transformer.layer.%d.ffn.lin2", mlpNorm: "transformer.layer.%d.output_layer_norm",
-	unused: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."},
-}
-
-// In nomic's feed-forward network fc12 is the gate.
-var nomicNames = names{
-	words: "embeddings.word_embeddings", types: "embeddings.token_type_embeddings", norm: "emb_ln",
-	qkv: []string{"encoder.layers.%d.attn.Wqkv"}, out: "encoder.layers.%d.attn.out_proj", attentionNorm: "encoder.layers.%d.norm1",
-	up: []string{"encoder.layers.%d.mlp.fc12", "encoder.layers.%d.mlp.fc11"}, down: "encoder.layers.%d.mlp.fc2", mlpNorm: "encoder.layers.%d.norm2",
-	unused: []string{"pooler.", "cls.predictions."},
-}
-
-var newNames = names{
-	words: "embeddings.word_embeddings", positions: "embeddings.position_embeddings", types: "embeddings.token_type_embeddings", norm: "embeddings.LayerNorm",
-	qkv: []string{"encoder.layer.%d.attention.qkv_proj"}, out: "encoder.layer.%d.attention.o_proj", attentionNorm: "encoder.layer.%d.attn_ln",
-	up: []string{"encoder.layer.%d.mlp.up_gate_proj"}, down: "encoder.layer.%d.mlp.down_proj", mlpNorm: "encoder.layer.%d.mlp_ln",
-	unused: []string{"embeddings.position_ids", "pooler.", "lm_head."},
-}
-
-var modernNames = names{
-	words: "embeddings.tok_embeddings", norm: "embeddings.norm",
-	qkv: []string{"layers.%d.attn.Wqkv"}, out: "layers.%d.attn.Wo", attentionNorm: "layers.%d.attn_norm",
-	up: []string{"layers.%d.mlp.Wi"}, down: "layers.%d.mlp.Wo", mlpNorm: "layers.%d.mlp_norm", last: "final_norm",
-	unused: []string{"head.", "decoder."},
-}
-
-// The heads of rerankers whose config.json says nothing of them.
-var (
-	bertHead    = firstToken("bert.pooler.dense", "classifier", activations.Tanh)
-	robertaHead = firstToken("classifier.dense", "classifier.out_proj", activations.Tanh)
-	newHead     = firstToken("new.pooler.dense", "classifier", activations.Tanh)
-	distilHead  = firstToken("pre_classifier", "classifier", activations.ReLU)
-)
-
 // prefixes are what the names of a model's tensors may begin with.
 var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta."}
 
 // prefixOf returns the prefix that the names of tensors have.
-func (s *spec) prefixOf(f source) string {
+func (s *spec) prefixOf(f *tensors.Store) string {
 	for _, p := range prefixes {
-		if f.Has(p + s.names.words + ".weight") {
+		if _, ok := f.Info(p + s.names.words + ".weight"); ok {
 			return p
 		}
 	}
@@ -149,3 +69,98 @@ func (s *spec) prefixOf(f source) string {
 
 // at returns the name of a tensor of layer i.
 func at(name string, i int) string { return strings.ReplaceAll(name, "%d", fmt.Sprint(i)) }
+
+const configName = "config.json"
+
+// readSpec reads config.json of a folder.
+func readSpec(f *folder.Folder) (*spec, error) {
+	m, err := settings.Encoders.ReadFolder(f.Dir(), func(key, got, want string) error {
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: got, Want: want}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return specOf(m, func(name string) string { return m.Family.Names[name] }), nil
+}
+
+// specOf returns the spec of a model, whose tensors the files call by other names than GGUF files do.
+func specOf(m *arch.Model, named func(name string) string) *spec {
+	l := m.Layers[0]
+	a, d := l.Mixer.(*arch.Attention), l.Feed.(*arch.Dense)
+	s := &spec{
+		sizes:   sizes{Width: m.Width, Inner: d.Inner, Layers: len(m.Layers), Heads: a.Heads, Positions: m.Context, Types: max(1, m.Embed.Types), Vocab: m.Vocab},
+		epsilon: l.Norm.Epsilon, activation: d.Activation, gated: d.Gated, preNorm: l.Order == arch.Pre, normBias: l.Norm.Bias,
+		attnBias: a.Bias == arch.Present, mlpBias: d.Bias == arch.Present, downBias: d.DownBias == arch.Present, upFirst: d.UpFirst,
+		padding: m.Embed.Padding, relative: a.Relative, head: m.Head, kinds: make([]int, len(m.Layers)), windows: []int{-1},
+	}
+	if m.Embed.Table > 0 {
+		s.Positions = m.Embed.Table
+	}
+	s.reach(m.Layers)
+	s.name(m, a, d, named)
+	return s
+}
+
+// reach sets how far layers see, and by which rotations.
+func (s *spec) reach(layers []arch.Layer) {
+	whole, near := (*arch.Attention)(nil), (*arch.Attention)(nil)
+	for i, l := range layers {
+		if a := l.Mixer.(*arch.Attention); a.Window > 0 {
+			s.kinds[i], near = 1, a
+		} else {
+			whole = a
+		}
+	}
+	if near != nil {
+		s.windows = append(s.windows, near.Window-1)
+	}
+	if whole == nil {
+		whole = near
+	}
+	if whole.Rope != nil {
+		s.bases, s.scaling = []float64{whole.Rope.Base}, whole.Rope.Divide
+		if near != nil {
+			s.bases = append(s.bases, near.Rope.Base)
+		}
+	}
+}
+
+// name sets the names of the tensors that the model has.
+func (s *spec) name(m *arch.Model, a *arch.Attention, d *arch.Dense, named func(name string) string) {
+	layer := func(name string) string { return named("blk.%d." + name) }
+	n := names{words: named("token_embd"), norm: named("token_embd_norm"), out: layer("attn_output"), down: layer("ffn_down"), unused: m.Family.Ignored}
+	if m.Embed.Table > 0 {
+		n.positions = named("position_embd")
+	}
+	if m.Embed.Types > 0 {
+		n.types = named("token_types")
+	}
+	if n.qkv = []string{layer("attn_q"), layer("attn_k"), layer("attn_v")}; a.Fused {
+		n.qkv = []string{layer("attn_qkv")}
+	}
+	switch {
+	case d.Fused:
+		n.up = []string{layer("ffn_gate_up")}
+	case d.Gated:
+		n.up = []string{layer("ffn_gate"), layer("ffn_up")}
+	default:
+		n.up = []string{layer("ffn_up")}
+	}
+	if n.attentionNorm, n.mlpNorm = layer("attn_output_norm"), layer("layer_output_norm"); s.preNorm {
+		n.attentionNorm, n.mlpNorm, n.last = layer("attn_norm"), layer("ffn_norm"), named("output_norm")
+	}
+	if a.Relative > 0 {
+		n.relative = named("attn_rel_b")
+	}
+	if p := a.Apart; p != nil {
+		n.relative = named("rel_embd")
+		s.apart = &disentangled{shared: p.Shared, buckets: p.Buckets, most: p.Most, span: p.Span, ofContent: p.OfContent, ofPosition: p.OfPosition}
+		if p.Norm {
+			s.apart.norm = named("rel_embd_norm")
+		}
+		if !p.Shared {
+			s.apart.keys, s.apart.queries = layer("attn_rel_k"), layer("attn_rel_q")
+		}
+	}
+	s.names = n
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -44,7 +45,7 @@ func readTiny(t *testing.T, dir string) *tinyRefs {
 	if err := folder.ReadJSON(filepath.Join(dir, configName), &c); err != nil {
 		t.Fatal(err)
 	}
-	if r.Kind == "reranker" && families[c.Type] == nil {
+	if r.Kind == "reranker" && settings.Encoders.OfType(c.Type) == nil {
 		r.Kind = "decoder"
 	}
 	return r

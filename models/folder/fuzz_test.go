@@ -46,29 +46,3 @@ func FuzzReadModules(f *testing.F) {
 		}
 	})
 }
-
-// FuzzShards opens a folder with any index of shards beside one file.
-func FuzzShards(f *testing.F) {
-	f.Add([]byte(`{"metadata":{"total_size":4},"weight_map":{"x":"model-00001-of-00001.safetensors"}}`))
-	f.Add([]byte(`{"weight_map":{"x":"../y.safetensors"}}`))
-	f.Add([]byte(`{"weight_map":{}}`))
-	dir := f.TempDir()
-	header := `{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
-	data := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header+"\x00\x00\x80\x3f"...)
-	if err := os.WriteFile(filepath.Join(dir, "model-00001-of-00001.safetensors"), data, 0o666); err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, list []byte) {
-		if err := os.WriteFile(filepath.Join(dir, index), list, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		w, err := Open(dir)
-		if err != nil {
-			return
-		}
-		defer w.Close()
-		if x, err := w.Float32("x", 1); err != nil || x[0] != 1 || w.Unused() != nil {
-			t.Errorf("an index that is accepted: %v, %v", x, err)
-		}
-	})
-}

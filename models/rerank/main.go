@@ -6,13 +6,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,10 +20,9 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/flags"
 	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/passage"
-	"github.com/attn-go/attn/models/internal/terminal"
-	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -35,15 +34,7 @@ func main() {
 
 // config is a parsed command line.
 type config struct {
-	model    string
-	inputs   command.Inputs
-	query    string
-	isQuery  bool
-	top      int
-	long     string // cut or error
-	receipt  string // a file to write
-	signer   string // a file: the key that signs receipts
-	passages passage.Options
+	flags.Texts
 	load     embedding.LoadOptions
 	settings reranking.Options
 }
@@ -79,49 +70,32 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "", "`path` of a reranker: a folder as Hugging Face has it, or a GGUF file")
+	c.Flags(fs, flags.Words{
+		Model: "`path` of a reranker: a folder as Hugging Face has it, or a GGUF file",
+		Text:  "a passage `text` itself, also of several lines, before those of all files; may be repeated",
+		Query: "`text` that passages answer", Top: "how many passages to write", Texts: "scores",
+		Long: []string{"cut", "error"}, LongHelp: "`what` is done with a passage that the model does not see whole: cut or error (default cut)",
+	})
 	fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that says what a good answer is, for models that read one, such as Qwen3-Reranker; default that of the model")
 	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
-	fs.Func("query", "`text` that passages answer", func(s string) error {
-		c.query, c.isQuery = s, true
-		return nil
-	})
-	c.inputs.Flag(fs, "a passage `text` itself, also of several lines, before those of all files; may be repeated")
-	fs.IntVar(&c.top, "top", 10, "how many passages to write")
-	fs.StringVar(&c.long, "long", "cut", "`what` is done with a passage that the model does not see whole: cut or error")
-	fs.StringVar(&c.receipt, "receipt", "", "`file` to write receipts of all scores to, which go run ./models/verify checks")
-	fs.StringVar(&c.signer, "receipt-key", "", "`file` of a private key of Ed25519 in PEM that signs receipts")
-	fs.BoolVar(&c.load.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; scores change a little, and\nhave the same bits on every CPU, too")
-	unit := fs.String("unit", "line", "`what` a passage of a file is: line, paragraph or window")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
-	c.inputs.Take(fs)
-	var err error
-	if c.passages.Unit, err = passage.ParseUnit(*unit); err != nil {
-		return nil, command.Usage(fmt.Errorf("-unit: %w", err))
-	}
+	c.Inputs.Take(fs)
 	return c, c.check()
 }
 
 // check reports settings that are missing or wrong.
 func (c *config) check() error {
 	switch {
-	case c.model == "":
+	case c.Model == "":
 		return command.Usage(errors.New("-model is missing: want the folder of a cross-encoder"))
-	case !c.isQuery:
+	case !c.IsQuery:
 		return command.Usage(errors.New("-query is missing: want the text that passages answer"))
-	case strings.TrimSpace(c.query) == "":
-		return command.Usage(errors.New("-query is empty: want the text that passages answer"))
-	case c.long != "cut" && c.long != "error":
-		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
-	case c.receipt == "" && c.signer != "":
-		return command.Usage(errors.New("-receipt-key signs the receipts of -receipt, which is missing"))
-	case c.top < 1:
-		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
 	}
-	return command.CheckExec(c.settings.Exec)
+	c.load.Int8 = c.Int8
+	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec))
 }
 
 // run runs the command. Results go to out, and everything else to report.
@@ -133,26 +107,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err != nil {
 		return err
 	}
-	if err := c.inputs.Check(report); err != nil {
+	if err := c.Start("rerank", stdin, report); err != nil {
 		return err
-	}
-	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
-		return err
-	}
-	if c.signer != "" {
-		if _, err := receipt.ReadKey(c.signer); err != nil {
-			return fmt.Errorf("-receipt-key %s: %w", c.signer, err)
-		}
-	}
-	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
-		fmt.Fprintln(report, "rerank: reading lines of the standard input, which ^D ends")
 	}
 	r, err := c.reranker(report)
 	if err != nil {
 		return err
 	}
-	c.passages.Tokens, c.passages.Count = r.MaxTokens(), func(text string) int { return r.CountTokens(c.query, text) }
-	if n := r.CountTokens(c.query, ""); c.passages.Unit == passage.Window && n >= r.MaxTokens() {
+	c.Passages.Tokens, c.Passages.Count = r.MaxTokens(), func(text string) int { return r.CountTokens(c.Query, text) }
+	if n := r.CountTokens(c.Query, ""); c.Passages.Unit == passage.Window && n >= r.MaxTokens() {
 		return fmt.Errorf("-query has %d tokens with those around it, which leaves no room for windows in the %d that the model sees", n, r.MaxTokens())
 	}
 	all, err := c.read(ctx, stdin, report)
@@ -167,7 +130,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.record(ctx, r, all); err != nil {
 		return err
 	}
-	return write(out, best(all, c.top))
+	return write(out, best(all, c.Top))
 }
 
 // reranker loads the model.
@@ -175,17 +138,17 @@ func (c *config) reranker(report io.Writer) (*reranking.Reranker, error) {
 	load := c.load
 	var end func()
 	load.Progress, end = loadbar.New(report)
-	r, err := models.OpenReranker(c.model, load)
+	r, err := models.OpenReranker(c.Model, load)
 	end()
 	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Where == "LoadOptions.Int8" {
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, bad.Got, bad.Want)
+		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
 	}
 	if err != nil {
 		return nil, err
 	}
 	r = r.With(c.settings)
 	if bad := (*kernel.Error)(nil); errors.As(r.Check(), &bad) {
-		return nil, fmt.Errorf("-%s: %s: got %s, want %s", strings.ToLower(strings.TrimPrefix(bad.Arg(), "Options.")), c.model, bad.Got, bad.Want)
+		return nil, fmt.Errorf("-%s: %s: got %s, want %s", strings.ToLower(strings.TrimPrefix(bad.Arg(), "Options.")), c.Model, bad.Got, bad.Want)
 	}
 	return r, nil
 }

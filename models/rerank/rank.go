@@ -25,7 +25,7 @@ func (c *config) score(ctx context.Context, r *reranking.Reranker, all []result,
 	if err := c.measure(r, all, report); err != nil {
 		return err
 	}
-	scores, err := r.Score(ctx, c.query, texts)
+	scores, err := r.Score(ctx, c.Query, texts)
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("nothing is ranked: %w", context.Cause(ctx))
 	}
@@ -40,14 +40,14 @@ func (c *config) score(ctx context.Context, r *reranking.Reranker, all []result,
 
 // record writes the receipts of all scores to the file of -receipt, some passages in each.
 func (c *config) record(ctx context.Context, r *reranking.Reranker, all []result) (err error) {
-	if c.receipt == "" {
+	if c.Receipt.File == "" {
 		return nil
 	}
-	d, err := models.Describe(c.model)
+	d, err := models.Describe(c.Model)
 	if err != nil {
 		return err
 	}
-	w, err := receipt.Create(c.receipt, c.signer, c.model, d.Path, d.Architecture)
+	w, err := receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *config) record(ctx context.Context, r *reranking.Reranker, all []result
 		for i, p := range part {
 			texts[i], scores[i] = p.Text, p.Score
 		}
-		one, err := receipt.RecordRanking(ctx, w.Model(), c.load, r, c.query, texts, scores)
+		one, err := receipt.RecordRanking(ctx, w.Model(), c.load, r, c.Query, texts, scores)
 		if err != nil {
 			return err
 		}
@@ -76,11 +76,11 @@ func (c *config) measure(r *reranking.Reranker, all []result, report io.Writer) 
 	var cut []string
 	for i := range all {
 		p := &all[i]
-		p.Tokens = r.CountTokens(c.query, p.Text)
+		p.Tokens = r.CountTokens(c.Query, p.Text)
 		p.Cut = p.Tokens > r.MaxTokens()
 		where := fmt.Sprintf("%s:%d", p.source, p.Line)
 		switch {
-		case p.Cut && c.long == "error":
+		case p.Cut && c.Long == "error":
 			return fmt.Errorf("%s and the query have %d tokens, and the model sees %d; -long cut leaves out tokens at the end of the longer one", where, p.Tokens, r.MaxTokens())
 		case p.Cut:
 			cut = append(cut, where)

@@ -25,10 +25,10 @@ type result struct {
 
 // read returns the passages of all texts and files.
 func (c *config) read(ctx context.Context, stdin io.Reader, report io.Writer) (all []result, err error) {
-	for i, text := range c.inputs.Texts {
+	for i, text := range c.Inputs.Texts {
 		all = append(all, result{Line: i + 1, Text: text, source: "-text"})
 	}
-	for _, name := range c.inputs.Files {
+	for _, name := range c.Inputs.Files {
 		if all, err = c.readFile(ctx, all, name, stdin, report); err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func (c *config) read(ctx context.Context, stdin io.Reader, report io.Writer) (a
 
 // readFile appends the passages of a file that are not blank.
 func (c *config) readFile(ctx context.Context, all []result, name string, stdin io.Reader, report io.Writer) (_ []result, err error) {
-	f, err := c.inputs.Open(ctx, name, stdin)
+	f, err := c.Inputs.Open(ctx, name, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (c *config) readFile(ctx context.Context, all []result, name string, stdin 
 		fmt.Fprintf(report, "skipped %s, a binary file\n", source)
 		return all, nil
 	}
-	for p, err := range passage.Read(r, c.passages) {
+	for p, err := range passage.Read(r, c.Passages) {
 		if err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func (e *entry) info() (Info, error) {
 	if !ok {
 		return Info{}, fmt.Errorf("shape %d: the size overflows", e.Shape)
 	}
-	t := Info{DType: *e.DType, Shape: make([]int, len(e.Shape)), begin: begin, end: end}
+	t := Info{DType: *e.DType, Shape: make([]int, len(e.Shape)), Begin: begin, End: end}
 	for i, d := range e.Shape {
 		// Beside a dimension of 0, another may exceed a 32-bit int.
 		if d > math.MaxInt {

@@ -5,10 +5,6 @@
 // A file consists of the length of the header (uint64, little-endian), the header, and the
 // data. The header is a JSON object that maps the name of each tensor to its dtype, shape
 // and data_offsets. The tensors fill the data without gaps or overlaps.
-//
-// Open maps the file on Linux, Android, macOS, iOS and the BSDs, and reads what is asked for elsewhere, and if the file cannot
-// be mapped. A file that another program shortens while it is mapped ends this program when it looks at
-// what is missing.
 package safetensors
 
 import (
@@ -42,17 +38,13 @@ type Info struct {
 	DType string
 	Shape []int
 
-	begin, end int64 // of the data, as offsets in the file
+	Begin, End int64 // of the data, as offsets in the file
 }
-
-// Bytes returns the size of the tensor's data.
-func (i Info) Bytes() int64 { return i.end - i.begin }
 
 // A File is an open safetensors file.
 type File struct {
 	r        io.ReaderAt
 	closer   io.Closer
-	mapping  *filemap.Mapping // nil if the file is read
 	tensors  map[string]Info
 	metadata map[string]string
 }
@@ -68,7 +60,6 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	file.closer = f
-	file.mapping, _ = filemap.New(f, size) // without it the file is read
 	return file, nil
 }
 
@@ -120,19 +111,19 @@ func fileOffsets(tensors map[string]Info, data, size int64) error {
 	}
 	slices.SortFunc(names, func(a, b string) int {
 		t, u := tensors[a], tensors[b]
-		return cmp.Or(cmp.Compare(t.begin, u.begin), cmp.Compare(t.end, u.end), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(t.Begin, u.Begin), cmp.Compare(t.End, u.End), cmp.Compare(a, b))
 	})
 	at := int64(0)
 	for _, name := range names {
 		t := tensors[name]
-		if t.end > size-data {
-			return fmt.Errorf("truncated: tensor %q ends at byte %d of the data, and the file has %d of them", name, t.end, size-data)
+		if t.End > size-data {
+			return fmt.Errorf("truncated: tensor %q ends at byte %d of the data, and the file has %d of them", name, t.End, size-data)
 		}
-		if t.begin != at {
-			return fmt.Errorf("tensor %q: data begins at byte %d, want %d: tensors must follow each other without gaps or overlaps", name, t.begin, at)
+		if t.Begin != at {
+			return fmt.Errorf("tensor %q: data begins at byte %d, want %d: tensors must follow each other without gaps or overlaps", name, t.Begin, at)
 		}
-		at = t.end
-		t.begin, t.end = data+t.begin, data+t.end
+		at = t.End
+		t.Begin, t.End = data+t.Begin, data+t.End
 		tensors[name] = t
 	}
 	if at != size-data {
@@ -141,17 +132,12 @@ func fileOffsets(tensors map[string]Info, data, size int64) error {
 	return nil
 }
 
-// Close closes a file that Open opened. What [File.View] has returned must not be used any more, in any goroutine: that ends the
-// program. The calls of Close are the caller's to order: no other method may run meanwhile.
-func (f *File) Close() (err error) {
-	if f.mapping != nil {
-		err = f.mapping.Close()
-		f.mapping = nil
+// Close closes a file that Open opened.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
 	}
-	if f.closer != nil {
-		err = errors.Join(err, f.closer.Close())
-	}
-	return err
+	return f.closer.Close()
 }
 
 // Names returns the tensors' names, sorted.
@@ -179,7 +165,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := make([]float32, (t.end-t.begin)/4)
+	x := make([]float32, (t.End-t.Begin)/4)
 	err = f.pieces(name, t, func(at int64, raw []byte) {
 		littleendian.Widen(x[at/4:][:len(raw)/4], raw, kernel.Float32)
 	})
@@ -192,7 +178,7 @@ func (f *File) Uint16(name string) ([]uint16, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := make([]uint16, (t.end-t.begin)/2)
+	x := make([]uint16, (t.End-t.Begin)/2)
 	err = f.pieces(name, t, func(at int64, raw []byte) {
 		littleendian.Copy(x[at/2:][:len(raw)/2], raw)
 	})
@@ -204,37 +190,6 @@ func (f *File) Bytes(name string) ([]byte, error) { return f.read(name, "U8") }
 
 // Raw reads a tensor of any dtype and returns its bytes as they lie in the file.
 func (f *File) Raw(name string) ([]byte, error) { return f.read(name, f.tensors[name].DType) }
-
-// View is Raw without a copy if the file is mapped: the bytes are read-only then, and gone after Close.
-func (f *File) View(name string) ([]byte, error) {
-	if f.mapping == nil {
-		return f.Raw(name)
-	}
-	t, err := f.find(name, f.tensors[name].DType)
-	if err != nil {
-		return nil, err
-	}
-	return f.mapping.Data()[t.begin:t.end:t.end], nil
-}
-
-// Forget lets the pages of what [File.View] has returned leave the memory of this program: they are read from the file again if
-// somebody looks at them. It is for tensors that have been copied, and does nothing if the file is not mapped or the system is another
-// one than Linux.
-func (f *File) Forget(view []byte) {
-	if f.mapping != nil {
-		f.mapping.Forget(view)
-	}
-}
-
-// Pieces reads a tensor of any dtype in pieces of up to 256 KiB, one after the other, of whole elements, as they lie in the file. A piece is
-// valid during its call alone: no copy of the tensor is made.
-func (f *File) Pieces(name string, each func(raw []byte)) error {
-	t, err := f.find(name, f.tensors[name].DType)
-	if err != nil {
-		return err
-	}
-	return f.pieces(name, t, func(_ int64, raw []byte) { each(raw) })
-}
 
 // Int64 reads a tensor of dtype I32 or I64.
 func (f *File) Int64(name string) ([]int64, error) {
@@ -259,23 +214,13 @@ const piece = 1 << 18
 // pieces reads the data of a tensor in pieces, so that they never lie in memory twice. at is where a
 // piece begins in them.
 func (f *File) pieces(name string, t Info, each func(at int64, raw []byte)) error {
-	var buffer []byte
-	if f.mapping == nil {
-		buffer = make([]byte, min(t.end-t.begin, piece))
-	}
-	for at := t.begin; at < t.end; at += piece {
-		n := min(t.end-at, piece)
-		if f.mapping != nil {
-			raw := f.mapping.Data()[at : at+n : at+n]
-			each(at-t.begin, raw)
-			f.mapping.Forget(raw)
-			continue
-		}
-		raw := buffer[:n]
+	buffer := make([]byte, min(t.End-t.Begin, piece))
+	for at := t.Begin; at < t.End; at += piece {
+		raw := buffer[:min(t.End-at, piece)]
 		if m, err := f.r.ReadAt(raw, at); m < len(raw) {
 			return fmt.Errorf("tensor %q: %w", name, err)
 		}
-		each(at-t.begin, raw)
+		each(at-t.Begin, raw)
 	}
 	return nil
 }
@@ -289,8 +234,8 @@ func (f *File) find(name string, dtypes ...string) (Info, error) {
 	if !slices.Contains(dtypes, t.DType) {
 		return t, fmt.Errorf("tensor %q: dtype %s, want %s", name, t.DType, orList(dtypes))
 	}
-	if t.end-t.begin > math.MaxInt {
-		return t, fmt.Errorf("tensor %q: %d bytes are too many for this machine", name, t.end-t.begin)
+	if t.End-t.Begin > math.MaxInt {
+		return t, fmt.Errorf("tensor %q: %d bytes are too many for this machine", name, t.End-t.Begin)
 	}
 	return t, nil
 }
@@ -301,8 +246,8 @@ func (f *File) read(name string, dtypes ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw := make([]byte, t.end-t.begin)
-	if n, err := f.r.ReadAt(raw, t.begin); n < len(raw) {
+	raw := make([]byte, t.End-t.Begin)
+	if n, err := f.r.ReadAt(raw, t.Begin); n < len(raw) {
 		return nil, fmt.Errorf("tensor %q: %w", name, err)
 	}
 	return raw, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // chatAnswer is an answer as a client reads it.
@@ -40,11 +41,14 @@ type chatAnswer struct {
 		}
 		Reason *string `json:"finish_reason"`
 	}
-	Usage *struct {
-		Prompt     int `json:"prompt_tokens"`
-		Completion int `json:"completion_tokens"`
-		Total      int `json:"total_tokens"`
-	}
+	Usage *tokenUsage
+}
+
+// tokenUsage is how many tokens an answer took.
+type tokenUsage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
 }
 
 // wanted returns what Model.Generate makes of a prompt: its texts, ends and logarithms.
@@ -64,7 +68,7 @@ func wanted(t *testing.T, m *decoder.Model, prompt []int32, o decoder.GenerateOp
 func TestChat(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
-	m := models[0].generate
+	m := generateOf(models[0])
 	prompt, err := m.EncodeChat(t.Context(), []chattemplate.Message{{Role: "system", Content: "be brief"}, {Role: "user", Content: "hello there"}})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +87,7 @@ func TestChat(t *testing.T) {
 		if last.End == decoder.EndToken {
 			tokens = tokens[:len(tokens)-1]
 		}
-		if c.Index != i || c.Message.Role != "assistant" || c.Message.Content != text || *c.Reason != reasons[last.End] || len(c.Logprobs.Content) != len(tokens) {
+		if c.Index != i || c.Message.Role != "assistant" || c.Message.Content != text || *c.Reason != map[decoder.End]string{decoder.EndToken: "stop", decoder.EndMaxTokens: "length", decoder.EndContext: "length"}[last.End] || len(c.Logprobs.Content) != len(tokens) {
 			t.Errorf("choice %d: %+v, want %q, %d tokens", i, c, text, len(tokens))
 		}
 		for k, l := range c.Logprobs.Content {
@@ -160,7 +164,7 @@ func TestResponseFormat(t *testing.T) {
 func TestCompletions(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
-	m := models[0].generate
+	m := generateOf(models[0])
 	ids, err := m.Encode("the weather is", true)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +200,7 @@ func TestCompletions(t *testing.T) {
 func TestEmbeddings(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
-	e := models[1].embed
+	e := embedOf(models[1])
 	input := []string{"the cat", "a dog runs"}
 	want, err := e.Embed(t.Context(), input)
 	if err != nil {
@@ -259,7 +263,7 @@ func TestRerank(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
 	documents := []string{"the cat sits", "a dog runs", "rain"}
-	want, err := models[2].rerank.Score(t.Context(), "a cat", documents)
+	want, err := rerankOf(models[2]).Score(t.Context(), "a cat", documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +315,7 @@ func TestRerankSettings(t *testing.T) {
 	}
 	for i, o := range []reranking.Options{{}, {Instruction: "Is it short?"}, {Label: "no"}, {Label: "entailment"}} {
 		m := served[i/3]
-		want, err := m.rerank.With(o).Score(t.Context(), "a cat", []string{"it sits", "rain"})
+		want, err := rerankOf(m).With(o).Score(t.Context(), "a cat", []string{"it sits", "rain"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +328,7 @@ func TestRerankSettings(t *testing.T) {
 		}
 		made, err := receipt.Parse(a.Receipt)
 		if err == nil {
-			err = receipt.VerifyRanking(t.Context(), made.Model, m.rerank, made, receipt.Options{})
+			err = receipt.VerifyRanking(t.Context(), made.Model, rerankOf(m), made, receipt.Options{})
 		}
 		if err != nil || made.Ranking.Instruction != o.Instruction || made.Ranking.Label != o.Label {
 			t.Errorf("%s: the receipt %+v (%v)", m.Name(), made, err)
@@ -390,20 +394,20 @@ func TestFacts(t *testing.T) {
 	settings.MaxTokens, settings.Sampler = 77, &decoder.Sampler{Temperature: 0.5, TopK: 4, TopP: 0.75, Seed: 6}
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, settings, models...)
-	list := answerOf[struct{ Data []modelEntry }](t, get(s, "/v1/models")).Data
+	list := answerOf[struct{ Data []request.Facts }](t, get(s, "/v1/models")).Data
 	for i, tasks := range [][]string{{"chat", "completion"}, {"embedding"}, {"rerank"}} {
 		if !slices.Equal(list[i].Tasks, tasks) || list[i].Contract != kernel.Contract {
 			t.Errorf("%+v, want the tasks %q", list[i], tasks)
 		}
 	}
 	chat, embed := list[0], list[1]
-	if c := models[0].generate.Config(); chat.Architecture != c.Architecture || chat.Layers != c.Layers || chat.Vocabulary != c.Vocab || chat.Context != 400 || chat.CacheType != "float32" || chat.Activations != "float32" {
+	if c := generateOf(models[0]).Config(); chat.Architecture != c.Architecture || chat.Layers != c.Layers || chat.Vocabulary != c.Vocab || chat.Context != 400 || chat.CacheType != "float32" || chat.Activations != "float32" {
 		t.Errorf("%+v, want that of %+v", chat, c)
 	}
-	if want := (modelDefaults{77, 0.5, 4, 0.75, 6, ""}); *chat.Defaults != want {
+	if want := (request.Defaults{MaxTokens: 77, Temperature: 0.5, TopK: 4, TopP: 0.75, Seed: 6}); *chat.Defaults != want {
 		t.Errorf("defaults %+v, want %+v", *chat.Defaults, want)
 	}
-	if e := models[1].embed; embed.Architecture != "bert" || embed.Dimensions != e.Width() || embed.Context != e.MaxTokens() || embed.Vocabulary != e.Vocab() {
+	if e := embedOf(models[1]); embed.Architecture != "bert" || embed.Dimensions != e.Width() || embed.Context != e.MaxTokens() || embed.Vocabulary != e.Vocab() {
 		t.Errorf("%+v", embed)
 	}
 }
@@ -442,16 +446,16 @@ func TestFingerprint(t *testing.T) {
 	}
 	other := s
 	other.MaxTokens = 9
-	if m.fingerprint(&other) == first || (&Model{name: "tiny", digest: "other", generate: m.generate}).fingerprint(&s) == first {
+	if m.fingerprint(&other) == first || NewModel("tiny", made{generateOf(m)}, "other").fingerprint(&s) == first {
 		t.Error("answers differ, and the fingerprint does not")
 	}
 	prints := map[string]bool{}
 	for _, o := range []decoder.Options{{}, {CacheType: kernel.Int8}, {CacheType: kernel.Int8, DynamicInt12: true}, {CacheType: kernel.Int8, CacheValueType: kernel.Int4, DynamicInt12: true}} {
-		with, err := m.generate.With(o)
+		with, err := generateOf(m).With(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		prints[(&Model{name: "tiny", digest: "digest", generate: with}).fingerprint(&s)] = true
+		prints[NewModel("tiny", made{with}, "digest").fingerprint(&s)] = true
 	}
 	if len(prints) != 4 {
 		t.Errorf("%d fingerprints of 4 kinds of attention", len(prints))

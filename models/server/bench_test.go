@@ -21,7 +21,7 @@ func BenchmarkOverhead(b *testing.B) {
 	models := tinyModels(b, kernel.Exec{Threads: 1}, 16)
 	b.Run("Embed", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := models[1].embed.Embed(b.Context(), []string{"the cat"}); err != nil {
+			if _, err := embedOf(models[1]).Embed(b.Context(), []string{"the cat"}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // The date of a template is that of the settings or of the request and never the clock's, the receipt has it,
@@ -55,10 +56,10 @@ func TestDate(t *testing.T) {
 			t.Errorf("%s: %s with the setting, %s with the field; receipts of %v and %v", day, got.Choices, asked.Choices, got.Receipts[0].Date, asked.Receipts[0].Date)
 		}
 		m := models[true]
-		if err := receipt.Verify(t.Context(), (&host{Model: m}).named(), m.generate, got.Receipts[0], receipt.Options{}); err != nil {
+		if err := receipt.Verify(t.Context(), m.named(), generateOf(m), got.Receipts[0], receipt.Options{}); err != nil {
 			t.Error(err)
 		}
-		if e := answerOf[modelEntry](t, get(all[true], "/v1/models/tiny")); e.Defaults.Date != day {
+		if e := answerOf[request.Facts](t, get(all[true], "/v1/models/tiny")); e.Defaults.Date != day {
 			t.Errorf("defaults have the date %q", e.Defaults.Date)
 		}
 	}

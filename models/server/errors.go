@@ -2,75 +2,49 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// A failure is an error in the form in which OpenAI's API has it.
-type failure struct {
-	status  int
-	retry   bool    // the client may try again later
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
-}
-
-// Error returns the message.
-func (f *failure) Error() string { return f.Message }
-
-// fail returns an error with a status, a type and a code, "" for none.
-func fail(status int, kind, code, format string, args ...any) *failure {
-	f := &failure{status: status, Type: kind, Message: fmt.Sprintf(format, args...)}
-	if code != "" {
-		f.Code = &code
-	}
-	return f
-}
-
 // bad returns an error about a request.
-func bad(format string, args ...any) *failure {
-	return fail(http.StatusBadRequest, "invalid_request_error", "", format, args...)
+func bad(format string, args ...any) *dialect.Failure {
+	return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "", format, args...)
 }
 
 // badParam returns an error about a field of a request.
-func badParam(param, format string, args ...any) *failure {
-	f := bad(format, args...)
-	f.Param = &param
-	return f
+func badParam(param, format string, args ...any) *dialect.Failure {
+	return bad(format, args...).Of(param)
 }
 
 // tooLong returns an error about a text of more tokens than the model sees.
-func tooLong(param string, most int) *failure {
-	f := fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text has more than %d tokens, which is the most that the model sees", most)
-	f.Param = &param
-	return f
+func tooLong(param string, most int) *dialect.Failure {
+	return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text has more than %d tokens, which is the most that the model sees", most).Of(param)
 }
 
 // busy returns an error that says to try again.
-func busy(status int, format string, args ...any) *failure {
+func busy(status int, format string, args ...any) *dialect.Failure {
 	kind := "overloaded_error"
 	if status == http.StatusTooManyRequests {
 		kind = "rate_limit_error"
 	}
-	f := fail(status, kind, "", format, args...)
-	f.retry = true
+	f := dialect.Fail(status, kind, "", format, args...)
+	f.Retry = true
 	return f
 }
 
 // failureOf returns the error for a client. What is no fault of the request says nothing of the inside.
-func failureOf(err error) *failure {
-	var f *failure
+func failureOf(err error) *dialect.Failure {
+	var f *dialect.Failure
 	var field *fields.Error
 	var option *kernel.Error
 	var tooBig *http.MaxBytesError
@@ -92,9 +66,9 @@ func failureOf(err error) *failure {
 	case errors.As(err, &render):
 		return badParam("messages", "%v", render)
 	case errors.As(err, &tooBig):
-		return fail(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request has more than %d bytes", tooBig.Limit)
+		return dialect.Fail(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request has more than %d bytes", tooBig.Limit)
 	case errors.Is(err, batch.ErrLong):
-		return fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text does not fit into the cache")
+		return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text does not fit into the cache")
 	case errors.Is(err, batch.ErrFull):
 		return busy(http.StatusServiceUnavailable, "too many requests wait")
 	case errors.Is(err, batch.ErrKeyFull):
@@ -102,40 +76,31 @@ func failureOf(err error) *failure {
 	case errors.Is(err, ErrUnavailable):
 		return busy(http.StatusServiceUnavailable, "nobody can answer now")
 	case errors.Is(err, ErrBackend):
-		return fail(http.StatusBadGateway, "server_error", "", "those who could answer have failed")
+		return dialect.Fail(http.StatusBadGateway, "server_error", "", "those who could answer have failed")
 	case errors.Is(err, batch.ErrClosed):
 		return busy(http.StatusServiceUnavailable, "the server is shutting down")
 	case errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded):
-		return fail(http.StatusRequestTimeout, "invalid_request_error", "", "the request did not come in time")
+		return dialect.Fail(http.StatusRequestTimeout, "invalid_request_error", "", "the request did not come in time")
 	case errors.Is(err, context.DeadlineExceeded):
-		return fail(http.StatusGatewayTimeout, "timeout_error", "", "the request took longer than it may")
+		return dialect.Fail(http.StatusGatewayTimeout, "timeout_error", "", "the request took longer than it may")
 	case errors.Is(err, context.Canceled):
-		return fail(statusGone, "client_closed_request", "", "the client has gone")
+		return dialect.Fail(statusGone, "client_closed_request", "", "the client has gone")
 	}
-	return fail(http.StatusInternalServerError, "server_error", "", "internal error")
+	return dialect.Fail(http.StatusInternalServerError, "server_error", "", "internal error")
 }
 
 // statusGone is what logs have for a client that has gone, as nginx's do.
 const statusGone = 499
 
-// write writes the error as a response.
-func (f *failure) write(w http.ResponseWriter, retryAfter int) {
-	if f.retry {
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, retryAfter)))
+// refuse writes an error as a response, in the form of an API.
+func refuse(w http.ResponseWriter, api dialect.Errors, f *dialect.Failure, retryAfter time.Duration) {
+	if f.Retry {
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(retryAfter/time.Second))))
 	}
-	if f.status == http.StatusUnauthorized {
+	if f.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(f.status)
-	w.Write(f.body())
-}
-
-// body returns the error as JSON.
-func (f *failure) body() []byte {
-	data, err := json.Marshal(map[string]*failure{"error": f})
-	if err != nil {
-		return []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`)
-	}
-	return data
+	w.WriteHeader(f.Status)
+	w.Write(api.Fail(f))
 }

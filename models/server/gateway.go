@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+
+	"github.com/attn-go/attn/models/server/internal/dialect"
 )
 
 // A Backend answers requests for a gateway, such as by servers on other machines.
@@ -45,45 +47,23 @@ func NewGateway(s Settings, b Backend) (*Server, error) {
 }
 
 // forward hands a request on.
-func (x *exchange) forward() error {
-	body, err := x.body()
-	if err != nil {
-		return err
-	}
-	created := x.s.Now()
+func (s *Server) forward(x *exchange, body []byte) error {
+	created := s.s.Now()
 	if x.r.Method == http.MethodGet {
-		created = x.created
+		created = s.created
 	}
-	return x.backend.Answer(x.ctx, &forwarded{x}, &Call{
+	return s.backend.Answer(x.ctx, x, &Call{
 		Method: x.r.Method, Path: x.r.URL.EscapedPath(), Body: body,
-		Origin: Origin{Key: x.key, RequestID: x.id, AnswerID: x.s.NewID(), Created: created},
+		Origin: Origin{Key: x.key, RequestID: x.id, AnswerID: s.s.NewID(), Created: created},
 	})
 }
 
-// forwarded is where a backend writes: each part has the time that a client is given.
-type forwarded struct{ x *exchange }
-
-func (w *forwarded) Header() http.Header { return w.x.w.Header() }
-
-func (w *forwarded) WriteHeader(status int) {
-	w.x.deadline()
-	w.x.w.WriteHeader(status)
-}
-
-func (w *forwarded) Write(data []byte) (int, error) {
-	w.x.deadline()
-	return w.x.w.Write(data)
-}
-
-// Flush is that of [http.Flusher].
-func (w *forwarded) Flush() { _ = w.x.control.Flush() } // a connection that cannot is one of a test
-
-// broken ends an answer of a backend that has begun and cannot go on: a stream of events with one that
-// says so, everything else by an end of the connection that a client notices.
-func (x *exchange) broken(err error) {
-	if x.w.Header().Get("Content-Type") != eventStream {
+// broken ends an answer of a backend that has begun and cannot go on: a stream with what says so, everything else by an end
+// of the connection that a client notices.
+func (x *exchange) broken(d dialect.Dialect, err error) {
+	streamer, ok := d.(dialect.Streamer)
+	if !ok || x.Header().Get("Content-Type") != streamer.Stream() {
 		panic(http.ErrAbortHandler)
 	}
-	x.deadline()
-	_, _ = x.w.Write(errorEvent(err)) // it ends anyway
+	_, _ = x.Write(streamer.Break(failureOf(err))) // it ends anyway
 }

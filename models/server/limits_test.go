@@ -22,6 +22,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/options"
 )
@@ -141,7 +142,7 @@ func TestTooMany(t *testing.T) {
 	for err, status := range map[error]int{batch.ErrFull: 503, batch.ErrKeyFull: 429, batch.ErrClosed: 503, context.DeadlineExceeded: 504, errors.New("x"): 500} {
 		f := failureOf(fmt.Errorf("wrapped: %w", err))
 		w := httptest.NewRecorder()
-		f.write(w, 7)
+		refuse(w, dialect.OpenAI{}, f, 7*time.Second)
 		if w.Code != status || (w.Header().Get("Retry-After") == "7") != (status == 503 || status == 429) || strings.Contains(w.Body.String(), "wrapped") {
 			t.Errorf("%v: status %d, %v, %s", err, w.Code, w.Header(), w.Body)
 		}
@@ -203,10 +204,10 @@ func TestClientGoes(t *testing.T) {
 		response.Body.Close()
 	}
 	waitUntil(t, "requests are gone", func() bool {
-		stats := s.find(chatModel).texts.Stats()
+		stats := s.find(chatModel).(*generator).texts.Stats()
 		return stats.Running == 0 && stats.Waiting == 0
 	})
-	if stats := s.find(chatModel).texts.Stats(); stats.Free+stats.Kept != stats.Pages {
+	if stats := s.find(chatModel).(*generator).texts.Stats(); stats.Free+stats.Kept != stats.Pages {
 		t.Errorf("in the end: %+v", stats)
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -268,7 +269,7 @@ func TestPanic(t *testing.T) {
 	settings := fixed()
 	settings.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s := newServer(t, settings)
-	s.mux.Handle("GET /panic", s.answering("GET /panic", func(*exchange) error { panic("lost") }))
+	s.mux.Handle("GET /panic", s.answering(dialect.Path{Pattern: "GET /panic", New: func() dialect.Dialect { panic("lost") }}))
 	if w := get(s, "/panic", "X-Request-Id", "mine"); w.Code != 500 || w.Header().Get("X-Request-Id") != "mine" || strings.Contains(w.Body.String(), "lost") {
 		t.Errorf("status %d, %v, %s", w.Code, w.Header(), w.Body)
 	}
@@ -392,14 +393,14 @@ func TestCacheTakesItsMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := tinyModels(t, kernel.Exec{Threads: 1}, 16)[0]
-	c := m.generate.Config()
+	c := generateOf(m).Config()
 	seen := map[string]bool{}
 	for _, types := range [][2]kernel.DType{{}, {kernel.Float16, 0}, {kernel.Int8, 0}, {kernel.Int4, 0}, {kernel.Int8, kernel.Int4}, {kernel.Float32, kernel.Int8}} {
-		narrow, err := m.generate.With(decoder.Options{Context: 100, PageSize: 16, CacheType: types[0], CacheValueType: types[1]})
+		narrow, err := generateOf(m).With(decoder.Options{Context: 100, PageSize: 16, CacheType: types[0], CacheValueType: types[1]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := chatOptions(narrow, &settings)
+		o, err := schedule(narrow, &settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -470,7 +471,7 @@ func TestReady(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o, err := chatOptions(s.find(chatModel).generate, &s.s)
+	o, err := schedule(s.find(chatModel).(*generator).m, &s.s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +480,7 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended.Run(ctx)
-	s.hosts = append(s.hosts, &host{Model: &Model{name: "ended"}, texts: ended})
+	s.models = append(s.models, &generator{hosted: hosted{Model: &Model{name: "ended"}}, texts: ended})
 	if w := get(s, "/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ended") {
 		t.Errorf("with a model that has ended: status %d, %s", w.Code, w.Body)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -43,28 +44,9 @@ func partModel(t *testing.T) *Model {
 // not tell them.
 func TestTokenBytes(t *testing.T) {
 	s := serverOf(t, fixed(), partModel(t))
-	g := &generation{h: s.hosts[0]}
-	for _, c := range []struct {
-		id         int32
-		token      string
-		bytes      []int
-		written    string
-		characters int
-	}{
-		{halves[0], "\uFFFD", []int{0xf0}, `bytes:\xf0`, 1},
-		{halves[1], "\uFFFD", []int{0x9f}, `bytes:\x9f`, 0},
-		{5 + 'a' - '!', "a", []int{'a'}, "a", 1},
-		{4, " ", []int{' '}, " ", 1},
-	} {
-		l := g.tokenLogprob(c.id, -1)
-		if l.Token != c.token || !slices.Equal(l.Bytes, c.bytes) || l.written() != c.written || l.characters() != c.characters {
-			t.Errorf("token %d: %+v, %q, %d characters, want %+v", c.id, l, l.written(), l.characters(), c)
-		}
-	}
-	all := choice{tokens: []decoder.Token{{ID: halves[0], Top: []decoder.TokenLogprob{{ID: halves[0]}, {ID: halves[1]}}}, {ID: halves[1]}, {ID: 4}}}
-	g.o.Logprobs = true
-	g.addLogprobs(&all)
-	if l := completionLogprobsOf(&all); !slices.Equal(l.Tokens, []string{`bytes:\xf0`, `bytes:\x9f`, " "}) || len(l.Top[0]) != 2 || !slices.Equal(l.Offsets, []int{0, 1, 1}) {
+	body := fmt.Sprintf(`{"prompt": [%d, %d, 4], "echo": true, "max_tokens": 0, "logprobs": 2}`, halves[0], halves[1])
+	l := answerOf[completionAnswer](t, post(s, "/v1/completions", body)).Choices[0].Logprobs
+	if !slices.Equal(l.Tokens, []string{`bytes:\xf0`, `bytes:\x9f`, " "}) || !slices.Equal(l.Offsets, []int{0, 1, 1}) {
 		t.Errorf("%+v", l)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/attn-go/attn/models/server/internal/batch"
 )
 
 // metrics are what /metrics shows.
@@ -20,7 +22,7 @@ type metrics struct {
 	panics   prometheus.Counter
 }
 
-func newMetrics(hosts []*host) *metrics {
+func newMetrics(models []served) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "attn_requests_total", Help: "Requests by path, model and status."}, []string{"path", "model", "status"}),
@@ -31,7 +33,7 @@ func newMetrics(hosts []*host) *metrics {
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "attn_tokens_total", Help: "Tokens of requests by model and kind: prompt or completion."}, []string{"model", "kind"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "attn_panics_total", Help: "Panics that a request has survived."}),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.first, m.tokens, m.panics, &hostCollector{hosts},
+	m.registry.MustRegister(m.requests, m.duration, m.first, m.tokens, m.panics, &collector{models},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -54,58 +56,50 @@ func (m *metrics) count(path, model string, status int, took time.Duration, prom
 
 // Collector returns the numbers of the models, which /metrics shows beside others, for a registry of the
 // caller.
-func (s *Server) Collector() prometheus.Collector { return &hostCollector{s.hosts} }
+func (s *Server) Collector() prometheus.Collector { return &collector{s.models} }
 
-// A hostCollector reads the numbers of models when they are asked for.
-type hostCollector struct{ hosts []*host }
+// A collector reads the numbers of models when they are asked for.
+type collector struct{ models []served }
+
+// A stat is a number of a model.
+type stat struct {
+	*prometheus.Desc
+	kind prometheus.ValueType
+}
 
 // The numbers of models.
 var (
-	waitingDesc   = modelDesc("attn_waiting", "Requests that wait for the model.")
-	runningDesc   = modelDesc("attn_running", "Texts that the model continues.")
-	pagesDesc     = modelDesc("attn_cache_pages", "Pages of the cache, by state: free, kept for prefixes and not in use, all.", "state")
-	stepsDesc     = modelDesc("attn_steps_total", "Steps or batches that were computed.")
-	computedDesc  = modelDesc("attn_computed_tokens_total", "Tokens that were computed, by kind: prompt, answer, and shared for those that another text had.", "kind")
-	preemptedDesc = modelDesc("attn_preempted_total", "Texts that were dropped, to be computed again.")
+	waiting   = newStat(prometheus.GaugeValue, "attn_waiting", "Requests that wait for the model.")
+	running   = newStat(prometheus.GaugeValue, "attn_running", "Texts that the model continues.")
+	pages     = newStat(prometheus.GaugeValue, "attn_cache_pages", "Pages of the cache, by state: free, kept for prefixes and not in use, all.", "state")
+	steps     = newStat(prometheus.CounterValue, "attn_steps_total", "Steps or batches that were computed.")
+	computed  = newStat(prometheus.CounterValue, "attn_computed_tokens_total", "Tokens that were computed, by kind: prompt, answer, and shared for those that another text had.", "kind")
+	preempted = newStat(prometheus.CounterValue, "attn_preempted_total", "Texts that were dropped, to be computed again.")
 )
 
-func modelDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, append([]string{"model"}, labels...), nil)
+func newStat(kind prometheus.ValueType, name, help string, labels ...string) *stat {
+	return &stat{prometheus.NewDesc(name, help, append([]string{"model"}, labels...), nil), kind}
 }
 
 // Describe is that of [prometheus.Collector].
-func (c *hostCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingDesc, runningDesc, pagesDesc, stepsDesc, computedDesc, preemptedDesc} {
-		ch <- d
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range []*stat{waiting, running, pages, steps, computed, preempted} {
+		ch <- s.Desc
 	}
 }
 
 // Collect is that of [prometheus.Collector].
-func (c *hostCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, h := range c.hosts {
-		gauge := func(d *prometheus.Desc, n int, labels ...string) {
-			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), append([]string{h.name}, labels...)...)
-		}
-		counter := func(d *prometheus.Desc, n uint64, labels ...string) {
-			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), append([]string{h.name}, labels...)...)
-		}
-		if h.texts == nil {
-			stats := h.poolStats()
-			gauge(waitingDesc, stats.Waiting)
-			counter(stepsDesc, stats.Batches)
-			counter(computedDesc, stats.Costs, "prompt")
-			continue
-		}
-		stats := h.texts.Stats()
-		gauge(waitingDesc, stats.Waiting)
-		gauge(runningDesc, stats.Running)
-		gauge(pagesDesc, stats.Free, "free")
-		gauge(pagesDesc, stats.Kept, "kept")
-		gauge(pagesDesc, stats.Pages, "all")
-		counter(stepsDesc, stats.Steps)
-		counter(computedDesc, stats.Read, "prompt")
-		counter(computedDesc, stats.Generated, "answer")
-		counter(computedDesc, stats.Shared, "shared")
-		counter(preemptedDesc, stats.Preempted)
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	for _, m := range c.models {
+		m.stats(func(s *stat, n float64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(s.Desc, s.kind, n, append([]string{m.about().name}, labels...)...)
+		})
 	}
+}
+
+// showPool shows the numbers of a model that does not continue texts.
+func showPool(p batch.PoolStats, show func(s *stat, n float64, labels ...string)) {
+	show(waiting, float64(p.Waiting))
+	show(steps, float64(p.Batches))
+	show(computed, float64(p.Costs), "prompt")
 }

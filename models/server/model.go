@@ -14,7 +14,6 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
-	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // A Model is a model that a [Server] serves, by a name. See [models.Model] for the kinds.
@@ -24,9 +23,8 @@ type Model struct {
 	files        []receipt.File // for receipts, nil if they are not known
 	architecture string
 	load         embedding.LoadOptions // of encoders, if the files are known
-	generate     *decoder.Model
-	embed        *embedding.Embedder
-	rerank       *reranking.Reranker
+	exec         *kernel.Exec          // how encoders compute, nil for their own settings
+	model        models.Model
 }
 
 // LoadOptions are the settings of a model.
@@ -66,62 +64,18 @@ func Load(model string, o LoadOptions) (*Model, error) {
 		digest += " int8"
 	}
 	m := NewModel(o.Name, opened, digest)
-	m.files, m.load = files, load
-	m.exec(o.Exec)
+	m.files, m.load, m.exec = files, load, &o.Exec
 	return m, err
 }
 
 // NewModel returns a model that is open. digest stands for its files, and for options that change its
 // results, in the fingerprint. Answers of it have no receipts.
 func NewModel(name string, m models.Model, digest string) *Model {
-	n := &Model{name: name, digest: digest, architecture: m.About().Architecture}
-	switch m := m.(type) {
-	case models.Generates:
-		n.generate = m.Generator()
-	case models.Embeds:
-		n.embed = m.Embedder()
-	case models.Ranks:
-		n.rerank = m.Reranker()
-	}
-	return n
-}
-
-// exec sets how encoders compute.
-func (m *Model) exec(e kernel.Exec) {
-	if m.embed != nil {
-		o := m.embed.Options()
-		o.Exec = e
-		m.embed = m.embed.With(o)
-	}
-	if m.rerank != nil {
-		m.rerank = m.rerank.With(reranking.Options{Exec: e})
-	}
+	return &Model{name: name, digest: digest, architecture: m.About().Architecture, model: m}
 }
 
 // Name returns the name of the model in requests.
 func (m *Model) Name() string { return m.name }
-
-// kind says what the model is.
-func (m *Model) kind() string {
-	switch {
-	case m.generate != nil:
-		return "a language model"
-	case m.embed != nil:
-		return "a model of embeddings"
-	}
-	return "a reranker"
-}
-
-// tokenizer returns the tokenizer of the model, or an error if it has none.
-func (m *Model) tokenizer() (*tokenizer.Tokenizer, error) {
-	switch {
-	case m.generate != nil:
-		return m.generate.Tokenizer()
-	case m.embed != nil:
-		return m.embed.Tokenizer(), nil
-	}
-	return nil, badParam("model", "%q is a reranker, whose tokens are those of pairs", m.name)
-}
 
 // answers is the version of what the bytes of answers depend on beside the contract, the model and the
 // settings: how texts become tokens, how tokens are chosen and how answers are written. Raise it with
@@ -144,11 +98,13 @@ func digestOf(files []receipt.File) string {
 func (m *Model) fingerprint(s *Settings) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "answers %d\ncontract %d\nmodel %s\n", answers, kernel.Contract, m.digest)
-	if m.generate != nil && m.generate.ReadsDate() {
-		fmt.Fprintf(h, "date %v\n", s.Date)
-	}
-	if m.generate != nil {
-		o := m.generate.Options()
+	switch x := m.model.(type) {
+	case models.Generates:
+		g := x.Generator()
+		if g.ReadsDate() {
+			fmt.Fprintf(h, "date %v\n", s.Date)
+		}
+		o := g.Options()
 		attention := ""
 		if o.DynamicInt12 {
 			attention = "attention integers\n"
@@ -157,19 +113,20 @@ func (m *Model) fingerprint(s *Settings) string {
 			attention += "rotation hadamard\n"
 		}
 		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, o.ValueType(), o.DynamicInt8, attention, s.MaxTokens, *s.Sampler)
-	}
-	if m.rerank != nil && m.rerank.TakesInstruction() {
-		fmt.Fprintf(h, "prompt %v\n", m.promptTokens())
+	case models.Ranks:
+		if k := x.Reranker(); k.TakesInstruction() {
+			fmt.Fprintf(h, "prompt %v\n", promptTokens(k))
+		}
 	}
 	return "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // promptTokens returns the tokens of a reranker's prompt with some texts. Beside the files of its digest they depend on
 // what tells its family: the title of README.md and the name of the folder.
-func (m *Model) promptTokens() []int32 {
-	o := m.rerank.Options()
-	o.Label = m.rerank.Labels()[0]
-	pairs, err := m.rerank.With(o).Pairs(context.Background(), "a", []string{"b"})
+func promptTokens(m *reranking.Reranker) []int32 {
+	o := m.Options()
+	o.Label = m.Labels()[0]
+	pairs, err := m.With(o).Pairs(context.Background(), "a", []string{"b"})
 	if err != nil {
 		return nil // its answers are this error
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"time"
+
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // An Origin is what a gateway has found out about a request that it hands on, and what its answer must
@@ -29,26 +31,14 @@ func originOf(ctx context.Context) *Origin {
 	return o
 }
 
-// newID returns the id of an answer, without its beginning.
-func (x *exchange) newID() string {
+// stamp returns the id of an answer, without its beginning, and its time, for the field created: that since which models are
+// there, if the request is about them.
+func (s *Server) stamp(x *exchange, r *request.Request) (id string, created time.Time) {
 	if o := originOf(x.ctx); o != nil {
-		return o.AnswerID
+		return o.AnswerID, o.Created
 	}
-	return x.s.NewID()
-}
-
-// now returns the time at which an answer begins, for the field created.
-func (x *exchange) now() time.Time {
-	if o := originOf(x.ctx); o != nil {
-		return o.Created
+	if _, ok := r.Work.(*request.About); ok {
+		return "", s.created
 	}
-	return x.s.Now()
-}
-
-// since returns the time since which a model is there, for the field created.
-func (x *exchange) since() time.Time {
-	if o := originOf(x.ctx); o != nil {
-		return o.Created
-	}
-	return x.created
+	return s.s.NewID(), s.s.Now()
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A recorded request.
-type request struct{ path, body string }
+// What was sent to a path.
+type sent struct{ path, body string }
 
 // mix returns n requests of all kinds, of which many begin alike.
-func mix(n int) (list []request) {
+func mix(n int) (list []sent) {
 	r := rand.New(rand.NewPCG(38, 1))
 	words := func(n int) string {
 		var b strings.Builder
@@ -37,7 +37,7 @@ func mix(n int) (list []request) {
 		if err != nil {
 			panic(err)
 		}
-		list = append(list, request{path, string(data)})
+		list = append(list, sent{path, string(data)})
 	}
 	sampling := func(body map[string]any) map[string]any {
 		body["max_tokens"] = 1 + r.IntN(60)
@@ -84,7 +84,7 @@ func mix(n int) (list []request) {
 }
 
 // ask returns the bodies of requests, of which so many run at once, in the order of list.
-func ask(t *testing.T, h http.Handler, list []request, order []int, atOnce int) []string {
+func ask(t *testing.T, h http.Handler, list []sent, order []int, atOnce int) []string {
 	t.Helper()
 	bodies := make([]string, len(list))
 	next := make(chan int)
@@ -157,7 +157,7 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 					t.Fatalf("request %d, %s:\n%s\nwant\n%s", i, list[i].body, got, want[i])
 				}
 			}
-			stats := srv.find(chatModel).texts.Stats()
+			stats := srv.find(chatModel).(*generator).texts.Stats()
 			if v.preempt && stats.Preempted == 0 {
 				t.Errorf("nothing was preempted: %+v", stats)
 			}

@@ -47,7 +47,7 @@ func TestReceipts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := receipt.Verify(t.Context(), receipt.Model{Name: "x", Files: m.files, Architecture: "llama"}, m.generate, r, receipt.Options{}); err != nil {
+			if err := receipt.Verify(t.Context(), receipt.Model{Name: "x", Files: m.files, Architecture: "llama"}, generateOf(m), r, receipt.Options{}); err != nil {
 				t.Errorf("%s: choice %d: %v", path, i, err)
 			}
 			if path == "/v1/completions" && r.Text != answer.Choices[i].Text {
@@ -126,7 +126,7 @@ func TestReceiptsOfStreams(t *testing.T) {
 			if (r.Grammar != nil) != strings.Contains(more, "response_format") {
 				t.Errorf("the grammar of receipt %d is %v", i, r.Grammar)
 			}
-			if err := errors.Join(r.CheckKey(signer.Public().(ed25519.PublicKey)), receipt.Verify(t.Context(), r.Model, m.generate, r, receipt.Options{})); err != nil {
+			if err := errors.Join(r.CheckKey(signer.Public().(ed25519.PublicKey)), receipt.Verify(t.Context(), r.Model, generateOf(m), r, receipt.Options{})); err != nil {
 				t.Errorf("receipt %d: %v", i, err)
 			}
 		}
@@ -167,11 +167,11 @@ func TestReceiptsOfTexts(t *testing.T) {
 	}
 	const texts = `["a cat", "", "a \ud800 mat <>", "` + "the cat sat on a mat " + `"]`
 	r := of("/v1/embeddings", `{"model": "bert-1", "encoding_format": "base64", "dimensions": 5, "input": `+texts)
-	if err := receipt.VerifyEmbeddings(t.Context(), r.Model, embedder.embed, r, receipt.Options{}); err != nil || r.Embeddings.Settings.Dimensions != 5 || len(r.Embeddings.Texts) != 4 {
+	if err := receipt.VerifyEmbeddings(t.Context(), r.Model, embedOf(embedder), r, receipt.Options{}); err != nil || r.Embeddings.Settings.Dimensions != 5 || len(r.Embeddings.Texts) != 4 {
 		t.Errorf("%v: %+v", err, r.Embeddings)
 	}
 	r = of("/v1/rerank", `{"model": "reranker-bert-1", "query": "which mat?", "top_n": 1, "documents": `+texts)
-	if err := receipt.VerifyRanking(t.Context(), r.Model, reranker.rerank, r, receipt.Options{}); err != nil || len(r.Ranking.Passages) != 4 {
+	if err := receipt.VerifyRanking(t.Context(), r.Model, rerankOf(reranker), r, receipt.Options{}); err != nil || len(r.Ranking.Passages) != 4 {
 		t.Errorf("%v: %+v", err, r.Ranking)
 	}
 	if w := post(s, "/v1/embeddings", `{"model": "bert-1", "input": [1, 2], "receipt": true}`); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"param":"receipt"`) {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +16,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/reranking"
-	"github.com/attn-go/attn/models/server/internal/fields"
-	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/dialect"
 )
 
 const hi = `"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3`
@@ -83,43 +81,11 @@ func TestRefused(t *testing.T) {
 		}
 		for _, body := range bodies {
 			name, _, _ := strings.Cut(strings.TrimPrefix(body, `"`), `"`)
-			var e struct{ Error failure }
+			var e struct{ Error dialect.Failure }
 			w := post(s, path, `{`+rest+`, `+body+`}`)
 			if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 400 || e.Error.Param == nil || *e.Error.Param != name || !strings.Contains(e.Error.Message, name) || !strings.Contains(e.Error.Message, "want") && name != "grammar" && name != "json_schema" {
 				t.Errorf("%s %s: status %d, %s, want an error of %q", path, body, w.Code, w.Body, name)
 			}
-		}
-	}
-}
-
-// TestTables: the tables of fields have as used what the requests have, and nothing else.
-func TestTables(t *testing.T) {
-	var names func(typ reflect.Type) []string
-	names = func(typ reflect.Type) (all []string) {
-		for i := range typ.NumField() {
-			if f := typ.Field(i); f.Anonymous {
-				all = append(all, names(f.Type)...)
-			} else {
-				all = append(all, f.Tag.Get("json"))
-			}
-		}
-		return all
-	}
-	for _, request := range []fields.Tabled{
-		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
-		&embeddingsRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
-	} {
-		var used []string
-		for name, rule := range request.Fields() {
-			if rule.Use == fields.Used {
-				used = append(used, name)
-			}
-		}
-		want := names(reflect.TypeOf(request).Elem())
-		slices.Sort(used)
-		slices.Sort(want)
-		if !slices.Equal(used, want) {
-			t.Errorf("%T: the table has %q, the request %q", request, used, want)
 		}
 	}
 }
@@ -150,6 +116,13 @@ func TestUnknownIsNamed(t *testing.T) {
 	}
 }
 
+type completionLogprobs struct {
+	Tokens   []string
+	Logprobs []*float32           `json:"token_logprobs"`
+	Top      []map[string]float32 `json:"top_logprobs"`
+	Offsets  []int                `json:"text_offset"`
+}
+
 // completionAnswer is an answer of /v1/completions with logarithms.
 type completionAnswer struct {
 	Choices []struct {
@@ -158,7 +131,7 @@ type completionAnswer struct {
 		Logprobs *completionLogprobs
 		Reason   *string `json:"finish_reason"`
 	}
-	Usage *usage
+	Usage *tokenUsage
 }
 
 // TestEcho: an answer that begins with its prompt has the logarithms of the prompt's tokens, those of the model's own
@@ -166,7 +139,7 @@ type completionAnswer struct {
 func TestEcho(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
-	m := models[0].generate
+	m := generateOf(models[0])
 	text := strings.Repeat("the cat sits on a mat, ", 12)
 	ids, err := m.Encode(text, true)
 	if err != nil || len(ids) < 2*64 {
@@ -262,7 +235,7 @@ func TestTextRanks(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
 	texts := []string{"the cat sits", "a dog runs", "rain"}
-	want, err := models[2].rerank.Score(t.Context(), "a cat", texts)
+	want, err := rerankOf(models[2]).Score(t.Context(), "a cat", texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +245,11 @@ func TestTextRanks(t *testing.T) {
 		raw   bool
 		texts bool
 	}{{"", false, false}, {`, "raw_scores": true`, true, false}, {`, "return_text": true, "truncate": true, "truncation_direction": "Right"`, false, true}} {
-		ranks := answerOf[[]textRank](t, post(s, "/rerank", begin+c.more+"}"))
+		ranks := answerOf[[]struct {
+			Index int
+			Text  *string
+			Score float32
+		}](t, post(s, "/rerank", begin+c.more+"}"))
 		if len(ranks) != 3 {
 			t.Fatalf("%+v", ranks)
 		}
@@ -317,7 +294,7 @@ func TestTruncateLeft(t *testing.T) {
 	type answer struct {
 		Data []struct{ Embedding []float32 }
 	}
-	s, most := serverOf(t, fixed(), m), m.embed.MaxTokens()
+	s, most := serverOf(t, fixed(), m), embedOf(m).MaxTokens()
 	vector := func(first, n int) []float32 {
 		ids := make([]string, n)
 		for i := range ids {
@@ -369,7 +346,7 @@ func TestStops(t *testing.T) {
 	if *whole.Reason != "length" {
 		t.Fatalf("%+v", whole)
 	}
-	tok, err := s.find(chatModel).generate.Tokenizer()
+	tok, err := s.find(chatModel).(*generator).m.Tokenizer()
 	if err != nil {
 		t.Fatal(err)
 	}

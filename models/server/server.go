@@ -18,23 +18,22 @@ import (
 // A Server answers requests. It is an [http.Handler].
 type Server struct {
 	s       Settings
-	hosts   []*host
-	backend Backend // in place of hosts; nil for none
+	models  []served
+	backend Backend // in place of models; nil for none
 	keys    keys
 	origins http.CrossOriginProtection
 	slots   chan struct{} // a token for each request
 	bytes   atomic.Int64  // of bodies that may still come
 
-	share    share         // of requests whose texts are made tokens of
-	noted    noted         // fields of requests
-	grammars chan struct{} // a token for each request that has one
-	metrics  *metrics
-	mux      *http.ServeMux
-	created  time.Time
+	limits
+	noted   noted // fields of requests
+	metrics *metrics
+	mux     *http.ServeMux
+	created time.Time
 
 	ctx  context.Context // ends all work
 	stop context.CancelCauseFunc
-	run  sync.WaitGroup // of hosts
+	run  sync.WaitGroup // of models
 
 	mu      sync.Mutex
 	open    int           // requests that are being answered
@@ -57,16 +56,16 @@ func New(s Settings, models ...*Model) (*Server, error) {
 		if srv.find(m.name) != nil {
 			return nil, &kernel.Error{Where: "server: " + fmt.Sprintf("models[%d]", i), Got: fmt.Sprintf("a second one of the name %q", m.name), Want: "names that differ"}
 		}
-		h, err := newHost(m, &srv.s, turns)
+		one, err := serve(m, &srv.s, &srv.limits, turns)
 		if err != nil {
 			return nil, err
 		}
-		srv.hosts = append(srv.hosts, h)
+		srv.models = append(srv.models, one)
 	}
-	srv.metrics = newMetrics(srv.hosts)
+	srv.metrics = newMetrics(srv.models)
 	srv.routes()
-	for _, h := range srv.hosts {
-		srv.run.Go(func() { h.run(srv.ctx) })
+	for _, m := range srv.models {
+		srv.run.Go(func() { m.run(srv.ctx) })
 	}
 	return srv, nil
 }
@@ -76,18 +75,18 @@ func newBare(s Settings) (*Server, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), grammars: make(chan struct{}, s.Grammars), created: s.Now(), empty: make(chan struct{})}
+	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), created: s.Now(), empty: make(chan struct{})}
 	srv.bytes.Store(srv.s.BodiesBytes)
-	srv.share = newShare(srv.s.BodyBytes)
+	srv.limits = limits{newShare(s.BodyBytes), make(chan struct{}, s.Grammars)}
 	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
 	return srv, nil
 }
 
-// find returns the host of a name, or nil.
-func (s *Server) find(name string) *host {
-	for _, h := range s.hosts {
-		if h.name == name {
-			return h
+// find returns the model of a name, or nil.
+func (s *Server) find(name string) served {
+	for _, m := range s.models {
+		if m.about().name == name {
+			return m
 		}
 	}
 	return nil
@@ -95,8 +94,8 @@ func (s *Server) find(name string) *host {
 
 // Fingerprint returns the system_fingerprint of a model, or "" if there is none of that name.
 func (s *Server) Fingerprint(model string) string {
-	if h := s.find(model); h != nil {
-		return h.fingerprint
+	if m := s.find(model); m != nil {
+		return m.about().fingerprint
 	}
 	return ""
 }
@@ -105,14 +104,11 @@ func (s *Server) Fingerprint(model string) string {
 // that share it give the same bytes to every request with the same [Origin].
 func (s *Server) SystemFingerprint() string {
 	h := sha256.New()
-	for _, host := range s.hosts {
-		fmt.Fprintf(h, "%q %s\n", host.name, host.fingerprint)
+	for _, m := range s.models {
+		fmt.Fprintf(h, "%q %s\n", m.about().name, m.about().fingerprint)
 	}
 	return "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
 }
-
-// ServeHTTP answers a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r) }
 
 // enter counts a request in, or reports that the server is closing.
 func (s *Server) enter() bool {
@@ -155,7 +151,7 @@ func (s *Server) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// ready reports whether requests are taken, by the server and by every language model.
+// ready reports whether requests are taken, by the server and by every model.
 func (s *Server) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,11 +161,9 @@ func (s *Server) ready() error {
 	if s.backend != nil {
 		return s.backend.Ready()
 	}
-	for _, h := range s.hosts {
-		if h.texts != nil {
-			if err := h.texts.Ready(); err != nil {
-				return fmt.Errorf("%s: %w", h.name, err)
-			}
+	for _, m := range s.models {
+		if err := m.ready(); err != nil {
+			return fmt.Errorf("%s: %w", m.about().name, err)
 		}
 	}
 	return nil

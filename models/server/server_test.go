@@ -15,9 +15,11 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // The names of the models of tests.
@@ -56,6 +58,10 @@ type made struct{ m *decoder.Model }
 
 func (made) About() *models.Description  { return &models.Description{Kind: models.Generator} }
 func (m made) Generator() *decoder.Model { return m.m }
+
+func generateOf(m *Model) *decoder.Model    { return m.model.(models.Generates).Generator() }
+func embedOf(m *Model) *embedding.Embedder  { return m.model.(models.Embeds).Embedder() }
+func rerankOf(m *Model) *reranking.Reranker { return m.model.(models.Ranks).Reranker() }
 
 // fixed returns settings in which ids and times are always the same.
 func fixed() Settings {

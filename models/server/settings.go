@@ -151,3 +151,11 @@ func (s *Settings) completeRest() error {
 
 // leastSecret is the least length of a key: one that is shorter can be guessed.
 const leastSecret = 16
+
+// checkReceiptKey reports a key of another kind.
+func (s *Settings) checkReceiptKey() error {
+	if n := len(s.ReceiptKey); s.ReceiptKey != nil && n != ed25519.PrivateKeySize {
+		return &kernel.Error{Where: "server: Settings.ReceiptKey", Got: fmt.Sprintf("%d bytes", n), Want: fmt.Sprint(ed25519.PrivateKeySize)}
+	}
+	return nil
+}

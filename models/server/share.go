@@ -42,6 +42,3 @@ func (s *share) give(n int) {
 		<-s.units
 	}
 }
-
-// encoding waits until the texts of the request may be made tokens of. release says that they are.
-func (x *exchange) encoding() (release func(), err error) { return x.share.take(x.ctx, x.size) }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/server/internal/dialect"
 )
 
 // TestShare: bodies together take no more units than there are, a body waits for those that it lacks, and what ends
@@ -97,7 +98,7 @@ func TestLongPrompts(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		w := post(s, path, body)
 		runtime.ReadMemStats(&after)
-		var e struct{ Error failure }
+		var e struct{ Error dialect.Failure }
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 400 || e.Error.Code == nil || *e.Error.Code != "context_length_exceeded" || !strings.Contains(e.Error.Message, "400") {
 			t.Errorf("%s: status %d, %s", path, w.Code, w.Body)
 		}

@@ -32,15 +32,15 @@ func (n *noted) first(name string) (is, last bool) {
 }
 
 // unknown logs a field of the request that is ignored, once for each name.
-func (x *exchange) unknown(name string) {
+func (s *Server) unknown(x *exchange, name string) {
 	if len(name) > longestName {
 		name = strings.ToValidUTF8(name[:longestName], "") + "..."
 	}
-	is, last := x.noted.first(name)
+	is, last := s.noted.first(name)
 	if is {
-		x.s.Logger.Warn("a field of a request is not known and is ignored", "id", x.id, "path", x.r.URL.Path, "field", name)
+		s.s.Logger.Warn("a field of a request is not known and is ignored", "id", x.id, "path", x.r.URL.Path, "field", name)
 	}
 	if last {
-		x.s.Logger.Warn("no more fields that are ignored are named", "names", mostNoted)
+		s.s.Logger.Warn("no more fields that are ignored are named", "names", mostNoted)
 	}
 }

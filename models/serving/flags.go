@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/flags"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server"
 )
@@ -27,9 +27,6 @@ type Models struct {
 
 // A named model is one with a name of its own, or "" for that of its path.
 type named struct{ name, path string }
-
-// cacheTypes are the values of -cache.
-var cacheTypes = map[string]kernel.DType{"f32": kernel.Float32, "f16": kernel.Float16, "bf16": kernel.BFloat16, "int8": kernel.Int8, "int4": kernel.Int4}
 
 // Flags defines the flags that set m, what the models answer by s, and how much at once.
 func (m *Models) Flags(fs *flag.FlagSet, s *server.Settings) {
@@ -49,48 +46,22 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		}
 		return nil
 	})
-	fs.IntVar(&m.Options.Context, "ctx", 0, "most `tokens` of a text; changes answers (default what the model was trained for, at most 4096)")
-	fs.Func("cache", "`type` of the keys and values that are kept: f32, f16, bf16, int8 or int4; changes answers (default f32)", func(s string) error {
-		kind, ok := cacheTypes[s]
-		if m.Options.CacheType = kind; !ok {
-			return errors.New("want f32, f16, bf16, int8 or int4")
-		}
-		return nil
-	})
-	fs.Func("cache-values", "`type` of the values alone, of which int4 costs less than of keys: f16, bf16, int8 or int4; changes answers (default that of -cache)", func(s string) error {
-		kind, ok := cacheTypes[s]
-		if m.Options.CacheValueType = kind; !ok || kind == kernel.Float32 {
-			return errors.New("want f16, bf16, int8 or int4")
-		}
-		return nil
-	})
-	fs.BoolVar(&m.Options.Unrotated, "unrotated", false, "keep keys and values of int4 as they are: they are rotated before they are rounded, which loses less; changes answers")
-	fs.Func("attention", "what attention computes with: f32, or integers, which is faster and needs a -cache of int8 or int4; changes answers (default f32)", func(s string) error {
-		if m.Options.DynamicInt12 = s == "integers"; s != "f32" && s != "integers" {
-			return errors.New("want f32 or integers")
-		}
-		return nil
-	})
-	fs.Func("activations", "what linear layers compute with: f32, or int8, which is faster; changes answers (default f32)", func(s string) error {
-		if m.Options.Int8 = s == "int8"; s != "f32" && s != "int8" {
-			return errors.New("want f32 or int8")
-		}
-		return nil
-	})
+	m.language().Flags(fs)
 	settings.Sampler = &decoder.Sampler{}
-	p := settings.Sampler
-	fs.IntVar(&settings.MaxTokens, "max", 512, "most tokens of an answer, if a request does not say; changes answers, as do the five below")
-	fs.Float64Var(&p.Temperature, "temp", 0.2, "temperature, if a request does not say")
-	fs.IntVar(&p.TopK, "top-k", 40, "draw from this many most probable tokens, if a request does not say; 0 means all")
-	command.Float(fs, &p.TopP, "top-p", 0.9, decoder.LeastTopP, "draw from the most probable tokens with this `share` of the probability, if a request does not say; 0 means the most probable one")
-	fs.Float64Var(&p.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one, if a request does not say")
-	fs.Uint64Var(&p.Seed, "seed", 1, "seed of the random draws, if a request does not say")
-	fs.Var(&settings.Date, "date", "`day` that a template which writes the date takes for today, if a request does not say: YYYY-MM-DD, or today for the day of the start; changes answers (default 2024-07-26)")
-	fs.Func("receipt-key", "`file` of a private key of Ed25519 in PEM that signs receipts", func(path string) (err error) {
+	const unless = "; counts if a request does not say, and changes answers"
+	fs.IntVar(&settings.MaxTokens, "max", 512, "most tokens of an answer"+unless)
+	flags.Sampler(fs, settings.Sampler, &settings.Date, unless)
+	flags.ReceiptKey(fs, func(path string) (err error) {
 		settings.ReceiptKey, err = receipt.ReadKey(path)
 		return err
 	})
 	command.ExecFlags(fs, &m.Options.Exec)
+}
+
+// language are the settings of language models.
+func (m *Models) language() flags.Language {
+	o := &m.Options
+	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.Int8}
 }
 
 // limits defines the flags of what the models take at once.
@@ -123,9 +94,8 @@ func (m *Models) Check(s *server.Settings) error {
 			return command.Usage(fmt.Errorf("%s is %d, want 1 or more", n.flag, n.n))
 		}
 	}
-	o := decoder.Options{CacheType: m.Options.CacheType, CacheValueType: m.Options.CacheValueType, DynamicInt12: m.Options.DynamicInt12}
-	if o.DynamicInt12 && errors.Is(o.Check(), kernel.ErrArgument) {
-		return command.Usage(errors.New("-attention integers needs a -cache of int8 or int4"))
+	if err := m.language().Check(); err != nil {
+		return err
 	}
 	if err := s.Sampler.Check(); err != nil {
 		return command.Usage(err)

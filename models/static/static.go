@@ -15,8 +15,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/strict"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
@@ -54,19 +56,19 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 		return nil, err
 	}
 	defer m.Close()
-	meter := loading.New(m.Bytes(""), o.Progress)
-	if err := m.load(meter); err != nil {
+	m.Meter = loading.New(m.Bytes(), o.Progress)
+	if err := m.load(); err != nil {
 		return nil, err
 	}
-	meter.End()
-	t, err := tokenizer.Load(m.Dir())
+	m.End()
+	t, err := tokenizer.Load(m.dir)
 	if err != nil {
-		return nil, fmt.Errorf("static: %s: %w", m.Dir(), err)
+		return nil, fmt.Errorf("static: %s: %w", m.dir, err)
 	}
 	if t.Len() > m.vocab {
-		return nil, &kernel.Error{Where: m.Dir() + ": tokenizer.json", Got: fmt.Sprintf("%d tokens", t.Len()), Want: fmt.Sprintf("at most %d, which have vectors", m.vocab)}
+		return nil, &kernel.Error{Where: m.dir + ": tokenizer.json", Got: fmt.Sprintf("%d tokens", t.Len()), Want: fmt.Sprintf("at most %d, which have vectors", m.vocab)}
 	}
-	steps, err := embedding.ReadSteps(m.Dir(), m.modules, m.width, o)
+	steps, err := embedding.ReadSteps(m.dir, m.modules, m.width, o)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +119,9 @@ func (t *table) States(ctx context.Context, ids [][]int32, _ *embedding.Options,
 
 // A model is the files of a table.
 type model struct {
-	*folder.Folder
+	*tensors.Reader
 	table
+	dir         string // of the tensors
 	name        string // of the tensor
 	count       int    // of rows
 	vocab       int    // of ids
@@ -144,9 +147,11 @@ func read(name string) (*model, error) {
 	if err := m.readConfig(dir, at); err != nil {
 		return nil, err
 	}
-	if m.Folder, err = folder.Open(at); err != nil {
+	s, err := tensors.Open(at)
+	if err != nil {
 		return nil, err
 	}
+	m.Reader, m.dir = &tensors.Reader{Store: s}, at
 	if err := m.sizes(); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -237,7 +242,7 @@ func (m *model) sizes() error {
 	}
 	info, ok := m.Info(m.name)
 	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[1] < 1 || info.Shape[0] > most || info.Shape[1] > 1<<20 {
-		return &kernel.Error{Where: m.Dir() + ": " + m.name, Got: fmt.Sprintf("%s %v", info.DType, info.Shape), Want: "a matrix [rows, width]"}
+		return m.Bad(m.name, "a matrix [rows, width]")
 	}
 	m.count, m.width = info.Shape[0], info.Shape[1]
 	m.vocab = m.count
@@ -250,66 +255,51 @@ func (m *model) sizes() error {
 	return nil
 }
 
-// load reads the tensors.
-func (m *model) load(meter *loading.Meter) (err error) {
-	if m.rows, err = m.Float32(m.name, m.count, m.width); err != nil {
-		return err
+// integers are the types of the mapping.
+var integers = []gguf.Type{gguf.I64, gguf.I32}
+
+// load reads the tensors, or notes them if nothing is read.
+func (m *model) load() error {
+	m.rows = m.Floats(m.name, m.count, m.width)
+	if m.Has("mapping") {
+		m.readMapping(m.Raw("mapping", integers, m.vocab))
+	} else if m.vocab != m.count {
+		m.Fail(m.Bad("weights", fmt.Sprintf("%d numbers, as there are rows", m.count)))
 	}
-	meter.Add(m.Bytes(m.name))
-	if err := m.loadMapping(); err != nil {
-		return err
+	if info, ok := m.Info("weights"); ok && info.Type == gguf.F64 {
+		m.readWeights(m.Raw("weights", []gguf.Type{gguf.F64}, m.vocab))
+	} else if ok {
+		m.weights = m.Floats("weights", m.vocab)
 	}
-	if m.mapping == nil && m.vocab != m.count {
-		return &kernel.Error{Where: m.Dir() + ": weights", Got: fmt.Sprintf("%d", m.vocab), Want: fmt.Sprintf("%d, as there are rows", m.count)}
-	}
-	if err := m.loadWeights(); err != nil {
-		return err
-	}
-	return m.Unused()
+	return m.Done()
 }
 
-func (m *model) loadMapping() error {
-	info, ok := m.Info("mapping")
-	if !ok {
-		return nil
-	}
-	data, err := m.Raw("mapping", []string{"I64", "I32"}, m.vocab)
-	if err != nil {
-		return err
+// readMapping reads the rows of tokens.
+func (m *model) readMapping(data []byte, of gguf.Type) {
+	size := len(data) / m.vocab
+	if size == 0 {
+		return
 	}
 	m.mapping = make([]int32, m.vocab)
-	size := len(data) / m.vocab
 	for i := range m.mapping {
 		row := int64(int32(binary.LittleEndian.Uint32(data[i*size:])))
-		if info.DType == "I64" {
+		if of == gguf.I64 {
 			row = int64(binary.LittleEndian.Uint64(data[i*size:]))
 		}
 		if row < 0 || row >= int64(m.count) {
-			return &kernel.Error{Where: m.Dir() + ": mapping", Got: fmt.Sprintf("row %d for token %d", row, i), Want: fmt.Sprintf("0 to %d", m.count-1)}
+			m.Fail(&kernel.Error{Where: m.Where("mapping"), Got: fmt.Sprintf("row %d for token %d", row, i), Want: fmt.Sprintf("0 to %d", m.count-1)})
+			return
 		}
 		m.mapping[i] = int32(row)
 	}
-	return nil
 }
 
-func (m *model) loadWeights() (err error) {
-	info, ok := m.Info("weights")
-	if !ok {
-		return nil
-	}
-	if info.DType != "F64" {
-		m.weights, err = m.Float32("weights", m.vocab)
-		return err
-	}
-	data, err := m.Raw("weights", []string{"F64"}, m.vocab)
-	if err != nil {
-		return err
-	}
-	m.weights = make([]float32, m.vocab)
+// readWeights reads weights of float64.
+func (m *model) readWeights(data []byte, _ gguf.Type) {
+	m.weights = make([]float32, len(data)/8)
 	for i := range m.weights {
 		m.weights[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:])))
 	}
-	return nil
 }
 
 // Inspect says what [Load] would read of a model, without reading the vectors. The error is that of files that
@@ -324,17 +314,8 @@ func Inspect(name string) (*inventory.Inventory, error) {
 	v.Size("width", m.width)
 	v.Size("rows", m.count)
 	v.Size("vocabulary", m.vocab)
-	v.Problem(m.Check(m.name, folder.Floats, m.count, m.width))
-	v.Floats(m.count, m.width)
-	if _, ok := m.Info("mapping"); ok {
-		v.Problem(m.Check("mapping", []string{"I64", "I32"}, m.vocab))
-		v.Floats(m.vocab)
-	}
-	if _, ok := m.Info("weights"); ok {
-		v.Problem(m.Check("weights", append([]string{"F64"}, folder.Floats...), m.vocab))
-		v.Floats(m.vocab)
-	}
-	v.Problem(m.Unused())
-	_, v.Tokenizer = tokenizer.Load(m.Dir())
+	m.Dry = v
+	v.Problem(m.load())
+	_, v.Tokenizer = tokenizer.Load(m.dir)
 	return v, nil
 }

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/attn-go/attn/models/internal/activations"
@@ -151,48 +150,4 @@ func windowed(d draft, n int) draft {
 func bothWays(d draft) draft {
 	d.model.BothWays = true
 	return d
-}
-
-// llamaNames are those of most decoders.
-var llamaNames = arch.Names{
-	"token_embd":         "model.embed_tokens",
-	"output_norm":        "model.norm",
-	"output":             "lm_head",
-	"cls.output":         "score",
-	"blk.%d.attn_norm":   "model.layers.%d.input_layernorm",
-	"blk.%d.attn_q":      "model.layers.%d.self_attn.q_proj",
-	"blk.%d.attn_k":      "model.layers.%d.self_attn.k_proj",
-	"blk.%d.attn_v":      "model.layers.%d.self_attn.v_proj",
-	"blk.%d.attn_output": "model.layers.%d.self_attn.o_proj",
-	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.q_norm",
-	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.k_norm",
-	"blk.%d.ffn_norm":    "model.layers.%d.post_attention_layernorm",
-	"blk.%d.ffn_gate":    "model.layers.%d.mlp.gate_proj",
-	"blk.%d.ffn_up":      "model.layers.%d.mlp.up_proj",
-	"blk.%d.ffn_down":    "model.layers.%d.mlp.down_proj",
-
-	"blk.%d.ffn_gate_inp": "model.layers.%d.mlp.gate",
-	"blk.%d.ffn_gate.%e":  "model.layers.%d.mlp.experts.%e.gate_proj",
-	"blk.%d.ffn_up.%e":    "model.layers.%d.mlp.experts.%e.up_proj",
-	"blk.%d.ffn_down.%e":  "model.layers.%d.mlp.experts.%e.down_proj",
-}
-
-// fusedNames are those of models with one matrix for queries, keys and values, and one for gate and up.
-var fusedNames = named(llamaNames, arch.Names{
-	"blk.%d.attn_qkv":    "model.layers.%d.self_attn.qkv_proj",
-	"blk.%d.ffn_gate_up": "model.layers.%d.mlp.gate_up_proj",
-})
-
-// gemmaNames are those of models that normalise outputs, too.
-var gemmaNames = named(llamaNames, arch.Names{
-	"blk.%d.post_attention_norm": "model.layers.%d.post_attention_layernorm",
-	"blk.%d.ffn_norm":            "model.layers.%d.pre_feedforward_layernorm",
-	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
-})
-
-// named returns names with others in their place.
-func named(names, others arch.Names) arch.Names {
-	all := maps.Clone(names)
-	maps.Copy(all, others)
-	return all
 }

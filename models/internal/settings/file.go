@@ -39,7 +39,7 @@ func (f *Families) ReadFile(file *gguf.File, fail func(key, got, want string) er
 	k := strict.ReadGGUF(file, name, fail)
 	k.Most, k.Names = f.most, fileNames
 	r := f.newReader(row)
-	r.gguf, r.form, r.tensors = k, k, file
+	r.gguf, r.form, r.tensors, r.fault = k, k, file, fail
 	r.norm.LessOne = false
 	for _, read := range row.file {
 		if read(r); k.Err() != nil {

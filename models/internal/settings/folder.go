@@ -29,6 +29,7 @@ func (f *Families) ReadFolder(dir string, fail func(key, got, want string) error
 	if n := row.renamed; n != nil && (n.have == "" || inner.Given(n.have)) {
 		inner.Rename(n.names)
 	}
+	inner.Limit(f.most)
 	inner.Default(row.missing)
 	if inner != s {
 		inner.Default(row.nested)

@@ -70,9 +70,10 @@ type form interface {
 // A reader reads a file into a draft.
 type reader struct {
 	form
-	json    *strict.JSON // nil of a GGUF file
-	gguf    *strict.GGUF // nil of a folder
-	tensors *gguf.File   // likewise
+	json    *strict.JSON                      // nil of a GGUF file
+	gguf    *strict.GGUF                      // nil of a folder
+	tensors *gguf.File                        // likewise
+	fault   func(key, got, want string) error // likewise, of names of its own
 	row     *family
 	most    int // of sizes
 	draft

@@ -217,18 +217,10 @@ func fileLocalRope(r *reader) {
 
 // fileSame checks keys that say again what others do: sizes of values, and what holds of layers with a window.
 func fileSame(r *reader) {
-	for _, same := range []struct {
-		name string
-		n    int
-		as   string
-	}{
-		{"attention.value_length", r.attention.Size, "key_length"}, {"attention.key_length_swa", r.attention.Size, "key_length"},
-		{"attention.value_length_swa", r.attention.Size, "key_length"}, {"rope.dimension_count_swa", r.rope.Dims, "rope.dimension_count"},
-	} {
-		if n := r.Size(same.name, same.n); n != same.n {
-			r.Fail(same.name, fmt.Sprint(n), fmt.Sprintf("%d as %s", same.n, same.as))
-		}
+	for _, key := range []string{"attention.value_length", "attention.key_length_swa", "attention.value_length_swa"} {
+		r.same(key, r.attention.Size)
 	}
+	r.same("rope.dimension_count_swa", r.rope.Dims)
 	if base := r.rope.Base; r.local == nil && r.Number("rope_local_base_freq", base, 1, mostBase) != base && r.window > 0 {
 		r.Fail("rope_local_base_freq", "another one", fmt.Sprintf("%v as rope.freq_base", base))
 	}

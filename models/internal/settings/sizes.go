@@ -39,6 +39,13 @@ func epsilon(key string, most float64) group {
 
 var rmsEpsilon, layerEpsilon = epsilon("rms_norm_eps", 1), epsilon("layer_norm_eps", math.MaxFloat32)
 
+// same refuses another size than the one that is computed with.
+func (r *reader) same(key string, n int) {
+	if got := r.Size(key, n); got != n {
+		r.Fail(key, fmt.Sprint(got), fmt.Sprint(n)+"; others are not supported")
+	}
+}
+
 // wholeHeads checks that heads have the width of the model together.
 func wholeHeads(r *reader) {
 	if r.model.Width%r.attention.Heads != 0 {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"reflect"
-	"strings"
 
 	"github.com/attn-go/attn/models/internal/filemap"
 )
@@ -16,6 +14,7 @@ type JSON struct {
 	path  string // of the object in the file
 	keys  map[string]json.RawMessage
 	names map[string]string // of keys that the file calls otherwise
+	most  int               // of sizes
 	asked map[string]bool
 	fail  func(key, got, want string) error
 	err   *error
@@ -24,7 +23,7 @@ type JSON struct {
 // ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the keys of the
 // objects around it, or that of [filemap.ReadJSON].
 func ReadJSON(dir, name string, err *error, fail func(key, got, want string) error) *JSON {
-	s := &JSON{asked: map[string]bool{}, fail: fail, err: err}
+	s := &JSON{asked: map[string]bool{}, most: Most, fail: fail, err: err}
 	if *err == nil {
 		*err = filemap.ReadJSON(filepath.Join(dir, name), &s.keys)
 	}
@@ -56,9 +55,12 @@ func (s *JSON) name(key string) string {
 func (s *JSON) Err() error { return *s.err }
 
 // Fail records an error about a key.
-func (s *JSON) Fail(key, got, want string) {
+func (s *JSON) Fail(key, got, want string) { s.fault(s.name(key), got, want) }
+
+// fault is Fail for a key by the name that the file has for it.
+func (s *JSON) fault(key, got, want string) {
 	if *s.err == nil {
-		*s.err = s.fail(s.path+s.name(key), got, want)
+		*s.err = s.fail(s.path+key, got, want)
 	}
 }
 
@@ -93,8 +95,11 @@ func (s *JSON) Read(key, want string, to any) bool {
 	return true
 }
 
-// Size reads a positive integer up to [Most]. A missing key is the default, or an error if that is 0.
-func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, Most) }
+// Limit sets the largest size.
+func (s *JSON) Limit(most int) { s.most = most }
+
+// Size reads a positive integer up to [Most], or another limit. A missing key is the default, or an error if that is 0.
+func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, s.most) }
 
 // Integer reads an integer from low to high. A missing key is the default, or an error if that is 0.
 func (s *JSON) Integer(key string, missing, low, high int) int {
@@ -149,64 +154,9 @@ func (s *JSON) Only(key string, value any) {
 
 // Under reads the object of a key. One without keys stands for none.
 func (s *JSON) Under(key string) *JSON {
-	o := &JSON{path: s.path + s.name(key) + ".", asked: map[string]bool{}, fail: s.fail, err: s.err}
+	o := &JSON{path: s.path + s.name(key) + ".", most: s.most, asked: map[string]bool{}, fail: s.fail, err: s.err}
 	s.Read(key, "an object", &o.keys)
 	return o
-}
-
-// Decode reads the keys that the tags of a struct name into its fields, and those of structs that are embedded in it.
-// Fields whose key is missing stay as they are, and so do those whose key is null, but that pointers are nil then. Unlike package json it takes no key in other letters for one of them,
-// and checks the keys of objects in the same way.
-func (s *JSON) Decode(into any) { s.decode(reflect.ValueOf(into).Elem()) }
-
-func (s *JSON) decode(v reflect.Value) {
-	for i := range v.NumField() {
-		field, to := v.Type().Field(i), v.Field(i)
-		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case field.Anonymous:
-			s.decode(to)
-		case key == "":
-		case !s.Has(key):
-			if s.Given(key) && to.Kind() == reflect.Pointer {
-				to.SetZero()
-			}
-		case isObject(to.Type()):
-			if to.Kind() == reflect.Pointer {
-				to.Set(reflect.New(to.Type().Elem()))
-				to = to.Elem()
-			}
-			o := s.Under(key)
-			o.decode(to)
-			o.Unknown(Parameters)
-		default:
-			s.Read(key, kindOf(to.Type()), to.Addr().Interface())
-		}
-	}
-}
-
-// isObject tells whether a type is a struct or a pointer to one.
-func isObject(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
-}
-
-// kindOf says which values a type has.
-func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return kindOf(t.Elem())
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "an integer"
-	case reflect.Float64:
-		return "a number"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "a list"
-	}
-	return "an object"
 }
 
 // Unknown reports a key that nothing has asked for, unless its value is in one of the tables.
@@ -218,6 +168,6 @@ func (s *JSON) Unknown(tables ...Table) {
 		}
 	}
 	if p := Check(left, tables...); p != nil {
-		s.Fail(p.Key, p.Got, p.Want)
+		s.fault(p.Key, p.Got, p.Want)
 	}
 }

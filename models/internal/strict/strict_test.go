@@ -105,34 +105,25 @@ func TestTables(t *testing.T) {
 	Table{"a": Any}.Add(None, "b", "a")
 }
 
-// Decode reads the keys of the tags, in their letters alone, and objects as strictly.
-func TestDecode(t *testing.T) {
-	type inner struct {
-		Base float64 `json:"base"`
-	}
-	type Common struct {
-		Width int `json:"width"`
-	}
-	var c struct {
-		Common
-		In   *inner   `json:"in"`
-		List []string `json:"list"`
-		Left int      `json:"left"`
-		Nil  *int     `json:"nil"`
-		Kept *int     `json:"kept"`
-	}
-	c.Left, c.Nil, c.Kept = 7, new(int), new(int)
-	err := object(t, `{"width": 3, "in": {"base": 2, "finetuned": true}, "list": ["a"], "left": null, "nil": null}`, func(s *JSON) { s.Decode(&c); s.Unknown() })
-	if err != nil || c.Width != 3 || c.In == nil || c.In.Base != 2 || len(c.List) != 1 || c.Left != 7 || c.Nil != nil || c.Kept == nil {
-		t.Errorf("%+v, %v", c, err)
+// Keys are those with their letters alone, by the names that the file has for them; null is a value, and no key that is left out.
+func TestNames(t *testing.T) {
+	read := func(s *JSON) {
+		s.Rename(map[string]string{"width": "dim"})
+		s.Default(map[string]any{"left": 7, "null": 7, "given": 7})
+		if w, left, null, given := s.Size("width", 1), s.Size("left", 1), s.Size("null", 1), s.Size("given", 1); w != 3 || left != 7 || null != 1 || given != 2 {
+			t.Errorf("%d %d %d %d", w, left, null, given)
+		}
+		s.Under("in").Unknown(Parameters)
+		s.Unknown()
 	}
 	for text, want := range map[string]string{
-		`{"Width": 3}`:                   "Width: 3, no such key: what it changes is not known",
-		`{"width": "3"}`:                 `width: "3", an integer`,
-		`{"in": {"base": 2, "Base": 3}}`: "in.Base: 3, no such key: what it changes is not known",
-		`{"in": 3}`:                      "in: 3, an object",
+		`{"dim": 3, "null": null, "given": 2, "in": {"finetuned": true}}`: "<nil>",
+		`{"dim": 3, "null": null, "given": 2, "width": 3}`:                "width: 3, no such key: what it changes is not known",
+		`{"dim": 3, "null": null, "given": 2, "Dim": 3}`:                  "Dim: 3, no such key: what it changes is not known",
+		`{"dim": 3, "null": null, "given": 2, "in": {"base": 3}}`:         "in.base: 3, no such key: what it changes is not known",
+		`{"dim": 3, "null": null, "given": 2, "in": 3}`:                   "in: 3, an object",
 	} {
-		if err := object(t, text, func(s *JSON) { s.Decode(&c); s.Unknown() }); fmt.Sprint(err) != want {
+		if err := object(t, text, read); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

@@ -100,25 +100,28 @@ func (x *Numbers) Matrix(n, k int) linear.Matrix {
 	return linear.DenseMatrix(x.f32, n, k)
 }
 
-// Row writes row i, which has as many numbers as out.
-func (x *Numbers) Row(out []float32, i int) {
-	at := i * len(out)
-	switch x.Type {
-	case kernel.Float16:
-		for j, y := range x.f16[at:][:len(out)] {
-			out[j] = y.Float32()
+// Rows writes rows of so many ids, one after the other, as float32.
+func (x *Numbers) Rows(out []float32, ids []int32, _ kernel.Exec) error {
+	for k := len(out) / max(1, len(ids)); len(ids) > 0; out, ids = out[k:], ids[1:] {
+		at, row := int(ids[0])*k, out[:k]
+		switch x.Type {
+		case kernel.Float16:
+			for j, y := range x.f16[at:][:k] {
+				row[j] = y.Float32()
+			}
+		case kernel.BFloat16:
+			for j, y := range x.bf16[at:][:k] {
+				row[j] = y.Float32()
+			}
+		default:
+			copy(row, x.f32[at:])
 		}
-	case kernel.BFloat16:
-		for j, y := range x.bf16[at:][:len(out)] {
-			out[j] = y.Float32()
-		}
-	default:
-		copy(out, x.f32[at:])
 	}
+	return nil
 }
 
-// permuteColumns is [PermuteColumns] for all numbers.
-func (x *Numbers) permuteColumns(order []int) {
+// PermuteColumns is the function for all numbers.
+func (x *Numbers) PermuteColumns(order []int) {
 	PermuteColumns(x.f32, order)
 	PermuteColumns(x.f16, order)
 	PermuteColumns(x.bf16, order)

@@ -1,18 +1,22 @@
 package tensors
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/inventory"
 )
 
 // A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file has them: in blocks, of 16 bits or
 // of float32.
 type Pack struct {
-	Widen bool        // blocks become float32, and layers of different types that are joined, too
+	Widen bool        // blocks become float32, and weights of different types that are joined, too, so that parts are one layer
 	Int8  bool        // weights are rounded to blocks of 8 bits; with Widen
 	Order []int       // of the columns of states: column i is column Order[i] of the file; with Widen. nil is that of the file
 	Exec  kernel.Exec // of packing
@@ -27,28 +31,32 @@ const (
 	Writes             // its outputs
 )
 
-// A Bias says whether a layer has one.
-type Bias int
-
-const (
-	BiasIfThere Bias = iota // if the files have it
-	NoBias                  // and files that have it are in error: it is not used
-	Biased                  // always
-)
-
 // A Part is rows of the tensor NAME.weight, whose outputs follow those of the part before it.
 type Part struct {
 	Name  string
-	Shape []int // of the tensor: [outputs, inputs], or [experts, outputs, inputs]
-	First int   // its first row, of those of all experts
-	Rows  int   // 0 is all
-	Bias  Bias  // NAME.bias, of the shape without inputs
+	Shape []int     // of the tensor: [outputs, inputs], or [experts, outputs, inputs]
+	First int       // its first row, of those of all experts
+	Rows  int       // 0 is all
+	Bias  arch.Bias // whether there is NAME.bias, of the shape without inputs: files that have one that is Absent are in error
 }
 
 // A Linear is linear layers of one input, whose outputs lie side by side.
 type Linear struct {
 	Parts []*linear.Linear
 	N     int // outputs of all parts
+}
+
+// One returns the layer of parts that are joined to one, nil if nothing was read.
+func (l Linear) One() *linear.Linear {
+	if len(l.Parts) == 0 {
+		return nil
+	}
+	return l.Parts[0]
+}
+
+// Beside returns the layers of both.
+func (l Linear) Beside(m Linear) Linear {
+	return Linear{append(l.Parts[:len(l.Parts):len(l.Parts)], m.Parts...), l.N + m.N}
 }
 
 // weights are a part that has been found.
@@ -78,7 +86,7 @@ func (r *Reader) Linear(side Side, parts ...Part) (l Linear) {
 	}
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].kept == all[0].kept && (all[n].bias == nil) == (all[0].bias == nil) {
+		for n < len(all) && all[n].kept == all[0].kept && (r.Pack.Widen || (all[n].bias == nil) == (all[0].bias == nil)) {
 			n++
 		}
 		if one := r.pack(side, all[:n]); one != nil {
@@ -102,24 +110,19 @@ func widen(all []*weights) {
 	}
 }
 
-// weights finds the tensors of a part.
+// weights finds the tensors of a part, all of them if nothing is read, so that each is reported once.
 func (r *Reader) weights(p Part) (*weights, bool) {
+	outputs, k := p.Shape[:len(p.Shape)-1], p.Shape[len(p.Shape)-1]
+	rows := inventory.Elements(outputs)
+	w := &weights{name: p.Name, first: p.First, n: cmp.Or(p.Rows, rows), k: k}
 	t, ok := r.find(p.Name+".weight", nil, p.Shape...)
+	if p.Bias == arch.Present || p.Bias == arch.AsFiles && r.Has(p.Name+".bias") {
+		w.bias = r.rows(p.Name+".bias", w.first, w.n, outputs...)
+	}
 	if !ok {
 		return nil, false
 	}
-	outputs, k := p.Shape[:len(p.Shape)-1], p.Shape[len(p.Shape)-1]
-	rows := 1
-	for _, n := range outputs {
-		rows *= n
-	}
-	w := &weights{tensor: t, name: p.Name, first: p.First, n: p.Rows, k: k, kept: t.Type}
-	if w.n == 0 {
-		w.n = rows
-	}
-	if p.Bias == Biased || p.Bias == BiasIfThere && r.Has(p.Name+".bias") {
-		w.bias = r.rows(p.Name+".bias", w.first, w.n, outputs...)
-	}
+	w.tensor, w.kept = t, t.Type
 	if t.Type == gguf.NVFP4 && !r.Pack.Widen {
 		experts := 1
 		if len(outputs) > 1 {
@@ -160,11 +163,10 @@ func (r *Reader) scale(name string, experts, expert int) []float32 {
 // pack makes one layer of weights that are kept in one type.
 func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	n, kept := 0, all[0].kept
-	var bias []float32
 	for _, w := range all {
 		n += w.n
-		bias = append(bias, w.bias...)
 	}
+	bias := biasOf(all)
 	dtype, dense := dtypes[kept]
 	switch {
 	case r.err != nil:
@@ -187,6 +189,21 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		r.Fail(fmt.Errorf("%s: %w", r.Where(r.name(all[0].name+".weight")), err))
 	}
 	return l
+}
+
+// biasOf returns the biases of weights, nil if none have one. Where others have one it is -0, which changes no sum.
+func biasOf(all []*weights) (bias []float32) {
+	if !slices.ContainsFunc(all, func(w *weights) bool { return w.bias != nil }) {
+		return nil
+	}
+	none := []float32{float32(math.Copysign(0, -1))}
+	for _, w := range all {
+		if w.bias == nil {
+			w.bias = slices.Repeat(none, w.n)
+		}
+		bias = append(bias, w.bias...)
+	}
+	return bias
 }
 
 // packBlocks packs blocks as they are.
@@ -264,7 +281,7 @@ func (r *Reader) packNumbers(side Side, all []*weights, n int, bias []float32) (
 	}
 	switch side {
 	case Reads:
-		x.permuteColumns(r.Pack.Order)
+		x.PermuteColumns(r.Pack.Order)
 	case Writes:
 		x.permuteRows(k, r.Pack.Order)
 		PermuteColumns(bias, r.Pack.Order)
@@ -275,6 +292,3 @@ func (r *Reader) packNumbers(side Side, all []*weights, n int, bias []float32) (
 	}
 	return pack(x.Matrix(n, k), bias, r.Pack.Exec)
 }
-
-// Release lets go of memory that all layers use, once they are read.
-func (r *Reader) Release() { r.part, r.joined, r.room = Numbers{}, nil, nil }

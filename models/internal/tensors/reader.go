@@ -15,10 +15,10 @@ import (
 // an inventory nothing is read: tensors are checked, each problem is noted, and so is the memory of what a model keeps.
 type Reader struct {
 	*Store
-	Names func(name string) string // of the store, by those of the model; nil if they are the same
-	Pack  Pack
-	Meter *loading.Meter       // nil if nobody is told how far it is
-	Dry   *inventory.Inventory // if not nil, nothing is read, and this notes what would be
+	Rename func(name string) string // names of the store, by those of the model; nil if they are the same
+	Pack   Pack
+	Meter  *loading.Meter       // nil if nobody is told how far it is
+	Dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 
 	part   Numbers // of the layer that is read: memory that all of them use
 	joined []byte  // likewise, of blocks
@@ -42,10 +42,10 @@ func (r *Reader) Fail(err error) {
 
 // name returns the name of a tensor in the store.
 func (r *Reader) name(name string) string {
-	if r.Names == nil {
+	if r.Rename == nil {
 		return name
 	}
-	return r.Names(name)
+	return r.Rename(name)
 }
 
 // Has tells whether there is a tensor.
@@ -56,6 +56,20 @@ func (r *Reader) Has(name string) bool {
 
 // Info describes a tensor, and returns false if there is none.
 func (r *Reader) Info(name string) (Info, bool) { return r.Store.Info(r.name(name)) }
+
+// End tells that all is read.
+func (r *Reader) End() {
+	r.part, r.joined, r.room = Numbers{}, nil, nil
+	r.Meter.End()
+}
+
+// Done returns the first error, or that of a tensor that nothing has asked for.
+func (r *Reader) Done() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.Unused()
+}
 
 // Skip marks a tensor as used: its values can be told without reading them, or have no part in a result.
 func (r *Reader) Skip(name string) { r.Use(r.name(name)) }
@@ -68,15 +82,21 @@ func (r *Reader) find(name string, types []gguf.Type, shape ...int) (*tensor, bo
 	}
 	name = r.name(name)
 	r.Use(name) // also one that does not fit, so that it is reported once
-	t, info := r.tensors[name], Info{}
-	if t != nil {
-		info = t.Info
-	}
+	t := r.tensors[name]
+	info, _ := r.Store.Info(name)
 	if fits := slices.Contains(types, info.Type) || types == nil && info.Type.Converts(); t == nil || !fits || !slices.Equal(info.Shape, shape) {
-		r.Fail(&kernel.Error{Where: r.Where(name), Got: info.String(), Want: fmt.Sprintf("%s %v", r.wanted(types), shape)})
+		r.Fail(r.bad(name, fmt.Sprintf("%s %v", r.wanted(types), shape)))
 		return nil, false
 	}
 	return t, true
+}
+
+// Bad returns the error of a tensor that does not fit, or is not there.
+func (r *Reader) Bad(name, want string) error { return r.bad(r.name(name), want) }
+
+func (s *Store) bad(name, want string) error {
+	info, _ := s.Info(name)
+	return &kernel.Error{Where: s.Where(name), Got: info.String(), Want: want}
 }
 
 // wanted lists types.
@@ -106,17 +126,22 @@ func (r *Reader) Floats(name string, shape ...int) []float32 {
 }
 
 // Numbers returns the numbers of a tensor of a shape, those of F16 and BF16 as they are.
-func (r *Reader) Numbers(name string, shape ...int) (x Numbers) {
+func (r *Reader) Numbers(name string, shape ...int) *Numbers {
+	x := &Numbers{}
 	if t, ok := r.find(name, nil, shape...); ok {
 		x.Type = dtypes[t.Type]
-		r.take(&x, t, 0, t.Bytes)
+		r.take(x, t, 0, t.Bytes)
 	}
 	return x
 }
 
-// Raw returns the bytes of a tensor of a shape and of one of some types as the file has them.
+// Raw returns the bytes of a tensor of a shape and of one of some types as the file has them. An inventory has them as
+// numbers of 4 bytes.
 func (r *Reader) Raw(name string, types []gguf.Type, shape ...int) (raw []byte, of gguf.Type) {
 	t, ok := r.find(name, types, shape...)
+	if ok && r.Dry != nil {
+		r.Dry.Floats(shape...)
+	}
 	if !ok || r.Dry != nil {
 		return nil, 0
 	}

@@ -127,15 +127,6 @@ func (s *Store) Close() error {
 	return errors.Join(all...)
 }
 
-// add adds a tensor.
-func (s *Store) add(name string, t *tensor) error {
-	if _, twice := s.tensors[name]; twice {
-		return &kernel.Error{Where: t.file.path + ": " + name, Got: "two tensors of this name", Want: "one"}
-	}
-	s.tensors[name] = t
-	return nil
-}
-
 // read returns the bytes of a tensor from one to another as they lie in the file: a part of the file if it is mapped, which
 // is read-only, or else in room if that is large enough.
 func (t *tensor) read(from, to int64, room []byte) ([]byte, error) {

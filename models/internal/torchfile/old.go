@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // oldBegin is what torch.save wrote before PyTorch 1.6, and writes with _use_new_zipfile_serialization=False: pickles of a
@@ -29,7 +30,7 @@ const (
 )
 
 // parseOld reads what such a file says about its tensors.
-func parseOld(r io.ReaderAt, size int64) (*File, error) {
+func parseOld(r io.ReaderAt, size int64) (map[string]safetensors.Info, error) {
 	for n := int64(firstRead); ; n *= 4 {
 		n = min(n, size)
 		head := make([]byte, n)
@@ -47,7 +48,7 @@ func parseOld(r io.ReaderAt, size int64) (*File, error) {
 		if err := o.storages(); err != nil {
 			return nil, err
 		}
-		return newFile(r, o.tensors, func(key string) (at, n int64, err error) {
+		return place(o.tensors, func(key string) (at, n int64, err error) {
 			s := o.at[key]
 			return s.begin, s.end - s.begin, nil
 		})
@@ -63,6 +64,9 @@ type oldFile struct {
 	data    int64 // where the first storage begins
 	at      map[string]part
 }
+
+// A part is where a storage lies in the file.
+type part struct{ begin, end int64 }
 
 // pickles reads the pickles at the beginning of the file.
 func (o *oldFile) pickles(head []byte) error {

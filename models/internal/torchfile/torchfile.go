@@ -9,8 +9,6 @@ package torchfile
 
 import (
 	"archive/zip"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -18,21 +16,8 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/internal/filemap"
+	"github.com/attn-go/attn/models/safetensors"
 )
-
-// A File is an open file, whose bytes are those that a file of safetensors with the same tensors would have: a header,
-// and the numbers of the tensors in the order of their names, which are read where they lie. Any number of goroutines may use it.
-type File struct {
-	r      io.ReaderAt
-	closer io.Closer
-	header []byte
-	parts  []part // in order
-	size   int64
-}
-
-// A part is the numbers of a tensor.
-type part struct{ begin, end, at int64 } // in the File, and where they begin in the archive
 
 // A tensor is a part of a storage, in rows.
 type tensor struct {
@@ -47,21 +32,6 @@ type storage struct {
 	n          int64
 }
 
-// Open opens a file. An error that is none of the operating system is a [*kernel.Error] about a part of it. The caller closes it.
-func Open(path string) (*File, error) {
-	f, size, err := filemap.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	file, err := parse(f, size)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	file.closer = f
-	return file, nil
-}
-
 // An archive is a zip archive with the names of its entries, without that of the archive.
 type archive struct {
 	r       io.ReaderAt
@@ -69,8 +39,9 @@ type archive struct {
 	size    int64
 }
 
-// parse reads what a file says about its tensors.
-func parse(r io.ReaderAt, size int64) (*File, error) {
+// Read returns where the tensors of a file of so many bytes lie in it, as [safetensors.File.Info] does. The error is a
+// [*kernel.Error] about a part of the file.
+func Read(r io.ReaderAt, size int64) (map[string]safetensors.Info, error) {
 	if isOld(r) {
 		return parseOld(r, size)
 	}
@@ -103,7 +74,7 @@ func parse(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, &kernel.Error{Where: "data.pkl", Got: err.Error(), Want: "a dictionary of tensors in rows"}
 	}
-	return newFile(r, tensors, func(key string) (at, n int64, err error) { return a.find("data/" + key) })
+	return place(tensors, func(key string) (at, n int64, err error) { return a.find("data/" + key) })
 }
 
 // find returns where an entry begins and how many bytes it has, which are not compressed.
@@ -151,17 +122,10 @@ var dtypes = map[string]dtype{
 	"LongStorage": {"I64", 8}, "IntStorage": {"I32", 4}, "ShortStorage": {"I16", 2}, "CharStorage": {"I8", 1}, "ByteStorage": {"U8", 1}, "BoolStorage": {"BOOL", 1},
 }
 
-// newFile returns the tensors as a file of safetensors. find returns where a storage begins and how many bytes it has.
-func newFile(r io.ReaderAt, tensors map[string]tensor, find func(key string) (at, n int64, err error)) (*File, error) {
-	type entry struct {
-		DType   string   `json:"dtype"`
-		Shape   []int    `json:"shape"`
-		Offsets [2]int64 `json:"data_offsets"`
-	}
-	f := &File{r: r}
-	header := map[string]entry{}
-	for _, name := range slices.Sorted(maps.Keys(tensors)) {
-		t := tensors[name]
+// place returns where tensors lie. find returns where a storage begins and how many bytes it has.
+func place(tensors map[string]tensor, find func(key string) (at, n int64, err error)) (map[string]safetensors.Info, error) {
+	all := map[string]safetensors.Info{}
+	for name, t := range tensors {
 		d, ok := dtypes[t.storage.dtype]
 		if !ok {
 			return nil, &kernel.Error{Where: name, Got: t.storage.dtype, Want: "one of " + strings.Join(slices.Sorted(maps.Keys(dtypes)), ", ")}
@@ -177,52 +141,8 @@ func newFile(r io.ReaderAt, tensors map[string]tensor, find func(key string) (at
 		for _, x := range t.shape {
 			bytes *= int64(x) // no more than those of the storage: unpickle checks it
 		}
-		header[name] = entry{d.name, t.shape, [2]int64{f.size, f.size + bytes}}
-		f.parts = append(f.parts, part{f.size, f.size + bytes, at + t.at*d.size})
-		if f.size += bytes; f.size < 0 || f.size > 1<<62 {
-			return nil, &kernel.Error{Where: name, Got: "a tensor after 2^62 bytes", Want: "fewer"}
-		}
+		begin := at + t.at*d.size
+		all[name] = safetensors.Info{DType: d.name, Shape: t.shape, Begin: begin, End: begin + bytes}
 	}
-	text, err := json.Marshal(header)
-	if err != nil {
-		return nil, &kernel.Error{Where: "data.pkl", Got: err.Error(), Want: "names of tensors"}
-	}
-	f.header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
-	return f, nil
-}
-
-// Size returns the number of bytes.
-func (f *File) Size() int64 { return int64(len(f.header)) + f.size }
-
-// Close closes the file.
-func (f *File) Close() error { return f.closer.Close() }
-
-// ReadAt implements [io.ReaderAt].
-func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < 0 {
-		return 0, fmt.Errorf("torchfile: byte %d", off)
-	}
-	if off < int64(len(f.header)) {
-		n = copy(p, f.header[off:])
-	}
-	at := off + int64(n) - int64(len(f.header)) // in the numbers
-	i, _ := slices.BinarySearchFunc(f.parts, at, func(p part, at int64) int {
-		if p.end <= at {
-			return -1
-		}
-		return 1
-	})
-	for ; n < len(p) && i < len(f.parts); i++ {
-		x := f.parts[i]
-		rest := p[n:][:min(int64(len(p)-n), x.end-at)]
-		m, err := f.r.ReadAt(rest, x.at+at-x.begin)
-		n, at = n+m, at+int64(m)
-		if m < len(rest) {
-			return n, err
-		}
-	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return all, nil
 }

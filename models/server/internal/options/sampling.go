@@ -116,38 +116,6 @@ func namedOption(err error) error {
 	return fields.Errorf(field, "%s: got %s, want %s", field, bad.Got, bad.Want)
 }
 
-// Stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
-// The error is a [*fields.Error].
-func (s *Sampling) Stops(o *decoder.GenerateOptions, m *decoder.Model) error {
-	if s.StopTokens == nil && !s.IgnoreEOS {
-		return nil
-	}
-	o.Stop = []int32{}
-	if !s.IgnoreEOS {
-		o.Stop = append(o.Stop, m.Stop()...)
-	}
-	if s.StopTokens == nil {
-		return nil
-	}
-	if vocab := m.Config().Vocab; Outside(*s.StopTokens, vocab) >= 0 {
-		i := Outside(*s.StopTokens, vocab)
-		return fields.Errorf("stop_token_ids", "stop_token_ids[%d]: got %d, want 0 to %d", i, (*s.StopTokens)[i], vocab-1)
-	}
-	o.Stop = append(o.Stop, *s.StopTokens...)
-	return nil
-}
-
-// Choices returns n, of which there are as many for each of so many prompts; most is the limit of both
-// together. The error is a [*fields.Error].
-func (s *Sampling) Choices(prompts, most int) (int, error) {
-	n := 1
-	fields.SetInt(&n, s.N)
-	if n < 1 || n > most/max(1, prompts) {
-		return 0, fields.Errorf("n", "n: got %d for %d prompts, want 1 to %d for all prompts together", n, prompts, most)
-	}
-	return n, nil
-}
-
 // Outside returns the index of the first token that a vocabulary does not have, or -1.
 func Outside(ids []int32, vocab int) int {
 	for i, id := range ids {

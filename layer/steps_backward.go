@@ -1,0 +1,137 @@
+package layer
+
+import (
+	"cmp"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// SoftmaxBackward computes the gradient of [Softmax] from the gradient dy of its result and from that
+// result, y:
+//
+//	dx[j] = y[j]·(dy[j] - (y[0]·dy[0] + ... + y[n-1]·dy[n-1]))
+//
+// The rows, n numbers each, lie one after another. dx and dy have the length of y. dx may be y or
+// dy, and these may overlap. Where y is 0, dx is 0, whatever dy holds there: scores that are
+// not valid need no lengths. A result that is NaN is 0x7FC00000. exec and the errors are those of
+// Softmax.
+//
+// The sum, in ascending order, the difference and the product are computed in float64, and
+// the result is rounded at the end.
+func SoftmaxBackward(dx, dy, y []float32, n int, exec kernel.Exec) error {
+	return softmaxBackward.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dx, dy, y}})
+}
+
+var softmaxBackward = elementwise.Function{Name: "layer.SoftmaxBackward", Args: []string{"dx", "dy", "y"}, Size: "n", Outputs: 1, Like: 2, ElementFMAs: softmaxBackwardFMAs, Do: func(c *elementwise.Call) {
+	for r := range c.Rows {
+		softmaxRowBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r))
+	}
+}}
+
+func softmaxRowBackward(dx, dy, y []float32) {
+	sum := 0.0
+	for j, p := range y {
+		if p != 0 {
+			sum += float64(p) * float64(dy[j]) // a product is exact
+		}
+	}
+	for j, p := range y {
+		x := float32(0)
+		if p != 0 {
+			if x = float32(float64(p) * (float64(dy[j]) - sum)); x != x {
+				x = nan
+			}
+		}
+		dx[j] = x
+	}
+}
+
+// WeightedSumGradients are the outputs of [WeightedSumBackward], float32. Those that are not set
+// are not computed.
+type WeightedSumGradients struct {
+	Weights kernel.Tensor // [B, H, Lq, Lk]: with respect to weights
+	V       kernel.Tensor // [B, Hkv, Lk, Dv]: with respect to v
+}
+
+// WeightedSumBackward computes the gradients of [WeightedSum] from dout, the gradient of its out:
+//
+//	Weights[i][j] = dout[i][0]·v[j][0] + ... + dout[i][Dv-1]·v[j][Dv-1]
+//	V[j]          = weights[0][j]·dout[0] + ... + weights[Lq-1][j]·dout[Lq-1]
+//
+// V has the sum over the query heads that use the value head, one after the other. A weight of 0
+// does not count for V, even if dout is NaN. The gradient of such a weight is of no use if it
+// is a hidden one: [SoftmaxBackward] leaves it out.
+//
+// The scores of [Dot] have gradients of this kind: with ds, those of the scores, the
+// gradient of the queries is WeightedSum(dq, ds, k), and that of the keys V, with ds as the weights
+// and the queries as dout.
+//
+// The gradients share no memory with each other or with another argument. Sums are computed in
+// float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and the errors are those of
+// WeightedSum.
+func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor, exec kernel.Exec) error {
+	if bad := checkWeightedSumBackward(&g, &dout, &weights, &v); bad != nil {
+		return (*kernel.Error)(bad.In("layer.WeightedSumBackward"))
+	}
+	t, err := elementwise.Tier("layer.WeightedSumBackward", &exec)
+	if err != nil {
+		return err
+	}
+	dims, values := weights.Shape(), v.Shape()
+	group := dims[1] / max(1, values[1])
+	if viewOf(&g.Weights).IsSet() {
+		j := rowJob{g.Weights, dout, v, group, 0, weightGradients}
+		j.run(product(values[2:]...), t.ThreadFMAs, &exec)
+	}
+	if viewOf(&g.V).IsSet() {
+		j := rowJob{g.V, weights, dout, group, values[3], valueGradients}
+		j.run(product(group, dims[2], values[3]), t.ThreadFMAs, &exec)
+	}
+	return nil
+}
+
+// weightGradients is a row of Gradients.Weights.
+func weightGradients(j *rowJob, _ []float64, b, h, l int) {
+	dout := row(&j.w, b, h, l)
+	to := row(&j.to, b, h, l)
+	for i := range to {
+		sum := 0.0
+		for e, y := range row(&j.x, b, h/j.group, i) {
+			sum += float64(dout[e]) * float64(y)
+		}
+		if to[i] = float32(sum); sum != sum {
+			to[i] = nan
+		}
+	}
+}
+
+// valueGradients is a row of Gradients.V.
+func valueGradients(j *rowJob, sums []float64, b, h, i int) {
+	queries := j.w.Shape()[2]
+	for head := h * j.group; head < (h+1)*j.group; head++ {
+		for l := range queries {
+			if w := row(&j.w, b, head, l)[i]; w != 0 {
+				addScaled(sums, w, row(&j.x, b, head, l))
+			}
+		}
+	}
+	roundTo(row(&j.to, b, h, i), sums)
+}
+
+// checkWeightedSumBackward reports the first argument of WeightedSumBackward that does not fit.
+func checkWeightedSumBackward(g *WeightedSumGradients, dout, weights, v *kernel.Tensor) *check.Failure {
+	if bad := checkWeightsAndValues(weights, v); bad != nil {
+		return bad
+	}
+	if bad := viewOf(dout).CheckLike("dout", viewOf(weights), "weights", v.Shape()[3]); bad != nil {
+		return bad
+	}
+	return cmp.Or(
+		checkGradient("Gradients.Weights", &g.Weights, "weights", weights), checkGradient("Gradients.V", &g.V, "v", v),
+		view.CheckApart(2, []string{"Gradients.Weights", "Gradients.V", "dout", "weights", "v"},
+			viewOf(&g.Weights).Memory(), viewOf(&g.V).Memory(), viewOf(dout).Memory(), viewOf(weights).Memory(), viewOf(v).Memory()),
+	)
+}

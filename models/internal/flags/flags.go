@@ -1,0 +1,122 @@
+// Package flags defines once the flags that several commands have: their names, defaults and texts, and what
+// is refused.
+package flags
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/internal/passage"
+	"github.com/attn-go/attn/models/internal/terminal"
+	"github.com/attn-go/attn/models/receipt"
+)
+
+// A Receipt is the file of receipts that a command writes, and that of the key that signs them; "" for none.
+type Receipt struct{ File, Key string }
+
+// Flags defines -receipt, for receipts of something, and -receipt-key.
+func (r *Receipt) Flags(fs *flag.FlagSet, of string) {
+	fs.StringVar(&r.File, "receipt", "", "`file` to write receipts of "+of+" to, one a line, which go run ./models/verify checks")
+	ReceiptKey(fs, func(path string) error { r.Key = path; return nil })
+}
+
+// ReceiptKey defines -receipt-key alone, whose file set gets.
+func ReceiptKey(fs *flag.FlagSet, set func(path string) error) {
+	fs.Func("receipt-key", "`file` of a private key of Ed25519 in PEM that signs receipts", set)
+}
+
+// Check returns a usage error for a key without receipts, and one about a key that cannot be read.
+func (r *Receipt) Check() error {
+	if r.Key == "" {
+		return nil
+	}
+	if r.File == "" {
+		return command.Usage(errors.New("-receipt-key signs the receipts of -receipt, which is missing"))
+	}
+	if _, err := receipt.ReadKey(r.Key); err != nil {
+		return fmt.Errorf("-receipt-key %s: %w", r.Key, err)
+	}
+	return nil
+}
+
+// Texts are what the commands have in common that turn texts into numbers: a model, texts, of files or not, and a query
+// to which the best ones are shown.
+type Texts struct {
+	Model    string
+	Inputs   command.Inputs
+	Query    string
+	IsQuery  bool
+	Top      int
+	Long     string // what is done with a text of more tokens than the model sees
+	Int8     bool
+	Passages passage.Options
+	Receipt  Receipt
+}
+
+// Words are how the flags of a command speak of its texts.
+type Words struct {
+	Model, DefaultModel string
+	Text                string // what -text is
+	Texts               string // what is made of them, in receipts and by -int8
+	Query, Top          string
+	Long                []string // the values of -long, the default first
+	LongHelp            string
+}
+
+// Flags defines the flags that set t.
+func (t *Texts) Flags(fs *flag.FlagSet, w Words) {
+	fs.StringVar(&t.Model, "model", w.DefaultModel, w.Model)
+	t.Inputs.Flag(fs, w.Text)
+	fs.Func("query", w.Query, func(s string) error {
+		t.Query, t.IsQuery = s, true
+		return nil
+	})
+	fs.IntVar(&t.Top, "top", 10, w.Top)
+	t.Long = w.Long[0]
+	Choice(fs, "long", w.LongHelp, w.Long, func(word string) { t.Long = word })
+	fs.Func("unit", "`what` a text of a file is: line, paragraph or window (default line)", func(s string) (err error) {
+		t.Passages.Unit, err = passage.ParseUnit(s)
+		return err
+	})
+	fs.BoolVar(&t.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; "+w.Texts+" change a little, and\nhave the same bits on every CPU, too")
+	t.Receipt.Flags(fs, "all "+w.Texts)
+}
+
+// Check reports settings that do not fit each other, as a [command.UsageError].
+func (t *Texts) Check() error {
+	switch {
+	case t.IsQuery && strings.TrimSpace(t.Query) == "":
+		return command.Usage(errors.New("-query is empty: want the text to which others are near, or that they answer"))
+	case t.Top < 1:
+		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", t.Top))
+	}
+	return t.Receipt.Check()
+}
+
+// Start checks the inputs and the file of receipts, and says that a command of this name waits for a terminal.
+func (t *Texts) Start(name string, stdin io.Reader, report io.Writer) error {
+	if err := t.Inputs.Check(report); err != nil {
+		return err
+	}
+	if slices.Contains(t.Inputs.Files, "-") && terminal.Is(stdin) {
+		fmt.Fprintf(report, "%s: reading lines of the standard input, which ^D ends\n", name)
+	}
+	return t.Inputs.CheckOutput("-receipt", t.Receipt.File)
+}
+
+// Choice defines a flag of one of several words, which set gets.
+func Choice(fs *flag.FlagSet, name, usage string, words []string, set func(word string)) {
+	fs.Func(name, usage, func(s string) error {
+		if !slices.Contains(words, s) {
+			last := len(words) - 1
+			return fmt.Errorf("want %s or %s", strings.Join(words[:last], ", "), words[last])
+		}
+		set(s)
+		return nil
+	})
+}

@@ -1,0 +1,161 @@
+package settings
+
+import (
+	"math"
+	"slices"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/strict"
+)
+
+// Encoders are the families of package encoder.
+var Encoders = &Families{
+	most: 1 << 20, // products of three do not overflow
+	also: strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_mask"),
+	file: strict.Table{"attention.causal": strict.Only("false"), "rope.scaling.type": strict.Only(`"none"`), "attention.layer_norm_rms_epsilon": strict.Any},
+	want: func(names []string) string { return "an encoder: " + list(slices.Sorted(slices.Values(names))) },
+	rows: []family{
+		{
+			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Ignored: bertIgnored}, // a file also of RoBERTa, whose positions are cut to those of texts
+			draft:  bertBlock(activations.GELU, firstToken("bert.pooler.dense", "classifier")), folder: join(bertKeys, types, table),
+			file:    join(fileEncoderKeys, fileTable, fileTypes, fileParts, fileAlike),
+			missing: bertMissing.with(values{"type_vocab_size": 2}),
+		},
+		{
+			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},
+			draft:  withEpsilon(bertBlock(activations.GELU, withActivation(firstToken("pre_classifier", "classifier"), activations.ReLU)), 1e-12),
+			folder: []group{sizes, inner, vocabulary, activation("hidden_act"), wholeHeads, table}, missing: values{"hidden_act": "gelu"},
+			renamed: &renaming{"", map[string]string{
+				"hidden_size": "dim", "intermediate_size": "hidden_dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads", "hidden_act": "activation",
+			}},
+			harmless: strict.Table{"sinusoidal_pos_embds": strict.Any}, // which the tensor has
+		},
+		{
+			Family: arch.Family{Types: []string{"roberta", "xlm-roberta"}, Names: bertNames, Ignored: bertIgnored},
+			draft:  bertBlock(activations.GELU, firstToken("classifier.dense", "classifier.out_proj")), folder: join(bertKeys, types, table, padding),
+			missing: bertMissing.with(values{"type_vocab_size": 2, "pad_token_id": 1}),
+		},
+		{
+			Family: arch.Family{Types: []string{"mpnet"}, Names: mpnetNames, Ignored: []string{"embeddings.position_ids", "pooler.", "lm_head."}},
+			draft:  bertBlock(activations.GELU, firstToken("classifier.dense", "classifier.out_proj")), folder: join(bertKeys, table, paddingOfMPNet, buckets),
+			missing: bertMissing,
+		},
+		{
+			Family: arch.Family{Types: []string{"nomic_bert"}, GGUF: "nomic-bert", Names: nomicNames, Ignored: []string{"pooler.", "cls.predictions."}},
+			draft:  nomicBlock(), folder: join(bertKeys, types, rotaryOfNomic),
+			file:    join(fileEncoderKeys, fileTypes, fileRotary, fileParts, fileAlike),
+			missing: bertMissing.with(values{"type_vocab_size": 2, "hidden_act": "silu", "rope_theta": 1000}),
+			renamed: &renaming{"n_embd", map[string]string{ // as nomic-ai publishes it for nomic-embed-text-v1 and v1.5 with their own code
+				"hidden_size": "n_embd", "intermediate_size": "n_inner", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
+				"max_position_embeddings": "n_positions", "layer_norm_eps": "layer_norm_epsilon", "rope_theta": "rotary_emb_base",
+			}},
+			harmless: nomicHarmless,
+		},
+		{
+			Family: arch.Family{Types: []string{"modernbert"}, Names: modernNames, Ignored: []string{"head.", "decoder."}},
+			draft:  modernBlock(),
+			folder: []group{
+				sizes, inner, vocabulary, epsilon("norm_eps", math.MaxFloat32), activation("hidden_activation"), wholeHeads, twoPositions,
+				normBias, attentionBias, mlpBias, localAttention, layerTypes, rotariesOfModernBERT, modernHead,
+			},
+			missing: values{
+				"norm_eps": 1e-5, "hidden_activation": "gelu", "local_attention": 128, "global_attn_every_n_layers": 3, "global_rope_theta": 160000, "local_rope_theta": 10000,
+				"classifier_pooling": "cls", "classifier_activation": "gelu",
+			},
+			harmless: strict.Table{"layer_norm_eps": strict.Any}, // which published models have beside norm_eps
+		},
+		{
+			Family: arch.Family{Types: []string{"new"}, Names: newNames, Ignored: []string{"embeddings.position_ids", "pooler.", "lm_head."}},
+			draft:  newBlock(), folder: join(bertKeys, typesOrNone, rotaryOrTable, packed),
+			missing: bertMissing.with(values{"type_vocab_size": 1, "max_position_embeddings": 2048, "position_embedding_type": "rope", "rope_theta": 10000, "pack_qkv": true}),
+		},
+		{
+			Family: arch.Family{Types: []string{"deberta-v2"}, Names: debertaNames, Ignored: []string{
+				"embeddings.position_ids", "embeddings.position_embeddings.", "pooler.", "lm_predictions.", "mask_predictions.", "cls.predictions.",
+			}},
+			draft:  bertBlock(activations.GELU, firstToken("pooler.dense", "classifier")),
+			folder: join(bertKeys, typesOrNone, inputOfDeBERTa, sameSizes, disentangled, poolerOfDeBERTa),
+			missing: bertMissing.with(values{
+				"layer_norm_eps": 1e-7, "type_vocab_size": 0, "position_biased_input": true, "max_relative_positions": -1, "position_buckets": -1, "norm_rel_ebd": "none", "pooler_hidden_act": "gelu",
+			}),
+			harmless: strict.Table{"pooler_dropout": strict.Any, "legacy": strict.Any},
+		},
+	},
+}
+
+// The keys of encoders.
+var (
+	bertKeys        = []group{sizes, inner, vocabulary, layerEpsilon, activation("hidden_act"), wholeHeads, twoPositions}
+	fileEncoderKeys = []group{sizes, inner, fileVocabulary, fileEpsilon, wholeHeads}
+	bertMissing     = values{"layer_norm_eps": 1e-12, "hidden_act": "gelu"}
+	bertIgnored     = []string{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.", "cls.predictions.", "cls.seq_relationship.", "lm_head."}
+)
+
+// nomicHarmless are keys with the values of the published models, which are those that are computed.
+var nomicHarmless = strict.Table{"activation_function": strict.Only(`"swiglu"`), "rotary_emb_fraction": strict.Only("1"), "scale_attn_weights": strict.Only("true")}.
+	Add(strict.Only("false"),
+		"rotary_emb_interleaved", "rotary_emb_scale_base", "rotary_scaling_factor", "prenorm", "causal", "use_rms_norm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias",
+		"scale_attn_by_inverse_layer_idx", "expert_choice_router").
+	Add(strict.Only("0"), "num_experts", "moe_every_n_layers").
+	Add(strict.Any,
+		"parallel_block_tied_norm", // of parallel_block
+		"reorder_and_upcast_attn",  // how it is computed
+		"max_trained_positions",    // of rotations that are scaled
+		"moe_top_k")                // of num_experts
+
+// bertBlock is that of BERT.
+func bertBlock(act activations.Function, head *arch.Head) draft {
+	d := draft{
+		norm:      arch.Norm{Bias: true},
+		attention: arch.Attention{Bias: arch.Present, OutBias: arch.Present},
+		dense:     arch.Dense{Bias: arch.Present, DownBias: arch.Present, Activation: act},
+	}
+	d.model.BothWays, d.model.Head = true, head
+	d.model.Embed = arch.Embed{Padding: -1, Norm: &arch.Norm{}}
+	return d
+}
+
+func withEpsilon(d draft, x float64) draft {
+	d.norm.Epsilon = x
+	return d
+}
+
+// nomicBlock is that of nomic, whose linear layers have no biases.
+func nomicBlock() draft {
+	d := bertBlock(activations.SiLU, nil)
+	d.attention = arch.Attention{Fused: true}
+	d.dense = arch.Dense{Gated: true, Activation: activations.SiLU}
+	return d
+}
+
+// modernBlock is that of ModernBERT, which has biases only if config.json says so.
+func modernBlock() draft {
+	d := bertBlock(activations.GELU, nil)
+	d.layer = arch.Layer{Order: arch.Pre, Bare: true}
+	d.norm.Bias = false
+	d.attention = arch.Attention{Fused: true}
+	d.dense = arch.Dense{Gated: true, Fused: true, Activation: activations.GELU}
+	return d
+}
+
+// newBlock is that of gte's new.
+func newBlock() draft {
+	d := bertBlock(activations.GELU, firstToken("new.pooler.dense", "classifier"))
+	d.dense = arch.Dense{Gated: true, Fused: true, UpFirst: true, DownBias: arch.Present, Activation: activations.GELU}
+	return d
+}
+
+// firstToken returns the head of most architectures.
+func firstToken(dense, out string) *arch.Head {
+	return &arch.Head{Pooling: folder.First, Dense: dense, Out: out, Bias: true, Activation: activations.Tanh}
+}
+
+func withActivation(h *arch.Head, act activations.Function) *arch.Head {
+	h.Activation = act
+	return h
+}
+
+// join returns groups, and others after them.
+func join(some []group, others ...group) []group { return slices.Concat(some, others) }

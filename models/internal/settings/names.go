@@ -1,0 +1,104 @@
+package settings
+
+import (
+	"maps"
+
+	"github.com/attn-go/attn/models/internal/arch"
+)
+
+// bertNames are the names of BERT and RoBERTa.
+var bertNames = named(bertLayer, arch.Names{
+	"token_types":   "embeddings.token_type_embeddings",
+	"blk.%d.attn_q": "encoder.layer.%d.attention.self.query", "blk.%d.attn_k": "encoder.layer.%d.attention.self.key", "blk.%d.attn_v": "encoder.layer.%d.attention.self.value",
+	"blk.%d.attn_output": "encoder.layer.%d.attention.output.dense", "blk.%d.attn_output_norm": "encoder.layer.%d.attention.output.LayerNorm",
+})
+
+// bertLayer are those that other families share with BERT.
+var bertLayer = arch.Names{
+	"token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings", "token_embd_norm": "embeddings.LayerNorm",
+	"blk.%d.ffn_up": "encoder.layer.%d.intermediate.dense", "blk.%d.ffn_down": "encoder.layer.%d.output.dense", "blk.%d.layer_output_norm": "encoder.layer.%d.output.LayerNorm",
+}
+
+var mpnetNames = named(bertLayer, arch.Names{
+	"blk.%d.attn_q": "encoder.layer.%d.attention.attn.q", "blk.%d.attn_k": "encoder.layer.%d.attention.attn.k", "blk.%d.attn_v": "encoder.layer.%d.attention.attn.v",
+	"blk.%d.attn_output": "encoder.layer.%d.attention.attn.o", "blk.%d.attn_output_norm": "encoder.layer.%d.attention.LayerNorm",
+	"attn_rel_b": "encoder.relative_attention_bias",
+})
+
+var distilNames = named(bertLayer, arch.Names{
+	"blk.%d.attn_q": "transformer.layer.%d.attention.q_lin", "blk.%d.attn_k": "transformer.layer.%d.attention.k_lin", "blk.%d.attn_v": "transformer.layer.%d.attention.v_lin",
+	"blk.%d.attn_output": "transformer.layer.%d.attention.out_lin", "blk.%d.attn_output_norm": "transformer.layer.%d.sa_layer_norm",
+	"blk.%d.ffn_up": "transformer.layer.%d.ffn.lin1", "blk.%d.ffn_down": "transformer.layer.%d.ffn.lin2", "blk.%d.layer_output_norm": "transformer.layer.%d.output_layer_norm",
+})
+
+// In nomic's feed-forward network fc12 is the gate.
+var nomicNames = arch.Names{
+	"token_embd": "embeddings.word_embeddings", "token_types": "embeddings.token_type_embeddings", "token_embd_norm": "emb_ln",
+	"blk.%d.attn_qkv": "encoder.layers.%d.attn.Wqkv", "blk.%d.attn_output": "encoder.layers.%d.attn.out_proj", "blk.%d.attn_output_norm": "encoder.layers.%d.norm1",
+	"blk.%d.ffn_gate": "encoder.layers.%d.mlp.fc12", "blk.%d.ffn_up": "encoder.layers.%d.mlp.fc11", "blk.%d.ffn_down": "encoder.layers.%d.mlp.fc2", "blk.%d.layer_output_norm": "encoder.layers.%d.norm2",
+}
+
+var newNames = named(bertLayer, arch.Names{
+	"token_types":     "embeddings.token_type_embeddings",
+	"blk.%d.attn_qkv": "encoder.layer.%d.attention.qkv_proj",
+	"blk.%d.attn_q":   "encoder.layer.%d.attention.q_proj", "blk.%d.attn_k": "encoder.layer.%d.attention.k_proj", "blk.%d.attn_v": "encoder.layer.%d.attention.v_proj",
+	"blk.%d.attn_output": "encoder.layer.%d.attention.o_proj", "blk.%d.attn_output_norm": "encoder.layer.%d.attn_ln",
+	"blk.%d.ffn_gate_up": "encoder.layer.%d.mlp.up_gate_proj", "blk.%d.ffn_down": "encoder.layer.%d.mlp.down_proj", "blk.%d.layer_output_norm": "encoder.layer.%d.mlp_ln",
+})
+
+var modernNames = arch.Names{
+	"token_embd": "embeddings.tok_embeddings", "token_embd_norm": "embeddings.norm",
+	"blk.%d.attn_qkv": "layers.%d.attn.Wqkv", "blk.%d.attn_output": "layers.%d.attn.Wo", "blk.%d.attn_norm": "layers.%d.attn_norm",
+	"blk.%d.ffn_gate_up": "layers.%d.mlp.Wi", "blk.%d.ffn_down": "layers.%d.mlp.Wo", "blk.%d.ffn_norm": "layers.%d.mlp_norm", "output_norm": "final_norm",
+}
+
+// debertaNames are those of DeBERTa v2 and v3.
+var debertaNames = named(bertNames, arch.Names{
+	"blk.%d.attn_q": "encoder.layer.%d.attention.self.query_proj", "blk.%d.attn_k": "encoder.layer.%d.attention.self.key_proj", "blk.%d.attn_v": "encoder.layer.%d.attention.self.value_proj",
+	"rel_embd": "encoder.rel_embeddings", "rel_embd_norm": "encoder.LayerNorm",
+	"blk.%d.attn_rel_k": "encoder.layer.%d.attention.self.pos_key_proj", "blk.%d.attn_rel_q": "encoder.layer.%d.attention.self.pos_query_proj",
+})
+
+// llamaNames are those of most decoders.
+var llamaNames = arch.Names{
+	"token_embd":         "model.embed_tokens",
+	"output_norm":        "model.norm",
+	"output":             "lm_head",
+	"cls.output":         "score",
+	"blk.%d.attn_norm":   "model.layers.%d.input_layernorm",
+	"blk.%d.attn_q":      "model.layers.%d.self_attn.q_proj",
+	"blk.%d.attn_k":      "model.layers.%d.self_attn.k_proj",
+	"blk.%d.attn_v":      "model.layers.%d.self_attn.v_proj",
+	"blk.%d.attn_output": "model.layers.%d.self_attn.o_proj",
+	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.q_norm",
+	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.k_norm",
+	"blk.%d.ffn_norm":    "model.layers.%d.post_attention_layernorm",
+	"blk.%d.ffn_gate":    "model.layers.%d.mlp.gate_proj",
+	"blk.%d.ffn_up":      "model.layers.%d.mlp.up_proj",
+	"blk.%d.ffn_down":    "model.layers.%d.mlp.down_proj",
+
+	"blk.%d.ffn_gate_inp": "model.layers.%d.mlp.gate",
+	"blk.%d.ffn_gate.%e":  "model.layers.%d.mlp.experts.%e.gate_proj",
+	"blk.%d.ffn_up.%e":    "model.layers.%d.mlp.experts.%e.up_proj",
+	"blk.%d.ffn_down.%e":  "model.layers.%d.mlp.experts.%e.down_proj",
+}
+
+// fusedNames are those of models with one matrix for queries, keys and values, and one for gate and up.
+var fusedNames = named(llamaNames, arch.Names{
+	"blk.%d.attn_qkv":    "model.layers.%d.self_attn.qkv_proj",
+	"blk.%d.ffn_gate_up": "model.layers.%d.mlp.gate_up_proj",
+})
+
+// gemmaNames are those of models that normalise outputs, too.
+var gemmaNames = named(llamaNames, arch.Names{
+	"blk.%d.post_attention_norm": "model.layers.%d.post_attention_layernorm",
+	"blk.%d.ffn_norm":            "model.layers.%d.pre_feedforward_layernorm",
+	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
+})
+
+// named returns names with others in their place.
+func named(names, others arch.Names) arch.Names {
+	all := maps.Clone(names)
+	maps.Copy(all, others)
+	return all
+}

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/attn-go/attn/models/server/internal/dialect"
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// An exchange is a request of HTTP and its response, which it writes: each part has the time that a client is given.
+type exchange struct {
+	http.ResponseWriter
+	r        *http.Request
+	control  *http.ResponseController
+	patience time.Duration // for each part that is written
+	status   int           // that was written, 0 for none
+
+	ctx   context.Context
+	id    string
+	key   string
+	asked request.Request // or as much as the log says of it
+}
+
+// newExchange returns the exchange of a request of an id.
+func newExchange(w http.ResponseWriter, r *http.Request, id string, patience time.Duration) *exchange {
+	w.Header().Set("X-Request-Id", id)
+	return &exchange{ResponseWriter: w, r: r, control: http.NewResponseController(w), patience: patience, ctx: r.Context(), id: id}
+}
+
+// begin notes the status and gives the client time.
+func (x *exchange) begin(status int) {
+	if x.status == 0 {
+		x.status = status
+	}
+	_ = x.control.SetWriteDeadline(time.Now().Add(x.patience)) // a connection without deadlines is one of a test
+}
+
+// WriteHeader is that of [http.ResponseWriter].
+func (x *exchange) WriteHeader(status int) {
+	x.begin(status)
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write is that of [http.ResponseWriter].
+func (x *exchange) Write(data []byte) (int, error) {
+	x.begin(http.StatusOK)
+	return x.ResponseWriter.Write(data)
+}
+
+// Flush is that of [http.Flusher].
+func (x *exchange) Flush() { _ = x.control.Flush() } // a connection that cannot is one of a test
+
+// Unwrap is for [http.ResponseController].
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// limitRead gives the client time for the body.
+func (x *exchange) limitRead(within time.Duration) {
+	_ = x.control.SetReadDeadline(time.Now().Add(within))
+}
+
+// body reads the body.
+func (x *exchange) body(most int64, within time.Duration) ([]byte, error) {
+	x.limitRead(within)
+	return fields.Read(http.MaxBytesReader(x, x.r.Body, most), x.r.ContentLength)
+}
+
+// reply writes a JSON object.
+func (x *exchange) reply(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	x.Header().Set("Content-Type", "application/json")
+	_, _ = x.Write(append(data, '\n')) // a client that is gone needs no error
+	return nil
+}
+
+// errGone says that the client of a stream does not read on.
+var errGone = errors.New("server: the client is gone")
+
+// send writes a part of a stream at once.
+func (x *exchange) send(kind string, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	if x.status == 0 {
+		x.Header().Set("Content-Type", kind)
+		x.Header().Set("Cache-Control", "no-cache")
+		x.Header().Set("X-Accel-Buffering", "no") // of proxies that would wait for more
+	}
+	if _, err := x.Write(data); err != nil {
+		return errGone
+	}
+	if err := x.control.Flush(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return errGone
+	}
+	return nil
+}
+
+// stream writes the events of a request that do makes. The status is written with the first one, so that an error before
+// it has its own.
+func (x *exchange) stream(r *request.Request, d dialect.Streamer, do func(emit func(*request.Event) error) error) error {
+	err := do(func(e *request.Event) error {
+		data, err := d.Event(r, e)
+		if err == nil {
+			err = x.send(d.Stream(), data)
+		}
+		return err
+	})
+	if err == nil {
+		var data []byte
+		if data, err = d.End(r); err == nil {
+			err = x.send(d.Stream(), data)
+		}
+	}
+	switch {
+	case errors.Is(err, errGone):
+		return nil
+	case err != nil && x.status != 0:
+		_ = x.send(d.Stream(), d.Break(failureOf(err))) // it ends anyway
+	}
+	return err
+}

@@ -1,0 +1,381 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/dialect"
+	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/request"
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// A generator continues texts.
+type generator struct {
+	hosted
+	m     *decoder.Model
+	texts *batch.Scheduler
+}
+
+func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, error) {
+	o, err := schedule(m, h.s)
+	if err != nil {
+		return nil, err
+	}
+	o.Turn = turns.Join()
+	texts, err := batch.New(o)
+	return &generator{h, m, texts}, err
+}
+
+// schedule returns the settings of a language model's scheduler.
+func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
+	o, c := m.Options(), m.Config()
+	page, err := kvcache.Config{
+		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize,
+	}.PageBytes()
+	if err != nil {
+		return batch.Options{}, err
+	}
+	// A text of the whole context, and a page for a copy of one that is shared.
+	least := int64((o.Context+o.PageSize-1)/o.PageSize + 1)
+	pages := max(least, s.CacheBytes/int64(page))
+	return batch.Options{
+		Open:  func() (batch.Session, error) { return m.NewSession(int(pages), o.PageSize) },
+		Pages: int(pages), Page: o.PageSize, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
+	}, nil
+}
+
+func (g *generator) kind() models.Kind                        { return models.Generator }
+func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Tokenizer() }
+func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
+func (g *generator) ready() error                             { return g.texts.Ready() }
+
+// prepare is that of served.
+func (g *generator) prepare(r *request.Request) error {
+	w := r.Work.(*request.Generate)
+	if err := g.wantReceipt(r); err != nil {
+		return err
+	}
+	if err := g.stops(w); err != nil {
+		return err
+	}
+	if err := g.limit(r, w); err != nil {
+		return err
+	}
+	var err error
+	w.Bytes = func(int32) []byte { return nil }
+	if tok, none := g.m.Tokenizer(); none == nil {
+		w.Bytes = tok.TokenBytes
+	}
+	if w.Conversation != nil {
+		err = g.converse(r, w)
+	} else {
+		err = g.continued(r, w)
+	}
+	if err != nil {
+		return err
+	}
+	if n, most := len(w.Prompts), g.s.Choices; w.Choices < 1 || w.Choices > most/max(1, n) {
+		return badParam("n", "n: got %d for %d prompts, want 1 to %d for all prompts together", w.Choices, n, most)
+	}
+	for _, ids := range w.Prompts {
+		r.Prompt += len(ids)
+	}
+	return nil
+}
+
+// stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
+func (g *generator) stops(w *request.Generate) error {
+	if w.Stop == nil && !w.IgnoreEnds {
+		return nil
+	}
+	w.Options.Stop = []int32{}
+	if !w.IgnoreEnds {
+		w.Options.Stop = append(w.Options.Stop, g.m.Stop()...)
+	}
+	if vocab := g.m.Config().Vocab; options.Outside(w.Stop, vocab) >= 0 {
+		i := options.Outside(w.Stop, vocab)
+		return badParam("stop_token_ids", "stop_token_ids[%d]: got %d, want 0 to %d", i, w.Stop[i], vocab-1)
+	}
+	w.Options.Stop = append(w.Options.Stop, w.Stop...)
+	return nil
+}
+
+// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
+// requests at once may have one.
+func (g *generator) limit(r *request.Request, w *request.Generate) (err error) {
+	if w.Shape == nil {
+		return nil
+	}
+	select {
+	case g.grammars <- struct{}{}:
+	default:
+		return busy(http.StatusServiceUnavailable, "too many requests with a %s are being answered", w.Shape.Field)
+	}
+	r.OnClose(func() { <-g.grammars })
+	w.Options.Grammar, err = w.Shape.Parse()
+	return err
+}
+
+// converse sets the prompt to the tokens of a conversation.
+func (g *generator) converse(r *request.Request, w *request.Generate) error {
+	c := w.Conversation
+	if n := len(c.Messages); n < 1 || n > g.s.Messages {
+		return badParam("messages", "messages: got %d, want 1 to %d", n, g.s.Messages)
+	}
+	template, err := g.m.Template()
+	if err != nil {
+		return badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", g.name)
+	}
+	o := template.Options()
+	o.Date = c.Date
+	if template, err = template.With(o); err != nil {
+		return err
+	}
+	template, err = template.WithVariables(c.Variables)
+	if bad := (*chattemplate.VariableError)(nil); errors.As(err, &bad) {
+		return badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %s, want %s", bad.Name, bad.Type, bad.Want)
+	} else if err != nil {
+		return err
+	}
+	release, err := g.encoding(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	parts, err := template.Parts(r.Ctx, c.Messages, true)
+	if err != nil {
+		return err
+	}
+	most := g.m.Options().Context
+	prompt, fits, err := g.m.EncodeParts(parts, most)
+	switch {
+	case err != nil:
+		return err
+	case !fits:
+		return tooLong("messages", most)
+	case len(prompt) == 0:
+		return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
+	}
+	w.Prompts = [][]int32{prompt}
+	return nil
+}
+
+// continued sets the prompts to the tokens of texts. Special tokens that are written in a text count as such, as a
+// completion is a text as the model sees it.
+func (g *generator) continued(r *request.Request, w *request.Generate) error {
+	if w.Len() == 0 {
+		return badParam("prompt", "prompt: got none, want at least one")
+	}
+	if w.Len() > g.s.Choices {
+		return badParam("prompt", "prompt: got %d, want at most %d", w.Len(), g.s.Choices)
+	}
+	release, err := g.encoding(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	w.Prompts = w.Tokens
+	most, vocab := g.m.Options().Context, g.m.Config().Vocab
+	for _, text := range w.Texts {
+		ids, fits, err := g.m.EncodeWithin(text, true, most)
+		if err != nil {
+			return badParam("prompt", "the model has no tokenizer, so that it takes tokens alone: %v", err)
+		}
+		if !fits {
+			return tooLong("prompt", most)
+		}
+		w.Prompts = append(w.Prompts, ids)
+	}
+	for i, ids := range w.Prompts {
+		if len(ids) == 0 {
+			return badParam("prompt", "prompt %d has no token, want at least one", i)
+		}
+		if bad := options.Outside(ids, vocab); bad >= 0 {
+			return badParam("prompt", "prompt %d: token %d: got %d, want 0 to %d", i, bad, ids[bad], vocab-1)
+		}
+		if len(ids) > most {
+			return tooLong("prompt", most)
+		}
+		if w.Echo {
+			w.Echoed = append(w.Echoed, g.echoed(w, i))
+		}
+	}
+	return nil
+}
+
+// echoed returns a prompt as answers begin with it, with room for the logarithms of its tokens, if they are wanted.
+func (g *generator) echoed(w *request.Generate, at int) (e request.Echoed) {
+	ids := w.Prompts[at]
+	tok, err := g.m.Tokenizer()
+	if len(w.Texts) > 0 {
+		e.Text = w.Texts[at]
+	} else if err == nil {
+		e.Text = tok.Decode(ids, true)
+	}
+	if !w.Options.Logprobs {
+		return e
+	}
+	e.Tokens = make([]decoder.Token, len(ids))
+	e.Tokens[0].ID = ids[0]
+	if err == nil {
+		if before, _ := tok.Ends(); len(before) > 0 && ids[0] == before[0] && !strings.HasPrefix(e.Text, tok.Token(before[0])) {
+			e.Outside = len(before)
+		}
+	}
+	return e
+}
+
+// do is that of served.
+func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
+	ctx, cancel := context.WithCancel(r.Ctx)
+	defer cancel() // ends those that have begun, if one cannot
+	w := r.Work.(*request.Generate)
+	var records []*receipt.Recorder
+	for at := range w.Prompts {
+		for i := range w.Choices {
+			record, err := g.begin(ctx, r, w, at, i)
+			if err != nil {
+				return err
+			}
+			if record != nil {
+				records = append(records, record)
+			}
+		}
+	}
+	for {
+		e, err := r.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			break
+		}
+		if err := emit(e); err != nil {
+			return err
+		}
+	}
+	all := make([]*receipt.Receipt, len(records))
+	for i, record := range records {
+		all[i] = record.Receipt()
+	}
+	return g.receipts(r, all...)
+}
+
+// begin lets a choice of a prompt wait for its turn. The recorder is nil if no receipt is wanted.
+func (g *generator) begin(ctx context.Context, r *request.Request, w *request.Generate, at, choice int) (record *receipt.Recorder, err error) {
+	prompt, o := w.Prompts[at], w.Options
+	o.Sampler.Seed += uint64(choice)
+	if r.Receipt {
+		if record, err = g.record(w, prompt, &o); err != nil {
+			return nil, err
+		}
+	}
+	c, err := g.m.Continue(o)
+	if err != nil {
+		return nil, err
+	}
+	answer := r.Begin()
+	task := &batch.Task{
+		Context: ctx, Key: r.Key, Prompt: prompt, Most: len(prompt) + min(o.MaxTokens, g.m.Options().Context+1-len(prompt)),
+		Next: func(logits []float32, tokens []int32) (int32, bool, error) {
+			t, err := c.Next(tokens, logits)
+			if err != nil {
+				return 0, false, err
+			}
+			if record != nil {
+				record.Add(t)
+			}
+			answer.Add(t)
+			return t.ID, t.End != decoder.Going, nil
+		},
+		Done: answer.Finish,
+	}
+	if choice == 0 && w.Echo && o.Logprobs { // the other choices have those of the first
+		scores := w.Echoed[at].Tokens
+		task.Read = func(at int, logits []float32) (err error) {
+			scores[at+1], err = c.Score(logits, prompt[at+1])
+			return err
+		}
+	}
+	return record, g.texts.Submit(task)
+}
+
+// record lets o and the recorder it returns make the receipt of a text.
+func (g *generator) record(w *request.Generate, prompt []int32, o *decoder.GenerateOptions) (*receipt.Recorder, error) {
+	r, err := receipt.Record(g.named(), g.m, prompt, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Logits = func(_ int, logits []float32) { r.Logits(logits) }
+	c := w.Conversation
+	if c == nil || len(c.Variables) > 0 { // which a receipt cannot say, and the messages alone give another prompt
+		return r, nil
+	}
+	return r, r.Conversation(c.Date, c.Messages)
+}
+
+// facts is that of served. A model without a tokenizer continues tokens alone, which is no task for texts.
+func (g *generator) facts(f *request.Facts) {
+	o, c, s := g.m.Options(), g.m.Config(), g.s
+	f.Tasks, f.Context, f.Layers, f.Vocabulary = []string{}, o.Context, c.Layers, c.Vocab
+	if f.Architecture == "" {
+		f.Architecture = c.Architecture
+	}
+	if _, err := g.m.Tokenizer(); err == nil {
+		if _, err := g.m.Template(); err == nil {
+			f.Tasks = append(f.Tasks, "chat")
+		}
+		f.Tasks = append(f.Tasks, "completion")
+	}
+	f.CacheType, f.Activations = o.CacheType.String(), "float32"
+	if o.ValueType() != o.CacheType {
+		f.CacheValueType = o.CacheValueType.String()
+	}
+	if o.DynamicInt8 {
+		f.Activations = "int8"
+	}
+	if o.DynamicInt12 {
+		f.Attention = "integers"
+	}
+	f.Defaults = &request.Defaults{
+		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: writtenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
+	}
+	if g.m.ReadsDate() {
+		f.Defaults.Date = s.Date.String()
+	}
+}
+
+// writtenTopP returns a Sampler.TopP as requests write it.
+func writtenTopP(p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case decoder.LeastTopP:
+		return 0
+	}
+	return p
+}
+
+// stats is that of served.
+func (g *generator) stats(show func(s *stat, n float64, labels ...string)) {
+	s := g.texts.Stats()
+	show(waiting, float64(s.Waiting))
+	show(running, float64(s.Running))
+	show(pages, float64(s.Free), "free")
+	show(pages, float64(s.Kept), "kept")
+	show(pages, float64(s.Pages), "all")
+	show(steps, float64(s.Steps))
+	show(computed, float64(s.Read), "prompt")
+	show(computed, float64(s.Generated), "answer")
+	show(computed, float64(s.Shared), "shared")
+	show(preempted, float64(s.Preempted))
+}

@@ -1,0 +1,66 @@
+// Package dialect translates what clients send to a [request.Request], and what comes of it to what they expect. It knows
+// neither the server nor models. An API is a file: its paths, a [Dialect] for each of them, and how it writes errors.
+package dialect
+
+import (
+	"slices"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// A Dialect is the form of one request and of its answer.
+type Dialect interface {
+	Errors
+
+	// Read returns what a body asks for. The error is a [*fields.Error].
+	Read(in *Input) (*request.Request, error)
+
+	// Whole returns an answer that is complete, as a value of JSON.
+	Whole(r *request.Request) any
+}
+
+// A Streamer is a Dialect whose answers may come as a stream.
+type Streamer interface {
+	Dialect
+
+	// Stream is the type of what follows.
+	Stream() string
+
+	// Event returns what is written for an event, perhaps nothing, and End what is written after the last one.
+	Event(r *request.Request, e *request.Event) ([]byte, error)
+	End(r *request.Request) ([]byte, error)
+
+	// Break returns what ends a stream that cannot go on.
+	Break(f *Failure) []byte
+}
+
+// Errors is how an API writes errors.
+type Errors interface {
+	Fail(f *Failure) []byte
+}
+
+// An Input is what a client has sent, and what a server has for the fields that it lacks.
+type Input struct {
+	Body    []byte
+	Name    string            // the rest of the path
+	Unknown func(name string) // is told of fields that are not known
+
+	MaxTokens int
+	Sampler   decoder.Sampler
+	Date      chattemplate.Date
+}
+
+// decode reads the body's JSON.
+func (in *Input) decode(to any) error { return fields.Decode(in.Body, to, in.Unknown) }
+
+// A Path is where requests of a dialect come.
+type Path struct {
+	Pattern string // of an http.ServeMux; of its wildcards, name is Input.Name
+	New     func() Dialect
+}
+
+// Paths are those of all dialects.
+var Paths = slices.Concat(openAI, ranking, tokens)

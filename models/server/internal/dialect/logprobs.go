@@ -1,0 +1,71 @@
+package dialect
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// reasons are the ends of texts as clients know them.
+var reasons = map[decoder.End]string{decoder.EndToken: "stop", decoder.EndText: "stop", decoder.EndGrammar: "stop", decoder.EndMaxTokens: "length", decoder.EndContext: "length"}
+
+// tokenLogprob is a token with its logarithm, as OpenAI's chat API has it.
+type tokenLogprob struct {
+	Token   string          `json:"token"`
+	Logprob float32         `json:"logprob"`
+	Bytes   []int           `json:"bytes"`                  // also of a token that is a part of a character
+	Top     *[]tokenLogprob `json:"top_logprobs,omitempty"` // nil for one of top_logprobs
+	bytes   []byte
+}
+
+// leastLogprob stands for the logarithm of 0, which JSON has no number for.
+const leastLogprob = -9999
+
+// logprobsOf returns the logarithms of tokens.
+func logprobsOf(list []request.Logprob) []tokenLogprob {
+	all := make([]tokenLogprob, len(list))
+	for i, t := range list {
+		l := tokenLogprob{Logprob: max(t.Logprob, leastLogprob), Bytes: make([]int, len(t.Bytes)), bytes: t.Bytes}
+		if math.IsNaN(float64(t.Logprob)) {
+			l.Logprob = leastLogprob
+		}
+		l.Token = strings.ToValidUTF8(string(t.Bytes), "\uFFFD")
+		for k, b := range t.Bytes {
+			l.Bytes[k] = int(b)
+		}
+		if t.Top != nil {
+			top := logprobsOf(t.Top)
+			l.Top = &top
+		}
+		all[i] = l
+	}
+	return all
+}
+
+// written returns the token as completions have it, whose form has no bytes: one that is a part of a
+// character as OpenAI's API writes it, such as bytes:\xf0\x9f.
+func (l *tokenLogprob) written() string {
+	if utf8.Valid(l.bytes) {
+		return l.Token
+	}
+	var b strings.Builder
+	b.WriteString("bytes:")
+	for _, c := range l.bytes {
+		fmt.Fprintf(&b, `\x%02x`, c)
+	}
+	return b.String()
+}
+
+// characters returns how many characters begin with the token.
+func (l *tokenLogprob) characters() (n int) {
+	for _, c := range l.bytes {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
+}

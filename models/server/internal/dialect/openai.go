@@ -1,0 +1,222 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// openAI are the paths of OpenAI's API.
+var openAI = []Path{
+	{"GET /v1/models", func() Dialect { return &modelList{} }},
+	{"GET /v1/models/{name...}", func() Dialect { return &oneModel{} }},
+	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }},
+	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }},
+	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }},
+}
+
+// OpenAI writes errors as OpenAI's API does.
+type OpenAI struct{}
+
+// Fail is that of [Errors].
+func (OpenAI) Fail(f *Failure) []byte {
+	data, _ := json.Marshal(map[string]*Failure{"error": f}) // texts have no error
+	return data
+}
+
+// Break is that of [Streamer].
+func (o OpenAI) Break(f *Failure) []byte { return slicesOf("data: ", o.Fail(f), "\n\n") }
+
+// Stream is that of [Streamer].
+func (OpenAI) Stream() string { return EventStream }
+
+// EventStream is the type of server-sent events.
+const EventStream = "text/event-stream"
+
+// slicesOf returns data between two texts.
+func slicesOf(before string, data []byte, after string) []byte {
+	return append(append([]byte(before), data...), after...)
+}
+
+// texts is how answers are written that are texts: of /v1/chat/completions and /v1/completions, by form.
+type texts struct {
+	OpenAI
+	form
+	usage bool // at the end of a stream
+	each  bool // in all its events
+}
+
+// A form is what differs between the two.
+type form interface {
+	// begin is the first event of a choice of a stream, or nil.
+	begin() any
+	// delta is what an event adds to a choice of a stream.
+	delta(e *request.Event) any
+	// end is the last event of a choice.
+	end(reason string) any
+	// whole is a choice that is complete.
+	whole(e *request.Event) any
+	// object names what is written, as a whole or as a part of a stream, and id begins its id.
+	object(stream bool) string
+	id() string
+}
+
+// completion is an answer, whole or an event of a stream.
+type completion struct {
+	ID          string          `json:"id"`
+	Object      string          `json:"object"`
+	Created     int64           `json:"created"`
+	Model       string          `json:"model"`
+	Fingerprint string          `json:"system_fingerprint"`
+	Choices     []any           `json:"choices"`
+	Usage       json.RawMessage `json:"usage,omitempty"`
+
+	Receipts []*receipt.Receipt `json:"receipts,omitempty"` // of the choices
+}
+
+// usage counts tokens.
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+// read returns the request for w that the fields of s ask for. least is the fewest tokens that an answer may be limited to.
+func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
+	if w.Options, err = s.Options(in.MaxTokens, in.Sampler, least); err != nil {
+		return nil, err
+	}
+	if w.Shape, err = s.Shape(); err != nil {
+		return nil, err
+	}
+	w.Choices = 1
+	fields.SetInt(&w.Choices, s.N)
+	if w.IgnoreEnds = s.IgnoreEOS; s.StopTokens != nil {
+		w.Stop = *s.StopTokens
+	}
+	if o := s.StreamOptions; o != nil { // which do not matter without a stream
+		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
+	}
+	return &request.Request{Model: s.Model, Stream: s.Stream, Receipt: s.Receipt, Work: w}, nil
+}
+
+// body returns what an answer begins with.
+func (t *texts) body(r *request.Request) *completion {
+	return &completion{ID: t.id() + r.ID, Object: t.object(r.Stream), Created: r.Created.Unix(), Model: r.Model, Fingerprint: r.Fingerprint, Choices: []any{}}
+}
+
+func usageOf(r *request.Request) json.RawMessage {
+	data, _ := json.Marshal(usage{r.Prompt, r.Made, r.Prompt + r.Made}) // numbers have no error
+	return data
+}
+
+// Whole is that of [Dialect].
+func (t *texts) Whole(r *request.Request) any {
+	body := t.body(r)
+	for _, e := range r.Whole() {
+		body.Choices = append(body.Choices, t.whole(e))
+	}
+	body.Usage, body.Receipts = usageOf(r), r.Receipts
+	return body
+}
+
+// Event is that of [Streamer].
+func (t *texts) Event(r *request.Request, e *request.Event) ([]byte, error) {
+	var all []any
+	if first := t.begin(); e.First && first != nil {
+		all = append(all, first)
+	}
+	if e.Prompt || e.Text != "" || len(e.Logprobs) > 0 {
+		all = append(all, t.delta(e))
+	}
+	if reason := reasons[e.End]; reason != "" {
+		all = append(all, t.end(reason))
+	}
+	var b bytes.Buffer
+	for _, choice := range all {
+		body := t.body(r)
+		body.Choices = append(body.Choices, withIndex{e.Choice, choice})
+		switch {
+		case t.each:
+			body.Usage = usageOf(r)
+		case t.usage:
+			body.Usage = json.RawMessage("null")
+		}
+		if err := addEvent(&b, body); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// End is that of [Streamer]: an event of the usage and of the receipts, which has no choice, if either is wanted.
+func (t *texts) End(r *request.Request) ([]byte, error) {
+	var b bytes.Buffer
+	if t.usage || len(r.Receipts) > 0 {
+		body := t.body(r)
+		if body.Receipts = r.Receipts; t.usage {
+			body.Usage = usageOf(r)
+		}
+		if err := addEvent(&b, body); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("data: [DONE]\n\n")
+	return b.Bytes(), nil
+}
+
+// addEvent adds an event to a stream.
+func addEvent(b *bytes.Buffer, body any) error {
+	data, err := json.Marshal(body)
+	if err == nil {
+		b.Write(slicesOf("data: ", data, "\n\n"))
+	}
+	return err
+}
+
+// withIndex adds the index of a choice to its JSON.
+type withIndex struct {
+	index  int
+	choice any
+}
+
+// MarshalJSON writes the fields of the choice after its index.
+func (c withIndex) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal(c.choice)
+	if err != nil {
+		return nil, err
+	}
+	index, _ := json.Marshal(c.index) // numbers have no error
+	return append(append(append([]byte(`{"index":`), index...), ','), data[1:]...), nil
+}
+
+// modelList is the list of all models.
+type modelList struct{ OpenAI }
+
+// Read is that of [Dialect].
+func (*modelList) Read(*Input) (*request.Request, error) {
+	return &request.Request{Work: &request.About{All: true}}, nil
+}
+
+// Whole is that of [Dialect].
+func (*modelList) Whole(r *request.Request) any {
+	return struct {
+		Object string          `json:"object"`
+		Data   []request.Facts `json:"data"`
+	}{"list", r.Work.(*request.About).Models}
+}
+
+// oneModel is a model of the list.
+type oneModel struct{ OpenAI }
+
+// Read is that of [Dialect].
+func (*oneModel) Read(in *Input) (*request.Request, error) {
+	return &request.Request{Model: in.Name, Work: &request.About{}}, nil
+}
+
+// Whole is that of [Dialect].
+func (*oneModel) Whole(r *request.Request) any { return r.Work.(*request.About).Models[0] }

@@ -1,0 +1,201 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/decoder"
+)
+
+// An Event is what a token adds to a choice, or what the prompt does, if that is written, too.
+type Event struct {
+	Choice   int
+	First    bool // of the choice
+	Text     string
+	Offset   int       // of Text in the whole text, in characters
+	Logprobs []Logprob // of the tokens in Text, nil if they are not wanted
+	End      decoder.End
+
+	// Prompt says that the event begins with the prompt: nothing precedes its first token, and Outside of the first
+	// tokens are not written in the text.
+	Prompt  bool
+	Outside int
+}
+
+// A Logprob is a token with the logarithm of its probability.
+type Logprob struct {
+	Bytes   []byte // a part of a character perhaps
+	Logprob float32
+	Top     []Logprob // the most probable tokens in its place
+}
+
+// A Choice is an answer that grows while somebody reads it. The scheduler adds tokens and never waits for the reader; the
+// number of tokens of an answer is limited.
+type Choice struct {
+	mu     sync.Mutex
+	tokens []decoder.Token
+	over   bool
+	err    error
+	wake   chan struct{}
+
+	// The reader's own.
+	index        int
+	taken        int // tokens
+	begun, ended bool
+	offset       int // characters that were read
+}
+
+// Begin adds a choice to the answer.
+func (r *Request) Begin() *Choice {
+	c := &Choice{wake: make(chan struct{}, 1), index: len(r.choices)}
+	r.choices = append(r.choices, c)
+	return c
+}
+
+func (c *Choice) notify() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Add adds a token.
+func (c *Choice) Add(t decoder.Token) {
+	c.mu.Lock()
+	c.tokens = append(c.tokens, t)
+	c.mu.Unlock()
+	c.notify()
+}
+
+// Finish says that no more tokens come.
+func (c *Choice) Finish(err error) {
+	c.mu.Lock()
+	c.over, c.err = true, err
+	c.mu.Unlock()
+	c.notify()
+}
+
+// errEnds says that a text has ended although no token says so.
+var errEnds = errors.New("request: the text has ended without a reason")
+
+// next returns the next token, and waits for it. After the last one, or if the text has ended by an
+// error, that is the error.
+func (c *Choice) next(ctx context.Context) (decoder.Token, error) {
+	for {
+		c.mu.Lock()
+		if c.taken < len(c.tokens) {
+			t := c.tokens[c.taken]
+			c.taken++
+			c.mu.Unlock()
+			return t, nil
+		}
+		over, err := c.over, c.err
+		c.mu.Unlock()
+		if over {
+			if err == nil {
+				err = errEnds
+			}
+			return decoder.Token{}, err
+		}
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return decoder.Token{}, ctx.Err()
+		}
+	}
+}
+
+// Next returns the next event, and waits for it; nil after the last one. Choices take turns, so that the order is always
+// the same.
+func (r *Request) Next(ctx context.Context) (*Event, error) {
+	if e := r.held; e != nil {
+		r.held = nil
+		return e, nil
+	}
+	for range r.choices {
+		c := r.choices[r.turn]
+		r.turn = (r.turn + 1) % len(r.choices)
+		if c.ended {
+			continue
+		}
+		t, err := c.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r.event(c, t), nil
+	}
+	return nil, nil
+}
+
+// event returns the event of a token. The first token of a choice comes after all of the prompt has been read.
+func (r *Request) event(c *Choice, t decoder.Token) *Event {
+	w := r.Work.(*Generate)
+	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End}
+	var tokens []decoder.Token
+	if w.Quiet {
+		e.Text, e.End = "", decoder.EndMaxTokens
+	} else if r.Made++; t.End != decoder.EndToken || w.Echo {
+		// With the prompt's logarithms an answer has that of the token that ends it, too: who scores a text asks for
+		// one token more and leaves the last one out, whatever it is.
+		tokens = []decoder.Token{t}
+	}
+	e.Logprobs = w.logprobs(tokens)
+	c.begun, c.ended = true, e.End != decoder.Going
+	if !e.First || !w.Echo {
+		return c.place(e)
+	}
+	before := w.Echoed[c.index/w.Choices]
+	first := c.place(&Event{Choice: c.index, First: true, Text: before.Text, Logprobs: w.logprobs(before.Tokens), Prompt: true, Outside: before.Outside})
+	e.First = false
+	r.held = c.place(e)
+	return first
+}
+
+// place sets where the text of an event is.
+func (c *Choice) place(e *Event) *Event {
+	e.Offset = c.offset
+	c.offset += utf8.RuneCountInString(e.Text)
+	return e
+}
+
+// logprobs returns the logarithms of tokens, nil if they are not wanted.
+func (w *Generate) logprobs(tokens []decoder.Token) []Logprob {
+	if !w.Options.Logprobs {
+		return nil
+	}
+	list := make([]Logprob, len(tokens))
+	for i, t := range tokens {
+		list[i] = Logprob{w.Bytes(t.ID), t.Logprob, make([]Logprob, len(t.Top))}
+		for k, top := range t.Top {
+			list[i].Top[k] = Logprob{Bytes: w.Bytes(top.ID), Logprob: top.Logprob}
+		}
+	}
+	return list
+}
+
+// Collect keeps an event for Whole.
+func (r *Request) Collect(e *Event) error {
+	r.parts = append(r.parts, e)
+	return nil
+}
+
+// Whole returns the events that were collected, those of each choice as one.
+func (r *Request) Whole() []*Event {
+	all, texts := make([]*Event, len(r.choices)), make([]strings.Builder, len(r.choices))
+	for _, e := range r.parts {
+		texts[e.Choice].WriteString(e.Text)
+		if e.First {
+			all[e.Choice] = e
+			continue
+		}
+		all[e.Choice].Logprobs = append(all[e.Choice].Logprobs, e.Logprobs...)
+		all[e.Choice].End = e.End
+	}
+	for i, e := range all {
+		e.Text = texts[i].String()
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package request
+
+import (
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/reranking"
+	"github.com/attn-go/attn/models/server/internal/options"
+)
+
+// Work is what a request asks for: a [*Generate], an [*Embed], a [*Rank], or what every model does: a [*Tokenize], a
+// [*Detokenize] or an [*About].
+type Work interface {
+	// Kind is the kind of models that do it, "" for all.
+	Kind() models.Kind
+}
+
+// Kind is that of [Work].
+func (*Generate) Kind() models.Kind   { return models.Generator }
+func (*Embed) Kind() models.Kind      { return models.Embedder }
+func (*Rank) Kind() models.Kind       { return models.Reranker }
+func (*Tokenize) Kind() models.Kind   { return "" }
+func (*Detokenize) Kind() models.Kind { return "" }
+func (*About) Kind() models.Kind      { return "" }
+
+// Inputs are texts, or tokens in place of them.
+type Inputs struct {
+	Texts  []string
+	Tokens [][]int32
+}
+
+// Len returns how many there are.
+func (in *Inputs) Len() int { return max(len(in.Texts), len(in.Tokens)) }
+
+// Generate asks for texts that go on. Its events come from [Request.Next].
+type Generate struct {
+	Conversation *Conversation // whose next message is wanted, or nil for
+	Inputs                     // texts that are continued
+
+	Options    decoder.GenerateOptions
+	Stop       []int32 // tokens that end a text, beside those of the model, or nil
+	IgnoreEnds bool    // leave out those of the model
+	Shape      *options.Shape
+	Choices    int  // of each prompt
+	Echo       bool // begin with the prompts
+	Quiet      bool // and end with them
+
+	// Of the server.
+	Prompts [][]int32
+	Echoed  []Echoed           // the prompts, with Echo
+	Bytes   func(int32) []byte // of a token
+}
+
+// A Conversation is what a prompt is written from.
+type Conversation struct {
+	Messages  []chattemplate.Message
+	Variables map[string]any // that the template may read
+	Date      chattemplate.Date
+}
+
+// Echoed is a prompt that an answer begins with.
+type Echoed struct {
+	Text    string
+	Tokens  []decoder.Token // with their logarithms, if those are wanted
+	Outside int             // of the first tokens, how many are not written in the text
+}
+
+// Embed asks for vectors of texts.
+type Embed struct {
+	Inputs
+	Dimensions *int // nil for those of the model
+	Truncate   bool // leave out what is too long of a text, which is an error otherwise
+
+	// Of the server.
+	IDs     [][]int32
+	Vectors [][]float32
+}
+
+// Rank asks how well texts answer a query.
+type Rank struct {
+	Query       string
+	Texts       []string
+	Field       string // that has them, as errors name it
+	Truncate    bool   // leave out the end of a text that does not fit beside the query, which is an error otherwise
+	Instruction string
+	Label       string
+
+	// Of the server.
+	Pairs  []reranking.Pair
+	Scores []float32
+}
+
+// Tokenize asks for the tokens of a text.
+type Tokenize struct {
+	Text    string
+	Special bool // with those around it
+
+	// Of the server.
+	IDs  []int32
+	Most int // tokens that the model sees
+}
+
+// Detokenize asks for the text of tokens.
+type Detokenize struct {
+	IDs []int32
+
+	// Of the server.
+	Text string
+}
+
+// About asks what models there are, or what the one is that the request names.
+type About struct {
+	All bool
+
+	// Of the server.
+	Models []Facts
+}
+
+// Facts say what a model is. The names of those after OwnedBy are not OpenAI's.
+type Facts struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+
+	Kind           models.Kind       `json:"kind"`
+	Tasks          []string          `json:"tasks"` // of chat, completion, embedding and rerank
+	Architecture   string            `json:"architecture,omitempty"`
+	Layers         int               `json:"layers,omitempty"`
+	Context        int               `json:"max_model_len,omitempty"`
+	Dimensions     int               `json:"dimensions,omitempty"`
+	Vocabulary     int               `json:"vocab_size,omitempty"`
+	CacheType      string            `json:"cache_type,omitempty"`
+	CacheValueType string            `json:"cache_value_type,omitempty"` // if it is another one
+	Activations    string            `json:"activations,omitempty"`      // float32 or int8
+	Attention      string            `json:"attention,omitempty"`        // integers, if it computes with them
+	Defaults       *Defaults         `json:"defaults,omitempty"`
+	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
+	Contract       int               `json:"contract"`
+	Fingerprint    string            `json:"system_fingerprint"`
+}
+
+// Defaults are what a language model takes for fields that a request lacks.
+type Defaults struct {
+	MaxTokens   int     `json:"max_tokens"`
+	Temperature float64 `json:"temperature"`
+	TopK        int     `json:"top_k"`
+	TopP        float64 `json:"top_p"`
+	Seed        uint64  `json:"seed"`
+	Date        string  `json:"date,omitempty"` // if the template asks for it
+}

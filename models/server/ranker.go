@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
+	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/request"
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// A ranker scores passages for a query.
+type ranker struct {
+	hosted
+	m        *reranking.Reranker
+	passages *batch.Pool[reranking.Pair, float32]
+}
+
+func newRanker(h hosted, m *reranking.Reranker, turns *batch.Turns) *ranker {
+	if h.exec != nil {
+		m = m.With(reranking.Options{Exec: *h.exec})
+	}
+	return &ranker{h, m, batch.NewPool(batch.PoolOptions[reranking.Pair, float32]{
+		Work: m.ScorePairs, Cost: reranking.Pair.Len, Most: batchTokens,
+		Waiting: h.s.Waiting, PerKey: h.s.WaitingPerKey, Turn: turns.Join(),
+	})}
+}
+
+func (k *ranker) kind() models.Kind       { return models.Reranker }
+func (k *ranker) run(ctx context.Context) { k.passages.Run(ctx) }
+
+func (k *ranker) tokenizer() (*tokenizer.Tokenizer, error) {
+	return nil, badParam("model", "%q is a reranker, whose tokens are those of pairs", k.name)
+}
+
+// with returns the model with the settings of a request.
+func (k *ranker) with(w *request.Rank) *reranking.Reranker {
+	o := k.m.Options()
+	o.Instruction, o.Label = w.Instruction, w.Label
+	return k.m.With(o)
+}
+
+// prepare is that of served.
+func (k *ranker) prepare(r *request.Request) error {
+	w := r.Work.(*request.Rank)
+	if n := len(w.Texts); n < 1 || n > k.s.Texts {
+		return badParam(w.Field, "%s: got %d, want 1 to %d", w.Field, n, k.s.Texts)
+	}
+	if err := k.wantReceipt(r); err != nil {
+		return err
+	}
+	with := k.with(w)
+	var bad *kernel.Error
+	if err := with.Check(); errors.As(err, &bad) {
+		param := strings.ToLower(strings.TrimPrefix(bad.Arg(), "Options."))
+		return badParam(param, "%s: got %s, want %s", param, bad.Got, bad.Want)
+	}
+	release, err := k.encoding(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	w.Pairs, err = with.Pairs(r.Ctx, w.Query, w.Texts)
+	switch {
+	case errors.As(err, &bad):
+		return badParam(bad.Arg(), "%s: got %s, want %s", bad.Arg(), bad.Got, bad.Want)
+	case err != nil && r.Ctx.Err() == nil:
+		return badParam("query", "%v", err)
+	case err != nil:
+		return err
+	}
+	most := with.MaxTokens()
+	for i, p := range w.Pairs {
+		if r.Prompt += p.Len(); !w.Truncate && p.Len() >= most && with.CountTokens(w.Query, w.Texts[i]) > most {
+			return tooLong(w.Field, most)
+		}
+	}
+	return nil
+}
+
+// do is that of served.
+func (k *ranker) do(r *request.Request, _ func(*request.Event) error) (err error) {
+	w := r.Work.(*request.Rank)
+	if w.Scores, err = k.passages.Do(r.Ctx, r.Key, w.Pairs); err != nil || !r.Receipt {
+		return err
+	}
+	record, err := receipt.RecordRanking(r.Ctx, k.named(), k.load, k.with(w), w.Query, w.Texts, w.Scores)
+	if err != nil {
+		return badParam("receipt", "%v", err)
+	}
+	return k.receipts(r, record)
+}
+
+// facts is that of served.
+func (k *ranker) facts(f *request.Facts) {
+	f.Tasks, f.Context = []string{"rerank"}, k.m.MaxTokens()
+}
+
+// stats is that of served.
+func (k *ranker) stats(show func(s *stat, n float64, labels ...string)) {
+	showPool(k.passages.Stats(), show)
+}
