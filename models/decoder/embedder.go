@@ -155,11 +155,11 @@ type embedder struct {
 }
 
 // States computes the states after the last norm, of the last token alone if only that counts. See [embedding.Model].
-func (e *embedder) States(ctx context.Context, ids [][]int32, o *embedding.Options, last bool, each func(text int, states []float32) error) error {
+func (e *embedder) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(text int, states []float32) error) error {
 	m := *e.model
 	m.options.Exec = o.Exec
 	rows := All
-	if last {
+	if how == folder.Last {
 		rows = Last
 	}
 	for batch := range embedding.Batches(ids, o.Tokens()) {

@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 
@@ -120,7 +119,7 @@ func (m *Model) reranker(path string) (*reranking.Parts, error) {
 		return nil, err
 	}
 	p := &reranking.Parts{
-		Model: &pairStates{embedder{model: m}}, Head: h,
+		Model: &embedder{model: m}, Head: h,
 		Vocab: m.config.Vocab, MaxTokens: min(m.options.Context, m.config.Context), Positions: m.options.Context,
 	}
 	if n := m.ranking.Limit; n > 0 {
@@ -172,12 +171,4 @@ func (m *Model) answerHead(path string, h *reranking.Head) error {
 		return err
 	}
 	return h.SetLabels(path, names, len(tokens))
-}
-
-// pairStates are the states of pairs, whose tokens have no types.
-type pairStates struct{ embedder }
-
-// States is that of an embedder, see [reranking.Model].
-func (p *pairStates) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(pair int, states []float32) error) error {
-	return p.embedder.States(ctx, ids, o, how == folder.Last, each)
 }
