@@ -19,6 +19,7 @@ type architecture struct {
 	attention *arch.Attention
 	dense     *arch.Dense
 	experts   *arch.Experts // or nil
+	ignored   []string      // beginnings of names of tensors
 	gate      func(dst, gate, up []float32, exec kernel.Exec) error
 }
 
@@ -30,7 +31,7 @@ var gates = map[linear.Activation]func(dst, gate, up []float32, exec kernel.Exec
 // describe returns what an engine is told of a model.
 func describe(m *arch.Model) (*architecture, Config) {
 	first := m.Layers[0]
-	a := &architecture{Family: m.Family, Layer: first, attention: first.Mixer.(*arch.Attention)}
+	a := &architecture{Family: m.Family, Layer: first, ignored: m.Ignored, attention: first.Mixer.(*arch.Attention)}
 	switch f := first.Feed.(type) {
 	case *arch.Dense:
 		a.dense = f

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/linear"
@@ -28,7 +29,8 @@ func folderLoader(dir string, a *architecture) (*loader, error) {
 		return nil, err
 	}
 	for _, name := range s.Names() {
-		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
+		old := strings.HasSuffix(name, ".rotary_emb.inv_freq") // of older checkpoints: config.json says it
+		if old || slices.ContainsFunc(a.ignored, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
 			s.Use(name)
 		}
 	}

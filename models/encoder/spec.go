@@ -128,7 +128,7 @@ func (s *spec) reach(layers []arch.Layer) {
 // name sets the names of the tensors that the model has.
 func (s *spec) name(m *arch.Model, a *arch.Attention, d *arch.Dense, named func(name string) string) {
 	layer := func(name string) string { return named("blk.%d." + name) }
-	n := names{words: named("token_embd"), norm: named("token_embd_norm"), out: layer("attn_output"), down: layer("ffn_down"), unused: m.Family.Ignored}
+	n := names{words: named("token_embd"), norm: named("token_embd_norm"), out: layer("attn_output"), down: layer("ffn_down"), unused: m.Ignored}
 	if m.Embed.Table > 0 {
 		n.positions = named("position_embd")
 	}
