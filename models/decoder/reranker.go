@@ -9,7 +9,6 @@ import (
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -24,9 +23,13 @@ import (
 //
 // The path is found as with [Load], and the errors are the same.
 func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
-	p, err := loadParts(model, o, rerankerOfFile, rerankerOfFolder)
+	x, m, err := load(model, ranks, optionsOf(o))
 	if err != nil {
 		return nil, err
+	}
+	p, err := m.reranker(x.path)
+	if err != nil {
+		return nil, naming(x.path, err)
 	}
 	return reranking.New(*p), nil
 }
@@ -73,43 +76,6 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 	if l.Has(classifierName + ".bias") {
 		r.Weights.Bias = l.Floats(classifierName+".bias", outputs)
 	}
-}
-
-func rerankerOfFolder(dir string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
-	n, l, head, err := networkOfFolder(folder.Transformer(dir))
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	if n.ranking, err = ranking.ReadFolder(dir, n.ranked()); err != nil {
-		return nil, err
-	}
-	m, err := n.model(l.with(options), head, options)
-	if err != nil {
-		return nil, err
-	}
-	return m.reranker(dir)
-}
-
-func rerankerOfFile(path string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	n, l, err := networkOfFile(f, path)
-	if err != nil {
-		return nil, err
-	}
-	if n.ranking, err = ranking.ReadFile(f, n.ranked()); err != nil {
-		return nil, err
-	}
-	f.DropMetadata()
-	m, err := n.model(l.with(options), headIfThere, options)
-	if err != nil {
-		return nil, err
-	}
-	return m.reranker(path)
 }
 
 // reranker returns the parts of a reranker.

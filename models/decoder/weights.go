@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
-	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
@@ -30,12 +29,6 @@ func folderLoader(dir string, names arch.Names) (*loader, error) {
 		}
 	}
 	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(names)}}, nil
-}
-
-// with prepares the loader for reading with options.
-func (l *loader) with(o Options) *loader {
-	l.Pack.Exec, l.Meter = o.Exec, loading.New(l.Bytes(), o.Progress)
-	return l
 }
 
 // vocabulary returns the number of tokens: the rows of the embedding.
