@@ -19,7 +19,8 @@ var Decoders = &Families{
 		"expert_weights_scale":         strict.Only("0", "1"),
 		"expert_weights_norm":          strict.Only("true"),
 	},
-	want: func(names []string) string { return "one of " + list(names) },
+	want:     func(names []string) string { return "one of " + list(names) },
+	wrappers: wrappers,
 	rows: []family{
 		{
 			Family: arch.Family{Types: []string{"llama"}, Classes: []string{"Llama", "LLaMA"}, GGUF: "llama", Interleaved: true, Names: llamaNames},
