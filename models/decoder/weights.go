@@ -2,7 +2,6 @@ package decoder
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -26,7 +25,7 @@ func folderLoader(dir string, m *arch.Model) (*loader, error) {
 		return nil, err
 	}
 	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
-	l.Ignore(append(slices.Clip(m.Ignored), ".rotary_emb.inv_freq")...) // that of older checkpoints, which config.json says
+	l.Ignore(".rotary_emb.inv_freq") // of older checkpoints: config.json says it
 	return l, nil
 }
 

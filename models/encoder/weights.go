@@ -75,7 +75,7 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 	embeddings.PermuteColumns(r.Pack.Order)
 	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8, inverse: inverse(r.Pack.Order)}
 	if x.folder {
-		r.Ignore(x.model.Ignored...)
+		r.Ignore(x.model.Family.Ignored...)
 	}
 	return m
 }

@@ -30,8 +30,6 @@ type Model struct {
 	Final  *Norm   // after the last layer, or nil
 	Logits Logits
 	Head   *Head // the classifier of a reranker, or nil
-
-	Ignored []string // beginnings of names of tensors in folders that nothing depends on: those of the family and of a class around it
 }
 
 // An Embed makes hidden states of tokens.

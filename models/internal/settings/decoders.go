@@ -77,7 +77,7 @@ var Decoders = &Families{
 		},
 		{
 			Family: arch.Family{GGUF: "gemma-embedding", Period: 6, Names: gemmaNames},
-			draft:  bothWays(headNorms(gemmaBlock())), file: ofFile(fileKeys, scaled, fileLocalRope),
+			draft:  bothWays(headNorms(gemmaBlock())), file: ofFile(fileKeys, scaled, someWindow, fileLocalRope),
 		},
 	},
 }

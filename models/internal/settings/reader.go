@@ -131,7 +131,7 @@ func (f *Families) row(is func(*family) bool) *family {
 // newReader returns a reader with a copy of what the family has.
 func (f *Families) newReader(row *family) *reader {
 	r := &reader{row: row, most: f.most, draft: row.draft}
-	r.model.Family, r.model.Ignored = &row.Family, row.Ignored
+	r.model.Family = &row.Family
 	if row.rope != nil {
 		rope := *row.rope
 		r.rope = &rope

@@ -29,9 +29,6 @@ var aroundTexts = strict.Table{}.Add(strict.Any,
 	"vision_config", "image_token_index", "image_token_id", "boi_token_index", "boi_token_id", "eoi_token_index", "eoi_token_id", "mm_tokens_per_image", "image_seq_length",
 	"projector_hidden_act", "vision_feature_layer", "vision_feature_select_strategy", "multimodal_projector_bias", "spatial_merge_size", "image_grid_pinpoints")
 
-// ignoredAround are the beginnings of tensors of the other parts.
-var ignoredAround = []string{"vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."}
-
 // wrapperOf returns the one with a model_type whose text_config is there, or nil.
 func (f *Families) wrapperOf(s *strict.JSON) *wrapper {
 	i := slices.IndexFunc(f.wrappers, func(w wrapper) bool { return w.name == s.Text("model_type") })
@@ -54,6 +51,5 @@ func (w *wrapper) around(r *reader, s *strict.JSON, also strict.Table) {
 	s.Default(values{"tie_word_embeddings": w.tied})
 	tied := s.Yes("tie_word_embeddings")
 	r.model.Logits.Tied = tied || w.inner && r.model.Logits.Tied
-	r.model.Ignored = slices.Concat(r.model.Ignored, ignoredAround)
 	s.Unknown(strict.Config, also, aroundTexts)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -387,9 +388,14 @@ func TestRenamed(t *testing.T) {
 		{"language_model.model.norm.weight", "blk.3.q.bias", "language_model.model.layers.3.q_proj.bias"},
 		{"language_model.model.norm.weight", "output.weight", "language_model.lm_head.weight"},
 	} {
-		s := OfGGUF(ggufOf(t, tensorOf(t, c.norm, gguf.F32, 1, 4)), "")
+		tower, projector := tensorOf(t, "vision_tower.x", gguf.F32, 1, 4), tensorOf(t, "model.multi_modal_projector.x", gguf.F32, 1, 4)
+		s := OfGGUF(ggufOf(t, tensorOf(t, c.norm, gguf.F32, 1, 4), tower, projector), "")
 		if got := s.Renamed(names)(c.name); got != c.want {
 			t.Errorf("%s beside %s: %s, want %s", c.name, c.norm, got, c.want)
+		}
+		s.Use(c.norm)
+		if err := s.Unused(); (err == nil) != strings.Contains(c.norm, "language_model") {
+			t.Errorf("beside %s: %v", c.norm, err)
 		}
 	}
 }
