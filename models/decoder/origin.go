@@ -120,7 +120,7 @@ func openFolder(path string, u use) (*origin, error) {
 		return nil, err
 	}
 	x := &origin{network: &network{arch: m, config: configOf(m)}, use: u, path: path, head: headOwn}
-	if x.loader, err = folderLoader(dir, m.Family.Names); err != nil {
+	if x.loader, err = folderLoader(dir, m); err != nil {
 		return nil, err
 	}
 	if m.Logits.Tied {
