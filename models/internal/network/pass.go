@@ -40,6 +40,7 @@ type Pass struct {
 	See func(name string, layer int, x []float32) // sees intermediate rows, if not nil
 
 	only   bool // the layer computes outputs of the wanted rows alone
+	stream stream
 	floats stack[float32]
 	ints   stack[int]
 }
