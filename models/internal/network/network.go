@@ -1,7 +1,8 @@
-// Package network runs the layers of models: of encoders, cross-encoders and decoders alike. A [Network] is what a
-// model has been read to, weights and constants, and never changes. A [Pass] is the tokens that go through it
-// together, one text after the other, with the memory that they are computed in. A [Cache] is where attention
-// finds keys and values: as they lie in the pass, or in pages with those of earlier passes.
+// Package network runs the layers of models: of encoders, cross-encoders and decoders
+// alike. A [Network] is what a model has been read to, weights and constants, and never
+// changes. A [Pass] is the tokens that go through it together, one text after the other,
+// with the memory that they are computed in. A [Cache] is where attention finds keys and
+// values: as they lie in the pass, or in pages with those of earlier passes.
 //
 // The bits of a token depend on those of its text alone, see package contract.
 package network
@@ -32,15 +33,16 @@ type Layer struct {
 	Fed   Norms
 }
 
-// Norms are those around a part of a layer, which reads the states h and whose outputs y are added to the states x.
+// Norms are those around a part of a layer, which reads the states h and whose outputs y
+// are added to the states x.
 type Norms struct {
 	Before *Norm // h is Before(x); without it, with Post or in the first layer, h is x
 	After  *Norm // y becomes After(y), or, with Post, x becomes After(y + x)
 	Post   bool
 }
 
-// A Mixer computes outputs y of states h, [tokens, Width], from those of all tokens of a text, as a layer of the pass. It
-// writes the rows of y that the layer wants.
+// A Mixer computes outputs y of states h, [tokens, Width], from those of all tokens of a
+// text, as a layer of the pass. It writes the rows of y that the layer wants.
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
 	layers() []tensors.Linear
@@ -52,14 +54,16 @@ type Feed interface {
 	layers() []tensors.Linear
 }
 
-// A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes off their mean, too, LayerNorm.
+// A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes
+// off their mean, too, LayerNorm.
 type Norm struct {
 	Weight, Bias []float32 // Bias may be nil
 	Epsilon      float32
 	Centred      bool
 }
 
-// apply writes the norm of the rows of in, or of in + x if x is not nil, to out. With sum, x becomes that sum.
+// apply writes the norm of the rows of in, or of in + x if x is not nil, to out. With
+// sum, x becomes that sum.
 func (a *Norm) apply(exec kernel.Exec, out, in, x []float32, sum bool) error {
 	w := len(a.Weight)
 	rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x)/w, w) }
@@ -80,8 +84,9 @@ func (a *Norm) of(out, in kernel.Tensor, o norm.Options) error {
 	return norm.RMSNorm(out, in, a.Weight, a.Epsilon, o)
 }
 
-// Run computes the states of the wanted tokens after the last layer, [wanted tokens, Width], in the order of the tokens. They
-// are valid until the next call with the pass. ctx is checked before each layer.
+// Run computes the states of the wanted tokens after the last layer, [wanted tokens,
+// Width], in the order of the tokens. They are valid until the next call with the pass.
+// ctx is checked before each layer.
 func (n *Network) Run(ctx context.Context, p *Pass) ([]float32, error) {
 	s, err := n.begin(p)
 	if err != nil {
@@ -129,7 +134,8 @@ func (n *Network) begin(p *Pass) (*stream, error) {
 	return s, nil
 }
 
-// layer computes a layer, the last one for the wanted rows alone once its keys and values are kept.
+// layer computes a layer, the last one for the wanted rows alone once its keys and values
+// are kept.
 func (n *Network) layer(p *Pass, i int, s *stream) error {
 	l, next := &n.Layers[i], n.Final
 	if i+1 < len(n.Layers) {
