@@ -1,5 +1,6 @@
 // Package dialect translates what clients send to a [request.Request], and what comes of it to what they expect. It knows
-// neither the server nor models. An API is a file: its paths, a [Dialect] for each of them, and how it writes errors.
+// neither the server nor models. An API is a file: its paths, which [Paths] lists, a [Dialect] for each of them with the
+// fields of a body, and how it writes errors. What becomes of fields that it does not use is a table of package fields.
 package dialect
 
 import (
