@@ -173,7 +173,7 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 		}
 		return x.reply(d.Whole(r))
 	}
-	out := &stream{x, r, d.(dialect.Streamer)}
+	out := &stream{x: x, r: r, Streamer: d.(dialect.Streamer)}
 	return out.end(s.work(r, out.event))
 }
 

@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
@@ -30,9 +31,9 @@ type Streamer interface {
 	// Stream is the type of what follows.
 	Stream() string
 
-	// Event returns what is written for an event, perhaps nothing, and End what is written after the last one.
-	Event(r *request.Request, e *request.Event) ([]byte, error)
-	End(r *request.Request) ([]byte, error)
+	// Event adds what is written for an event, perhaps nothing, and End what is written after the last one.
+	Event(b *bytes.Buffer, r *request.Request, e *request.Event) error
+	End(b *bytes.Buffer, r *request.Request) error
 
 	// Break returns what ends a stream that cannot go on.
 	Break(f *Failure) []byte
