@@ -12,9 +12,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// prepare is that of served.
-func (g *generator) prepare(r *request.Request) error {
-	w := r.Work.(*request.Generate)
+// prepare checks a request, and makes tokens of its texts.
+func (g *generator) prepare(r *request.Request, w *request.Generate) error {
 	if err := g.wantReceipt(r); err != nil {
 		return err
 	}
