@@ -135,7 +135,7 @@ func (s *Server) model(r *request.Request) (served, error) {
 		}
 	}
 	if len(found) != 1 {
-		return nil, dialect.Fail(http.StatusNotFound, "invalid_request_error", "model_not_found", "there is no model %.100q", name).Of("model")
+		return nil, dialect.Fail(http.StatusNotFound, "model_not_found", "there is no model %.100q", name).Of("model")
 	}
 	h := found[0].about()
 	r.Model, r.Fingerprint = h.name, h.fingerprint

@@ -2,8 +2,10 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -23,9 +25,21 @@ var openAI = []Path{
 // OpenAI writes errors as OpenAI's API does.
 type OpenAI struct{}
 
+// types are the types of errors by their status, for others than faults of a request.
+var types = map[int]string{
+	http.StatusTooManyRequests: "rate_limit_error", http.StatusServiceUnavailable: "overloaded_error", http.StatusGatewayTimeout: "timeout_error",
+	http.StatusBadGateway: "server_error", http.StatusInternalServerError: "server_error", StatusGone: "client_closed_request",
+}
+
 // Fail is that of [Errors].
 func (OpenAI) Fail(f *Failure) []byte {
-	data, _ := json.Marshal(map[string]*Failure{"error": f}) // texts have no error
+	type body struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	}
+	data, _ := json.Marshal(map[string]body{"error": {f.Message, cmp.Or(types[f.Status], "invalid_request_error"), f.Param, f.Code}}) // texts have no error
 	return data
 }
 
