@@ -147,9 +147,7 @@ func (b *bench) runSuites(ctx context.Context, suites []suite.Suite) (err error)
 			err = s.Run(ctx, b.suite, run)
 			if b.benchfmt {
 				b.progress.clear()
-				for _, l := range s.Lines(run) {
-					fmt.Fprintln(b.out, l)
-				}
+				report.Bench(b.out, run)
 			}
 		}
 	}
@@ -244,7 +242,7 @@ func (b *bench) measured(_ speed.Cell, r results.Speed) {
 	b.progress.end(report.Line(r))
 	if b.benchfmt {
 		b.progress.clear()
-		fmt.Fprintln(b.out, report.BenchLine(r))
+		report.Bench(b.out, &results.File{Speed: []results.Speed{r}})
 	}
 }
 

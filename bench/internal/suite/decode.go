@@ -18,7 +18,7 @@ import (
 const leastRead = 4 << 20
 
 // Decode measures decoding: for each type, cache level and number of threads, then with other
-// groups of query heads, with more queries per head, and for batches of uneven lengths.
+// groups of query heads, and with more queries per head.
 func Decode(ctx context.Context, c *Config, f *results.File) error {
 	tiers := c.decodeTiers()
 	for _, level := range chosen(c, cacheLevels()) {
@@ -34,12 +34,7 @@ func Decode(ctx context.Context, c *Config, f *results.File) error {
 		}
 	}
 	if c.takes(false, queriesShape) {
-		if err := c.queries(ctx, tiers, f); err != nil {
-			return err
-		}
-	}
-	if c.takes(false, raggedShape) {
-		return c.ragged(ctx, tiers, f)
+		return c.queries(ctx, tiers, f)
 	}
 	return nil
 }

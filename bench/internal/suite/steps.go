@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -29,11 +28,6 @@ func linearSteps(c *Config) (n int) {
 	return n
 }
 
-func layerSteps(c *Config) int {
-	shapes := len(chosen(c, multiHeadShapes)) + len(chosen(c, additiveShapes)) + 4*len(chosen(c, normShapes))
-	return shapes * len(c.vectorTiers()) * len(c.Threads)
-}
-
 func backwardSteps(c *Config) int {
 	return len(c.chosenBackward()) * len(c.vectorTiers()) * len(c.Threads)
 }
@@ -50,9 +44,6 @@ func decodeSteps(c *Config) int {
 	}
 	if c.takes(false, queriesShape) {
 		n += len(queryCounts) * tiers
-	}
-	if c.takes(false, raggedShape) && machine.MaxThreads() > 1 {
-		n += 2 * len(raggedTypes) * tiers
 	}
 	return n
 }

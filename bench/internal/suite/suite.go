@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
-	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 )
@@ -18,7 +17,6 @@ type Suite struct {
 	Name    string
 	Usage   string
 	Run     func(ctx context.Context, c *Config, f *results.File) error // after an error, f has the rows measured before it
-	Lines   func(f *results.File) []string                              // its rows in Go's benchmark format; nil: they are no times of calls
 	Steps   func(c *Config) int                                         // how many rows Run measures
 	Shapes  func() []string                                             // names for Config.Shapes, with their aliases; nil: it has none
 	OneTier bool                                                        // only the first tier is measured
@@ -31,22 +29,20 @@ func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 // All lists the suites in the order in which they run. To add one, add an entry.
 var All = []Suite{
 	{Name: "options", Usage: "measure what each option costs",
-		Run: Options, Lines: report.OptionLines, Steps: optionSteps, Shapes: optionShapeNames,
+		Run: Options, Steps: optionSteps, Shapes: optionShapeNames,
 		Refuses: map[string]string{"threads": "options are measured on one thread"}},
 	{Name: "linear", Usage: "measure linear layers",
-		Run: Linear, Lines: report.LinearLines, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
-	{Name: "layer", Usage: "measure the multi-head module, additive attention and norms",
-		Run: Layer, Lines: report.LayerLines, Steps: layerSteps, Shapes: layerShapeNames},
+		Run: Linear, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
 	{Name: "backward", Usage: "measure the gradients of attention beside the forward call",
-		Run: Backward, Lines: report.BackwardLines, Steps: backwardSteps, Shapes: backwardShapeNames},
+		Run: Backward, Steps: backwardSteps, Shapes: backwardShapeNames},
 	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
-		Run: Decode, Lines: report.DecodeLines, Steps: decodeSteps, Shapes: decodeShapeNames},
+		Run: Decode, Steps: decodeSteps, Shapes: decodeShapeNames},
 	{Name: "accuracy", Usage: "compare the errors against float64 with PyTorch's",
 		Run: Accuracy, Steps: accuracySteps, OneTier: true,
 		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "benchfmt": noTimes, "time": noTimes,
 			"count": "errors are the same each time", "threads": "errors are the same with any number of threads"}},
 	{Name: "models", Usage: "measure whole models, if make models has fetched their weights",
-		Run: Models, Lines: report.ModelLines, Steps: modelSteps, Shapes: func() []string { return shapesOf(modelTasks) }},
+		Run: Models, Steps: modelSteps, Shapes: func() []string { return shapesOf(modelTasks) }},
 }
 
 // Why suites refuse flags.
