@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/commits"
 	"github.com/attn-go/attn/bench/internal/compare"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/table"
@@ -115,18 +114,18 @@ func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (
 		if isFile {
 			continue
 		}
-		if err := commits.Check(ctx, "", c.versions[i]); err != nil {
+		if _, err := resolve(ctx, "", c.versions[i]); err != nil {
 			return nil, fmt.Errorf("no such file, and %w", err)
 		}
 		if old || new {
 			return nil, usageError{fmt.Errorf("%s is a commit, but %s a file: want two files or two commits, which are measured in turn", c.versions[i], c.versions[1-i])}
 		}
 	}
-	plan := commits.Plan{Names: [2]string(c.versions), Rounds: c.rounds, Args: c.args, Log: log}
-	if len(plan.Args) == 0 {
-		plan.Args = []string{"-time", "0.1s"}
+	plan := duel{names: [2]string(c.versions), rounds: c.rounds, args: c.args, log: log}
+	if len(plan.args) == 0 {
+		plan.args = []string{"-time", "0.1s"}
 	}
-	files, err := plan.Run(ctx)
+	files, err := plan.run(ctx)
 	if err != nil {
 		return nil, err
 	}

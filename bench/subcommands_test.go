@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/bench/internal/commits/commitstest"
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
@@ -165,7 +164,7 @@ func TestSubcommandErrors(t *testing.T) {
 // Commits are measured and compared.
 func TestCompareCommits(t *testing.T) {
 	path, _ := measureTo(t, "a.json")
-	t.Chdir(commitstest.Repository(t, 100, 200, 100))
+	t.Chdir(testRepository(t, 100, 200, 100))
 	for args, want := range map[string]struct {
 		code int
 		text string
