@@ -73,7 +73,7 @@ func TestBackward(t *testing.T) {
 	replace(t, &alternateTime, time.Millisecond)
 	run(t, "backward", allTiers(), "2 heads 70×70 D8 causal", "4 heads on 2, 9×130 D5", "generic", "% of peak", "forward")
 	var f results.File
-	if err := Backward(t.Context(), allTiers(), &f); err != nil {
+	if err := find("backward").Run(t.Context(), allTiers(), &f); err != nil {
 		t.Fatal(err)
 	}
 	if a := results.Agree([]*results.File{&f}); !a.Agree || len(results.Outputs([]*results.File{&f})) != 2 {
@@ -99,7 +99,7 @@ func TestGradientsDiffer(t *testing.T) {
 			wrong := []kernel.Gradients{{Q: g.Q}, {K: g.K}, {V: g.V}}[i] // the other two stay
 			return kernel.AttentionBackward(wrong, v, q, k, v, lse, o)
 		})
-		err := Backward(t.Context(), &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
+		err := find("backward").Run(t.Context(), &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
 		if err == nil || !strings.Contains(err.Error(), "the gradients of x DIFFER: generic threads=2") {
 			t.Errorf("gradient %d: %v", i, err)
 		}
@@ -134,11 +134,15 @@ func TestDecoder(t *testing.T) {
 	replace(t, &decodeTime, time.Millisecond)
 	level := cacheLevel{"x", 2, 256, 3}
 	for _, e := range elementTypes {
-		var c Config
+		c := Config{Tiers: []kernel.Tier{machine.Generic}}
 		var rows []results.Decode
-		err := c.decodeRows(context.Background(), newDecoder(level, e, 3), []kernel.Tier{machine.Generic}, []int{1, 2}, &rows)
-		if err != nil || len(rows) != 2 {
-			t.Fatalf("%s: %+v, %v", e.name, rows, err)
+		for _, r := range c.decoding(level, e, []int{1, 3}, []int{2}, &rows) {
+			if err := r.measure(t.Context()); err != nil {
+				t.Fatalf("%s: %v", e.name, err)
+			}
+		}
+		if len(rows) != 2 || rows[0].Group != 1 {
+			t.Fatalf("%s: %+v", e.name, rows)
 		}
 		elements := float64(2 * 2 * 256 * decodeSize)
 		if r := rows[1]; r.Type != e.name || r.Threads != 2 || r.Group != 3 || r.Flops != 6*elements || r.Bytes != e.bytes*elements || r.ReadPercent <= 0 || r.PeakPercent <= 0 {
@@ -178,7 +182,7 @@ func TestModels(t *testing.T) {
 	c := &Config{Tiers: kernel.Tiers(), Threads: []int{1, 2}}
 	run(t, "models", c, "all-MiniLM-L6-v2, 2 × 5 tokens", "SmolLM2-135M-Instruct, generation of 3 tokens", "sentences/s", "tokens/s")
 	var f results.File
-	if err := Models(t.Context(), c, &f); err != nil {
+	if err := find("models").Run(t.Context(), c, &f); err != nil {
 		t.Fatal(err)
 	}
 	if a := results.Agree([]*results.File{&f}); !a.Agree || len(results.Outputs([]*results.File{&f})) != 3 {
@@ -196,7 +200,7 @@ func TestNotRun(t *testing.T) {
 	t.Setenv("ATTN_MODELS", t.TempDir())
 	var f results.File
 	c := &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1}, Generic: true}
-	if err := Models(t.Context(), c, &f); err != nil || len(f.NotRun) != 2 || len(f.Models) != 0 {
+	if err := find("models").Run(t.Context(), c, &f); err != nil || len(f.NotRun) != 2 || len(f.Models) != 0 {
 		t.Errorf("%q, %v", f.NotRun, err)
 	}
 	c.Generic = false
