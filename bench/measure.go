@@ -182,9 +182,6 @@ func (b *bench) attention(ctx context.Context, later int) (failures []string, er
 		b.progress.begin("peaks and bandwidths")
 		limits = machine.NewLimits(probes, b.peakThreads())
 		limits.Measure()
-		if b.file.Errors, err = check.MeasureAccuracy(b.Shapes, b.Tiers[0]); err != nil {
-			return failures, err
-		}
 	} else {
 		report.BenchHeader(b.out)
 	}

@@ -39,7 +39,6 @@ func example(seed float64) *results.File {
 		Bandwidths: []results.Bandwidth{{Level: "L1", Threads: 1, GBs: x(150)}, {Level: "memory", Threads: 1, GBs: x(12)}},
 		Checks: []results.Check{{Name: "layer1", Input: hostile, Hashes: []results.Hash{{Tier: "avx2", Threads: 1, SHA256: strings.Repeat("cd", 32)}, {Tier: "generic", Threads: 1, SHA256: strings.Repeat("cd", 32)}},
 			Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 1.5e-7}}},
-		Errors:   []results.ShapeError{{Shape: "prefill", Rows: 16, Of: 32, Error: results.Error{Max: x(3e-7), RMS: x(3e-8)}}},
 		Speed:    []results.Speed{speed("prefill", "A", "avx2", 1, 1024, 12345.678901), speed("prefill", "A", "avx2", 2, 1024, 7000), speed("decode", "C", "avx2", 1, 1, 50000), speed("decode", "C", "generic", 1, 1, 900000)},
 		Lengths:  []results.Speed{speed("length-1-d64", "", "avx2", 1, 1, 1e5), speed("length-2-d64", "", "avx2", 1, 2, 5e4)},
 		Options:  []results.Option{{Shape: "E", Input: "big", Option: "causal", Tier: "avx2", Plain: x(10), With: x(6), Share: 0.5, Cost: 20}, {Shape: "A", Input: "small", Option: "ALiBi", Tier: "avx2", Plain: 10, With: 9, Cost: -3.25}},

@@ -50,10 +50,6 @@ func checks(f *results.File, i int) table {
 		t.Rows = append(t.Rows, []cell{text("%s", c.Name), text("%s", c.Input), from.num("error.max", c.Error.Max, tables.Error(c.Error.Max)), from.num("error.rms", c.Error.RMS, tables.Error(c.Error.RMS)),
 			from.num("pytorch.max", c.PyTorch.Max, tables.Error(c.PyTorch.Max)), from.num("pytorch.rms", c.PyTorch.RMS, tables.Error(c.PyTorch.RMS))})
 	}
-	for k, e := range f.Errors {
-		from := from(i, "errors", k)
-		t.Rows = append(t.Rows, []cell{text("%s", e.Shape), text("unit normal, %d of %d rows", e.Rows, e.Of), from.num("error.max", e.Error.Max, tables.Error(e.Error.Max)), from.num("error.rms", e.Error.RMS, tables.Error(e.Error.RMS)), text("–"), text("–")})
-	}
 	return t
 }
 

@@ -30,13 +30,12 @@ type File struct {
 	Machine  Machine  `json:"machine"`
 	Tiers    []Tier   `json:"tiers"` // best first
 
-	Peaks      []Peak       `json:"peaks,omitempty"`
-	Bandwidths []Bandwidth  `json:"bandwidths,omitempty"`
-	Checks     []Check      `json:"checks,omitempty"`
-	Errors     []ShapeError `json:"errors,omitempty"`
-	Speed      []Speed      `json:"speed,omitempty"`
-	Lengths    []Speed      `json:"lengths,omitempty"` // a sweep over sequence lengths
-	Skipped    []string     `json:"skipped,omitempty"` // shapes that the generic tier was not timed on
+	Peaks      []Peak      `json:"peaks,omitempty"`
+	Bandwidths []Bandwidth `json:"bandwidths,omitempty"`
+	Checks     []Check     `json:"checks,omitempty"`
+	Speed      []Speed     `json:"speed,omitempty"`
+	Lengths    []Speed     `json:"lengths,omitempty"` // a sweep over sequence lengths
+	Skipped    []string    `json:"skipped,omitempty"` // shapes that the generic tier was not timed on
 
 	Options  []Option   `json:"options,omitempty"`
 	Linear   []Linear   `json:"linear,omitempty"`

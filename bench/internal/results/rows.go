@@ -56,14 +56,6 @@ type Hash struct {
 	SHA256  string `json:"sha256"` // of float32 bits, little endian, in row-major order
 }
 
-// A ShapeError is the error of some rows of a shape's output on unit-normal input.
-type ShapeError struct {
-	Shape string `json:"shape"`
-	Rows  int    `json:"rows"` // that were computed
-	Of    int    `json:"of"`   // rows of the output
-	Error Error  `json:"error"`
-}
-
 // A Speed is that of one attention call on one tier and number of threads.
 type Speed struct {
 	Shape   string `json:"shape"`           // descriptive name
