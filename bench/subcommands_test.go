@@ -212,7 +212,7 @@ func TestServe(t *testing.T) {
 	defer cancel()
 	r, w := io.Pipe()
 	done := make(chan int)
-	go func() { done <- runReport(ctx, []string{"-serve", path}, w, io.Discard) }()
+	go func() { done <- run(ctx, []string{"report", "-serve", path}, w, io.Discard) }()
 	url := make([]byte, 100)
 	n, err := r.Read(url)
 	if err != nil {
