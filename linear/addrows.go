@@ -24,10 +24,7 @@ import (
 // the default. An error is a [*kernel.Error], and leaves out untouched. In the steady
 // state a call allocates nothing.
 func AddRows(out, x Matrix, rows []int32, exec kernel.Exec) error {
-	if f := checkAddRows(&out, &x, rows); f != nil {
-		return (*kernel.Error)(f.In("linear.AddRows"))
-	}
-	t, err := elementwise.Tier("linear.AddRows", &exec)
+	t, err := elementwise.Begin("linear.AddRows", &exec, checkAddRows(&out, &x, rows))
 	if err != nil || x.cols == 0 || len(rows) == 0 {
 		return err
 	}

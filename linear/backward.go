@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
-	"github.com/attn-go/attn/kernel"
 )
 
 // Gradients are the outputs of [Backward]. Those that are not set are not computed.
@@ -45,12 +45,9 @@ type Gradients struct {
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // the gradients untouched.
 func Backward(g Gradients, dy, x, w Matrix, opts ProductOptions) error {
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = g.check(&dy, &x, &w, &opts)
-	}
-	if f != nil {
-		return (*kernel.Error)(f.In("linear.Backward"))
+	t, err := elementwise.Begin("linear.Backward", &opts.Exec, g.check(&dy, &x, &w, &opts))
+	if err != nil {
+		return err
 	}
 	if g.X.isSet() {
 		wt := w.T()

@@ -56,10 +56,7 @@ type Linear struct {
 // memory. Weights that do not fit memory or the memory limit of the program (GOMEMLIMIT) once
 // they are packed are one of the kind [kernel.ErrMemory].
 func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
-	if f := checkNew(&w, bias); f != nil {
-		return nil, (*kernel.Error)(f.In("linear.New"))
-	}
-	t, err := elementwise.Tier("linear.New", &exec)
+	t, err := elementwise.Begin("linear.New", &exec, checkNew(&w, bias))
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +144,9 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 // An error is a [*kernel.Error], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = l.check(&out, &x, &opts)
-	}
-	if f != nil {
-		return (*kernel.Error)(f.In("linear.Linear.Apply"))
+	t, err := elementwise.Begin("linear.Linear.Apply", &opts.Exec, l.check(&out, &x, &opts))
+	if err != nil {
+		return err
 	}
 	if out.rows > 0 && out.cols > 0 {
 		if view.Races {

@@ -29,10 +29,7 @@ import (
 // Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶ on),
 // is an error, too.
 func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
-	if f := checkInt8(&w, bias); f != nil {
-		return nil, (*kernel.Error)(f.In("linear.QuantizeInt8"))
-	}
-	t, err := elementwise.Tier("linear.QuantizeInt8", &exec)
+	t, err := elementwise.Begin("linear.QuantizeInt8", &exec, checkInt8(&w, bias))
 	if err != nil {
 		return nil, err
 	}

@@ -137,15 +137,12 @@ func (f Format) failure() *check.Failure {
 //
 // Errors are those of [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
-	if f := checkQuantized(format, data, n, k, bias); f != nil {
-		return nil, (*kernel.Error)(f.In("linear.FromBlocks"))
-	}
-	return newQuantized("linear.FromBlocks", format, data, nil, n, k, bias, exec)
+	return newQuantized("linear.FromBlocks", checkQuantized(format, data, n, k, bias), format, data, nil, n, k, bias, exec)
 }
 
-// newQuantized packs weights that a function has checked. Scales are none, one, or one per output.
-func newQuantized(function string, format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
-	t, err := elementwise.Tier(function, &exec)
+// newQuantized packs weights unless the check of a function has found bad. Scales are none, one, or one per output.
+func newQuantized(function string, bad *check.Failure, format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
+	t, err := elementwise.Begin(function, &exec, bad)
 	if err != nil {
 		return nil, err
 	}

@@ -26,10 +26,7 @@ import (
 // [*kernel.Error], and leaves out untouched. In the steady state a call allocates
 // nothing.
 func (l *Linear) Rows(out Matrix, rows []int32, exec kernel.Exec) error {
-	if f := l.checkRows(&out, rows); f != nil {
-		return (*kernel.Error)(f.In("linear.Linear.Rows"))
-	}
-	t, err := elementwise.Tier("linear.Linear.Rows", &exec)
+	t, err := elementwise.Begin("linear.Linear.Rows", &exec, l.checkRows(&out, rows))
 	if err != nil || l.k == 0 {
 		return err
 	}

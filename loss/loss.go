@@ -41,10 +41,7 @@ const Ignore = -1
 // exec says how the call is computed; the zero Exec is the default. In the steady state a call allocates nothing. An
 // error is a [*kernel.Error], and leaves dlogits untouched.
 func CrossEntropy(dlogits, logits []float32, n int, targets []int32, exec kernel.Exec) (float32, error) {
-	if f := checkCrossEntropy(dlogits, logits, n, targets); f != nil {
-		return 0, (*kernel.Error)(f.In("loss.CrossEntropy"))
-	}
-	t, err := elementwise.Tier("loss.CrossEntropy", &exec)
+	t, err := elementwise.Begin("loss.CrossEntropy", &exec, checkCrossEntropy(dlogits, logits, n, targets))
 	if err != nil {
 		return 0, err
 	}

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -83,12 +83,9 @@ type backwardCall struct {
 func backward(function string, c *backwardCall, g *Gradients, opts *BackwardOptions) error {
 	c.dx, c.dWeight, c.dBias = view.Tensor(g.X), g.Weight, g.Bias
 	c.direct, c.accumulate = view.Tensor(opts.Direct), opts.Accumulate
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = c.check(opts.Threads)
-	}
-	if f != nil {
-		return (*kernel.Error)(f.In(function))
+	t, err := elementwise.Begin(function, &opts.Exec, c.check(opts.Threads))
+	if err != nil {
+		return err
 	}
 	if view.Races {
 		c.announce()

@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -64,12 +65,9 @@ func LayerNorm(out, x kernel.Tensor, weight, bias []float32, eps float32, opts O
 // apply checks a call and computes it.
 func apply(function string, c *call, opts *Options) error {
 	c.residual, c.sum = view.Tensor(opts.Residual), view.Tensor(opts.Sum)
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = c.check(opts.Threads)
-	}
-	if f != nil {
-		return (*kernel.Error)(f.In(function))
+	t, err := elementwise.Begin(function, &opts.Exec, c.check(opts.Threads))
+	if err != nil {
+		return err
 	}
 	if s := c.x.Shape(); min(s[0], s[1], s[2], s[3]) == 0 {
 		return nil // the other dimensions may be any numbers

@@ -112,10 +112,7 @@ func (r *Rope) compute(position int, row []float32) {
 // share no row may run at once. An error is a [*kernel.Error] and leaves x untouched.
 func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 	v := (*view.Tensor)(&x)
-	if f := r.check(v, positions); f != nil {
-		return (*kernel.Error)(f.In("rope.Rope.Apply"))
-	}
-	t, err := elementwise.Tier("rope.Rope.Apply", &exec)
+	t, err := elementwise.Begin("rope.Rope.Apply", &exec, r.check(v, positions))
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,18 @@ func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallel
 		j = l.newJob()
 	}
 	j.args = *a
-	j.split.Run(n, work, shape, threads, parallelFor)
+	switch {
+	case n == 0:
+	case parallelFor == nil && (threads == 1 || work*WarmGain < 1): // not worth a second thread
+		w := l.Scratch.Get()
+		if l.Fit != nil {
+			l.Fit(&j.args, w)
+		}
+		l.Do(&j.args, w, 0, n)
+		l.Scratch.Put(w)
+	default:
+		j.split.Run(n, work, shape, threads, parallelFor)
+	}
 	j.args = *new(A) // the caller's memory
 	l.jobs.Put(j)
 }
