@@ -92,6 +92,12 @@ func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	run := run{f, *c, max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))}
 	run.call.Tier, run.call.All = t, c.Rows
 	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
+	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // as Loop.Run, without a copy
+		part := parts.Get()
+		run.rows(part, 0, c.Rows)
+		parts.Put(part)
+		return
+	}
 	runs.Run(&run, c.Rows, work, 0, exec.Threads, exec.ParallelFor)
 }
 
