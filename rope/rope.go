@@ -11,7 +11,10 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -201,4 +204,79 @@ func (r *Rope) checkPositions(x *view.Tensor, n int) *check.Failure {
 		of = fmt.Sprintf(", for each of %d sections", r.streams)
 	}
 	return &check.Failure{Where: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row%s", length, all, of)}
+}
+
+// elementFMAs is how many FMAs of a product take as long as an element, on Zen 3.
+const elementFMAs = 50
+
+// A job is one call of Apply.
+type job struct {
+	rope      *Rope
+	x         view.Tensor
+	positions []int
+	tier      *tier.Tier
+}
+
+// A scratch holds the cosines and sines of positions that the table does not have as a row, and
+// a head that is widened.
+type scratch struct {
+	numbers []float32
+	usage   parallel.Usage
+	memory  parallel.Memory
+}
+
+var (
+	jobs      = parallel.Loop[job, scratch]{Scratch: &scratches, Fit: (*job).fit, Do: (*job).task}
+	scratches = parallel.FreeList[scratch]{
+		New:    func() *scratch { return new(scratch) },
+		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
+	}
+)
+
+func (j *job) fit(s *scratch) {
+	parallel.Fit(&s.memory, &s.usage, &s.numbers, 2*j.rope.Dims(), parallel.Make[float32])
+}
+
+// task rotates the tokens lo to hi-1, numbered through all batch rows.
+func (j *job) task(s *scratch, lo, hi int) {
+	length, n := j.x.Dim(2), j.rope.Dims()
+	each := len(j.positions) / j.rope.streams // positions of a section
+	for token := lo; token < hi; token++ {
+		b, l := token/length, token%length
+		at := l
+		if each > length {
+			at = token
+		}
+		var row []float32
+		if j.rope.sections == nil {
+			row = j.rope.row(j.positions[at], s.numbers[:n])
+		} else {
+			row = j.rope.mixed(j.positions[at:], each, s.numbers[:n])
+		}
+		if j.x.DType() == view.Float32 {
+			j.rotate(b, l, row)
+		} else {
+			j.rotateHalves(b, l, row, s.numbers[n:2*n])
+		}
+	}
+}
+
+// rotate rotates the heads of a token of float32.
+func (j *job) rotate(b, l int, row []float32) {
+	for h := range j.x.Dim(1) {
+		j.rope.rotate(j.x.Row(b, h, l)[:len(row)], row)
+	}
+}
+
+// rotateHalves rotates the heads of a token of 16 bits. wide is memory for one that is widened.
+func (j *job) rotateHalves(b, l int, row, wide []float32) {
+	for h := range j.x.Dim(1) {
+		if view.Races {
+			j.x.AnnouncePart(view.Write, b, h, l, 0, len(wide))
+		}
+		at := j.x.Index(b, h, l)
+		rows.WidenRow(j.tier, wide, &j.x, at, len(wide))
+		j.rope.rotate(wide, row)
+		rows.Store(j.tier, &j.x, at, wide)
+	}
 }
