@@ -111,7 +111,7 @@ var jobs = parallel.FreeList[job]{
 	Memory: func(j *job) *parallel.Memory { return &j.memory },
 }
 
-var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
+var chunks = parallel.FreeList[chunk]{}
 
 // run computes the gradients and returns the mean.
 func (j *job) run(exec *kernel.Exec) float32 {

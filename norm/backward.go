@@ -193,10 +193,7 @@ var (
 		},
 		Memory: func(j *backwardJob) *parallel.Memory { return &j.memory },
 	}
-	gradientRows = parallel.FreeList[gradientRow]{
-		New:    func() *gradientRow { return new(gradientRow) },
-		Memory: func(r *gradientRow) *parallel.Memory { return &r.memory },
-	}
+	gradientRows = parallel.FreeList[gradientRow]{Memory: func(r *gradientRow) *parallel.Memory { return &r.memory }}
 )
 
 func (r *gradientRow) fit(d int) {

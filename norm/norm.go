@@ -177,10 +177,7 @@ const (
 
 var (
 	calls     = parallel.Loop[call, scratch]{Scratch: &scratches, Fit: (*call).fit, Do: (*call).task}
-	scratches = parallel.FreeList[scratch]{
-		New:    func() *scratch { return new(scratch) },
-		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
-	}
+	scratches = parallel.FreeList[scratch]{Memory: func(s *scratch) *parallel.Memory { return &s.memory }}
 )
 
 func (c *call) fit(s *scratch) {

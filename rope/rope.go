@@ -227,10 +227,7 @@ type scratch struct {
 
 var (
 	jobs      = parallel.Loop[job, scratch]{Scratch: &scratches, Fit: (*job).fit, Do: (*job).task}
-	scratches = parallel.FreeList[scratch]{
-		New:    func() *scratch { return new(scratch) },
-		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
-	}
+	scratches = parallel.FreeList[scratch]{Memory: func(s *scratch) *parallel.Memory { return &s.memory }}
 )
 
 func (j *job) fit(s *scratch) {

@@ -130,7 +130,7 @@ type run struct {
 
 var (
 	runs  = parallel.Loop[run, Call]{Scratch: &parts, Do: (*run).rows}
-	parts = parallel.FreeList[Call]{New: func() *Call { return new(Call) }}
+	parts = parallel.FreeList[Call]{}
 )
 
 // callFMAs is how many FMAs of a product take as long as one call of a kernel, if a row is no longer: less than 50 µs, in

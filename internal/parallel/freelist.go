@@ -4,11 +4,11 @@ import "sync"
 
 // A FreeList recycles values across calls. In the steady state, where calls repeat, a
 // program allocates nothing: unlike those of a sync.Pool, values survive garbage
-// collections as long as calls need them, see Memory. The zero value is ready for use
-// once New is set. All methods may be called concurrently.
+// collections as long as calls need them, see Memory. The zero value is ready for use.
+// All methods may be called concurrently.
 type FreeList[T any] struct {
-	// New makes a value if none is free. It must be safe for concurrent use and must
-	// not use the list.
+	// New makes a value if none is free; nil makes a zero. It must be safe for concurrent use
+	// and must not use the list.
 	New func() *T
 
 	// Memory returns what counts the memory of a value. If it is nil, values hold little
@@ -28,6 +28,9 @@ type FreeList[T any] struct {
 func (l *FreeList[T]) Get() *T {
 	if x := l.take(); x != nil {
 		return x
+	}
+	if l.New == nil {
+		return new(T)
 	}
 	return l.New()
 }

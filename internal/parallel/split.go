@@ -11,7 +11,7 @@ type Split[W any, S comparable] struct {
 }
 
 // NoScratch is for a Split that needs no scratch memory.
-var NoScratch = FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
+var NoScratch = FreeList[struct{}]{}
 
 // splitTasks is how many ranges a thread should find at least, so that no thread waits long for
 // the last ones.
