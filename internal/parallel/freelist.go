@@ -26,22 +26,14 @@ type FreeList[T any] struct {
 
 // Get takes the value that was put back last, or makes a new one.
 func (l *FreeList[T]) Get() *T {
-	if x := l.take(); x != nil {
-		return x
-	}
-	if l.New == nil {
-		return new(T)
-	}
-	return l.New()
-}
-
-// take takes the value that was put back last, or nil if there is none.
-func (l *FreeList[T]) take() *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.values)
 	if n == 0 {
-		return nil
+		if l.New == nil {
+			return new(T)
+		}
+		return l.New()
 	}
 	x := l.values[n-1]
 	l.values[n-1] = nil // or it would be reachable when it has been dropped

@@ -58,13 +58,14 @@ type Loop[A, W any] struct {
 type loopJob[A, W any] struct {
 	args  A
 	split Split[W, int]
+	ready bool // split is
 }
 
 // Run computes the things 0 to n-1 of a call. The other arguments are those of [Split.Run].
 func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallelFor func(n int, task func(i int))) {
-	j := l.jobs.take()
-	if j == nil {
-		j = l.newJob()
+	j := l.jobs.Get()
+	if !j.ready {
+		l.init(j)
 	}
 	j.args = *a
 	switch {
@@ -83,12 +84,11 @@ func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallel
 	l.jobs.Put(j)
 }
 
-func (l *Loop[A, W]) newJob() *loopJob[A, W] {
-	j := new(loopJob[A, W])
+func (l *Loop[A, W]) init(j *loopJob[A, W]) {
 	var fit func(w *W)
 	if l.Fit != nil {
 		fit = func(w *W) { l.Fit(&j.args, w) }
 	}
 	j.split.Init(l.Scratch, fit, func(w *W, lo, hi int) { l.Do(&j.args, w, lo, hi) }, nil)
-	return j
+	j.ready = true
 }
