@@ -2,7 +2,6 @@ package linear
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
@@ -85,10 +84,7 @@ func (g *Gradients) check(dy, x, w *Matrix, opts *ProductOptions) *check.Failure
 			return f
 		}
 	}
-	if g.Bias != nil && len(g.Bias) != dy.cols {
-		return &check.Failure{Where: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(g.Bias)), Want: fmt.Sprintf("%d, one per output, or nil", dy.cols)}
-	}
-	return g.checkMemory(dy, x, w)
+	return cmp.Or(check.LengthOrNil("Gradients.Bias", g.Bias, dy.cols, "one per output"), g.checkMemory(dy, x, w))
 }
 
 // checkGradient reports a gradient or the matrix in, if it is not the product dy·in.

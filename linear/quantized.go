@@ -102,11 +102,11 @@ func (f Format) Widen(dst []float32, data []byte) error {
 	if len(data)%row.Bytes != 0 {
 		return &kernel.Error{Where: "linear.Format.Widen: data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("a multiple of %d, a block of %v", row.Bytes, f)}
 	}
-	if want := ints.MulSat(len(data)/row.Bytes, row.Weights); len(dst) != want {
-		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: fmt.Sprintf("%d numbers", len(dst)), Want: fmt.Sprintf("%d, as data has so many weights", want)}
-	}
-	if view.MemoryOf(dst).Overlaps(view.MemoryOf(data)) {
-		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: "memory that overlaps data", Want: "memory of its own"}
+	if bad := cmp.Or(
+		check.Length("dst", len(dst), ints.MulSat(len(data)/row.Bytes, row.Weights), "as data has so many weights"),
+		view.CheckApart(1, []string{"dst", "data"}, view.MemoryOf(dst), view.MemoryOf(data)),
+	); bad != nil {
+		return (*kernel.Error)(bad.In("linear.Format.Widen"))
 	}
 	if view.Races {
 		view.Announce(view.Read, data)
@@ -173,8 +173,8 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 	if f == nil {
 		return format.failure()
 	}
-	if n < 0 {
-		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: "at least 0"}
+	if bad := check.Least("n", n, 0); bad != nil {
+		return bad
 	}
 	if k <= 0 || k%f.Weights != 0 {
 		return &check.Failure{Where: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", f.Weights)}

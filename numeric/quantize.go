@@ -91,15 +91,8 @@ func checkQuantize(dst []byte, per int, scales, src []float32, group int) *check
 	case len(scales) != len(src)/group:
 		return &check.Failure{Where: "scales", Got: fmt.Sprintf("%d elements", len(scales)), Want: fmt.Sprintf("one for each group: %d", len(src)/group)}
 	}
-	switch to := view.MemoryOf(scales); {
-	case to.Overlaps(view.MemoryOf(src)):
-		return &check.Failure{Where: "scales", Got: "memory that overlaps src", Want: "memory of their own"}
-	case to.Overlaps(view.MemoryOf(dst)): // the program has converted a slice by unsafe
-		return &check.Failure{Where: "scales", Got: "memory that overlaps dst", Want: "memory of their own"}
-	case view.MemoryOf(dst).Overlaps(view.MemoryOf(src)):
-		return &check.Failure{Where: "dst", Got: "memory that overlaps src", Want: "memory of its own"}
-	}
-	return nil
+	// A program may have converted a slice by unsafe.
+	return view.CheckApart(2, []string{"scales", "dst", "src"}, view.MemoryOf(scales), view.MemoryOf(dst), view.MemoryOf(src))
 }
 
 // checkFinite reports the first number of src that is not finite.

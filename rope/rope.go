@@ -70,16 +70,12 @@ func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 // must have Dims()/2 elements and share none; otherwise the error is a
 // [*kernel.Error].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
-	for _, s := range []struct {
-		name string
-		len  int
-	}{{"cos", len(cos)}, {"sin", len(sin)}} {
-		if s.len != len(r.frequencies) {
-			return &kernel.Error{Where: "rope.Rope.CosSin: " + s.name, Got: fmt.Sprintf("%d elements", s.len), Want: fmt.Sprintf("%d, one per pair", len(r.frequencies))}
-		}
-	}
-	if view.MemoryOf(sin).Overlaps(view.MemoryOf(cos)) {
-		return &kernel.Error{Where: "rope.Rope.CosSin: sin", Got: "memory that overlaps cos", Want: "memory of its own"}
+	n := len(r.frequencies)
+	if f := cmp.Or(
+		check.Length("cos", len(cos), n, "one per pair"), check.Length("sin", len(sin), n, "one per pair"),
+		view.CheckApart(1, []string{"sin", "cos"}, view.MemoryOf(sin), view.MemoryOf(cos)),
+	); f != nil {
+		return (*kernel.Error)(f.In("rope.Rope.CosSin"))
 	}
 	r.cosSin(position, cos, sin)
 	return nil
