@@ -9877,26 +9877,26 @@ block:
 	MOVQ b_base+64(FP), BX
 	MOVQ AX, SI
 	MOVQ DX, DI
-	MOVQ BX, R8
+	MOVQ BX, R9
 
 headerU4x16:
-	MOVQ      R8, R9
-	VCVTPH2PS (R9), Z0
+	MOVQ      R9, R8
+	VCVTPH2PS (R8), Z0
 	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R9
-	VCVTPH2PS (R9), Z0
+	ADDQ      DX, R8
+	VCVTPH2PS (R8), Z0
 	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R9
-	VPMOVSXBW (R9), Z1
+	ADDQ      DX, R8
+	VPMOVSXBW (R8), Z1
 	VPSLLD    $0x10, Z1, Z0
 	VPSRLD    $0x10, Z0, Z0
 	VMOVUPS   Z0, 2112(SI)
 	VPSRLD    $0x10, Z1, Z1
 	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R9
-	VPMOVSXBW (R9), Z0
+	ADDQ      DX, R8
+	VPMOVSXBW (R8), Z0
 	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R8
+	ADDQ      $0x20, R9
 	ADDQ      $0x40, SI
 	SUBQ      $0x20, DI
 	JNZ       headerU4x16
@@ -10480,19 +10480,19 @@ block:
 	MOVQ b_base+64(FP), BX
 	MOVQ AX, SI
 	MOVQ DX, DI
-	MOVQ BX, R8
 	CMPQ c_len+8(FP), $0x06
-	JE   headerU5x16BF16
+	JE   blockU5x16BF16
+	MOVQ BX, R9
 
 headerU5x16:
-	MOVQ      R8, R9
-	VCVTPH2PS (R9), Z0
+	MOVQ      R9, R8
+	VCVTPH2PS (R8), Z0
 	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R9
-	VCVTPH2PS (R9), Z0
+	ADDQ      DX, R8
+	VCVTPH2PS (R8), Z0
 	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R9
-	VPMOVSXBW (R9), Z1
+	ADDQ      DX, R8
+	VPMOVSXBW (R8), Z1
 	VPSLLD    $0x10, Z1, Z0
 	VPSRAD    $0x10, Z0, Z0
 	VCVTDQ2PS Z0, Z0
@@ -10500,10 +10500,10 @@ headerU5x16:
 	VPSRAD    $0x10, Z1, Z1
 	VCVTDQ2PS Z1, Z1
 	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R9
-	VPMOVSXBW (R9), Z0
+	ADDQ      DX, R8
+	VPMOVSXBW (R8), Z0
 	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R8
+	ADDQ      $0x20, R9
 	ADDQ      $0x40, SI
 	SUBQ      $0x20, DI
 	JNZ       headerU5x16
@@ -10512,7 +10512,7 @@ headerU5x16:
 	ADDQ      DX, BX
 	ADDQ      DX, BX
 
-numbers:
+blockeither:
 	LEAQ      (DX)(DX*1), SI
 	LEAQ      (BX)(SI*4), DI
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
@@ -10522,7 +10522,7 @@ numbers:
 	LEAQ      (BX)(SI*1), R8
 	XORQ      R9, R9
 
-numbersU5x160:
+numbersU5x16BF160:
 	VPSLLD     $0x10, (R8)(R9*1), Z4
 	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
 	VPSLLD     $0x0f, (DI)(R9*1), Z5
@@ -10553,12 +10553,12 @@ numbersU5x160:
 	PREFETCHT0 8192(DI)(R9*1)
 	ADDQ       $0x40, R9
 	CMPQ       R9, SI
-	JL         numbersU5x160
+	JL         numbersU5x16BF160
 	LEAQ       (BX)(SI*2), BX
 	LEAQ       (BX)(SI*1), R8
 	XORQ       R9, R9
 
-numbersU5x161:
+numbersU5x16BF161:
 	VPSLLD     $0x10, (R8)(R9*1), Z4
 	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
 	VPSLLD     $0x0d, (DI)(R9*1), Z5
@@ -10590,7 +10590,7 @@ numbersU5x161:
 	PREFETCHT0 8192(DI)(R9*1)
 	ADDQ       $0x40, R9
 	CMPQ       R9, SI
-	JL         numbersU5x161
+	JL         numbersU5x16BF161
 	LEAQ       (BX)(SI*2), BX
 	MOVQ       m+96(FP), BX
 	MOVQ       BX, ldc+24(FP)
@@ -11102,17 +11102,20 @@ end:
 	VZEROUPPER
 	RET
 
+blockU5x16BF16:
+	MOVQ BX, R9
+
 headerU5x16BF16:
-	MOVQ      R8, R9
-	VPMOVZXWD (R9), Z0
+	MOVQ      R9, R8
+	VPMOVZXWD (R8), Z0
 	VPSLLD    $0x10, Z0, Z0
 	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R9
-	VPMOVZXWD (R9), Z0
+	ADDQ      DX, R8
+	VPMOVZXWD (R8), Z0
 	VPSLLD    $0x10, Z0, Z0
 	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R9
-	VPMOVSXBW (R9), Z1
+	ADDQ      DX, R8
+	VPMOVSXBW (R8), Z1
 	VPSLLD    $0x10, Z1, Z0
 	VPSRAD    $0x10, Z0, Z0
 	VCVTDQ2PS Z0, Z0
@@ -11120,10 +11123,10 @@ headerU5x16BF16:
 	VPSRAD    $0x10, Z1, Z1
 	VCVTDQ2PS Z1, Z1
 	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R9
-	VPMOVSXBW (R9), Z0
+	ADDQ      DX, R8
+	VPMOVSXBW (R8), Z0
 	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R8
+	ADDQ      $0x20, R9
 	ADDQ      $0x40, SI
 	SUBQ      $0x20, DI
 	JNZ       headerU5x16BF16
@@ -11131,7 +11134,7 @@ headerU5x16BF16:
 	ADDQ      DX, BX
 	ADDQ      DX, BX
 	ADDQ      DX, BX
-	JMP       numbers
+	JMP       blockeither
 
 DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
 GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
@@ -11187,16 +11190,16 @@ block:
 	MOVQ b_base+64(FP), BX
 	MOVQ AX, SI
 	MOVQ DX, DI
-	MOVQ BX, R8
 	CMPQ c_len+8(FP), $0x07
-	JE   headerS5x16F32
+	JE   blockS5x16F32
+	MOVQ BX, R9
 
 headerS6x16:
-	MOVQ      R8, R9
-	VCVTPH2PS (R9), Z0
+	MOVQ      R9, R8
+	VCVTPH2PS (R8), Z0
 	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R9
-	VPMOVSXBW (R9), Z1
+	ADDQ      DX, R8
+	VPMOVSXBW (R8), Z1
 	VPSLLD    $0x10, Z1, Z0
 	VPSRAD    $0x10, Z0, Z0
 	VCVTDQ2PS Z0, Z0
@@ -11204,7 +11207,7 @@ headerS6x16:
 	VPSRAD    $0x10, Z1, Z1
 	VCVTDQ2PS Z1, Z1
 	VMOVUPS   Z1, 2304(SI)
-	ADDQ      $0x20, R8
+	ADDQ      $0x20, R9
 	ADDQ      $0x40, SI
 	SUBQ      $0x20, DI
 	JNZ       headerS6x16
@@ -11291,7 +11294,7 @@ numbersS6x161:
 	LEAQ       (BX)(SI*2), BX
 	ADDQ       SI, DI
 
-expanded:
+blockeither:
 	MOVQ m+96(FP), BX
 	MOVQ BX, ldc+24(FP)
 	MOVQ x_base+32(FP), BX
@@ -11439,7 +11442,7 @@ vectors3rows4words:
 	VFMADD213PS  128(SI), Z24, Z25
 	VMOVUPS      Z25, 128(SI)
 
-vectors3rows4besideadded:
+vectors3rows4besideeither:
 	ADDQ CX, SI
 	ADDQ $0x30, R8
 
@@ -11609,7 +11612,7 @@ vectors3rest:
 	VFMADD213PS  128(SI), Z0, Z1
 	VMOVUPS      Z1, 128(SI)
 
-vectors3restadded:
+vectors3resteither:
 	ADDQ CX, SI
 	ADDQ $0x30, R8
 	CMPQ R8, BX
@@ -11670,7 +11673,7 @@ vectors1rows4words:
 	VFMADD213PS  (SI), Z8, Z9
 	VMOVUPS      Z9, (SI)
 
-vectors1rows4besideadded:
+vectors1rows4besideeither:
 	ADDQ CX, SI
 	ADDQ $0x30, R9
 
@@ -11760,7 +11763,7 @@ vectors1rest:
 	VFMADD213PS  (SI), Z0, Z1
 	VMOVUPS      Z1, (SI)
 
-vectors1restadded:
+vectors1resteither:
 	ADDQ CX, SI
 	ADDQ $0x30, R9
 	CMPQ R9, R8
@@ -11786,17 +11789,20 @@ end:
 	VZEROUPPER
 	RET
 
+blockS5x16F32:
+	MOVQ BX, R9
+
 headerS5x16F32:
-	MOVQ      R8, R9
-	VMOVUPS   (R9), Z0
+	MOVQ      R9, R8
+	VMOVUPS   (R8), Z0
 	VMOVUPS   Z0, 2112(SI)
-	ADDQ      DX, R9
-	ADDQ      DX, R9
-	VMOVUPS   (R9), Z0
+	ADDQ      DX, R8
+	ADDQ      DX, R8
+	VMOVUPS   (R8), Z0
 	VMOVUPS   Z0, 2304(SI)
-	ADDQ      DX, R9
-	ADDQ      DX, R9
-	ADDQ      $0x40, R8
+	ADDQ      DX, R8
+	ADDQ      DX, R8
+	ADDQ      $0x40, R9
 	ADDQ      $0x40, SI
 	SUBQ      $0x20, DI
 	JNZ       headerS5x16F32
@@ -11883,7 +11889,7 @@ numbersS5x16F321:
 	CMPQ       R9, SI
 	JL         numbersS5x16F321
 	LEAQ       (BX)(SI*2), BX
-	JMP        expanded
+	JMP        blockeither
 
 vectors3rows4besideS5x16F32:
 	VMOVUPS     -6336(AX)(R8*4), Z25
@@ -11895,7 +11901,7 @@ vectors3rows4besideS5x16F32:
 	VMOVUPS     -6208(AX)(R8*4), Z25
 	VFMADD213PS 128(SI), Z24, Z25
 	VMOVUPS     Z25, 128(SI)
-	JMP         vectors3rows4besideadded
+	JMP         vectors3rows4besideeither
 
 vectors3restS5x16F32:
 	VMOVUPS     -6336(AX)(R8*4), Z1
@@ -11907,19 +11913,19 @@ vectors3restS5x16F32:
 	VMOVUPS     -6208(AX)(R8*4), Z1
 	VFMADD213PS 128(SI), Z0, Z1
 	VMOVUPS     Z1, 128(SI)
-	JMP         vectors3restadded
+	JMP         vectors3resteither
 
 vectors1rows4besideS5x16F32:
 	VMOVUPS     -6336(AX)(R9*4), Z9
 	VFMADD213PS (SI), Z8, Z9
 	VMOVUPS     Z9, (SI)
-	JMP         vectors1rows4besideadded
+	JMP         vectors1rows4besideeither
 
 vectors1restS5x16F32:
 	VMOVUPS     -6336(AX)(R9*4), Z1
 	VFMADD213PS (SI), Z0, Z1
 	VMOVUPS     Z1, (SI)
-	JMP         vectors1restadded
+	JMP         vectors1resteither
 
 DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
 GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
