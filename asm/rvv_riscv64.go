@@ -124,10 +124,20 @@ func weightGemmF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uin
 //go:noescape
 func weightGemmBF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
+// weightGemmBlocksRVV is the product with weights of all formats with a single scale, whose kernels jump to it.
+//
+//go:noescape
+func weightGemmBlocksRVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
 // weightGemmS8RVV is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
 func weightGemmS8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightWidenBlocksRVV widens blocks of all formats, whose kernels jump to it.
+//
+//go:noescape
+func weightWidenBlocksRVV(dst []float32, b []byte, lanes int, k int)
 
 // weightWidenS8RVV is BlockKernels.Widen, see package ukernel. The format is S8.
 //

@@ -2,74 +2,139 @@ package rvv
 
 import (
 	"math"
-	"math/bits"
 
+	"github.com/attn-go/attn/gen/abi0"
 	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
 )
+
+// The formats are rows of a table. A kernel of a format writes down, in the place of an argument, where its row lies, and
+// jumps to a function for all of them.
+
+// The fields of a row.
+const (
+	fieldBits      = iota // of a number in the word that it is taken from: numbers of 5 and 6 bits become bytes
+	fieldMask             // of the lowest number
+	fieldPositions        // numbers of a word
+	fieldSecond           // positions left where the second group begins; none for a single scale
+	fieldInverse          // 2^-bits, float32
+	fieldMinus            // -offset, that of brain formats too, or -1 for minima that are subtracted
+	fieldSize             // bytes of a lane in a block
+	fieldKind             // of scales
+	fieldMore             // bits beyond 4 that are in other words
+	fieldPer              // words of 4 bits that such a word is for
+	fieldUpper            // mask of those bits above the lower 4 of bytes
+	fields
+)
+
+const formatTable = "formats" + isa
+
+// formatRow is the row of a format.
+func formatRow(q ukernel.PackedFormat) []uint32 {
+	bits, minus, second := q.Bits(), -float32(q.Offset()), uint32(99)
+	var more, per, upper int
+	if bits == 5 || bits == 6 {
+		const everyByte = 0x01010101
+		more, bits = bits-4, 8
+		per, upper = 4/more, (1<<more-1)<<4*everyByte
+	}
+	if q.Grouped() {
+		second = uint32(16 / bits)
+	}
+	if q.Brain() {
+		minus = -ukernel.BrainZero
+	} else if q.Offset() == 0 {
+		minus = -1
+	}
+	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),
+		uint32(q.BlockBytes(1)), uint32(scaleKind(q)), uint32(more), uint32(per), uint32(upper)}
+}
+
+// formats adds the table to the file.
+func (g *gen) formats() {
+	var words []uint32
+	for q := range ukernel.PackedFormat(ukernel.PackedFormats) {
+		words = append(words, formatRow(q)...)
+	}
+	g.file.Table(formatTable, words...)
+}
+
+// toFormats ends the kernel of a format: it writes down its row, and jumps.
+func (g *gen) toFormats(q ukernel.PackedFormat, about abi0.Param, function string) {
+	row := g.Address(formatTable)
+	g.Op("ADD", 4*fields*int(q), row, row)
+	g.Op("MOV", row, about)
+	g.TailJump(function + isa)
+}
 
 // A blockReader has the registers to widen some lanes of a block of quantized weights, see package
 // quantized. A weight is d·q + m.
 type blockReader struct {
 	halver
-	format            ukernel.PackedFormat
-	block, lanes, off riscv.GP // the block; bytes of float32 of all its lanes, and of those before
-	row, n, pos, mask riscv.GP // a row, those from it on; positions of numbers in words, and their bits
+	about             abi0.Param // where the row of the format lies
+	block, lanes, off riscv.GP   // the block; bytes of float32 of all its lanes, and of those before
+	row, n, pos, mask riscv.GP   // a row, those from it on; positions of numbers in words, and their bits
+	bits              riscv.GP   // of a number in its word
 	v, d, m           riscv.Vec
-	step, minus       riscv.FP // step from position to position; -offset, that of brain formats too, or -1 for minima that are subtracted
-	shift             riscv.GP // of brain formats: bits of a word below the position
-	groups            *groups  // of grouped formats
+	inverse, minus    riscv.FP
+	groups            *groups  // of grouped formats, if there are any
 	to                riscv.GP // where WeightWidenQ writes the block
 }
 
-func (g *gen) newBlockReader(q ukernel.PackedFormat, x riscv.GP) blockReader {
-	b := blockReader{halver: g.newHalver(x), format: q, d: g.Vec(wide), m: g.Vec(wide)}
-	b.step = g.Float(math.Float32bits(1 / float32(int(1)<<b.bits())))
-	if q.Brain() {
-		b.shift = g.GP()
-		b.minus = g.Float(math.Float32bits(-ukernel.BrainZero))
-	} else if q.Offset() != 0 {
-		b.minus = g.Float(math.Float32bits(-float32(q.Offset())))
-	} else if q.Grouped() {
-		b.minus = g.Float(math.Float32bits(-1))
-	}
+func (g *gen) newBlockReader(about abi0.Param, x riscv.GP) blockReader {
+	b := blockReader{halver: g.newHalver(x), about: about, d: g.Vec(wide), m: g.Vec(wide), inverse: g.FP(), minus: g.FP()}
+	g.Op("MOV", about, x)
+	g.Op("MOVF", riscv.At(x, 4*fieldInverse), b.inverse)
+	g.Op("MOVF", riscv.At(x, 4*fieldMinus), b.minus)
 	return b
 }
 
-// bits are those of a number in the words that each takes: numbers of 5 and 6 bits become bytes.
-func (b *blockReader) bits() int {
-	if bits := b.format.Bits(); bits <= 4 {
-		return bits
-	}
-	return 8
+// field loads a field.
+func (b *blockReader) field(i int, to riscv.GP) {
+	b.Op("MOV", b.about, to)
+	b.Op("MOVW", riscv.At(to, 4*i), to)
 }
 
-// each emits the steps of a block: consume for each, with its weights in v. A number stays
-// at its bits of a word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits),
-// exactly. In brain formats words are shifted.
+// each emits the steps of a block: consume for each, with its weights in v.
 func (b *blockReader) each(name string, consume func()) {
-	width := b.bits()
-	positions := 32 / width
-	b.header()
-	if b.format.Bits() < width {
-		b.bytes(name)
+	b.header(name)
+	if b.groups == nil {
+		b.words(name, false, consume)
+		return
 	}
-	b.Op("MOV", 1<<width-1, b.mask)
-	b.Op("MOV", positions, b.pos)
-	if b.format.Brain() {
-		b.Op("MOV", riscv.Zero, b.shift)
+	b.Jump("BEQZ", "whole"+name, b.groups.more)
+	b.bytes(name)
+	b.Label("whole" + name)
+	b.field(fieldKind, b.n)
+	b.Op("ADD", -scaleKind(ukernel.U5x16BF16), b.n, b.n)
+	b.Jump("BEQZ", "brain"+name, b.n)
+	b.words(name, false, consume)
+	b.Jump("JMP", "read"+name)
+	b.Label("brain" + name)
+	b.words("brain"+name, true, consume)
+	b.Label("read" + name)
+}
+
+// words goes through the positions, and the words for each. A number stays at its bits of a word. So number j is
+// q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. In brain formats words are shifted.
+func (b *blockReader) words(name string, brain bool, consume func()) {
+	b.field(fieldMask, b.mask)
+	b.field(fieldPositions, b.pos)
+	if brain {
+		b.Op("MOV", riscv.Zero, b.groups.shift)
 	}
 	b.Label("position" + name)
-	b.Op("MOV", width, b.n)
+	b.Op("MOV", b.bits, b.n)
 	b.Label("word" + name)
 	b.Op("VLE32V", riscv.At(b.row, 0), b.v)
 	b.add(b.lanes, b.row)
-	if b.format.Brain() {
-		b.Op("VSRLVX", b.shift, b.v, b.v)
+	if brain {
+		b.Op("VSRLVX", b.groups.shift, b.v, b.v)
 	}
 	b.Op("VANDVX", b.mask, b.v, b.v)
 	b.Op("VFCVTFXUV", b.v, b.v)
-	if b.format.Brain() {
+	if brain {
 		b.Op("VFADDVF", b.minus, b.v, b.v)
 		b.Op("VFMULVV", b.d, b.v, b.v)
 	} else {
@@ -78,18 +143,17 @@ func (b *blockReader) each(name string, consume func()) {
 	consume()
 	b.Op("ADD", -1, b.n, b.n)
 	b.Jump("BNEZ", "word"+name, b.n)
-	b.Op("SLLI", bits.TrailingZeros(uint(width)), b.lanes, b.x)
-	b.Op("SUB", b.x, b.row, b.row)
-	if b.format.Brain() {
-		b.Op("ADD", width, b.shift, b.shift)
+	if brain {
+		b.add(b.bits, b.groups.shift)
 	} else {
-		b.Op("SLLI", width, b.mask, b.mask)
-		b.Op("VFMULVF", b.step, b.d, b.d)
+		b.Op("SLL", b.bits, b.mask, b.mask)
+		b.Op("VFMULVF", b.inverse, b.d, b.d)
 	}
+	b.Op("MUL", b.bits, b.lanes, b.x)
+	b.Op("SUB", b.x, b.row, b.row)
 	b.Op("ADD", -1, b.pos, b.pos)
 	if b.groups != nil {
-		b.Op("MOV", positions/2, b.x)
-		b.Jump("BNE", "group"+name, b.x, b.pos)
+		b.Jump("BNE", "group"+name, b.groups.second, b.pos)
 		b.Op("VMVVV", b.groups.d, b.d)
 		b.Op("VMVVV", b.groups.m, b.m)
 		b.Label("group" + name)
@@ -97,10 +161,61 @@ func (b *blockReader) each(name string, consume func()) {
 	b.Jump("BNEZ", "position"+name, b.pos)
 }
 
+// size sets to to the bytes of some blocks: to is their number.
+func (b *blockReader) size(to, scratch riscv.GP) {
+	b.field(fieldSize, scratch)
+	b.Op("MUL", b.lanes, scratch, scratch)
+	b.Op("SRLI", 2, scratch, scratch)
+	b.Op("MUL", scratch, to, to)
+}
+
 // advance goes on to the next block.
 func (b *blockReader) advance() {
-	b.Op("MOV", b.format.BlockBytes(1)/2, b.x)
-	b.Op("SRLI", 1, b.lanes, b.n)
-	b.Op("MUL", b.n, b.x, b.x)
+	b.Op("MOV", 1, b.x)
+	b.size(b.x, b.n)
 	b.add(b.x, b.block)
+}
+
+// WeightWidenQ emits the conversion of a packed panel.
+func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
+	const name = "weightWidenBlocks"
+	if q == spec.SingleFormats[0] {
+		g.shared(name, spec.WeightWidenQ(q), "widens blocks of all formats, whose kernels jump to it.")
+		g.widenBlocks()
+	}
+	g.kernel(spec.WeightWidenQ(q))
+	g.toFormats(q, g.Len("dst").Local(), name)
+}
+
+func (g *gen) widenBlocks() {
+	dst, left, lanes, to, got := g.Load(g.Base("dst")), g.Load(g.Param("k")), g.GP(), g.GP(), g.GP()
+	x := g.GP()
+	b := g.newBlockReader(g.Len("dst").Local(), x)
+	b.block, b.lanes, b.off, b.row, b.n, b.pos, b.mask, b.bits = g.Load(g.Base("b")), g.stride("lanes"), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
+	b.field(fieldBits, b.bits)
+	b.v, b.to = g.Vec(wide), to
+	b.useGroups()
+	g.Jump("BEQZ", "done", left)
+	g.Label("block")
+	g.Op("MOV", g.Param("lanes"), lanes)
+	g.Op("MOV", riscv.Zero, b.off)
+	g.Label("lanes")
+	g.SetLanes(lanes, wide, got)
+	g.Op("ADD", dst, b.off, to)
+	b.each("", func() {
+		g.Op("VSE32V", b.v, riscv.At(to, 0))
+		g.add(b.lanes, to)
+	})
+	g.Op("SUB", got, lanes, lanes)
+	g.Op("SLLI", 2, got, got)
+	g.add(got, b.off)
+	g.ForgetLanes()
+	g.Jump("BNEZ", "lanes", lanes)
+	b.advance()
+	g.Op("SLLI", 5, b.lanes, x)
+	g.add(x, dst)
+	g.Op("ADD", -spec.BlockSteps, left, left)
+	g.Jump("BNEZ", "block", left)
+	g.Label("done")
+	g.Ret()
 }

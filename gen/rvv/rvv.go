@@ -39,6 +39,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.WeightGemm()
 	g.WeightGemmHalves(spec.F16)
 	g.WeightGemmHalves(spec.BF16)
+	g.formats()
 	for _, q := range spec.SingleFormats {
 		g.WeightGemmQ(q)
 		g.WeightWidenQ(q)
@@ -82,6 +83,12 @@ func (g *gen) VectorLanes() {
 func (g *gen) kernel(f spec.Function) {
 	g.functions = append(g.functions, f)
 	g.Func = g.file.Func(f.Symbol(isa), g.contracts.Signature(&f), f.Doc(isa))
+}
+
+// shared starts a function that is no kernel: kernels with the signature of f jump to it.
+func (g *gen) shared(name string, f spec.Function, what string) {
+	name += isa
+	g.Func = g.file.Func(name, g.contracts.Signature(&f), name+" "+what)
 }
 
 // stride loads an int parameter that counts float32 elements, in bytes.

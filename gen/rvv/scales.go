@@ -1,19 +1,54 @@
 package rvv
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // All that kernels of quantized weights know of the kinds of scales: binary16, or bfloat16, and times integers; float32.
 
+// scaleKinds has a format for each kind of scales, those with a single one first.
+var scaleKinds = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
+
+// scaleKind is the place of a format's kind in that.
+func scaleKind(q ukernel.PackedFormat) int {
+	return slices.IndexFunc(scaleKinds, func(k ukernel.PackedFormat) bool {
+		return k.Grouped() == q.Grouped() && k.Brain() == q.Brain() && k.Float32Scales() == q.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
+	})
+}
+
 // header makes d and m, and sets row to the numbers.
-func (b *blockReader) header() {
-	q := b.format
+func (b *blockReader) header(name string) {
+	kinds := scaleKinds
+	if b.groups == nil {
+		kinds = kinds[:2]
+	}
 	b.t = b.v
+	b.field(fieldKind, b.n)
+	for i, q := range kinds {
+		next, last := fmt.Sprint("scales", i+1, name), i == len(kinds)-1
+		if !last {
+			b.Jump("BNEZ", next, b.n)
+		}
+		b.scales(q)
+		if !last {
+			b.Jump("JMP", "numbers"+name)
+			b.Label(next)
+			b.Op("ADD", -1, b.n, b.n)
+		}
+	}
+	b.Label("numbers" + name)
+}
+
+// scales is header for a kind of scales.
+func (b *blockReader) scales(q ukernel.PackedFormat) {
 	if q.Float32Scales() {
 		b.Op("ADD", b.block, b.off, b.row)
-		b.multiply()
+		b.multiply(q)
 		return
 	}
 	b.Op("SRLI", 1, b.off, b.row)
@@ -31,7 +66,7 @@ func (b *blockReader) header() {
 		b.widen(element, b.m)
 	}
 	if q.Grouped() {
-		b.multiply()
+		b.multiply(q)
 	} else if q.Offset() != 0 {
 		b.Op("VFMULVF", b.minus, b.d, b.m)
 	}
@@ -52,9 +87,9 @@ func (b *blockReader) half(v riscv.Vec) {
 }
 
 // multiply makes d and m those of both groups, or loads scales of float32. Minima are subtracted: their products with 0 have the sign of that.
-func (b *blockReader) multiply() {
-	g, minima := b.groups, b.format.Offset() == 0
-	if b.format.Float32Scales() {
+func (b *blockReader) multiply(q ukernel.PackedFormat) {
+	g, minima := b.groups, q.Offset() == 0
+	if q.Float32Scales() {
 		for _, d := range []riscv.Vec{b.d, g.d} {
 			b.Op("VLE32V", riscv.At(b.row, 0), d)
 			b.add(b.lanes, b.row)
@@ -62,7 +97,7 @@ func (b *blockReader) multiply() {
 	} else {
 		b.products(b.d, g.d)
 	}
-	if b.format.Brain() {
+	if q.Brain() {
 		b.skip()
 	} else if minima {
 		b.Op("VFMULVF", b.minus, b.m, b.m)
@@ -71,7 +106,7 @@ func (b *blockReader) multiply() {
 		b.Op("VFMULVF", b.minus, b.d, b.m)
 		b.Op("VFMULVF", b.minus, g.d, g.m)
 	}
-	if !b.format.Brain() {
+	if !q.Brain() {
 		b.Op("VFMULVF", g.half, g.d, g.d)
 	}
 }

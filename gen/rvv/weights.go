@@ -3,6 +3,7 @@ package rvv
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/abi0"
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -27,13 +28,13 @@ var weightRows = []int{4, 1}
 // A panel has the registers of a product with widened weights.
 type panel struct {
 	*gen
-	c, ldc, a, rs, cs, b, left, adds riscv.GP // c is that of all lanes; b and a begin with the segment; steps from it on
-	lanes, off, steps                riscv.GP // lanes from the part on; bytes of float32 before it; steps of the segment
-	ci, ai, rows                     riscv.GP // of the rows of A from the tile on
-	column, row, n, p, x             riscv.GP // at a step of the tile
-	acc                              []riscv.Vec
-	fs                               []riscv.FP
-	v                                riscv.Vec // the weights of a step
+	c, ldc, a, rs, cs, b, left riscv.GP // c is that of all lanes; b and a begin with the segment; steps from it on
+	lanes, off, steps          riscv.GP // lanes from the part on; bytes of float32 before it; steps of the segment
+	ci, ai, rows               riscv.GP // of the rows of A from the tile on
+	column, row, n, p, x       riscv.GP // at a step of the tile
+	acc                        []riscv.Vec
+	fs                         []riscv.FP
+	v                          riscv.Vec // the weights of a step
 }
 
 // A widener emits what differs between types of weights.
@@ -45,12 +46,13 @@ type widener interface {
 }
 
 // widened emits a product. registers allocates those of the type, after the product's own.
-func (g *gen) widened(f spec.Function, registers func(t *panel) widener) {
-	g.kernel(f)
+func (g *gen) widened(registers func(t *panel) widener) {
 	t := &panel{gen: g, c: g.Load(g.Base("c")), ldc: g.stride("ldc"), a: g.Load(g.Base("a")), rs: g.stride("rs"), cs: g.stride("cs"),
-		b: g.Load(g.Base("b")), left: g.Load(g.Param("k")), adds: g.Load(g.Param("load")),
+		b: g.Load(g.Base("b")), left: g.Load(g.Param("k")),
 		lanes: g.GP(), off: g.GP(), steps: g.GP(), ci: g.GP(), ai: g.GP(), rows: g.GP(),
 		column: g.GP(), row: g.GP(), n: g.GP(), p: g.GP(), x: g.GP()}
+	g.Op("MOVBU", g.Param("load"), t.x)
+	g.Op("MOV", t.x, t.adds())
 	t.v = g.Vec(wide)
 	w := registers(t)
 	t.acc, t.fs = g.Vecs(weightRows[0], wide), g.fps(weightRows[0])
@@ -83,13 +85,17 @@ func (g *gen) widened(f spec.Function, registers func(t *panel) widener) {
 	g.Op("MUL", t.steps, t.cs, t.x)
 	g.add(t.x, t.a)
 	g.Op("SUB", t.steps, t.left, t.left)
-	g.Op("MOV", 1, t.adds)
+	g.Op("MOV", 1, t.x)
+	g.Op("MOV", t.x, t.adds())
 	g.Jump("BNEZ", "segment", t.left)
 	g.Ret()
 	for _, h := range weightRows {
 		t.tile(h, w)
 	}
 }
+
+// adds is where the panel has whether its sums are added to C.
+func (t *panel) adds() abi0.Param { return t.Len("b").Local() }
 
 // tile emits the product of some rows with the segment.
 func (t *panel) tile(rows int, w widener) {
@@ -125,7 +131,8 @@ func (t *panel) tile(rows int, w widener) {
 			do(v)
 		}
 	}
-	t.Jump("BEQZ", name("store"), t.adds)
+	t.Op("MOV", t.adds(), t.x)
+	t.Jump("BEQZ", name("store"), t.x)
 	eachRow(func(v riscv.Vec) {
 		t.Op("VLE32V", riscv.At(t.p, 0), t.v)
 		t.Op("VFADDVV", v, t.v, v)
@@ -149,7 +156,8 @@ type halvesWidener struct {
 
 // WeightGemmHalves emits the product with a packed panel of weights of 16 bits.
 func (g *gen) WeightGemmHalves(e spec.Element) {
-	g.widened(spec.WeightGemm(e), func(t *panel) widener {
+	g.kernel(spec.WeightGemm(e))
+	g.widened(func(t *panel) widener {
 		h := &halvesWidener{g.newHalver(t.x), e, g.Load(g.Param("ldb"))}
 		if e == spec.F16 {
 			h.t = g.Vec(wide)
@@ -179,13 +187,21 @@ func (h *halvesWidener) steps(t *panel, tile string, product func()) {
 
 // WeightGemmQ emits the product with a packed panel of quantized weights.
 func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
-	g.widened(spec.WeightGemmQ(q), func(t *panel) widener {
-		b := &blocksWidener{blockReader: g.newBlockReader(q, t.x)}
-		b.off, b.row, b.n, b.v = t.off, t.row, t.n, t.v
-		b.block, b.pos, b.mask, b.lanes, b.count = g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
-		g.Op("MOV", 4*spec.PanelLanes, b.lanes)
-		return b
-	})
+	const name = "weightGemmBlocks"
+	f := spec.WeightGemmQ(q)
+	if q == spec.SingleFormats[0] {
+		g.shared(name, f, "is the product with weights of all formats with a single scale, whose kernels jump to it.")
+		g.widened(func(t *panel) widener {
+			b := &blocksWidener{blockReader: g.newBlockReader(g.Len("c").Local(), t.x)}
+			b.off, b.row, b.n, b.v = t.off, t.row, t.n, t.v
+			b.block, b.pos, b.mask, b.lanes, b.count, b.bits = g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
+			b.field(fieldBits, b.bits)
+			g.Op("MOV", 4*spec.PanelLanes, b.lanes)
+			return b
+		})
+	}
+	g.kernel(f)
+	g.toFormats(q, g.Len("c").Local(), name)
 }
 
 // A blocksWidener widens quantized weights.
@@ -207,43 +223,6 @@ func (b *blocksWidener) steps(t *panel, tile string, product func()) {
 // next: each tile has gone through all blocks of the segment.
 func (b *blocksWidener) next(t *panel) {
 	t.Op("SRLI", 5, t.steps, t.x)
-	t.Op("MOV", b.format.BlockBytes(spec.PanelLanes), t.n)
-	t.Op("MUL", t.n, t.x, t.x)
+	b.size(t.x, t.n)
 	t.add(t.x, t.b)
-}
-
-// WeightWidenQ emits the conversion of a packed panel.
-func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
-	g.kernel(spec.WeightWidenQ(q))
-	dst, left, lanes, to, got := g.Load(g.Base("dst")), g.Load(g.Param("k")), g.GP(), g.GP(), g.GP()
-	x := g.GP()
-	b := g.newBlockReader(q, x)
-	b.block, b.lanes, b.off, b.row, b.n, b.pos, b.mask = g.Load(g.Base("b")), g.stride("lanes"), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
-	b.v, b.to = g.Vec(wide), to
-	if q.Grouped() {
-		b.useGroups()
-	}
-	g.Jump("BEQZ", "done", left)
-	g.Label("block")
-	g.Op("MOV", g.Param("lanes"), lanes)
-	g.Op("MOV", riscv.Zero, b.off)
-	g.Label("lanes")
-	g.SetLanes(lanes, wide, got)
-	g.Op("ADD", dst, b.off, to)
-	b.each("", func() {
-		g.Op("VSE32V", b.v, riscv.At(to, 0))
-		g.add(b.lanes, to)
-	})
-	g.Op("SUB", got, lanes, lanes)
-	g.Op("SLLI", 2, got, got)
-	g.add(got, b.off)
-	g.ForgetLanes()
-	g.Jump("BNEZ", "lanes", lanes)
-	b.advance()
-	g.Op("SLLI", 5, b.lanes, x)
-	g.add(x, dst)
-	g.Op("ADD", -spec.BlockSteps, left, left)
-	g.Jump("BNEZ", "block", left)
-	g.Label("done")
-	g.Ret()
 }

@@ -163,6 +163,11 @@ func (e *exec) scalar() bool {
 		e.set(to, g.Mul(first(), x(0)))
 	case "SLLI":
 		e.set(to, g.ShlBy(first(), int(e.args[0].Imm)))
+	case "SLL":
+		if !x(0).IsConst() {
+			machine.Failf("%v: the distance is not known", e.in)
+		}
+		e.set(to, g.ShlBy(first(), int(x(0).Signed())))
 	case "SRLI":
 		e.set(to, g.ShrBy(first(), int(e.args[0].Imm)))
 	case "SRAI":
