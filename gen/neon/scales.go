@@ -140,14 +140,29 @@ func (b groupedBlocks) header() int {
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
-	switch { // the only one of its kind
-	case q.Brain():
-		first, name = true, "weightInt8Brain"
-	case q.Float32Scales():
+	if q.Float32Scales() { // the only one of its kind
 		first, name = true, "weightInt8Scales"
 	}
 	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q})
 	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q})
+}
+
+// brainBit is set in the offset of brain formats, above the 32 bits that count.
+const brainBit = 32
+
+// scales loads scales or minima of any format with integers. What brain formats do stands at the end of the function,
+// so that the others have no jump on their way.
+func (t *int8Gemmer) scales(name string) []a64.Vec {
+	xs := t.Vecs(int8Vectors)
+	t.JumpIfBit(brainBit, t.offset, name+"brain")
+	t.loadScales(false, t.p, 0, xs)
+	t.Label(name)
+	t.Apart(func() {
+		t.Label(name + "brain")
+		t.loadScales(true, t.p, 0, xs)
+		t.Goto(name)
+	})
+	return xs
 }
 
 // add adds the sums of a block to C.
@@ -156,14 +171,14 @@ func (b groupedBlocks) add(t *int8Gemmer, name func(part string) string) {
 		t.Scope(func() { b.addScaled(t) })
 		return
 	}
-	t.Scope(func() { b.addToC(t) })
+	t.Scope(func() { b.addToC(t, name("scales")) })
 	t.Jump("CBZ", name("next"), t.minima)
 	b.takeMinima(t, name("minima"))
 	t.Label(name("next"))
 }
 
 // addToC scales the sums and adds them to C.
-func (b groupedBlocks) addToC(t *int8Gemmer) {
+func (b groupedBlocks) addToC(t *int8Gemmer, name string) {
 	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
 	t.Scope(func() {
 		// The integers lie where the header of formats without minima ends.
@@ -172,7 +187,7 @@ func (b groupedBlocks) addToC(t *int8Gemmer) {
 		t.Op("MADD", t.q, t.p, t.lanes, t.q)
 		b.scale(t, t.pairs(t.q))
 	})
-	scales, x, cs := t.scalesOf(b.kind.Brain(), t.p, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
+	scales, x, cs := t.scales(name), t.Vec(), t.Vecs(int8Vectors)
 	product := t.Vec()
 	t.Op("MOVD", t.xb, t.p)
 	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
@@ -228,7 +243,7 @@ func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
 	from, count := t.GP(), t.t
 	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
 	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
-	minima := t.scalesOf(b.kind.Brain(), t.p, int8Vectors)
+	minima := t.scales(name + "scales")
 	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
 	integers := t.pairs(t.p)
 	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)
