@@ -241,20 +241,10 @@ func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b
 //go:noescape
 func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightInt8ScalesLongNEON is GemmInt8 of several formats, which jump to it.
-//
-//go:noescape
-func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
 // weightGemmInt8S5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
 func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightInt8ScalesDotNEON is GemmInt8 of several formats, which jump to it.
-//
-//go:noescape
-func weightInt8ScalesDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8DotS5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //

@@ -130,25 +130,33 @@ func (w *groupWidener) products(first, second, xs []a64.Vec, sign float32) {
 	})
 }
 
-func (b groupedBlocks) header() int {
-	if b.kind.Float32Scales() {
-		return 8
-	}
-	return 4
-}
+func (groupedBlocks) header() int { return 4 }
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
-	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
-	if q.Float32Scales() { // the only one of its kind
-		first, name = true, "weightInt8Scales"
-	}
-	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q})
-	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q})
+	const name = "weightInt8Grouped"
+	first := q == spec.GroupedFormats[0]
+	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}})
+	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}})
 }
 
-// brainBit is set in the offset of brain formats, above the 32 bits that count.
-const brainBit = 32
+// Bits of an offset, above the 32 that count, for formats with other scales than binary16.
+const (
+	brainBit   = 32
+	float32Bit = 33
+)
+
+// offsetOf returns the offset of a grouped format with these bits.
+func offsetOf(q ukernel.PackedFormat) int {
+	offset := q.Offset()
+	if q.Brain() {
+		offset |= 1 << brainBit
+	}
+	if q.Float32Scales() {
+		offset |= 1 << float32Bit
+	}
+	return offset
+}
 
 // scales loads scales or minima of any format with integers. What brain formats do stands at the end of the function,
 // so that the others have no jump on their way.
@@ -167,10 +175,12 @@ func (t *int8Gemmer) scales(name string) []a64.Vec {
 
 // add adds the sums of a block to C.
 func (b groupedBlocks) add(t *int8Gemmer, name func(part string) string) {
-	if b.kind.Float32Scales() {
+	t.JumpIfBit(float32Bit, t.offset, name("float32"))
+	t.Apart(func() {
+		t.Label(name("float32"))
 		t.Scope(func() { b.addScaled(t) })
-		return
-	}
+		t.Goto(name("next"))
+	})
 	t.Scope(func() { b.addToC(t, name("scales")) })
 	t.Jump("CBZ", name("next"), t.minima)
 	b.takeMinima(t, name("minima"))
