@@ -116,7 +116,7 @@ func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte
 //go:noescape
 func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksAVX2 is the product with weights in blocks of one scale, to which those of the formats jump.
+// weightGemmInt8BlocksAVX2 is the product with quantized weights to which those of several formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)

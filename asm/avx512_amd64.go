@@ -146,7 +146,7 @@ func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, 
 //go:noescape
 func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksAVX512 is the product with weights in blocks of one scale, to which those of the formats jump.
+// weightGemmInt8BlocksAVX512 is the product with quantized weights to which those of several formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -201,10 +201,20 @@ func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8MinimaAVX512 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
 func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8OffsetAVX512 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8OffsetAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //

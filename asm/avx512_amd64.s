@@ -9875,31 +9875,31 @@ cleared:
 
 block:
 	MOVQ b_base+64(FP), BX
-	MOVQ AX, DI
-	MOVQ DX, R8
-	MOVQ BX, R9
+	MOVQ AX, SI
+	MOVQ DX, DI
+	MOVQ BX, R8
 
-header:
-	MOVQ      R9, SI
-	VCVTPH2PS (SI), Z0
-	VMOVUPS   Z0, 1536(DI)
-	ADDQ      DX, SI
-	VCVTPH2PS (SI), Z0
-	VMOVUPS   Z0, 1728(DI)
-	ADDQ      DX, SI
-	VPMOVSXBW (SI), Z1
+headerU4x16:
+	MOVQ      R8, R9
+	VCVTPH2PS (R9), Z0
+	VMOVUPS   Z0, 1536(SI)
+	ADDQ      DX, R9
+	VCVTPH2PS (R9), Z0
+	VMOVUPS   Z0, 1728(SI)
+	ADDQ      DX, R9
+	VPMOVSXBW (R9), Z1
 	VPSLLD    $0x10, Z1, Z0
 	VPSRLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 2112(DI)
+	VMOVUPS   Z0, 2112(SI)
 	VPSRLD    $0x10, Z1, Z1
-	VMOVUPS   Z1, 2304(DI)
-	ADDQ      DX, SI
-	VPMOVSXBW (SI), Z0
-	VMOVDQU32 Z0, 1920(DI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, DI
-	SUBQ      $0x20, R8
-	JNZ       header
+	VMOVUPS   Z1, 2304(SI)
+	ADDQ      DX, R9
+	VPMOVSXBW (R9), Z0
+	VMOVDQU32 Z0, 1920(SI)
+	ADDQ      $0x20, R8
+	ADDQ      $0x40, SI
+	SUBQ      $0x20, DI
+	JNZ       headerU4x16
 	ADDQ      DX, BX
 	ADDQ      DX, BX
 	ADDQ      DX, BX
@@ -9912,7 +9912,7 @@ header:
 	LEAQ      (BX)(SI*1), DI
 	XORQ      R8, R8
 
-numbers0:
+numbersU4x160:
 	VPSLLD     $0x10, (DI)(R8*1), Z3
 	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
 	VPANDD     Z0, Z3, Z4
@@ -9931,12 +9931,12 @@ numbers0:
 	PREFETCHT0 8192(DI)(R8*1)
 	ADDQ       $0x40, R8
 	CMPQ       R8, SI
-	JL         numbers0
+	JL         numbersU4x160
 	LEAQ       (BX)(SI*2), BX
 	LEAQ       (BX)(SI*1), DI
 	XORQ       R8, R8
 
-numbers1:
+numbersU4x161:
 	VPSLLD     $0x10, (DI)(R8*1), Z3
 	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
 	VPANDD     Z0, Z3, Z4
@@ -9955,21 +9955,22 @@ numbers1:
 	PREFETCHT0 8192(DI)(R8*1)
 	ADDQ       $0x40, R8
 	CMPQ       R8, SI
-	JL         numbers1
+	JL         numbersU4x161
 	LEAQ       (BX)(SI*2), BX
 	MOVQ       m+96(FP), BX
-	MOVQ       BX, c_len+8(FP)
+	MOVQ       BX, ldc+24(FP)
 	MOVQ       x_base+32(FP), BX
 	MOVQ       BX, x_cap+48(FP)
 	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, b_cap+80(FP)
+	MOVQ       BX, x_len+40(FP)
 
 chunk:
-	MOVQ ldx+56(FP), R8
-	SHLQ $0x02, R8
-	MOVQ x_cap+48(FP), BX
-	MOVQ $0x000009c0, SI
-	MOVQ c_len+8(FP), DI
+	MOVQ    ldx+56(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    x_cap+48(FP), BX
+	MOVQ    $0x000009c0, SI
+	MOVQ    ldc+24(FP), DI
+	PCALIGN $0x40
 
 prepare:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -9997,13 +9998,13 @@ prepare:
 
 prepared:
 	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, c_cap+16(FP)
-	MOVQ DI, c_len+8(FP)
+	MOVQ SI, lanes+88(FP)
+	MOVQ DI, ldc+24(FP)
 	XORQ BX, BX
 	CMPQ DX, $0x60
 	JNE  lanes
 	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
+	MOVQ x_len+40(FP), SI
 	LEAQ (SI)(BX*2), SI
 	MOVQ $0x000009c0, BX
 	MOVQ BX, R8
@@ -10011,7 +10012,7 @@ prepared:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
 	LEAQ    192(BX), R9
-	CMPQ    c_cap+16(FP), R9
+	CMPQ    lanes+88(FP), R9
 	JL      vectors3rows4done
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -10177,7 +10178,7 @@ vectors3rows4done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
 	LEAQ    48(BX), R9
-	CMPQ    c_cap+16(FP), R9
+	CMPQ    lanes+88(FP), R9
 	JL      vectors3rows1done
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -10266,7 +10267,7 @@ vectors3rest:
 
 lanes:
 	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
+	MOVQ x_len+40(FP), SI
 	LEAQ (SI)(BX*2), SI
 	MOVQ $0x000009c0, R8
 	MOVQ R8, R9
@@ -10274,7 +10275,7 @@ lanes:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
 	LEAQ    192(R8), R10
-	CMPQ    c_cap+16(FP), R10
+	CMPQ    lanes+88(FP), R10
 	JL      vectors1rows4done
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z3, Z3, Z3
@@ -10356,7 +10357,7 @@ vectors1rows4done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
 	LEAQ    48(R8), R10
-	CMPQ    c_cap+16(FP), R10
+	CMPQ    lanes+88(FP), R10
 	JL      vectors1rows1done
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z0, Z0, Z0
@@ -10413,8 +10414,8 @@ vectors1rest:
 	ADDQ         $0x40, SI
 
 added:
-	MOVQ SI, b_cap+80(FP)
-	CMPQ c_len+8(FP), $0x00
+	MOVQ SI, x_len+40(FP)
+	CMPQ ldc+24(FP), $0x00
 	JNE  chunk
 	ADDQ $0x30, x_base+32(FP)
 	MOVQ b_len+72(FP), BX
@@ -10435,9 +10436,9 @@ GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 DATA const01010101AVX512<>+0(SB)/64, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 GLOBL const01010101AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8U5x16AVX512(SB), $8320-113
+TEXT ·weightGemmInt8MinimaAVX512(SB), $8320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -10477,37 +10478,41 @@ cleared:
 
 block:
 	MOVQ b_base+64(FP), BX
-	MOVQ AX, DI
-	MOVQ DX, R8
-	MOVQ BX, R9
+	MOVQ AX, SI
+	MOVQ DX, DI
+	MOVQ BX, R8
+	CMPQ c_len+8(FP), $0x06
+	JE   headerU5x16BF16
 
-header:
-	MOVQ      R9, SI
-	VCVTPH2PS (SI), Z0
-	VMOVUPS   Z0, 1536(DI)
-	ADDQ      DX, SI
-	VCVTPH2PS (SI), Z0
-	VMOVUPS   Z0, 1728(DI)
-	ADDQ      DX, SI
-	VPMOVSXBW (SI), Z1
+headerU5x16:
+	MOVQ      R8, R9
+	VCVTPH2PS (R9), Z0
+	VMOVUPS   Z0, 1536(SI)
+	ADDQ      DX, R9
+	VCVTPH2PS (R9), Z0
+	VMOVUPS   Z0, 1728(SI)
+	ADDQ      DX, R9
+	VPMOVSXBW (R9), Z1
 	VPSLLD    $0x10, Z1, Z0
 	VPSRAD    $0x10, Z0, Z0
 	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(DI)
+	VMOVUPS   Z0, 2112(SI)
 	VPSRAD    $0x10, Z1, Z1
 	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(DI)
-	ADDQ      DX, SI
-	VPMOVSXBW (SI), Z0
-	VMOVDQU32 Z0, 1920(DI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, DI
-	SUBQ      $0x20, R8
-	JNZ       header
+	VMOVUPS   Z1, 2304(SI)
+	ADDQ      DX, R9
+	VPMOVSXBW (R9), Z0
+	VMOVDQU32 Z0, 1920(SI)
+	ADDQ      $0x20, R8
+	ADDQ      $0x40, SI
+	SUBQ      $0x20, DI
+	JNZ       headerU5x16
 	ADDQ      DX, BX
 	ADDQ      DX, BX
 	ADDQ      DX, BX
 	ADDQ      DX, BX
+
+numbers:
 	LEAQ      (DX)(DX*1), SI
 	LEAQ      (BX)(SI*4), DI
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
@@ -10517,7 +10522,7 @@ header:
 	LEAQ      (BX)(SI*1), R8
 	XORQ      R9, R9
 
-numbers0:
+numbersU5x160:
 	VPSLLD     $0x10, (R8)(R9*1), Z4
 	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
 	VPSLLD     $0x0f, (DI)(R9*1), Z5
@@ -10548,12 +10553,12 @@ numbers0:
 	PREFETCHT0 8192(DI)(R9*1)
 	ADDQ       $0x40, R9
 	CMPQ       R9, SI
-	JL         numbers0
+	JL         numbersU5x160
 	LEAQ       (BX)(SI*2), BX
 	LEAQ       (BX)(SI*1), R8
 	XORQ       R9, R9
 
-numbers1:
+numbersU5x161:
 	VPSLLD     $0x10, (R8)(R9*1), Z4
 	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
 	VPSLLD     $0x0d, (DI)(R9*1), Z5
@@ -10585,21 +10590,22 @@ numbers1:
 	PREFETCHT0 8192(DI)(R9*1)
 	ADDQ       $0x40, R9
 	CMPQ       R9, SI
-	JL         numbers1
+	JL         numbersU5x161
 	LEAQ       (BX)(SI*2), BX
 	MOVQ       m+96(FP), BX
-	MOVQ       BX, c_len+8(FP)
+	MOVQ       BX, ldc+24(FP)
 	MOVQ       x_base+32(FP), BX
 	MOVQ       BX, x_cap+48(FP)
 	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, b_cap+80(FP)
+	MOVQ       BX, x_len+40(FP)
 
 chunk:
-	MOVQ ldx+56(FP), R8
-	SHLQ $0x02, R8
-	MOVQ x_cap+48(FP), BX
-	MOVQ $0x000009c0, SI
-	MOVQ c_len+8(FP), DI
+	MOVQ    ldx+56(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    x_cap+48(FP), BX
+	MOVQ    $0x000009c0, SI
+	MOVQ    ldc+24(FP), DI
+	PCALIGN $0x40
 
 prepare:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -10627,13 +10633,13 @@ prepare:
 
 prepared:
 	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, c_cap+16(FP)
-	MOVQ DI, c_len+8(FP)
+	MOVQ SI, lanes+88(FP)
+	MOVQ DI, ldc+24(FP)
 	XORQ BX, BX
 	CMPQ DX, $0x60
 	JNE  lanes
 	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
+	MOVQ x_len+40(FP), SI
 	LEAQ (SI)(BX*2), SI
 	MOVQ $0x000009c0, BX
 	MOVQ BX, R8
@@ -10641,7 +10647,7 @@ prepared:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
 	LEAQ    192(BX), R9
-	CMPQ    c_cap+16(FP), R9
+	CMPQ    lanes+88(FP), R9
 	JL      vectors3rows4done
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -10831,7 +10837,7 @@ vectors3rows4done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
 	LEAQ    48(BX), R9
-	CMPQ    c_cap+16(FP), R9
+	CMPQ    lanes+88(FP), R9
 	JL      vectors3rows1done
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -10926,7 +10932,7 @@ vectors3rest:
 
 lanes:
 	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
+	MOVQ x_len+40(FP), SI
 	LEAQ (SI)(BX*2), SI
 	MOVQ $0x000009c0, R8
 	MOVQ R8, R9
@@ -10934,7 +10940,7 @@ lanes:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
 	LEAQ    192(R8), R10
-	CMPQ    c_cap+16(FP), R10
+	CMPQ    lanes+88(FP), R10
 	JL      vectors1rows4done
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z3, Z3, Z3
@@ -11024,7 +11030,7 @@ vectors1rows4done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
 	LEAQ    48(R8), R10
-	CMPQ    c_cap+16(FP), R10
+	CMPQ    lanes+88(FP), R10
 	JL      vectors1rows1done
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z0, Z0, Z0
@@ -11083,8 +11089,8 @@ vectors1rest:
 	ADDQ         $0x40, SI
 
 added:
-	MOVQ SI, b_cap+80(FP)
-	CMPQ c_len+8(FP), $0x00
+	MOVQ SI, x_len+40(FP)
+	CMPQ ldc+24(FP), $0x00
 	JNE  chunk
 	ADDQ $0x30, x_base+32(FP)
 	MOVQ b_len+72(FP), BX
@@ -11096,12 +11102,50 @@ end:
 	VZEROUPPER
 	RET
 
+headerU5x16BF16:
+	MOVQ      R8, R9
+	VPMOVZXWD (R9), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1536(SI)
+	ADDQ      DX, R9
+	VPMOVZXWD (R9), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1728(SI)
+	ADDQ      DX, R9
+	VPMOVSXBW (R9), Z1
+	VPSLLD    $0x10, Z1, Z0
+	VPSRAD    $0x10, Z0, Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 2112(SI)
+	VPSRAD    $0x10, Z1, Z1
+	VCVTDQ2PS Z1, Z1
+	VMOVUPS   Z1, 2304(SI)
+	ADDQ      DX, R9
+	VPMOVSXBW (R9), Z0
+	VMOVDQU32 Z0, 1920(SI)
+	ADDQ      $0x20, R8
+	ADDQ      $0x40, SI
+	SUBQ      $0x20, DI
+	JNZ       headerU5x16BF16
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	JMP       numbers
+
 DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
 GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·weightGemmInt8MinimaAVX512+0(SB)
+
+// func weightGemmInt8OffsetAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8S6x16AVX512(SB), $8320-113
+TEXT ·weightGemmInt8OffsetAVX512(SB), $8320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -11141,27 +11185,29 @@ cleared:
 
 block:
 	MOVQ b_base+64(FP), BX
-	MOVQ AX, DI
-	MOVQ DX, R8
-	MOVQ BX, R9
+	MOVQ AX, SI
+	MOVQ DX, DI
+	MOVQ BX, R8
+	CMPQ c_len+8(FP), $0x07
+	JE   headerS5x16F32
 
-header:
-	MOVQ      R9, SI
-	VCVTPH2PS (SI), Z0
-	VMOVUPS   Z0, 1536(DI)
-	ADDQ      DX, SI
-	VPMOVSXBW (SI), Z1
+headerS6x16:
+	MOVQ      R8, R9
+	VCVTPH2PS (R9), Z0
+	VMOVUPS   Z0, 1536(SI)
+	ADDQ      DX, R9
+	VPMOVSXBW (R9), Z1
 	VPSLLD    $0x10, Z1, Z0
 	VPSRAD    $0x10, Z0, Z0
 	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(DI)
+	VMOVUPS   Z0, 2112(SI)
 	VPSRAD    $0x10, Z1, Z1
 	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(DI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, DI
-	SUBQ      $0x20, R8
-	JNZ       header
+	VMOVUPS   Z1, 2304(SI)
+	ADDQ      $0x20, R8
+	ADDQ      $0x40, SI
+	SUBQ      $0x20, DI
+	JNZ       headerS6x16
 	ADDQ      DX, BX
 	ADDQ      DX, BX
 	LEAQ      (DX)(DX*1), SI
@@ -11173,7 +11219,7 @@ header:
 	LEAQ      (BX)(SI*1), R8
 	XORQ      R9, R9
 
-numbers0:
+numbersS6x160:
 	VPSLLD     $0x10, (R8)(R9*1), Z4
 	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
 	VPSLLD     $0x0e, (DI)(R9*1), Z5
@@ -11204,13 +11250,13 @@ numbers0:
 	PREFETCHT0 8192(DI)(R9*1)
 	ADDQ       $0x40, R9
 	CMPQ       R9, SI
-	JL         numbers0
+	JL         numbersS6x160
 	LEAQ       (BX)(SI*2), BX
 	ADDQ       SI, DI
 	LEAQ       (BX)(SI*1), R8
 	XORQ       R9, R9
 
-numbers1:
+numbersS6x161:
 	VPSLLD     $0x10, (R8)(R9*1), Z4
 	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
 	VPSLLD     $0x0e, (DI)(R9*1), Z5
@@ -11241,22 +11287,25 @@ numbers1:
 	PREFETCHT0 8192(DI)(R9*1)
 	ADDQ       $0x40, R9
 	CMPQ       R9, SI
-	JL         numbers1
+	JL         numbersS6x161
 	LEAQ       (BX)(SI*2), BX
 	ADDQ       SI, DI
-	MOVQ       m+96(FP), BX
-	MOVQ       BX, c_len+8(FP)
-	MOVQ       x_base+32(FP), BX
-	MOVQ       BX, x_cap+48(FP)
-	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, b_cap+80(FP)
+
+expanded:
+	MOVQ m+96(FP), BX
+	MOVQ BX, ldc+24(FP)
+	MOVQ x_base+32(FP), BX
+	MOVQ BX, x_cap+48(FP)
+	MOVQ c_base+0(FP), BX
+	MOVQ BX, x_len+40(FP)
 
 chunk:
-	MOVQ ldx+56(FP), R8
-	SHLQ $0x02, R8
-	MOVQ x_cap+48(FP), BX
-	MOVQ $0x000009c0, SI
-	MOVQ c_len+8(FP), DI
+	MOVQ    ldx+56(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    x_cap+48(FP), BX
+	MOVQ    $0x000009c0, SI
+	MOVQ    ldc+24(FP), DI
+	PCALIGN $0x40
 
 prepare:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -11275,8 +11324,9 @@ prepare:
 	VPXOR        X0, X0, X0
 	VPSUBW       X1, X0, X0
 	VMOVD        X0, 36(AX)(SI*1)
+	VPBROADCASTD c_cap+16(FP), X1
 	VPMOVSXWD    X0, X0
-	VPSLLD       $0x05, X0, X0
+	VPMADDWD     X1, X0, X0
 	VMOVQ        X0, 40(AX)(SI*1)
 	ADDQ         R8, BX
 	ADDQ         $0x30, SI
@@ -11287,13 +11337,13 @@ prepare:
 
 prepared:
 	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, c_cap+16(FP)
-	MOVQ DI, c_len+8(FP)
+	MOVQ SI, lanes+88(FP)
+	MOVQ DI, ldc+24(FP)
 	XORQ BX, BX
 	CMPQ DX, $0x60
 	JNE  lanes
 	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
+	MOVQ x_len+40(FP), SI
 	LEAQ (SI)(BX*2), SI
 	MOVQ $0x000009c0, BX
 	MOVQ BX, R8
@@ -11301,7 +11351,7 @@ prepared:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
 	LEAQ         192(BX), R9
-	CMPQ         c_cap+16(FP), R9
+	CMPQ         lanes+88(FP), R9
 	JL           vectors3rows4done
 	VXORPS       Z3, Z3, Z3
 	VXORPS       Z4, Z4, Z4
@@ -11374,6 +11424,8 @@ vectors3rows4words:
 	CMPQ         R8, BX
 	JE           vectors3rows4alone
 	VBROADCASTSS 32(AX)(R8*1), Z24
+	CMPQ         c_len+8(FP), $0x07
+	JE           vectors3rows4besideS5x16F32
 	VMOVUPS      -6336(AX)(R8*4), Z25
 	VMULPS       1536(DI), Z24, Z26
 	VFMADD213PS  (SI), Z26, Z25
@@ -11386,8 +11438,10 @@ vectors3rows4words:
 	VMULPS       1664(DI), Z24, Z24
 	VFMADD213PS  128(SI), Z24, Z25
 	VMOVUPS      Z25, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
+
+vectors3rows4besideadded:
+	ADDQ CX, SI
+	ADDQ $0x30, R8
 
 vectors3rows4alone:
 	ADDQ         $+384, R9
@@ -11478,7 +11532,7 @@ vectors3rows4done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
 	LEAQ         48(BX), R9
-	CMPQ         c_cap+16(FP), R9
+	CMPQ         lanes+88(FP), R9
 	JL           vectors3rows1done
 	VXORPS       Z3, Z3, Z3
 	VXORPS       Z4, Z4, Z4
@@ -11540,6 +11594,8 @@ vectors3rows1done:
 	// Add the other sums to C.
 vectors3rest:
 	VBROADCASTSS 32(AX)(R8*1), Z0
+	CMPQ         c_len+8(FP), $0x07
+	JE           vectors3restS5x16F32
 	VMOVUPS      -6336(AX)(R8*4), Z1
 	VMULPS       1536(DI), Z0, Z2
 	VFMADD213PS  (SI), Z2, Z1
@@ -11552,15 +11608,17 @@ vectors3rest:
 	VMULPS       1664(DI), Z0, Z0
 	VFMADD213PS  128(SI), Z0, Z1
 	VMOVUPS      Z1, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-	CMPQ         R8, BX
-	JNE          vectors3rest
-	JMP          added
+
+vectors3restadded:
+	ADDQ CX, SI
+	ADDQ $0x30, R8
+	CMPQ R8, BX
+	JNE  vectors3rest
+	JMP  added
 
 lanes:
 	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
+	MOVQ x_len+40(FP), SI
 	LEAQ (SI)(BX*2), SI
 	MOVQ $0x000009c0, R8
 	MOVQ R8, R9
@@ -11568,7 +11626,7 @@ lanes:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
 	LEAQ         192(R8), R10
-	CMPQ         c_cap+16(FP), R10
+	CMPQ         lanes+88(FP), R10
 	JL           vectors1rows4done
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
@@ -11605,12 +11663,16 @@ vectors1rows4words:
 	CMPQ         R9, R8
 	JE           vectors1rows4alone
 	VBROADCASTSS 32(AX)(R9*1), Z8
+	CMPQ         c_len+8(FP), $0x07
+	JE           vectors1rows4besideS5x16F32
 	VMOVUPS      -6336(AX)(R9*4), Z9
 	VMULPS       1536(DI), Z8, Z8
 	VFMADD213PS  (SI), Z8, Z9
 	VMOVUPS      Z9, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
+
+vectors1rows4besideadded:
+	ADDQ CX, SI
+	ADDQ $0x30, R9
 
 vectors1rows4alone:
 	ADDQ         $+384, R10
@@ -11653,7 +11715,7 @@ vectors1rows4done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
 	LEAQ         48(R8), R10
-	CMPQ         c_cap+16(FP), R10
+	CMPQ         lanes+88(FP), R10
 	JL           vectors1rows1done
 	VXORPS       Z1, Z1, Z1
 	VPBROADCASTD 44(AX)(R8*1), Z0
@@ -11691,24 +11753,28 @@ vectors1rows1done:
 	// Add the other sums to C.
 vectors1rest:
 	VBROADCASTSS 32(AX)(R9*1), Z0
+	CMPQ         c_len+8(FP), $0x07
+	JE           vectors1restS5x16F32
 	VMOVUPS      -6336(AX)(R9*4), Z1
 	VMULPS       1536(DI), Z0, Z0
 	VFMADD213PS  (SI), Z0, Z1
 	VMOVUPS      Z1, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-	CMPQ         R9, R8
-	JNE          vectors1rest
-	ADDQ         $0x20, BX
-	CMPQ         BX, DX
-	JL           lanes
-	SUBQ         BX, SI
-	SUBQ         BX, SI
-	ADDQ         $0x40, SI
+
+vectors1restadded:
+	ADDQ CX, SI
+	ADDQ $0x30, R9
+	CMPQ R9, R8
+	JNE  vectors1rest
+	ADDQ $0x20, BX
+	CMPQ BX, DX
+	JL   lanes
+	SUBQ BX, SI
+	SUBQ BX, SI
+	ADDQ $0x40, SI
 
 added:
-	MOVQ SI, b_cap+80(FP)
-	CMPQ c_len+8(FP), $0x00
+	MOVQ SI, x_len+40(FP)
+	CMPQ ldc+24(FP), $0x00
 	JNE  chunk
 	ADDQ $0x30, x_base+32(FP)
 	MOVQ b_len+72(FP), BX
@@ -11719,1283 +11785,165 @@ added:
 end:
 	VZEROUPPER
 	RET
+
+headerS5x16F32:
+	MOVQ      R8, R9
+	VMOVUPS   (R9), Z0
+	VMOVUPS   Z0, 2112(SI)
+	ADDQ      DX, R9
+	ADDQ      DX, R9
+	VMOVUPS   (R9), Z0
+	VMOVUPS   Z0, 2304(SI)
+	ADDQ      DX, R9
+	ADDQ      DX, R9
+	ADDQ      $0x40, R8
+	ADDQ      $0x40, SI
+	SUBQ      $0x20, DI
+	JNZ       headerS5x16F32
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	LEAQ      (DX)(DX*1), SI
+	LEAQ      (BX)(SI*4), DI
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
+	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
+	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
+	LEAQ      (BX)(SI*1), R8
+	XORQ      R9, R9
+
+numbersS5x16F320:
+	VPSLLD     $0x10, (R8)(R9*1), Z4
+	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
+	VPSLLD     $0x0f, (DI)(R9*1), Z5
+	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 768(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 1152(AX)(R9*1)
+	PREFETCHT0 8192(BX)(R9*1)
+	VPSRLD     $0x10, (BX)(R9*1), Z4
+	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
+	VPSRLD     $0x10, (DI)(R9*1), Z5
+	VPSRLD     $0x01, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z2, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, (AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 384(AX)(R9*1)
+	PREFETCHT0 8192(R8)(R9*1)
+	PREFETCHT0 8192(DI)(R9*1)
+	ADDQ       $0x40, R9
+	CMPQ       R9, SI
+	JL         numbersS5x16F320
+	LEAQ       (BX)(SI*2), BX
+	LEAQ       (BX)(SI*1), R8
+	XORQ       R9, R9
+
+numbersS5x16F321:
+	VPSLLD     $0x10, (R8)(R9*1), Z4
+	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
+	VPSLLD     $0x0d, (DI)(R9*1), Z5
+	VPSRLD     $0x02, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z1, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 960(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 1344(AX)(R9*1)
+	PREFETCHT0 8192(BX)(R9*1)
+	VPSRLD     $0x10, (BX)(R9*1), Z4
+	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
+	VPSRLD     $0x12, (DI)(R9*1), Z5
+	VPSRLD     $0x03, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z2, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 192(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 576(AX)(R9*1)
+	PREFETCHT0 8192(R8)(R9*1)
+	PREFETCHT0 8192(DI)(R9*1)
+	ADDQ       $0x40, R9
+	CMPQ       R9, SI
+	JL         numbersS5x16F321
+	LEAQ       (BX)(SI*2), BX
+	JMP        expanded
+
+vectors3rows4besideS5x16F32:
+	VMOVUPS     -6336(AX)(R8*4), Z25
+	VFMADD213PS (SI), Z24, Z25
+	VMOVUPS     Z25, (SI)
+	VMOVUPS     -6272(AX)(R8*4), Z25
+	VFMADD213PS 64(SI), Z24, Z25
+	VMOVUPS     Z25, 64(SI)
+	VMOVUPS     -6208(AX)(R8*4), Z25
+	VFMADD213PS 128(SI), Z24, Z25
+	VMOVUPS     Z25, 128(SI)
+	JMP         vectors3rows4besideadded
+
+vectors3restS5x16F32:
+	VMOVUPS     -6336(AX)(R8*4), Z1
+	VFMADD213PS (SI), Z0, Z1
+	VMOVUPS     Z1, (SI)
+	VMOVUPS     -6272(AX)(R8*4), Z1
+	VFMADD213PS 64(SI), Z0, Z1
+	VMOVUPS     Z1, 64(SI)
+	VMOVUPS     -6208(AX)(R8*4), Z1
+	VFMADD213PS 128(SI), Z0, Z1
+	VMOVUPS     Z1, 128(SI)
+	JMP         vectors3restadded
+
+vectors1rows4besideS5x16F32:
+	VMOVUPS     -6336(AX)(R9*4), Z9
+	VFMADD213PS (SI), Z8, Z9
+	VMOVUPS     Z9, (SI)
+	JMP         vectors1rows4besideadded
+
+vectors1restS5x16F32:
+	VMOVUPS     -6336(AX)(R9*4), Z1
+	VFMADD213PS (SI), Z0, Z1
+	VMOVUPS     Z1, (SI)
+	JMP         vectors1restadded
 
 DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
 GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
+
 // func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8U5x16BF16AVX512(SB), $8320-113
+TEXT ·weightGemmInt8U5x16BF16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldx+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+28, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
-	JNZ     cleared
-	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
-	JZ      cleared
-
-clear:
-	XORQ SI, SI
-
-clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
-	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
-	JNZ     clear
-
-cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
-
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, DI
-	MOVQ DX, R8
-	MOVQ BX, R9
-
-header:
-	MOVQ      R9, SI
-	VPMOVZXWD (SI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1536(DI)
-	ADDQ      DX, SI
-	VPMOVZXWD (SI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1728(DI)
-	ADDQ      DX, SI
-	VPMOVSXBW (SI), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRAD    $0x10, Z0, Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(DI)
-	VPSRAD    $0x10, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(DI)
-	ADDQ      DX, SI
-	VPMOVSXBW (SI), Z0
-	VMOVDQU32 Z0, 1920(DI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, DI
-	SUBQ      $0x20, R8
-	JNZ       header
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
-
-numbers0:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0f, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x01, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbers0
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
-
-numbers1:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0d, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x12, (DI)(R9*1), Z5
-	VPSRLD     $0x03, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbers1
-	LEAQ       (BX)(SI*2), BX
-	MOVQ       m+96(FP), BX
-	MOVQ       BX, c_len+8(FP)
-	MOVQ       x_base+32(FP), BX
-	MOVQ       BX, x_cap+48(FP)
-	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, b_cap+80(FP)
-
-chunk:
-	MOVQ ldx+56(FP), R8
-	SHLQ $0x02, R8
-	MOVQ x_cap+48(FP), BX
-	MOVQ $0x000009c0, SI
-	MOVQ c_len+8(FP), DI
-
-prepare:
-	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
-
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, c_cap+16(FP)
-	MOVQ DI, c_len+8(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ    192(BX), R9
-	CMPQ    c_cap+16(FP), R9
-	JL      vectors3rows4done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	VPBROADCASTD 36(AX)(R8*1), Z25
-	VMOVUPS      -6336(AX)(R8*4), Z26
-	VMULPS       1536(DI), Z24, Z27
-	VFMADD213PS  (SI), Z27, Z26
-	VPMADDWD     1920(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1728(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z26
-	VMULPS       1600(DI), Z24, Z27
-	VFMADD213PS  64(SI), Z27, Z26
-	VPMADDWD     1984(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1792(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z26
-	VMULPS       1664(DI), Z24, Z27
-	VFMADD213PS  128(SI), Z27, Z26
-	VPMADDWD     2048(DI), Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       1856(DI), Z24, Z27
-	VFMADD231PS  Z25, Z27, Z26
-	VMOVUPS      Z26, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-
-vectors3rows4alone:
-	ADDQ        $+384, R9
-	ADDQ        $0x08, R10
-	DECQ        R11
-	CMPQ        R11, $0x02
-	JNE         vectors3rows4group
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2304(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2368(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2432(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2304(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2368(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2432(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2304(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2368(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2432(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2304(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2368(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2432(DI), Z20, Z23
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z6, Z6, Z6
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z12, Z12, Z12
-	VXORPS      Z13, Z13, Z13
-	VXORPS      Z14, Z14, Z14
-	VXORPS      Z18, Z18, Z18
-	VXORPS      Z19, Z19, Z19
-	VXORPS      Z20, Z20, Z20
-
-vectors3rows4group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2176(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2240(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2112(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2176(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2240(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2112(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2176(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2240(DI), Z20, Z23
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	VMOVUPS     Z9, -6144(AX)(BX*4)
-	VMOVUPS     Z10, -6080(AX)(BX*4)
-	VMOVUPS     Z11, -6016(AX)(BX*4)
-	VMOVUPS     Z15, -5952(AX)(BX*4)
-	VMOVUPS     Z16, -5888(AX)(BX*4)
-	VMOVUPS     Z17, -5824(AX)(BX*4)
-	VMOVUPS     Z21, -5760(AX)(BX*4)
-	VMOVUPS     Z22, -5696(AX)(BX*4)
-	VMOVUPS     Z23, -5632(AX)(BX*4)
-	ADDQ        $+192, BX
-	JMP         vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ    48(BX), R9
-	CMPQ    c_cap+16(FP), R9
-	JL      vectors3rows1done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-
-vectors3rows1group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	ADDQ        $+48, BX
-	JMP         vectors3rows1
-
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	VPBROADCASTD 36(AX)(R8*1), Z1
-	VMOVUPS      -6336(AX)(R8*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z2
-	VMULPS       1600(DI), Z0, Z3
-	VFMADD213PS  64(SI), Z3, Z2
-	VPMADDWD     1984(DI), Z1, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       1792(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z2
-	VMULPS       1664(DI), Z0, Z3
-	VFMADD213PS  128(SI), Z3, Z2
-	VPMADDWD     2048(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1856(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-	CMPQ         R8, BX
-	JNE          vectors3rest
-	JMP          added
-
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
-
-	// Tiles of 4 × 1 vectors.
-vectors1rows4:
-	LEAQ    192(R8), R10
-	CMPQ    c_cap+16(FP), R10
-	JL      vectors1rows4done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z6, Z6, Z6
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
-
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	VPBROADCASTD 36(AX)(R9*1), Z9
-	VMOVUPS      -6336(AX)(R9*4), Z10
-	VMULPS       1536(DI), Z8, Z11
-	VFMADD213PS  (SI), Z11, Z10
-	VPMADDWD     1920(DI), Z9, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       1728(DI), Z8, Z11
-	VFMADD231PS  Z9, Z11, Z10
-	VMOVUPS      Z10, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-
-vectors1rows4alone:
-	ADDQ        $+384, R10
-	ADDQ        $0x08, R11
-	DECQ        R12
-	CMPQ        R12, $0x02
-	JNE         vectors1rows4group
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2304(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2304(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2304(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2304(DI), Z6, Z7
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z6, Z6, Z6
-
-vectors1rows4group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2112(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2112(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z7
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	VMOVUPS     Z3, -6144(AX)(R8*4)
-	VMOVUPS     Z5, -5952(AX)(R8*4)
-	VMOVUPS     Z7, -5760(AX)(R8*4)
-	ADDQ        $+192, R8
-	JMP         vectors1rows4
-
-vectors1rows4done:
-	// Tiles of 1 × 1 vectors.
-vectors1rows1:
-	LEAQ    48(R8), R10
-	CMPQ    c_cap+16(FP), R10
-	JL      vectors1rows1done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
-
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VXORPS       Z0, Z0, Z0
-
-vectors1rows1group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	ADDQ        $+48, R8
-	JMP         vectors1rows1
-
-vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	VPBROADCASTD 36(AX)(R9*1), Z1
-	VMOVUPS      -6336(AX)(R9*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-	CMPQ         R9, R8
-	JNE          vectors1rest
-	ADDQ         $0x20, BX
-	CMPQ         BX, DX
-	JL           lanes
-	SUBQ         BX, SI
-	SUBQ         BX, SI
-	ADDQ         $0x40, SI
-
-added:
-	MOVQ SI, b_cap+80(FP)
-	CMPQ c_len+8(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
-	VZEROUPPER
-	RET
+	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·weightGemmInt8MinimaAVX512+0(SB)
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), $8320-113
+TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldx+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+28, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
-	JNZ     cleared
-	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
-	JZ      cleared
-
-clear:
-	XORQ SI, SI
-
-clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
-	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
-	JNZ     clear
-
-cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
-
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, DI
-	MOVQ DX, R8
-	MOVQ BX, R9
-
-header:
-	MOVQ      R9, SI
-	VMOVUPS   (SI), Z0
-	VMOVUPS   Z0, 2112(DI)
-	ADDQ      DX, SI
-	ADDQ      DX, SI
-	VMOVUPS   (SI), Z0
-	VMOVUPS   Z0, 2304(DI)
-	ADDQ      DX, SI
-	ADDQ      DX, SI
-	ADDQ      $0x40, R9
-	ADDQ      $0x40, DI
-	SUBQ      $0x20, R8
-	JNZ       header
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
-
-numbers0:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0f, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x01, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbers0
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
-
-numbers1:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0d, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x12, (DI)(R9*1), Z5
-	VPSRLD     $0x03, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbers1
-	LEAQ       (BX)(SI*2), BX
-	MOVQ       m+96(FP), BX
-	MOVQ       BX, c_len+8(FP)
-	MOVQ       x_base+32(FP), BX
-	MOVQ       BX, x_cap+48(FP)
-	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, b_cap+80(FP)
-
-chunk:
-	MOVQ ldx+56(FP), R8
-	SHLQ $0x02, R8
-	MOVQ x_cap+48(FP), BX
-	MOVQ $0x000009c0, SI
-	MOVQ c_len+8(FP), DI
-
-prepare:
-	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	VPMOVSXWD    X0, X0
-	VPSLLD       $0x04, X0, X0
-	VMOVQ        X0, 40(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
-
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, c_cap+16(FP)
-	MOVQ DI, c_len+8(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ         192(BX), R9
-	CMPQ         c_cap+16(FP), R9
-	JL           vectors3rows4done
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	VXORPS       Z15, Z15, Z15
-	VXORPS       Z16, Z16, Z16
-	VXORPS       Z17, Z17, Z17
-	VXORPS       Z21, Z21, Z21
-	VXORPS       Z22, Z22, Z22
-	VXORPS       Z23, Z23, Z23
-	VPBROADCASTD 44(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 92(AX)(BX*1), Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 140(AX)(BX*1), Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
-	VPBROADCASTD 188(AX)(BX*1), Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
-	MOVQ         DI, R9
-	LEAQ         (AX)(BX*1), R10
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	VMOVUPS      -6336(AX)(R8*4), Z25
-	VFMADD213PS  (SI), Z24, Z25
-	VMOVUPS      Z25, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z25
-	VFMADD213PS  64(SI), Z24, Z25
-	VMOVUPS      Z25, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z25
-	VFMADD213PS  128(SI), Z24, Z25
-	VMOVUPS      Z25, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-
-vectors3rows4alone:
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows4group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  2304(DI), Z6, Z9
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  2368(DI), Z7, Z10
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  2432(DI), Z8, Z11
-	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  2304(DI), Z12, Z15
-	VCVTDQ2PS    Z13, Z13
-	VFMADD231PS  2368(DI), Z13, Z16
-	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  2432(DI), Z14, Z17
-	VCVTDQ2PS    Z18, Z18
-	VFMADD231PS  2304(DI), Z18, Z21
-	VCVTDQ2PS    Z19, Z19
-	VFMADD231PS  2368(DI), Z19, Z22
-	VCVTDQ2PS    Z20, Z20
-	VFMADD231PS  2432(DI), Z20, Z23
-	VPBROADCASTD 40(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 88(AX)(BX*1), Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 136(AX)(BX*1), Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
-	VPBROADCASTD 184(AX)(BX*1), Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
-
-vectors3rows4group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2176(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2240(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2112(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2176(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2240(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2112(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2176(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2240(DI), Z20, Z23
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	VMOVUPS     Z9, -6144(AX)(BX*4)
-	VMOVUPS     Z10, -6080(AX)(BX*4)
-	VMOVUPS     Z11, -6016(AX)(BX*4)
-	VMOVUPS     Z15, -5952(AX)(BX*4)
-	VMOVUPS     Z16, -5888(AX)(BX*4)
-	VMOVUPS     Z17, -5824(AX)(BX*4)
-	VMOVUPS     Z21, -5760(AX)(BX*4)
-	VMOVUPS     Z22, -5696(AX)(BX*4)
-	VMOVUPS     Z23, -5632(AX)(BX*4)
-	ADDQ        $+192, BX
-	JMP         vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ         48(BX), R9
-	CMPQ         c_cap+16(FP), R9
-	JL           vectors3rows1done
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VPBROADCASTD 44(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	MOVQ         DI, R9
-	LEAQ         (AX)(BX*1), R10
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VPBROADCASTD 40(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-
-vectors3rows1group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	ADDQ        $+48, BX
-	JMP         vectors3rows1
-
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	VMOVUPS      -6336(AX)(R8*4), Z1
-	VFMADD213PS  (SI), Z0, Z1
-	VMOVUPS      Z1, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z1
-	VFMADD213PS  64(SI), Z0, Z1
-	VMOVUPS      Z1, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z1
-	VFMADD213PS  128(SI), Z0, Z1
-	VMOVUPS      Z1, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-	CMPQ         R8, BX
-	JNE          vectors3rest
-	JMP          added
-
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ b_cap+80(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
-
-	// Tiles of 4 × 1 vectors.
-vectors1rows4:
-	LEAQ         192(R8), R10
-	CMPQ         c_cap+16(FP), R10
-	JL           vectors1rows4done
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z7, Z7, Z7
-	VPBROADCASTD 44(AX)(R8*1), Z0
-	VPBROADCASTD 92(AX)(R8*1), Z2
-	VPBROADCASTD 140(AX)(R8*1), Z4
-	VPBROADCASTD 188(AX)(R8*1), Z6
-	MOVQ         DI, R10
-	LEAQ         (AX)(R8*1), R11
-	MOVQ         $0x00000004, R12
-	PCALIGN      $0x40
-
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	VMOVUPS      -6336(AX)(R9*4), Z9
-	VFMADD213PS  (SI), Z8, Z9
-	VMOVUPS      Z9, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-
-vectors1rows4alone:
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows4group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2304(DI), Z2, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  2304(DI), Z4, Z5
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  2304(DI), Z6, Z7
-	VPBROADCASTD 40(AX)(R8*1), Z0
-	VPBROADCASTD 88(AX)(R8*1), Z2
-	VPBROADCASTD 136(AX)(R8*1), Z4
-	VPBROADCASTD 184(AX)(R8*1), Z6
-
-vectors1rows4group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2112(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2112(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z7
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	VMOVUPS     Z3, -6144(AX)(R8*4)
-	VMOVUPS     Z5, -5952(AX)(R8*4)
-	VMOVUPS     Z7, -5760(AX)(R8*4)
-	ADDQ        $+192, R8
-	JMP         vectors1rows4
-
-vectors1rows4done:
-	// Tiles of 1 × 1 vectors.
-vectors1rows1:
-	LEAQ         48(R8), R10
-	CMPQ         c_cap+16(FP), R10
-	JL           vectors1rows1done
-	VXORPS       Z1, Z1, Z1
-	VPBROADCASTD 44(AX)(R8*1), Z0
-	MOVQ         DI, R10
-	LEAQ         (AX)(R8*1), R11
-	MOVQ         $0x00000004, R12
-	PCALIGN      $0x40
-
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VPBROADCASTD 40(AX)(R8*1), Z0
-
-vectors1rows1group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	ADDQ        $+48, R8
-	JMP         vectors1rows1
-
-vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	VMOVUPS      -6336(AX)(R9*4), Z1
-	VFMADD213PS  (SI), Z0, Z1
-	VMOVUPS      Z1, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-	CMPQ         R9, R8
-	JNE          vectors1rest
-	ADDQ         $0x20, BX
-	CMPQ         BX, DX
-	JL           lanes
-	SUBQ         BX, SI
-	SUBQ         BX, SI
-	ADDQ         $0x40, SI
-
-added:
-	MOVQ SI, b_cap+80(FP)
-	CMPQ c_len+8(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
-	VZEROUPPER
-	RET
+	MOVQ    $0x00000007, c_len+8(FP)
+	MOVQ    $0x00000010, c_cap+16(FP)
+	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
 
 // func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+

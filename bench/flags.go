@@ -43,7 +43,6 @@ const usage = `usage: go run ./bench [flags]                        check, then 
        go run ./bench compare [flags] OLD NEW        compare the speed of two versions
        go run ./bench -tune [flags]                  find the tuning numbers of this CPU
        go run ./bench -kernels [flags]               list the kernels of the tiers: assembly or Go
-       go run ./bench -profile-calls [flags]         split the time of short calls into phases
 
 Checks on real input that every tier computes the same bits, then measures
 their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.
@@ -60,7 +59,7 @@ func parse(args []string, w io.Writer) (*config, error) {
 	tiers := fs.String("tiers", "", "`tiers` to measure, with commas between, some of "+fmt.Sprint(kernel.Tiers())+"\n(default all that run here, generic only on small shapes)")
 	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all; with -all 1,2,4,... and all)")
 	fs.DurationVar(&c.Time, "time", 0, "time of each measurement, like 0.2s; a few calls are made in any case\n(default at most "+speed.DefaultTime.String()+", less if there are many)")
-	fs.IntVar(&c.Count, "count", 1, "how often to repeat all measurements but those of -accuracy and -cache")
+	fs.IntVar(&c.Count, "count", 1, "how often to repeat all measurements but that of -accuracy")
 	fs.BoolVar(&c.benchfmt, "benchfmt", false, "print only lines in Go's benchmark format, for benchstat\n(compare two CPUs with benchstat -col cpu or -ignore cpu)")
 	fs.StringVar(&c.activations, "activations", "", "safetensors `file` with q, k, v, out and perhaps lengths,\ninstead of the real input that comes with the command")
 	fs.BoolVar(&c.causal, "causal", false, "the activations in the file are causal")

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/attn-go/attn v0.1.0
 	github.com/attn-go/attn/models v0.1.0
-	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 	github.com/klauspost/cpuid/v2 v2.4.2
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/schollz/progressbar/v3 v3.19.1

@@ -43,9 +43,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "kernels" {
 		return runKernels(args[1:], stdout, stderr)
 	}
-	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "profile-calls" {
-		return runProfile(ctx, args[1:], stdout, stderr)
-	}
 	c, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK

@@ -56,8 +56,6 @@ func TestUsageErrors(t *testing.T) {
 		{"-options -shapes none", []string{"none of none is a shape of -options", "prefill-2k-d128 (E)"}},
 		{"-options -threads 2", []string{"-options does not go with -threads", "one thread"}},
 		{"-accuracy -options -count 2", []string{"-accuracy does not go with -count", "same each time"}},
-		{"-cache -benchfmt", []string{"-cache does not go with -benchfmt", "ratios"}},
-		{"-cache -tiers generic,generic,avx2,neon", []string{"-tiers"}},
 		{"-shapes none -time 1s", []string{"-shapes none does not go with -time"}},
 		{"-shapes none -threads 1", []string{"-shapes none does not go with -threads"}},
 		{"-json x -peers=", []string{"-peers: want a file"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/check"
 	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/page"
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
@@ -89,13 +90,7 @@ func (b *bench) print(whole bool) {
 		report.Verdict(b.out, b.file)
 	}
 	report.Machine(b.out, b.file)
-	report.Limits(b.out, b.file)
-	report.Checks(b.out, b.file)
-	report.ShapeErrors(b.out, b.file)
-	report.Speed(b.out, b.file)
-	for _, s := range suite.All {
-		s.Print(b.out, b.file)
-	}
+	page.Print(b.out, b.file)
 }
 
 // measure measures the suites that were asked for or, if none was, checks all tiers and

@@ -189,7 +189,7 @@ func TestCompareCommits(t *testing.T) {
 func TestSuiteJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
 	code, out, err := runCommand("-accuracy", "-quick", "-json", path)
-	if code != 0 || !strings.Contains(out, "worst ratio") {
+	if code != 0 || !strings.Contains(out, "PyTorch's max") {
 		t.Fatalf("exit code %d: %s", code, err)
 	}
 	if f, err := results.Read(path); err != nil || f.Accuracy == nil || len(f.Accuracy.Cases) < 20 || !f.Quick || len(f.Speed) > 0 {

@@ -17,8 +17,6 @@ func TestTuneAndProfileFlags(t *testing.T) {
 		{[]string{"-tune", "now"}, `unexpected argument "now"`},
 		{[]string{"-kernels", "-tiers", "mmx"}, `tier "mmx", want`},
 		{[]string{"-kernels", "now"}, `unexpected argument "now"`},
-		{[]string{"-profile-calls", "-shapes", "Z"}, `unknown shape "Z"`},
-		{[]string{"-profile-calls", "S1"}, `unexpected argument "S1"`},
 	} {
 		if code, _, text := runCommand(x.args...); code != exitUsage || !strings.Contains(text, x.want) {
 			t.Errorf("%v: exit code %d, %s; want %d and %q", x.args, code, text, exitUsage, x.want)

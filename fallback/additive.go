@@ -21,18 +21,7 @@ func score(q, k, weights []float32) float32 {
 		sum := &acc[x%contract.AdditiveChains]
 		*sum = scalar.FMA(w, scalar.Tanh(q[x]+k[x]), *sum)
 	}
-	return sumOfHalves(acc[:])
-}
-
-// sumOfHalves adds the upper half of the chains to the lower half until one is left. Their
-// number is a power of 2.
-func sumOfHalves(acc []float32) float32 {
-	for half := len(acc) / 2; half > 0; half /= 2 {
-		for r := range half {
-			acc[r] += acc[r+half]
-		}
-	}
-	return acc[0]
+	return scalar.SumOfHalves(acc[:])
 }
 
 // additiveBackward is Elementwise.AdditiveBackward.

@@ -1,14 +1,8 @@
 package fallback
 
 import (
-	"math"
-
-	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
 )
-
-// leastGradient is 2^-100.
-var leastGradient = math.Float32frombits(contract.LeastGradient)
 
 // The element-wise kernels of the backward pass of attention. As in the forward pass rows
 // are keys and lanes are queries.
@@ -42,7 +36,7 @@ func backwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
 			}
 			y := float32(x * inv[lane])
 			weights[lane] = y
-			grads[lane] = scalar.Flush(float32(y*(grads[lane]-mean[lane])), leastGradient)
+			grads[lane] = scalar.Flush(float32(y*(grads[lane]-mean[lane])), scalar.LeastGradient)
 		}
 	}
 }

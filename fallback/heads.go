@@ -1,8 +1,6 @@
 package fallback
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/scalar"
 )
 
@@ -10,7 +8,7 @@ import (
 func headScores(s, k []float32, off []int, ldk int, q []float32, m, d int, max []float32) {
 	w := len(max)
 	for lane, at := range off {
-		top := float32(math.Inf(-1))
+		top := scalar.NegInf
 		for j := range m {
 			var acc float32
 			for x, key := range window(k, at+j*ldk, d) {

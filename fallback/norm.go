@@ -60,7 +60,7 @@ func chains(x []float32, add func(x, acc float32) float32) float32 {
 		sum := &acc[e%contract.NormChains]
 		*sum = add(v, *sum)
 	}
-	return sumOfHalves(acc[:])
+	return scalar.SumOfHalves(acc[:])
 }
 
 // inverseRoot returns 1/sqrt(sum/size + eps). A root taken in float64 and rounded is the

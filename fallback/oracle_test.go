@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
 )
 
 // attention is one head made of the kernels: lq ≤ lanes queries, keys in
@@ -27,13 +28,13 @@ func attention(out, q, k, v []float32, lq, lk, d, dv int, scale float32, span fu
 
 	var top, sum [lanes]float32
 	for lane := range top {
-		top[lane] = negInf
+		top[lane] = scalar.NegInf
 	}
 	for j := 0; j < lk; j += block {
 		n := min(block, lk-j)
 		var unmasked, blockMax, blockSum, alpha, beta [lanes]float32
 		for lane := range blockMax {
-			blockMax[lane] = negInf
+			blockMax[lane] = scalar.NegInf
 		}
 		gemmMax(s, lanes, k[j*d:], d, 1, qt, lanes, n, d, contract.ColumnSegment, unmasked[:])
 		maskSpan(s, lanes, j, n, lo[:], hi[:], blockMax[:])

@@ -35,7 +35,7 @@ func roundLanes(dst, s []float32, ld, n int, scales []float32, lsc, bits int, un
 func roundingUnit(largest uint32, bits int) (unit, magic float32) {
 	switch {
 	case largest >= contract.BeyondRounding:
-		return math.Float32frombits(contract.Canonical), 0
+		return scalar.NaN, 0
 	case largest < contract.LeastRounded:
 		return 0, 0
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// log2E is log2 e in the contract.
-var log2E = math.Float32frombits(contract.Log2E)
-
 // mostBias is the limit of a finite bias.
 var mostBias = math.Float32frombits(contract.MostBias)
 
@@ -49,7 +46,7 @@ func bias(s []float32, ld, n int, src []float32, off []int, max []float32) {
 		for j, b := range window(src, off[lane], n) {
 			x := b
 			if b-b == 0 {
-				x = scalar.FMA(scalar.Limited(b, mostBias), log2E, s[j*ld+lane])
+				x = scalar.FMA(scalar.Limited(b, mostBias), scalar.Log2E, s[j*ld+lane])
 			}
 			s[j*ld+lane] = x
 			m = scalar.Larger(x, m)
@@ -64,7 +61,7 @@ func maskSpan(s []float32, ld, j0, n int, lo, hi []int32, max []float32) {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
 			if key := j0 + j; key < int(lo[lane]) || key >= int(hi[lane]) {
-				row[lane] = negInf
+				row[lane] = scalar.NegInf
 			}
 			max[lane] = scalar.Larger(row[lane], m)
 		}
@@ -77,7 +74,7 @@ func maskBool(s []float32, ld, n int, keep []bool, off []int, hidden bool, max [
 		for j, k := range window(keep, off[lane], n) {
 			x := &s[j*ld+lane]
 			if k == hidden {
-				*x = negInf
+				*x = scalar.NegInf
 			}
 			m = scalar.Larger(*x, m)
 		}

@@ -1,12 +1,8 @@
 package fallback
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/scalar"
 )
-
-var negInf = float32(math.Inf(-1))
 
 // softmax is LaneKernels.Softmax.
 func softmax(s []float32, ld, n int, max, sum []float32) {
@@ -37,7 +33,7 @@ func mergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
 // orZero replaces the maximum -Inf of a lane that has seen no key by 0: -Inf - -Inf
 // would be NaN, while weight(-Inf - 0) is 0.
 func orZero(m float32) float32 {
-	if m == negInf {
+	if m == scalar.NegInf {
 		return 0
 	}
 	return m

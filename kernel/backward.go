@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/attn-go/attn/internal/backward"
-	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -113,28 +113,9 @@ func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts *Backwar
 
 // addNothing sets the gradients of a call without queries to zero, or adds +0.
 func (g *Gradients) addNothing(accumulate bool) {
-	add := func(row []float32) {
-		if !accumulate {
-			clear(row)
-			return
-		}
-		for i, x := range row {
-			row[i] = scalar.Canonical(x + 0)
-		}
-	}
-	add(g.Sinks)
+	rows.Start(g.Sinks, accumulate)
 	for _, t := range [...]*view.Tensor{g.K.view(), g.V.view(), g.Bias.view()} {
-		shape := t.Shape()
-		if !t.IsSet() || min(shape[0], shape[1], shape[2], shape[3]) == 0 {
-			continue
-		}
-		for b := range shape[0] {
-			for h := range shape[1] {
-				for l := range t.Length(b) {
-					add(t.Row(b, h, l))
-				}
-			}
-		}
+		t.EachRow(func(row []float32) { rows.Start(row, accumulate) })
 	}
 }
 

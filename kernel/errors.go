@@ -17,36 +17,10 @@ import (
 //	errors.Is(err, kernel.ErrMemory)    // fewer or smaller calls may work
 //	errors.Is(err, kernel.ErrTier)      // the name of the tier or ATTN_TIER must be changed
 //
-// Nothing is ignored silently. These are errors of arguments:
-//
-//   - a tensor with a negative dimension or stride, a head size below 1, a slice too
-//     short for its shape and strides, or sizes that overflow an int; int8 or 4
-//     bits without scales; scales that do not fit; a query, bias or output that is no [Float]
-//   - tensors whose shapes do not fit each other, see [Attention]
-//   - a ragged tensor with starts that descend, are negative or reach beyond its
-//     rows; out and q, v and k, or a further output and q, whose batch rows differ in
-//     length
-//   - an output two of whose elements share memory, or that shares memory with an
-//     input, an option or another output; LSE, Weights and Scores that are not
-//     float32
-//   - a Scale, Softcap, ALiBi slope, sink or Dropout.Rate that is out of range or
-//     NaN; a ScoreStage that does not exist; negative Threads
-//   - positions and prefixes that are neither one for all batch rows nor one for
-//     each, or out of range; a number of slopes or sinks other than that of heads; a
-//     number of lengths or Dropout.Sequences other than that of batch rows; lengths
-//     out of range
-//   - a bias or a bool mask that neither fits the call's [B, H, Lq, Lk] nor
-//     broadcasts to it, or has more keys
-//   - a Window with limits below -1; Segments with a number of ids other than that
-//     of queries and keys, or with ids of keys that decrease; a BlockSparse bitmap of
-//     another size, or with blocks smaller than 1; more masks in an intersection than
-//     [Mask.And] allows
-//   - for [Additive]: a number of weights other than q's head size; weights that are
-//     not finite or out of range, or share memory with an output
-//   - for [AttentionPartials], [AccumulatePartials], [MergePartials] and [MergeInto]: Partials
-//     that are nil, whose slices or shape do not fit, or that share memory with
-//     anything else; a KeyStart that is no multiple of 256 or not the same for all
-//     batch rows
+// Nothing is ignored silently: whatever a call cannot do with is an error, such as a slice too short for its shape and
+// strides, shapes that do not fit each other, an output that shares memory with another argument, an option out of
+// range, and page tables, starts or masks that do not fit the tensors. The documentation of a function says what
+// it takes.
 type Error struct {
 	Where string // the function and the argument: "kernel.Attention: Options.Scale"
 	Got   string // what was given: shape and strides, length or value

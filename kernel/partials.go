@@ -3,12 +3,12 @@ package kernel
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -64,7 +64,7 @@ func (p *Partials) checkDims() *check.Failure {
 // Reset sets all rows to rows that have seen no key.
 func (p *Partials) Reset() {
 	for i := range p.Max {
-		p.Max[i] = float32(math.Inf(-1))
+		p.Max[i] = scalar.NegInf
 	}
 	clear(p.Sum)
 	clear(p.Out)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -151,7 +152,7 @@ func putRow(dst, src []float32, accumulate bool) {
 	}
 	for i, x := range src {
 		if dst[i] += x; dst[i] != dst[i] {
-			dst[i] = nan
+			dst[i] = scalar.NaN
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -147,7 +148,7 @@ func normaliseRowBackward(dy, x []float32) {
 	inv, along := 1/math.Sqrt(squares), dot/squares
 	for i, e := range dy {
 		if dy[i] = float32((float64(e) - float64(float64(x[i])*along)) * inv); dy[i] != dy[i] {
-			dy[i] = nan
+			dy[i] = scalar.NaN
 		}
 	}
 }

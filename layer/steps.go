@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -114,7 +115,7 @@ var softmax = elementwise.Function{Name: "layer.Softmax", Args: []string{"dst", 
 
 // softmaxRow turns the scores of one row into weights.
 func softmaxRow(c *elementwise.Call, dst, src []float32) {
-	top := float32(math.Inf(-1))
+	top := scalar.NegInf
 	for _, s := range src {
 		top = max(top, s) // NaN if one is
 	}
@@ -135,7 +136,7 @@ func softmaxRow(c *elementwise.Call, dst, src []float32) {
 	}
 	if sum != sum {
 		for i := range dst {
-			dst[i] = nan
+			dst[i] = scalar.NaN
 		}
 	}
 }
@@ -152,9 +153,6 @@ func checkLengths(lengths []int, n, scores int) *check.Failure {
 	}
 	return nil
 }
-
-// nan is the one NaN that results have.
-var nan = math.Float32frombits(0x7fc00000)
 
 // WeightedSum is step 4 of attention: in every head it adds up the values, each times its
 // weight,
@@ -209,7 +207,7 @@ func addScaled(sums []float64, w float32, x []float32) {
 func roundTo(dst []float32, sums []float64) {
 	for e, x := range sums {
 		if dst[e] = float32(x); x != x {
-			dst[e] = nan
+			dst[e] = scalar.NaN
 		}
 	}
 }

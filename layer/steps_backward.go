@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -42,7 +43,7 @@ func softmaxRowBackward(dx, dy, y []float32) {
 		x := float32(0)
 		if p != 0 {
 			if x = float32(float64(p) * (float64(dy[j]) - sum)); x != x {
-				x = nan
+				x = scalar.NaN
 			}
 		}
 		dx[j] = x
@@ -103,7 +104,7 @@ func weightGradients(j *rowJob, _ []float64, b, h, l int) {
 			sum += float64(dout[e]) * float64(y)
 		}
 		if to[i] = float32(sum); sum != sum {
-			to[i] = nan
+			to[i] = scalar.NaN
 		}
 	}
 }

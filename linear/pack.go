@@ -45,26 +45,29 @@ func pack[E any](l *Linear, w *Matrix, data []E, t *tier.Tier, exec *kernel.Exec
 		panel := packed[l.panelStart(p):][:lanes*l.k]
 		defer flush(panel)
 		rows := min(lanes, l.n-first)
-		if l.k == 0 || rows == 0 {
-			return
-		}
-		data := data[first*w.rowStride:]
-		switch {
-		case w.rowStride == 1:
-			for k := range l.k {
-				copy(panel[k*lanes:][:rows], data[k*w.colStride:])
-			}
-		case w.colStride == 1:
-			transpose(panel, lanes, data, w.rowStride, rows, l.k, pack, rest)
-		default:
-			for k := range l.k {
-				for lane := range rows {
-					panel[k*lanes+lane] = data[lane*w.rowStride+k*w.colStride]
-				}
-			}
+		if l.k > 0 && rows > 0 {
+			packPanel(panel, lanes, data[first*w.rowStride:], w.rowStride, w.colStride, rows, l.k, pack, rest)
 		}
 	})
 	return packed
+}
+
+// packPanel writes k columns of some rows into the lanes of a panel. Their elements lie rowStride and colStride apart.
+func packPanel[E any](panel []E, lanes int, data []E, rowStride, colStride, rows, k int, pack, rest packer[E]) {
+	switch {
+	case rowStride == 1:
+		for x := range k {
+			copy(panel[x*lanes:][:rows], data[x*colStride:])
+		}
+	case colStride == 1:
+		transpose(panel, lanes, data, rowStride, rows, k, pack, rest)
+	default:
+		for lane := range rows {
+			for x := range k {
+				panel[x*lanes+lane] = data[lane*rowStride+x*colStride]
+			}
+		}
+	}
 }
 
 // transpose writes k columns of some rows, whose elements have no gaps, into the lanes of a

@@ -171,20 +171,7 @@ func (s *scratch) packPart(j *job, p int, steps interval) []float32 {
 		return part
 	}
 	data := b.f32[first*b.rowStride+steps.lo*b.colStride:]
-	switch {
-	case b.rowStride == 1:
-		for x := range steps.len() {
-			copy(part[x*lanes:][:n], data[x*b.colStride:])
-		}
-	case b.colStride == 1:
-		transpose(part, lanes, data, b.rowStride, n, steps.len(), j.tier.Weights().Pack, tier.Reference().Weights().Pack)
-	default:
-		for r := range n {
-			for x := range steps.len() {
-				part[x*lanes+r] = data[r*b.rowStride+x*b.colStride]
-			}
-		}
-	}
+	packPanel(part, lanes, data, b.rowStride, b.colStride, n, steps.len(), j.tier.Weights().Pack, tier.Reference().Weights().Pack)
 	for x := 0; n < lanes && x < steps.len(); x++ {
 		clear(part[x*lanes+n : (x+1)*lanes])
 	}

@@ -2,7 +2,6 @@ package linear
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/quantized"
@@ -219,20 +218,15 @@ func (j *job) next(panels interval, p int, steps interval) []byte {
 	}
 	at, n := l.panelStart(p)+steps.lo*l.panelWidth(p), steps.len()*l.panelWidth(p)
 	if l.dtype == view.Float32 {
-		return bytesOf(l.f32[at : at+n])
+		return view.BytesOf(l.f32[at : at+n])
 	}
-	return bytesOf(l.u16[at : at+n])
+	return view.BytesOf(l.u16[at : at+n])
 }
 
 // stepBlocks returns the blocks of some steps of panel p, in whole blocks.
 func (l *Linear) stepBlocks(p int, steps interval) []byte {
 	size := l.packed.BlockBytes(l.panelWidth(p))
 	return l.panelBlocks(p)[steps.lo/ukernel.BlockSteps*size : steps.hi/ukernel.BlockSteps*size]
-}
-
-// bytesOf returns the memory of numbers.
-func bytesOf[E float32 | uint16](s []E) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(E))))
 }
 
 // Quantized weights lie in blocks of 32 inputs. The last block of a layer may have fewer: zeros

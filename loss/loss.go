@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -86,9 +87,6 @@ func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32) *check
 	return nil
 }
 
-// nan is the one NaN that results have.
-var nan = math.Float32frombits(0x7fc00000)
-
 // A job is one call. Jobs are recycled with their memory, so that in the steady state a call
 // allocates nothing.
 type job struct {
@@ -135,7 +133,7 @@ func (j *job) run(exec *kernel.Exec) float32 {
 		sum += float64(l)
 	}
 	if sum != sum {
-		return nan
+		return scalar.NaN
 	}
 	return float32(sum / float64(max(counted, 1)))
 }
@@ -185,12 +183,12 @@ func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 			p = p[n:]
 		}
 	}
-	sum := sumOfHalves(&s.acc)
+	sum := scalar.SumOfHalves(s.acc[:])
 	if sum != sum {
 		for i := range d {
-			d[i] = nan
+			d[i] = scalar.NaN
 		}
-		return nan
+		return scalar.NaN
 	}
 	if d != nil {
 		s.gradient(j, d, x, top, 1/sum, target)
@@ -227,21 +225,11 @@ func (s *chunk) exponentials(t *tier.Tier, x []float32, top float32) []float32 {
 
 // largest returns the largest number, and passes NaN over.
 func largest(x []float32) float32 {
-	top := float32(math.Inf(-1))
+	top := scalar.NegInf
 	for _, x := range x {
 		if x > top {
 			top = x
 		}
 	}
 	return top
-}
-
-// sumOfHalves adds the upper half of the chains to the lower half until one is left.
-func sumOfHalves(acc *[chains]float32) float32 {
-	for half := chains / 2; half > 0; half /= 2 {
-		for r := range half {
-			acc[r] += acc[r+half]
-		}
-	}
-	return acc[0]
 }

@@ -99,12 +99,7 @@ func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 	if gradient == nil {
 		return
 	}
-	if !j.accumulate {
-		clear(gradient)
-	}
-	for i, x := range gradient { // +0 is the first summand, and the only one without rows
-		gradient[i] = scalar.Canonical(x + 0)
-	}
+	rows.Start(gradient, j.accumulate)
 	of := func(block int) []float32 { return sums[block*len(gradient):][:len(gradient)] }
 	for group := 0; group < blocks; group += groupBlocks {
 		first := of(group)
@@ -148,7 +143,7 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 	} else {
 		copy(y, x)
 	}
-	inv := float32(1 / math.Sqrt(float64(dot(y, y)/size)+float64(j.eps)))
+	inv := float32(1 / math.Sqrt(float64(scalar.Dot64(y, y)/size)+float64(j.eps)))
 	w, dy := j.weight[:d], dy[:d]
 	if weight != nil {
 		weight := weight[:d]
@@ -169,9 +164,9 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 		}
 	}
 	if j.dx.IsSet() {
-		center, slope := float32(0), float32(dot(g, y)/size)
+		center, slope := float32(0), float32(scalar.Dot64(g, y)/size)
 		if j.layer {
-			center = float32(sum(g) / size)
+			center = float32(scalar.Sum64(g) / size)
 		}
 		s.store(j, b, h, l, center, slope, inv)
 	}
@@ -202,58 +197,8 @@ func (s *gradientRow) subtractMean(t *tier.Tier, y, x []float32) {
 	}
 	rest := x[whole*len(chains):]
 	t.Elementwise().Add(chains[:len(rest)], chains, rest)
-	for half := len(chains) / 2; half > 0; half /= 2 {
-		for r, x := range chains[half : 2*half] {
-			chains[r] += x
-		}
-	}
-	mean, y := chains[0]/float32(len(x)), y[:len(x)]
+	mean, y := scalar.SumOfHalves(chains)/float32(len(x)), y[:len(x)]
 	for i, x := range x {
 		y[i] = x - mean
 	}
-}
-
-// sum returns the sum of x in binary64, in 8 chains.
-func sum(x []float32) float64 {
-	var a0, a1, a2, a3, a4, a5, a6, a7 float64
-	for ; len(x) >= 8; x = x[8:] {
-		a0 += float64(x[0])
-		a1 += float64(x[1])
-		a2 += float64(x[2])
-		a3 += float64(x[3])
-		a4 += float64(x[4])
-		a5 += float64(x[5])
-		a6 += float64(x[6])
-		a7 += float64(x[7])
-	}
-	a := [8]float64{a0, a1, a2, a3, a4, a5, a6, a7}
-	for i, x := range x {
-		a[i] += float64(x)
-	}
-	return halves(&a)
-}
-
-// dot returns the sum of the products of x and y, which are exact, in binary64, in 8 chains.
-func dot(x, y []float32) float64 {
-	var a0, a1, a2, a3, a4, a5, a6, a7 float64
-	for ; len(x) >= 8 && len(y) >= 8; x, y = x[8:], y[8:] {
-		a0 += float64(x[0]) * float64(y[0])
-		a1 += float64(x[1]) * float64(y[1])
-		a2 += float64(x[2]) * float64(y[2])
-		a3 += float64(x[3]) * float64(y[3])
-		a4 += float64(x[4]) * float64(y[4])
-		a5 += float64(x[5]) * float64(y[5])
-		a6 += float64(x[6]) * float64(y[6])
-		a7 += float64(x[7]) * float64(y[7])
-	}
-	a := [8]float64{a0, a1, a2, a3, a4, a5, a6, a7}
-	for i, x := range x {
-		a[i] += float64(x) * float64(y[i])
-	}
-	return halves(&a)
-}
-
-// halves adds the upper half of the chains to the lower half until one is left.
-func halves(a *[8]float64) float64 {
-	return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -45,39 +46,13 @@ func ClipNorm(most float32, gradients [][]float32, exec kernel.Exec) (norm float
 	root := math.Sqrt(j.sum(t, &exec))
 	norm = float32(root)
 	if norm != norm {
-		return math.Float32frombits(0x7fc00000), nil
+		return scalar.NaN, nil
 	}
 	if root > float64(most) && !math.IsInf(float64(norm), 1) {
 		j.scale(float32(float64(most)/root), t, &exec)
 	}
 	return norm, nil
 }
-
-// squares returns the sum of the squares of x in float64, where a square is exact:
-//
-//	acc[r] = the sum over i mod 8 = r, ascending
-//
-// and then the sums of halves.
-func squares(x []float32) float64 {
-	var a0, a1, a2, a3, a4, a5, a6, a7 float64
-	for ; len(x) >= 8; x = x[8:] {
-		a0 += square(x[0])
-		a1 += square(x[1])
-		a2 += square(x[2])
-		a3 += square(x[3])
-		a4 += square(x[4])
-		a5 += square(x[5])
-		a6 += square(x[6])
-		a7 += square(x[7])
-	}
-	rest := [...]*float64{&a0, &a1, &a2, &a3, &a4, &a5, &a6}
-	for i, x := range x {
-		*rest[i] += square(x)
-	}
-	return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
-}
-
-func square(x float32) float64 { return float64(x) * float64(x) }
 
 // checkClip reports the first argument of ClipNorm that does not fit.
 func checkClip(most float32, gradients [][]float32) *check.Failure {
@@ -150,7 +125,7 @@ func (j *clip) sum(t *tier.Tier, exec *kernel.Exec) float64 {
 
 func (j *clip) sumSlices(_ *struct{}, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		j.sums[i] = squares(j.gradients[i])
+		j.sums[i] = scalar.Dot64(j.gradients[i], j.gradients[i])
 	}
 }
 

@@ -76,9 +76,6 @@ func taylor(c *[9]float64, z float64) float64 {
 	return y
 }
 
-// canonicalNaN is the NaN of every result that is one.
-var canonicalNaN = math.Float32frombits(0x7FC00000)
-
 // Frequencies are computed in multiple precision, once for each Rope, so that package
 // math, whose results depend on the architecture, is not involved.
 

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -169,10 +170,10 @@ func rotated(x0, x1, cos, sin float32) (y0, y1 float32) {
 	y0 = float32(x0*cos) - float32(x1*sin)
 	y1 = float32(x1*cos) + float32(x0*sin)
 	if y0 != y0 {
-		y0 = canonicalNaN
+		y0 = scalar.NaN
 	}
 	if y1 != y1 {
-		y1 = canonicalNaN
+		y1 = scalar.NaN
 	}
 	return y0, y1
 }

@@ -3,7 +3,6 @@ package amd64
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -48,14 +47,26 @@ type int8Gemmer struct {
 	several       bool
 	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
 	headers, some operand.Mem
+	offset        operand.Mem // of grouped formats, in the place of some
 }
 
-// int8Formats lists the formats that share a function with q, in their order.
-func (g *gen) int8Formats(q ukernel.PackedFormat) []ukernel.PackedFormat {
-	if q.Bits() == 8 && !g.EVEX() { // see int8Words
-		return []ukernel.PackedFormat{q}
+// int8Formats lists the formats that share a function with q, in their order. Grouped ones of more
+// than 4 bits do so with AVX-512, if they have minima or if they have none.
+func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) {
+	all := spec.SingleFormats
+	if q.Grouped() {
+		all = spec.GroupedFormats
 	}
-	return slices.DeleteFunc(slices.Clone(spec.SingleFormats), func(x ukernel.PackedFormat) bool { return x.Bits() == 8 && !g.EVEX() })
+	for _, x := range all {
+		shares := g.EVEX() || x.Bits() < 8 && q.Bits() < 8 // see int8Words
+		if q.Grouped() {
+			shares = g.EVEX() && min(x.Bits(), q.Bits()) > 4 && (x.Offset() == 0) == (q.Offset() == 0)
+		}
+		if shares || x == q {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // An int8Dot is what an ISA does with the numbers of a block.
@@ -80,29 +91,52 @@ type int8Dot interface {
 const someLanes = 16
 
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
-	const name = "weightGemmInt8Blocks"
-	var dot int8Dot = avx2Dot{}
-	if g.EVEX() {
-		dot = vnniDot{}
+	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), "weightGemmInt8Blocks"
+	switch {
+	case q.Grouped() && q.Offset() == 0:
+		name = "weightGemmInt8Minima"
+	case q.Grouped():
+		name = "weightGemmInt8Offset"
 	}
-	f, formats := spec.WeightGemmInt8(q), g.int8Formats(q)
 	if len(formats) == 1 {
 		g.Kernel(f)
-		g.gemmInt8(g.beginInt8(q), dot)
+		g.productInt8(q)
 		return
 	}
 	if q == formats[0] {
-		g.Shared(name, f, "is the product with weights in blocks of one scale, to which those of the formats jump.")
-		g.gemmInt8(g.beginInt8(formats...), dot)
+		g.Shared(name, f, "is the product with quantized weights to which those of several formats jump.")
+		g.productInt8(formats...)
 	}
 	g.Kernel(f)
 	t := &int8Gemmer{g: g}
 	t.memory()
 	g.MOVQ(operand.U32(uint32(q)), t.which)
-	g.MOVQ(operand.U32(q.BlockBytes(1)), t.size)
-	g.MOVQ(operand.U32(q.HeaderBytes()), t.headers)
-	g.MOVQ(operand.U32(q.HeaderBytes()*someLanes), t.some)
+	if q.Grouped() {
+		g.MOVQ(operand.U32(q.Offset()), t.offset)
+	} else {
+		g.MOVQ(operand.U32(q.BlockBytes(1)), t.size)
+		g.MOVQ(operand.U32(q.HeaderBytes()), t.headers)
+		g.MOVQ(operand.U32(q.HeaderBytes()*someLanes), t.some)
+	}
 	g.TailJump(name)
+}
+
+// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
+func (g *gen) WeightGemmInt8Grouped(q ukernel.PackedFormat) { g.WeightGemmInt8(q) }
+
+// productInt8 emits the product with formats.
+func (g *gen) productInt8(formats ...ukernel.PackedFormat) {
+	t := g.beginInt8(formats...)
+	switch {
+	case t.format.Grouped() && g.EVEX():
+		g.gemmInt8Grouped(t, formats)
+	case t.format.Grouped():
+		g.gemmInt8(t, groupedDot(t.format))
+	case g.EVEX():
+		g.gemmInt8(t, vnniDot{})
+	default:
+		g.gemmInt8(t, avx2Dot{})
+	}
 }
 
 // memory gives these the places of arguments that are not needed, or not any more.
@@ -111,22 +145,12 @@ func (t *int8Gemmer) memory() {
 	t.xArg, t.kArg, t.mArg, t.blocks = t.g.Memory(x.Base()), t.g.Argument("k"), t.g.Argument("m"), t.g.Memory(b.Base())
 	t.size, t.left, t.far = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
 	t.which, t.headers, t.some = t.g.Memory(c.Len()), t.g.Memory(b.Cap()), t.g.Memory(c.Cap())
-}
-
-// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
-func (g *gen) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
-	g.Kernel(spec.WeightGemmInt8(q))
-	t := g.beginInt8(q)
-	if g.EVEX() {
-		g.gemmInt8Grouped(t)
-	} else {
-		g.gemmInt8(t, groupedDot(q))
-	}
+	t.offset = t.some
 }
 
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
 func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
-	t := &int8Gemmer{g: g, format: formats[len(formats)-1], several: len(formats) > 1}
+	t := &int8Gemmer{g: g, format: formats[len(formats)-1], several: len(formats) > 1 && !formats[0].Grouped()}
 	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	size := g.GP64()

@@ -2,10 +2,10 @@ package amd64
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -29,6 +29,9 @@ import (
 // added to +0: that of 0 and a negative integer would be -0, and the sum -0 as well. Scales of float32 take the place of the
 // integers of the groups.
 //
+// Formats that all have minima, or an offset, are one function: they differ in how a block is written to the stack, and
+// in the scale of a row.
+//
 // Multiplying bytes keeps other units of a CPU busy than scaling sums and adding them to C. So the loop over
 // words of a tile does that for a row of the tile before it in each iteration. Sums wait on the stack.
 //
@@ -36,12 +39,14 @@ import (
 // what else the lanes have. Then come prepared rows of x, and their sums.
 type vnniGrouped struct {
 	*int8Gemmer
+	formats        []ukernel.PackedFormat
 	base, at       reg.GPVirtual      // the stack, and there the lanes of a tile
 	slot, added, c reg.GPVirtual      // bytes from base to the row of a tile, and to the one that is added to C next, at c
 	end            operand.Mem        // bytes from base to the end of the prepared rows
 	rowsLeft       operand.Mem        // of a block
 	chunkX, chunkC operand.Mem        // of the first prepared row
 	sums           [][]reg.VecVirtual // of blocks
+	apart          []func()           // emit at the end what formats but the first do alone
 }
 
 const (
@@ -59,12 +64,12 @@ const (
 
 	// Of a prepared row, after its codes and its scale.
 	slotMinus = spec.RowScale + 4 // a pair of 16 bits: minus the sums of the codes
-	slotBegin = slotMinus + 4     // with 6 bits: what accumulators of both groups begin with
+	slotBegin = slotMinus + 4     // with an offset: what accumulators of both groups begin with
 )
 
-func (g *gen) gemmInt8Grouped(t *int8Gemmer) {
-	x, c := g.Param("x"), g.Param("c")
-	w := &vnniGrouped{int8Gemmer: t, rowsLeft: g.Memory(c.Len()), end: g.Memory(c.Cap()), chunkX: g.Memory(x.Cap()), chunkC: g.Memory(g.Param("b").Cap())}
+func (g *gen) gemmInt8Grouped(t *int8Gemmer, formats []ukernel.PackedFormat) {
+	c := g.Param("c")
+	w := &vnniGrouped{int8Gemmer: t, formats: formats, rowsLeft: g.Argument("ldc"), end: g.Argument("lanes"), chunkX: t.far, chunkC: t.left}
 	frame, m := g.Frame(groupedFrame), g.GP64()
 	t.clear()
 	g.MOVQ(t.mArg, m)
@@ -107,6 +112,9 @@ func (g *gen) gemmInt8Grouped(t *int8Gemmer) {
 	g.JNZ(operand.LabelRef("block"))
 	g.Label("end")
 	g.Return()
+	for _, emit := range w.apart {
+		emit()
+	}
 }
 
 // wide is set if the sums of groups do not fit into 16 bits.
@@ -119,6 +127,7 @@ func (w *vnniGrouped) prepare() {
 	g.MOVQ(w.chunkX, x)
 	g.MOVQ(operand.U32(slotsAt), to)
 	g.MOVQ(w.rowsLeft, left)
+	g.AlignLoop()
 	g.Label("prepare")
 	codes, scale := g.YMM(), g.GP32()
 	g.VMOVDQU(g.Repeated("groupHalves", 3<<16|1, 7<<16|5, 11<<16|9, 15<<16|13, 2<<16|0, 6<<16|4, 10<<16|8, 14<<16|12), codes)
@@ -129,8 +138,10 @@ func (w *vnniGrouped) prepare() {
 	minus := g.minusSums(emit.At(x, 0))
 	g.VMOVD(minus, w.prepared(to, slotMinus))
 	if w.format.Offset() != 0 {
+		offset := g.XMM()
+		g.VPBROADCASTD(w.offset, offset)
 		g.VPMOVSXWD(minus, minus)
-		g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(w.format.Offset())))), minus, minus)
+		g.VPMADDWD(offset, minus, minus)
 		g.VMOVQ(minus, w.prepared(to, slotBegin))
 	}
 	g.ADDQ(ldx, x)
@@ -183,7 +194,7 @@ func (w *vnniGrouped) tiles(lane2 reg.GPVirtual, vectors int) {
 	}
 	g.Comment("Add the other sums to C.")
 	g.Label(name + "rest")
-	w.addRow(vectors)
+	w.addRow(vectors, name+"rest")
 	g.CMPQ(w.added, w.slot)
 	g.JNE(operand.LabelRef(name + "rest"))
 }
@@ -211,7 +222,7 @@ func (w *vnniGrouped) tile(rows, vectors int, name string) {
 	if rows == groupedRows {
 		g.CMPQ(w.added, w.slot)
 		g.JE(operand.LabelRef(name + "alone"))
-		w.addRow(vectors)
+		w.addRow(vectors, name+"beside")
 		g.Label(name + "alone")
 	}
 	g.ADDQ(operand.I32(2*laneRow), numbers)
@@ -282,11 +293,33 @@ func (w *vnniGrouped) scaleGroup(group int) {
 	})
 }
 
-// addRow scales the sums of a row, adds them to C, and goes on to the next one.
-func (w *vnniGrouped) addRow(vectors int) {
-	g, d, codes := w.g, w.g.Vec(), w.g.Vec()
+// addRow scales the sums of a row, adds them to C, and goes on to the next one. name is that of labels.
+func (w *vnniGrouped) addRow(vectors int, name string) {
+	g, d, first := w.g, w.g.Vec(), w.formats[0]
 	g.VBROADCASTSS(w.prepared(w.added, spec.RowScale), d)
-	if w.format.Offset() == 0 {
+	for _, q := range w.formats[1:] {
+		if q.Float32Scales() == first.Float32Scales() {
+			continue
+		}
+		apart, there := name+q.String(), *w
+		g.CMPQ(w.which, operand.Imm(uint64(q)))
+		g.JE(operand.LabelRef(apart))
+		w.apart = append(w.apart, func() {
+			g.Label(apart)
+			there.addSums(q, d, vectors)
+			g.Goto(name + "added")
+		})
+	}
+	w.addSums(first, d, vectors)
+	g.Label(name + "added")
+	g.ADDQ(w.ldc, w.c)
+	g.ADDQ(operand.Imm(spec.RowBytes), w.added)
+}
+
+// addSums adds the sums of a row whose scale is d.
+func (w *vnniGrouped) addSums(q ukernel.PackedFormat, d reg.VecVirtual, vectors int) {
+	g, codes := w.g, w.g.Vec()
+	if q.Offset() == 0 {
 		g.VPBROADCASTD(w.prepared(w.added, slotMinus), codes)
 	}
 	for v := range vectors {
@@ -296,8 +329,8 @@ func (w *vnniGrouped) addRow(vectors int) {
 		} else {
 			g.VCVTDQ2PS(w.sum(w.added, 0, v), sum)
 		}
-		g.VFMADD213PS(c, w.scaleOf(d, p, v), sum)
-		if w.format.Offset() == 0 {
+		g.VFMADD213PS(c, w.scaleOf(q, d, p, v), sum)
+		if q.Offset() == 0 {
 			total := g.Vec()
 			g.VPMADDWD(w.lane(laneTotals, v), codes, total)
 			g.VCVTDQ2PS(total, total)
@@ -306,6 +339,4 @@ func (w *vnniGrouped) addRow(vectors int) {
 		}
 		g.VMOVUPS(sum, c)
 	}
-	g.ADDQ(w.ldc, w.c)
-	g.ADDQ(operand.Imm(spec.RowBytes), w.added)
 }

@@ -113,20 +113,9 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecV
 	}
 }
 
-// expandHeader writes the header of 16 lanes to the stack, and returns how many bytes a scale of theirs takes in
-// the block.
-func (w *vnniGrouped) expandHeader(from, to reg.GPVirtual) int {
-	if w.format.Float32Scales() {
-		w.copyScales(from, to)
-		return w.g.VecBytes()
-	}
-	w.expandScales(from, to)
-	return w.g.VecBytes() / 2
-}
-
 // scaleOf returns what the sums of a vector are multiplied with for a row whose scale is d. It may be p.
-func (w *vnniGrouped) scaleOf(d, p reg.VecVirtual, v int) reg.VecVirtual {
-	if w.format.Float32Scales() {
+func (w *vnniGrouped) scaleOf(q ukernel.PackedFormat, d, p reg.VecVirtual, v int) reg.VecVirtual {
+	if q.Float32Scales() {
 		return d
 	}
 	w.g.VMULPS(w.lane(laneScale, v), d, p)
@@ -134,7 +123,7 @@ func (w *vnniGrouped) scaleOf(d, p reg.VecVirtual, v int) reg.VecVirtual {
 }
 
 // copyScales writes those of 16 lanes, of both groups.
-func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) {
+func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) int {
 	for group := range 2 {
 		d := w.g.Vec()
 		w.g.VMOVUPS(emit.At(from, 0), d)
@@ -142,15 +131,20 @@ func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) {
 		w.g.ADDQ(w.lanes2, from)
 		w.g.ADDQ(w.lanes2, from)
 	}
+	return w.g.VecBytes()
 }
 
-// expandScales writes the header of 16 lanes.
-func (w *vnniGrouped) expandScales(from, to reg.GPVirtual) {
+// expandScales writes the header of 16 lanes to the stack, and returns how many bytes a scale of theirs takes in
+// the block.
+func (w *vnniGrouped) expandScales(q ukernel.PackedFormat, from, to reg.GPVirtual) int {
+	if q.Float32Scales() {
+		return w.copyScales(from, to)
+	}
 	g := w.g
-	w.widenHalves(from, emit.At(to, laneScale))
+	w.widenHalves(q, from, emit.At(to, laneScale))
 	g.ADDQ(w.lanes2, from)
-	if w.format.Offset() == 0 {
-		w.widenHalves(from, emit.At(to, laneMinima))
+	if q.Offset() == 0 {
+		w.widenHalves(q, from, emit.At(to, laneMinima))
 		g.ADDQ(w.lanes2, from)
 	}
 	s := g.Vecs(2)
@@ -165,18 +159,19 @@ func (w *vnniGrouped) expandScales(from, to reg.GPVirtual) {
 		}
 		g.VMOVUPS(v, emit.At(to, laneScales+group*laneRow))
 	}
-	if w.format.Offset() == 0 {
+	if q.Offset() == 0 {
 		t := g.Vec()
 		g.ADDQ(w.lanes2, from)
 		g.VPMOVSXBW(emit.At(from, 0), t)
 		g.VMOVDQU32(t, emit.At(to, laneTotals))
 	}
+	return g.VecBytes() / 2
 }
 
 // widenHalves converts 16 numbers of 16 bits.
-func (w *vnniGrouped) widenHalves(from reg.GPVirtual, to operand.Mem) {
+func (w *vnniGrouped) widenHalves(q ukernel.PackedFormat, from reg.GPVirtual, to operand.Mem) {
 	d := w.g.Vec()
-	w.g.widenScales(w.format, emit.At(from, 0), d)
+	w.g.widenScales(q, emit.At(from, 0), d)
 	w.g.VMOVUPS(d, to)
 }
 

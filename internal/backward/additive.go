@@ -2,7 +2,7 @@ package backward
 
 import (
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -72,7 +72,7 @@ func (a *Additive) Run(t *tier.Tier, threads int, parallelFor func(n int, task f
 	work := pairs * float64(tanhFMAs*a.d()+2*a.dv()) / float64(t.ThreadFMAs)
 	a.split.Run(heads, work, additiveShape{a.Q.Dim(2), a.K.Dim(2), a.d(), a.dv()}, threads, parallelFor)
 	if a.DWeights != nil {
-		a.start(a.DWeights)
+		rows.Start(a.DWeights, a.Accumulate)
 		for h := range heads {
 			t.Elementwise().Add(a.DWeights, a.DWeights, a.partials[h*a.d():][:a.d()])
 		}
@@ -85,18 +85,6 @@ func (a *Additive) dv() int { return a.V.Dim(3) }
 // scores reports whether a gradient is wanted that goes through the scores.
 func (a *Additive) scores() bool {
 	return a.DQ.IsSet() || a.DK.IsSet() || a.DWeights != nil
-}
-
-// start clears a row of a gradient. If the call accumulates, it adds +0: that is the first summand, and the only
-// one of a key that no query sees.
-func (a *Additive) start(row []float32) {
-	if !a.Accumulate {
-		clear(row)
-		return
-	}
-	for i, x := range row {
-		row[i] = scalar.Canonical(x + 0)
-	}
 }
 
 // heads computes the KV heads lo to hi-1.

@@ -79,7 +79,7 @@ func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 	s.batch, s.kvHead = batch, kvHead
 	for _, g := range [...]*view.Tensor{&a.DK, &a.DV} {
 		for j := 0; g.IsSet() && j < g.Dim(2); j++ {
-			a.start(g.Row(batch, kvHead, j))
+			rows.Start(g.Row(batch, kvHead, j), a.Accumulate)
 		}
 	}
 	group, queries := a.Q.Dim(1)/a.K.Dim(1), a.Q.Dim(2)
@@ -94,7 +94,7 @@ func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 func (s *additiveScratch) block(a *Additive, lo, n int) {
 	s.takeWeights(a, lo, n)
 	dv := a.dv()
-	rows.FlushBelow(a.tier, s.dout, dv, a.DOut.Rows(s.batch, s.head, lo, n), a.DOut.Stride(2), n, dv, leastGradient)
+	rows.FlushBelow(a.tier, s.dout, dv, a.DOut.Rows(s.batch, s.head, lo, n), a.DOut.Stride(2), n, dv, scalar.LeastGradient)
 	if a.DV.IsSet() {
 		s.values(a, n)
 	}
@@ -231,7 +231,7 @@ func (s *additiveScratch) queryRow(a *Additive, i int, p []float32, lane int) {
 		for j := max(lo, s.visible.Lo); j < min(lo+engine.BlockKeys, s.visible.Hi); j++ {
 			if p[j] != 0 {
 				s.keys[n] = j
-				s.x[n] = scalar.Flush(float32(p[j]*(s.dp[j*lanes+lane]-mean)), leastGradient) * a.Scale
+				s.x[n] = scalar.Flush(float32(p[j]*(s.dp[j*lanes+lane]-mean)), scalar.LeastGradient) * a.Scale
 				n++
 			}
 		}
@@ -244,7 +244,7 @@ func (s *additiveScratch) queryRow(a *Additive, i int, p []float32, lane int) {
 	}
 	if a.DQ.IsSet() {
 		row := a.DQ.Row(s.batch, s.head, i)
-		a.start(row)
+		rows.Start(row, a.Accumulate)
 		a.tier.Elementwise().Add(row, row, s.rowQ)
 	}
 	a.tier.Elementwise().Add(s.sumsW, s.sumsW, s.rowW)

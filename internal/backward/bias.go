@@ -1,6 +1,7 @@
 package backward
 
 import (
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -16,17 +17,11 @@ func (j *Job) clearBias() {
 	scores := view.Scores{Batch: f.Q.Dim(0), Heads: f.Q.Dim(1), Queries: f.Q.Dim(2), Keys: f.K.Dim(2)}
 	sum := *out
 	switch shape := out.Shape(); {
-	case !j.Call.Accumulate:
-		eachRow(out, func(row []float32) { clear(row) })
-	case j.sharesBias():
+	case j.Call.Accumulate && j.sharesBias():
 		sum = view.Floats(j.fitSums(sumBias, shape[0]*shape[1]*shape[2]*shape[3]), shape, view.Contiguous(shape))
 		clear(sum.F32())
 	default:
-		eachRow(out, func(row []float32) {
-			for x := range row {
-				row[x] += 0
-			}
-		})
+		out.EachRow(func(row []float32) { rows.Start(row, j.Call.Accumulate) })
 	}
 	j.sums.dBias, _ = sum.Broadcast("", &scores)
 }
@@ -47,29 +42,17 @@ func (j *Job) finishBias() {
 	}
 	if j.Call.Accumulate && j.sharesBias() {
 		sum := j.sums.memory[sumBias]
-		eachRow(out, func(row []float32) {
+		out.EachRow(func(row []float32) {
 			j.putRow(row, sum[:len(row)])
 			sum = sum[len(row):]
 		})
 		return
 	}
-	eachRow(out, func(row []float32) {
+	out.EachRow(func(row []float32) {
 		for x := range row {
 			row[x] = scalar.Canonical(row[x])
 		}
 	})
-}
-
-// eachRow calls f for all rows of the gradients of biases, in the order in which rows lie that are contiguous.
-func eachRow(bias *view.Tensor, f func(row []float32)) {
-	shape := bias.Shape()
-	for b := range shape[0] {
-		for h := range shape[1] {
-			for i := range shape[2] {
-				f(bias.Row(b, h, i))
-			}
-		}
-	}
 }
 
 // addBias adds the gradients of n keys, from number key on, to those of the biases, row by

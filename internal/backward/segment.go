@@ -3,14 +3,12 @@ package backward
 import (
 	"math"
 
-	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
-
-var log2E = math.Float32frombits(0x3FB8AA3B)
 
 // doTask is the first phase.
 func (j *Job) doTask(s *scratch, i int) {
@@ -132,23 +130,20 @@ func (s *segment) load(j *Job) {
 	s.loadDOut(j)
 	lse, off := s.Floats(&j.Call.Forward.LSE)
 	for lane, at := range off {
-		s.lse[lane] = float32(lse[at] * log2E)
+		s.lse[lane] = float32(lse[at] * scalar.Log2E)
 	}
 }
 
-// leastGradient is 2^-100. Smaller numbers of dO count as +0, as smaller weights do: on
-// some CPUs their products, which may be subnormal, take 100 times as long as others.
-var leastGradient = math.Float32frombits(contract.LeastGradient)
-
-// loadDOut copies the rows of dO, as they count, and transposes them.
+// loadDOut copies the rows of dO, as they count, and transposes them. Numbers below scalar.LeastGradient count as +0, as
+// smaller weights do: on some CPUs their products, which may be subnormal, take 100 times as long as others.
 func (s *segment) loadDOut(j *Job) {
 	d, ld, n := j.dv(), rowLength(j.dv()), s.N
 	data, off := s.Floats(&j.Call.DOut)
 	if lds := off[n-1] - off[0]; n == 1 || isEven(off[:n], lds/(n-1)) {
-		rows.FlushBelow(j.tier, s.dOutRows, ld, data[off[0]:], lds/max(n-1, 1), n, d, leastGradient)
+		rows.FlushBelow(j.tier, s.dOutRows, ld, data[off[0]:], lds/max(n-1, 1), n, d, scalar.LeastGradient)
 	} else {
 		for lane, at := range off[:n] {
-			rows.FlushBelow(j.tier, s.dOutRows[lane*ld:], ld, data[at:], d, 1, d, leastGradient)
+			rows.FlushBelow(j.tier, s.dOutRows[lane*ld:], ld, data[at:], d, 1, d, scalar.LeastGradient)
 		}
 	}
 	for lane := range s.Lanes {
@@ -378,9 +373,4 @@ func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []flo
 	}
 }
 
-var ones = func() (s [ukernel.MaxLanes]float32) {
-	for i := range s {
-		s[i] = 1
-	}
-	return s
-}()
+var ones = rows.Ones(ukernel.MaxLanes)

@@ -19,7 +19,7 @@ func (j *Job) sinks() {
 			norms := j.norms[(b*f.K.Dim(1)+h/group)*j.plan.maxRows:]
 			for i := range f.Q.Length(b) {
 				x := &norms[i*group+h%group]
-				lse := float32(f.LSE.F32()[f.LSE.Index(b, h, i)] * log2E)
+				lse := float32(f.LSE.F32()[f.LSE.Index(b, h, i)] * scalar.Log2E)
 				p := float32(sinkWeight(f.Sinks[h], lse) * x.inv)
 				sum -= float64(p) * float64(x.mean)
 			}

@@ -41,12 +41,12 @@ func (t *tile) makeNaN(lane int) {
 	out := &t.job.Call.Out
 	fillNaN(t.job.tier, out, t.Index(out, lane))
 	if t.job.Call.LSE.IsSet() {
-		t.Row(&t.job.Call.LSE, lane)[0] = canonicalNaN
+		t.Row(&t.job.Call.LSE, lane)[0] = scalar.NaN
 	}
 }
 
 // oneNaN is a row of one NaN. (The slice of a local array would escape through the kernel.)
-var oneNaN = []float32{canonicalNaN}
+var oneNaN = []float32{scalar.NaN}
 
 // fillNaN makes the row of x that starts at at a row of NaN.
 func fillNaN(t *tier.Tier, x *view.Tensor, at int) {
@@ -111,7 +111,7 @@ func (t *tile) findRuns() {
 	runs := t.scratch.runs[:0]
 	hidden := true
 	for i := range t.block.keys.Len() {
-		if was := hidden; t.block.scores[i*t.Lanes] == negInf {
+		if was := hidden; t.block.scores[i*t.Lanes] == scalar.NegInf {
 			hidden = true
 		} else if hidden = false; was {
 			runs = append(runs, mask.Span{Lo: i, Hi: i + 1})

@@ -134,7 +134,7 @@ func (t *tile) writeWeights() {
 func (t *tile) markNaNs() {
 	for lane := range t.N {
 		if s := t.sum[lane]; s != s {
-			fill(t.Row(&t.job.Call.Weights, lane), canonicalNaN)
+			fill(t.Row(&t.job.Call.Weights, lane), scalar.NaN)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (t *tile) storeWeights() {
 func (t *tile) writeScores() {
 	j := t.job
 	for lane := range t.N {
-		fill(t.Row(&j.Call.Scores, lane), negInf)
+		fill(t.Row(&j.Call.Scores, lane), scalar.NegInf)
 	}
 	if j.Call.Stage == ScoresMasked {
 		for lo := blockStart(t.visible.Lo); lo < t.visible.Hi; lo += BlockKeys {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
@@ -99,7 +100,7 @@ func TestCallsAreShort(t *testing.T) {
 			measured := m.of(tier)
 			q, k, v := random(rows, d), random(keys, d), random(keys, d)
 			bias := make([]float32, keys)
-			bias[2], v.F32()[2*d+1] = negInf, float32(math.NaN())
+			bias[2], v.F32()[2*d+1] = scalar.NegInf, float32(math.NaN())
 			run := func(v view.Tensor) view.Tensor {
 				out := floats(1, 1, rows, v.Dim(3))
 				j := newJob()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -53,7 +54,7 @@ func (t *tile) scoreGaps(top []float32) {
 			t.hideRows(part, seen)
 			t.scoreMasked(part, seen, top)
 		case mask.None:
-			fill(t.scoresFrom(part)[:part.Len()*t.Lanes], negInf)
+			fill(t.scoresFrom(part)[:part.Len()*t.Lanes], scalar.NegInf)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/scalar"
 )
 
 // softmax turns the scores of the current block into weights and merges its
@@ -49,11 +50,7 @@ func (t *tile) Drop(keys mask.Span, weights []float32) {
 // at absolute positions, and blocks are merged in order.
 const BlockKeys = contract.KeyBlock
 
-var (
-	negInf       = float32(math.Inf(-1))
-	canonicalNaN = math.Float32frombits(contract.Canonical) // the NaN of every NaN row
-	ln2          = math.Float32frombits(contract.Ln2)
-)
+var ln2 = math.Float32frombits(contract.Ln2)
 
 // fill sets all elements of s to x.
 func fill(s []float32, x float32) {
@@ -66,7 +63,7 @@ func fill(s []float32, x float32) {
 func canonize(s []float32) {
 	for i, x := range s {
 		if x != x {
-			s[i] = canonicalNaN
+			s[i] = scalar.NaN
 		}
 	}
 }

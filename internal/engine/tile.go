@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -187,7 +188,7 @@ func (t *tile) PackRows(dst, src []float32, off []int, d int, scale float32) {
 
 // negInfs are the maxima before the first key. ones are sums that divide by 1, the sums of
 // sinks, and the 1×1 matrix A of a merge without a product.
-var negInfs, ones = constant(negInf), constant(1)
+var negInfs, ones = constant(scalar.NegInf), constant(1)
 
 func constant(x float32) (s [ukernel.MaxLanes]float32) {
 	fill(s[:], x)

@@ -192,7 +192,7 @@ func readMXFP4(g *group, b []byte, _ int) {
 	case isZeroMXFP4(b):
 		d = 0
 	case b[0] == 255:
-		d = math.Float32frombits(0x7fc00000)
+		d = scalar.NaN
 	}
 	g.scale(d)
 	g.lookUp(&e2m1Values, b[1:])

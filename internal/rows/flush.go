@@ -2,9 +2,8 @@ package rows
 
 import (
 	"encoding/binary"
-	"math"
 
-	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -12,13 +11,10 @@ import (
 // Subnormal numbers become +0 where they are packed or stored in a cache: on some CPUs an
 // FMA of one takes 100 times as long as others. A binary16 is none as a float32.
 
-// leastNormal is the least float32 that is not subnormal.
-var leastNormal = math.Float32frombits(contract.LeastNormal)
-
 // Flush copies n rows of d numbers, lds apart, to rows ldd apart. Those that are subnormal
 // become +0. dst may be src.
 func Flush(t *tier.Tier, dst []float32, ldd int, src []float32, lds, n, d int) {
-	FlushBelow(t, dst, ldd, src, lds, n, d, leastNormal)
+	FlushBelow(t, dst, ldd, src, lds, n, d, scalar.LeastNormal)
 }
 
 // FlushBelow is Flush for numbers whose magnitude is below least.

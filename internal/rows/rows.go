@@ -4,6 +4,7 @@ package rows
 import (
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -84,4 +85,16 @@ func Aligned(n int) []float32 {
 	s := make([]float32, n+line/4)
 	skip := int(-uintptr(unsafe.Pointer(&s[0]))%line) / 4
 	return s[skip : skip+n : skip+n]
+}
+
+// Start makes row the begin of a sum: zeros, or what it holds plus +0, which is the first summand and the only one
+// where nothing else is added.
+func Start(row []float32, accumulate bool) {
+	if !accumulate {
+		clear(row)
+		return
+	}
+	for i, x := range row {
+		row[i] = scalar.Canonical(x + 0)
+	}
 }

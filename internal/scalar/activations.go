@@ -130,8 +130,8 @@ func GELU(x float32) float32 {
 // for negative x.
 func Sigmoid(x float32) float32 {
 	if x < 0 {
-		e := Exp2(float32(x * log2E))
+		e := Exp2(float32(x * Log2E))
 		return e / (1 + e)
 	}
-	return 1 / (1 + Exp2(float32(-x*log2E)))
+	return 1 / (1 + Exp2(float32(-x*Log2E)))
 }

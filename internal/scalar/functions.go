@@ -11,11 +11,7 @@ var (
 	log2Coefficients = contract.Log2()
 	tanhCoefficients = contract.Tanh()
 	tanhPoints       = contract.TanhPoints()
-	negInf           = float32(math.Inf(-1))
 )
-
-// log2E is log2 e in the contract.
-var log2E = math.Float32frombits(contract.Log2E)
 
 // roundMagic is 1.5·2^23. Added to a float32 of magnitude below 2^22 it leaves no bits
 // for a fraction: the sum is rounded to an integer, ties to even, and its low bits are
@@ -71,9 +67,9 @@ func Log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
 func LSE(max, sum float32) float32 {
 	switch {
 	case sum == 0:
-		return negInf
+		return NegInf
 	case sum != sum:
-		return math.Float32frombits(contract.Canonical)
+		return NaN
 	}
 	return float32((max+Log2(sum))*math.Float32frombits(contract.Ln2)) + 0
 }
@@ -86,7 +82,7 @@ const twoThirds = 0x3f2aaaab
 func Log2(x float32) float32 {
 	switch {
 	case x == 0:
-		return negInf
+		return NegInf
 	case !(x > 0):
 		return float32(math.NaN())
 	case x > math.MaxFloat32:

@@ -6,6 +6,15 @@ import (
 	"github.com/attn-go/attn/contract"
 )
 
+// Numbers of the contract, and -Inf.
+var (
+	NaN           = math.Float32frombits(contract.Canonical) // of every result that is one
+	NegInf        = float32(math.Inf(-1))
+	Log2E         = math.Float32frombits(contract.Log2E)
+	LeastNormal   = math.Float32frombits(contract.LeastNormal)   // that is not subnormal
+	LeastGradient = math.Float32frombits(contract.LeastGradient) // that counts, 2^-100
+)
+
 // Larger returns x if x > y, else y. Unlike the built-in max it ignores a NaN in x, as
 // the vector instructions do.
 func Larger(x, y float32) float32 {
@@ -18,7 +27,7 @@ func Larger(x, y float32) float32 {
 // Canonical returns x, or the NaN 0x7fc00000.
 func Canonical(x float32) float32 {
 	if x != x {
-		return math.Float32frombits(contract.Canonical)
+		return NaN
 	}
 	return x
 }
@@ -35,7 +44,7 @@ func Flush(x, least float32) float32 {
 // s is -Inf. A NaN stays.
 func BackwardWeight(s, lse float32) float32 {
 	switch x := s - lse; {
-	case s == negInf:
+	case s == NegInf:
 		return 0
 	case x > 0:
 		return 1

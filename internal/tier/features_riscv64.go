@@ -6,9 +6,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/attn-go/attn/asm"
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
+
+	"github.com/attn-go/attn/asm"
 )
 
 // lacks reports that this CPU or its operating system lacks a feature, or that no such is known.

@@ -5,9 +5,10 @@ package tier
 import (
 	"testing"
 
+	"github.com/klauspost/cpuid/v2"
+
 	"github.com/attn-go/attn/asm"
 	"github.com/attn-go/attn/internal/ukernel"
-	"github.com/klauspost/cpuid/v2"
 )
 
 // TestFeaturesAreKnown fails if a kernel needs a CPU feature that package cpuid does not know, as it

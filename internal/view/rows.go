@@ -243,3 +243,18 @@ func (t *Tensor) CheckLengths(arg string, other *Tensor, otherArg string) *check
 	}
 	return nil
 }
+
+// EachRow calls f for every row of a float32 tensor, batch row by batch row and head by head.
+func (t *Tensor) EachRow(f func(row []float32)) {
+	shape := t.Shape()
+	if min(shape[0], shape[1], shape[2], shape[3]) == 0 {
+		return // the other dimensions may be any numbers
+	}
+	for b := range shape[0] {
+		for h := range shape[1] {
+			for l := range t.Length(b) {
+				f(t.Row(b, h, l))
+			}
+		}
+	}
+}

@@ -1,7 +1,11 @@
 package decoder
 
 import (
-	"github.com/attn-go/attn/models/internal/ropescaling"
+	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -28,8 +32,6 @@ type Config struct {
 	ExpertsUsed  int  // of which a token takes so many
 	ExpertShares bool // the shares of those add up to 1
 
-	dynamic bool // rotations of longer texts than Context would have frequencies for each length
-
 	// Windows has, for each layer, how many keys a query sees, its own included; 0 means all. nil
 	// means all in every layer.
 	Windows []int
@@ -37,29 +39,63 @@ type Config struct {
 	// Bidirectional says that tokens also see those after them, and with a window as many after
 	// them as before: a model of embeddings, see [LoadEmbedder], which generates no text.
 	Bidirectional bool
-	bothWays      [2]string // the key that says so, and its value
 
 	EmbeddingScale float32 // multiplies embeddings, if not 0
 	ScoreScale     float32 // of scores, if not 0, which means 1/√HeadSize
 	ScoreSoftcap   float32 // limits scores, if not 0
 	LogitSoftcap   float32 // limits logits, if not 0
+}
 
-	scaling   ropescaling.Scaling // of the frequencies, beyond RopeScaling
-	localBase float64             // of the frequencies of layers with a window; 0 means as the others
+// configOf returns the sizes and constants of a model.
+func configOf(m *arch.Model) Config {
+	l := m.Layers[0]
+	t, r := l.Mixer.(*arch.Attention), ropeOf(m)
+	c := Config{
+		Architecture: m.Family.GGUF, Layers: len(m.Layers), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
+		Context: m.Context, Epsilon: float32(l.Norm.Epsilon), RopeDims: r.Dims, RopeBase: r.Base, RopeScaling: r.Divide, Bidirectional: m.BothWays,
+		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap, LogitSoftcap: m.Logits.Softcap,
+	}
+	switch f := l.Feed.(type) {
+	case *arch.Dense:
+		c.FFN = f.Inner
+	case *arch.Experts:
+		c.FFN, c.Experts, c.ExpertsUsed, c.ExpertShares = f.Inner, f.Count, f.Used, f.Shares
+	}
+	for _, l := range m.Layers {
+		c.Windows = append(c.Windows, l.Mixer.(*arch.Attention).Window)
+	}
+	if slices.Max(c.Windows) == 0 {
+		c.Windows = nil
+	}
+	return c
+}
+
+// ropeOf returns the rotations of layers that see all tokens, or else those of all layers.
+func ropeOf(m *arch.Model) *arch.Rope {
+	i := max(0, slices.IndexFunc(m.Layers, func(l arch.Layer) bool { return l.Mixer.(*arch.Attention).Window == 0 }))
+	return m.Layers[i].Mixer.(*arch.Attention).Rope
 }
 
 // noGenerator returns the error of a model of embeddings that is to generate text.
-func (c *Config) noGenerator(bad func(key, got, want string) error) error {
-	return bad(c.bothWays[0], c.bothWays[1]+", a model of embeddings", "one that generates text; LoadEmbedder is for this one")
-}
-
-// window returns how many keys a query of a layer sees, 0 for all.
-func (c *Config) window(layer int) int {
-	if c.Windows == nil {
-		return 0
-	}
-	return c.Windows[layer]
+func noGenerator(m *arch.Model, bad func(key, got, want string) error) error {
+	return bad(m.Says[0], m.Says[1]+", a model of embeddings", "one that generates text; LoadEmbedder is for this one")
 }
 
 // most bounds every size.
 const most = strict.Most
+
+// configFile says what the model of a folder is.
+const configFile = "config.json"
+
+func configError(key, got, want string) error {
+	return &kernel.Error{Where: configFile + ": " + key, Got: got, Want: want}
+}
+
+// Architectures lists what [Load] and [LoadEmbedder] take: model_type of a config.json and
+// general.architecture of a GGUF file.
+func Architectures() (folders, files []string) {
+	folders, files = settings.Decoders.Types(), settings.Decoders.Files()
+	slices.Sort(folders)
+	slices.Sort(files)
+	return folders, files
+}

@@ -200,7 +200,7 @@ func TestFamilies(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, configFile), data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, _, err := readFolderConfig(dir); err != nil {
+		if _, err := settings.Decoders.ReadFolder(dir, configError); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}

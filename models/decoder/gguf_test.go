@@ -9,31 +9,33 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/settings"
 )
 
 // A converter writes the GGUF file of a folder as llama.cpp's convert_hf_to_gguf.py does.
 type converter struct {
 	t *testing.T
 	c Config
-	a *architecture
+	m *arch.Model
 	l *loader
 	ggufwriter.File
 }
 
 // convert returns the GGUF file of a folder.
 func convert(t *testing.T, dir string) (*converter, *gguf.File) {
-	a, c, _, err := readFolderConfig(dir)
+	m, err := settings.Decoders.ReadFolder(dir, configError)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := folderLoader(dir, a)
+	l, err := folderLoader(dir, m.Family.Names)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
 	l.Rename = nil
-	v := &converter{t: t, c: c, a: a, l: l}
+	v := &converter{t: t, c: configOf(m), m: m, l: l}
 	v.metadata()
 	v.tensors()
 	f, err := gguf.New(v.Bytes())
@@ -46,32 +48,32 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 // metadata writes the keys.
 func (v *converter) metadata() {
 	c := &v.c
-	v.set("general.architecture", v.a.GGUF)
+	v.set("general.architecture", v.m.Family.GGUF)
 	for key, n := range map[string]int{
 		"block_count": c.Layers, "embedding_length": c.Width, "attention.head_count": c.Heads, "attention.head_count_kv": c.KVHeads,
 		"attention.key_length": c.HeadSize, "attention.value_length": c.HeadSize, "feed_forward_length": c.FFN, "context_length": c.Context,
 		"rope.dimension_count": c.RopeDims,
 	} {
-		v.set(v.a.GGUF+"."+key, uint32(n))
+		v.set(v.m.Family.GGUF+"."+key, uint32(n))
 	}
 	for key, x := range map[string]float64{
 		"attention.layer_norm_rms_epsilon": float64(c.Epsilon), "rope.freq_base": c.RopeBase, "attention.scale": float64(c.ScoreScale),
 		"attn_logit_softcapping": float64(c.ScoreSoftcap), "final_logit_softcapping": float64(c.LogitSoftcap),
 	} {
 		if x != 0 {
-			v.set(v.a.GGUF+"."+key, float32(x))
+			v.set(v.m.Family.GGUF+"."+key, float32(x))
 		}
 	}
 	if c.Windows != nil {
-		v.set(v.a.GGUF+".attention.sliding_window", uint32(slices.Max(c.Windows)))
+		v.set(v.m.Family.GGUF+".attention.sliding_window", uint32(slices.Max(c.Windows)))
 	}
-	if at := slices.Index(c.Windows, 0); at >= 0 && at+1 != v.a.Period {
-		v.set(v.a.GGUF+".attention.sliding_window_pattern", uint32(at+1))
+	if at := slices.Index(c.Windows, 0); at >= 0 && at+1 != v.m.Family.Period {
+		v.set(v.m.Family.GGUF+".attention.sliding_window_pattern", uint32(at+1))
 	}
 	if c.Experts > 0 {
-		v.set(v.a.GGUF+".expert_count", uint32(c.Experts))
-		v.set(v.a.GGUF+".expert_used_count", uint32(c.ExpertsUsed))
-		v.set(v.a.GGUF+".expert_feed_forward_length", uint32(c.FFN))
+		v.set(v.m.Family.GGUF+".expert_count", uint32(c.Experts))
+		v.set(v.m.Family.GGUF+".expert_used_count", uint32(c.ExpertsUsed))
+		v.set(v.m.Family.GGUF+".expert_feed_forward_length", uint32(c.FFN))
 	}
 	v.scaling()
 }
@@ -82,7 +84,7 @@ func (v *converter) set(key string, value any) {
 
 // scaling writes how positions are scaled: of Llama 3 and LongRoPE as tensors.
 func (v *converter) scaling() {
-	s, key := &v.c.scaling, v.a.GGUF+".rope.scaling."
+	s, key := &ropeOf(v.m).Scaling, v.m.Family.GGUF+".rope.scaling."
 	floats := func(name string, factors []float64) {
 		x := make([]float32, len(factors))
 		for i, f := range factors {
@@ -99,7 +101,7 @@ func (v *converter) scaling() {
 		v.set(key+"factor", float32(s.Factor))
 		v.set(key+"original_context_length", uint32(s.Original))
 	case s.Llama3:
-		floats(factorsName, s.Of(v.c.RopeBase, v.c.RopeDims, 0))
+		floats("rope_freqs.weight", s.Of(v.c.RopeBase, v.c.RopeDims, 0))
 	case s.Long != nil:
 		v.set(key+"original_context_length", uint32(s.Original))
 		v.set(key+"attn_factor", float32(s.Magnitude))
@@ -111,7 +113,7 @@ func (v *converter) scaling() {
 // tensors writes the weights by their other names.
 func (v *converter) tensors() {
 	names := map[string]string{}
-	for ours, theirs := range v.a.Names {
+	for ours, theirs := range v.m.Family.Names {
 		names[theirs] = ours
 	}
 	_, whole := v.l.Info("model.norm.weight")
@@ -148,11 +150,11 @@ func (v *converter) tensors() {
 				v.AddFloats(ours+".weight", experts[ours], v.c.Experts, info.Shape[0], info.Shape[1])
 			}
 			continue
-		case v.a.Norm.LessOne && strings.HasSuffix(ours, "_norm"):
+		case v.m.Layers[0].Norm.LessOne && strings.HasSuffix(ours, "_norm"):
 			for i := range x {
 				x[i]++
 			}
-		case v.a.Interleaved && (strings.HasSuffix(ours, "attn_q") || strings.HasSuffix(ours, "attn_k")):
+		case v.m.Family.Interleaved && (strings.HasSuffix(ours, "attn_q") || strings.HasSuffix(ours, "attn_k")):
 			x = interleave(x, v.c.HeadSize, len(x)/info.Shape[0])
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
@@ -200,7 +202,7 @@ func checkGGUF(t *testing.T, dir string, r *tinyReferences) {
 	r.model = m
 	r.checkNumbers(t)
 	r.checkGreedy(t)
-	if v.a.Interleaved {
+	if v.m.Family.Interleaved {
 		return
 	}
 	ids := prompt(40, 3)

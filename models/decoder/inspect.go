@@ -35,7 +35,7 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	if embedder {
 		l.dense(&n.config)
 	} else if n.config.Bidirectional {
-		v.Problem(n.config.noGenerator(gguf.KeyError))
+		v.Problem(noGenerator(n.arch, gguf.KeyError))
 	}
 	return n.inspect(l, headIfThere)
 }
@@ -60,7 +60,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 		}
 		v.Problem(err)
 	} else if n.config.Bidirectional {
-		v.Problem(n.config.noGenerator(configError))
+		v.Problem(noGenerator(n.arch, configError))
 	}
 	return n.inspect(l, head)
 }

@@ -54,7 +54,7 @@ var variants = []struct {
 		f.Set("llama.expert_count", uint32(0))
 	}},
 	{name: "factors of frequencies", change: func(f *tinyllama.File) {
-		f.AddFloats(factorsName, []float32{1, 1, 1.5, 2, 3, 8, 8, 8}, 8)
+		f.AddFloats("rope_freqs.weight", []float32{1, 1, 1.5, 2, 3, 8, 8, 8}, 8)
 	}, factors: func(i int) float64 { return []float64{1, 1, 1.5, 2, 3, 8, 8, 8}[i] }},
 	{name: "half of a head is rotated", change: func(f *tinyllama.File) { f.Set("llama.rope.dimension_count", uint32(8)) }},
 	{name: "heads of another size", change: func(f *tinyllama.File) {
@@ -152,7 +152,7 @@ func TestQuantizedTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := fileLoader(file, "").projection(k, source{name: "w", n: rows})
+		p := fileLoader(file, "").Linear(tensors.Inner, tensors.Part{Name: "w", Shape: []int{rows, k}})
 		if len(p.Parts) != 1 || p.Parts[0].Format() != format {
 			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.Parts))
 		}
@@ -198,7 +198,8 @@ func TestScales(t *testing.T) {
 	}
 	defer file.Close()
 	l := fileLoader(file, "")
-	p := l.projection(64, source{name: "a", n: 2}, source{name: "b", n: 1}, source{name: "c", n: 3})
+	matrix := func(name string, n int) tensors.Part { return tensors.Part{Name: name, Shape: []int{n, 64}} }
+	p := l.Linear(tensors.Inner, matrix("a", 2), matrix("b", 1), matrix("c", 3))
 	expert := func(e int) tensors.Part {
 		return tensors.Part{Name: "d", Shape: []int{2, 1, 64}, First: e, Rows: 1}
 	}
@@ -290,7 +291,7 @@ func TestLoadErrors(t *testing.T) {
 		{"embedding", func(f *tinyllama.File) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, tensorError("token_embd.weight", "F32 [13504]", "[vocabulary, width] with 1 to 16777216 rows")},
 		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, tensorError("blk.0.attn_q_norm.weight", "F32 [16]", unknownTensor)},
 		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, tensorError("blk.0.attn_q.bias", "F32 [16]", numbersOf+"[64]")},
-		{"factors", func(f *tinyllama.File) { f.Vector(factorsName, 16) }, tensorError(factorsName, "F32 [16]", numbersOf+"[8]")},
+		{"factors", func(f *tinyllama.File) { f.Vector("rope_freqs.weight", 16) }, tensorError("rope_freqs.weight", "F32 [16]", numbersOf+"[8]")},
 		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, tensorError("output.weight", "F32 [200 64]", numbersOf+"[211 64]")},
 	} {
 		t.Run(x.name, func(t *testing.T) {

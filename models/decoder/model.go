@@ -12,10 +12,10 @@ import (
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	engine "github.com/attn-go/attn/models/internal/network"
-	"github.com/attn-go/attn/models/internal/ropescaling"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/weights"
-	"github.com/attn-go/attn/rope"
 )
 
 // Options are the settings of a model. Only Context, CacheType, CacheValueType, Unrotated, DynamicInt12 and DynamicInt8 change results.
@@ -72,18 +72,16 @@ const (
 type Model struct {
 	*network
 	options Options
-	ropes   []engine.Rotation // of layers without a window, and of those with one
+	ropes   []engine.Rotation
 }
 
 // A network is what models with different options share.
 type network struct {
-	*architecture
-	config    Config
-	layers    engine.Network
-	head      engine.Head
-	pairing   rope.Pairing
-	localRope *rope.Rope       // of layers with a window, if it is another one
-	ranking   *ranking.Ranking // of rerankers
+	arch    *arch.Model
+	config  Config
+	layers  *engine.Network
+	head    engine.Head
+	ranking *ranking.Ranking // of rerankers
 	vocabulary
 }
 
@@ -146,7 +144,7 @@ func newModel(f *gguf.File, path string, o Options, embedder bool, known func())
 		return nil, nil, err
 	}
 	if n.config.Bidirectional && !embedder {
-		return nil, nil, n.config.noGenerator(gguf.KeyError)
+		return nil, nil, noGenerator(n.arch, gguf.KeyError)
 	}
 	known()
 	l.with(o)
@@ -162,18 +160,15 @@ func newModel(f *gguf.File, path string, o Options, embedder bool, known func())
 
 // networkOfFile reads what a file says, without the weights, which the loader is for.
 func networkOfFile(f *gguf.File, path string) (*network, *loader, error) {
-	a, c, err := readConfig(f)
+	m, err := settings.Decoders.ReadFile(f, gguf.KeyError)
 	if err != nil {
 		return nil, nil, err
 	}
-	n, l := &network{architecture: a, config: c, pairing: rope.RotateHalf}, fileLoader(f, path)
-	if a.Interleaved {
-		n.pairing = rope.Interleaved
-	}
+	n, l := &network{arch: m, config: configOf(m)}, fileLoader(f, path)
 	if n.config.Vocab, err = l.vocabulary(); err != nil {
 		return nil, nil, err
 	}
-	if key := a.GGUF + ".vocab_size"; has(f, key) {
+	if key := m.Family.GGUF + ".vocab_size"; has(f, key) {
 		if size, err := f.Int(key); err != nil {
 			return nil, nil, err
 		} else if size != int64(n.config.Vocab) {
@@ -196,7 +191,7 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	if n.config.Bidirectional && !embedder {
-		return nil, n.config.noGenerator(configError)
+		return nil, noGenerator(n.arch, configError)
 	}
 	if embedder {
 		head = headUnread
@@ -206,17 +201,18 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 
 // networkOfFolder reads what a folder says, without the weights, which the loader is for. The caller closes it.
 func networkOfFolder(dir string) (_ *network, l *loader, head headSource, err error) {
-	a, c, head, err := readFolderConfig(dir)
+	m, err := settings.Decoders.ReadFolder(dir, configError)
 	if err != nil {
 		return nil, nil, head, err
 	}
-	if l, err = folderLoader(dir, a); err != nil {
+	if l, err = folderLoader(dir, m.Family.Names); err != nil {
 		return nil, nil, head, err
 	}
-	if head == headTied {
+	if head = headOwn; m.Logits.Tied {
+		head = headTied
 		l.tie()
 	}
-	n := &network{architecture: a, config: c}
+	n := &network{arch: m, config: configOf(m)}
 	if n.config.Vocab, err = l.vocabulary(); err == nil {
 		err = n.vocabulary.fromFolder(dir, n.config.Vocab)
 	}
@@ -226,29 +222,15 @@ func networkOfFolder(dir string) (_ *network, l *loader, head headSource, err er
 	return n, l, head, nil
 }
 
-// vocabulary returns the number of tokens: the rows of the embedding.
-func (l *loader) vocabulary() (int, error) {
-	info, _ := l.Info(embeddingName)
-	if len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
-		return 0, l.Bad(embeddingName, fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
-	}
-	return info.Shape[0], nil
-}
-
 // model reads the weights.
 func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
-	c := &n.config
 	if n.ranking != nil && !n.ranking.Answers {
 		head = headUnread
 	}
-	words, logits := l.ends(c, head)
-	n.head = engine.Head{Linear: logits, Softcap: c.LogitSoftcap}
-	n.layers = engine.Network{Width: c.Width, Embed: engine.Embedding{Words: engine.Packed{Linear: words}, Scale: c.EmbeddingScale}, Final: c.norm(l.norm("output_norm", c.Width))}
-	l.rank(n.ranking, c.Width)
-	for i := 0; i < c.Layers && l.Err() == nil; i++ {
-		n.layers.Layers = append(n.layers.Layers, n.layer(i, l.block(n.architecture, c, i)))
-	}
-	l.factors(c)
+	words, logits := l.ends(&n.config, head)
+	n.head = engine.Head{Linear: logits, Softcap: n.config.LogitSoftcap}
+	n.layers = engine.Read(n.arch, l.Reader, engine.Packed{Linear: words.One()})
+	l.rank(n.ranking, n.config.Width)
 	if l.Dry != nil {
 		return nil, cmp.Or(l.Err(), errDry)
 	}
@@ -256,56 +238,8 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 		return nil, err
 	}
 	l.End()
-	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.Of(c.RopeBase, c.RopeDims, 0) != nil) {
-		var err error
-		if n.localRope, err = n.rotation(0, true); err != nil {
-			return nil, err
-		}
-	}
 	return (&Model{network: n}).With(o)
 }
-
-// factors loads the tensors of divisors of the frequencies, one for each pair.
-func (l *loader) factors(c *Config) {
-	for _, list := range []struct {
-		name string
-		to   *[]float64
-	}{{factorsName, &c.scaling.Factors}, {"rope_factors_short.weight", &c.scaling.Short}, {"rope_factors_long.weight", &c.scaling.Long}} {
-		if !l.Has(list.name) {
-			continue
-		}
-		for _, x := range l.Floats(list.name, c.RopeDims/2) {
-			*list.to = append(*list.to, float64(x))
-		}
-	}
-}
-
-// rotation returns the rotation of the model with a context: of layers with a window that have
-// other frequencies if local, and otherwise of all others.
-func (n *network) rotation(context int, local bool) (*rope.Rope, error) {
-	c := &n.config
-	r := rope.Config{
-		Dims: c.RopeDims, Base: c.RopeBase, Scaling: c.RopeScaling, Pairing: n.pairing,
-		Positions: min(c.Context, 1<<14, ropeTable/(4*c.RopeDims)),
-	}
-	if local {
-		r.Base, r.Scaling = c.localBase, 1
-	} else if factors := c.scaling.Of(c.RopeBase, c.RopeDims, context); factors != nil && c.RopeDims <= mostRopeDims {
-		r.Frequencies = ropescaling.Frequencies(c.RopeBase, c.RopeDims, factors)
-	}
-	return rope.New(r)
-}
-
-// mostRopeDims is the limit of rope.New, before which no frequencies are worth the time.
-const mostRopeDims = 1 << 16
-
-// ropeTable is the most bytes of the table of cosines and sines. Those of positions that it has
-// no room for are computed when they are used.
-const ropeTable = 1 << 25
-
-// factorsName is the tensor of divisors of the frequencies that models have whose context was
-// extended as that of Llama 3.1.
-const factorsName = "rope_freqs.weight"
 
 // With returns the model with other options. The weights are shared. The error is an
 // [*kernel.Error].
@@ -319,25 +253,17 @@ func (m *Model) With(o Options) (*Model, error) {
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)
 	}
-	if m.config.dynamic && o.Context > m.config.Context {
+	if o.Context > m.config.Context && ropeOf(m.arch).Dynamic {
 		return nil, &kernel.Error{Where: "decoder: Options.Context", Got: fmt.Sprint(o.Context), Want: fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}
 	}
 	if o.PageSize == 0 {
 		o.PageSize = 64
 	}
-	r, err := m.rotation(o.Context, false)
+	ropes, err := m.layers.Rotations(o.Context, m.config.Context)
 	if err != nil {
 		return nil, err
 	}
-	whole := engine.Rotation{Rope: r, Dims: m.config.RopeDims}
-	if x := m.config.scaling.Magnitude; x != 1 {
-		whole.Square = float32(x * x)
-	}
-	local := whole
-	if m.localRope != nil {
-		local = engine.Rotation{Rope: m.localRope}
-	}
-	return &Model{m.network, o, []engine.Rotation{whole, local}}, nil
+	return &Model{m.network, o, ropes}, nil
 }
 
 // cacheTypes are the types of caches.

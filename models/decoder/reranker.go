@@ -51,7 +51,7 @@ func Ranks(dir string) (bool, error) {
 // ranked returns what package ranking must know of the model.
 func (n *network) ranked() ranking.Model {
 	return ranking.Model{
-		Architecture: n.GGUF, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
+		Architecture: n.config.Architecture, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
 		Fault: func(file, key, got, want string) error {
 			return &kernel.Error{Where: file + ": " + key, Got: got, Want: want}
 		},

@@ -1,9 +1,9 @@
 package decoder
 
 import (
+	"fmt"
 	"strings"
 
-	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/loading"
@@ -11,18 +11,15 @@ import (
 )
 
 // A loader reads the tensors of a decoder, by their names in GGUF files.
-type loader struct {
-	*tensors.Reader
-	lessOne bool // norms lack 1
-}
+type loader struct{ *tensors.Reader }
 
 // fileLoader returns a loader of the tensors of a file, whose path may be "".
 func fileLoader(f *gguf.File, path string) *loader {
-	return &loader{Reader: &tensors.Reader{Store: tensors.OfGGUF(f, path)}}
+	return &loader{&tensors.Reader{Store: tensors.OfGGUF(f, path)}}
 }
 
 // folderLoader opens the tensors of a folder, which the caller closes.
-func folderLoader(dir string, a *architecture) (*loader, error) {
+func folderLoader(dir string, names arch.Names) (*loader, error) {
 	s, err := tensors.Open(dir)
 	if err != nil {
 		return nil, err
@@ -32,7 +29,7 @@ func folderLoader(dir string, a *architecture) (*loader, error) {
 			s.Use(name)
 		}
 	}
-	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(a.Names)}, a.Norm.LessOne}, nil
+	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(names)}}, nil
 }
 
 // with prepares the loader for reading with options.
@@ -41,31 +38,13 @@ func (l *loader) with(o Options) *loader {
 	return l
 }
 
-// norm returns the weights of a norm.
-func (l *loader) norm(name string, n int) []float32 {
-	x := l.Floats(name+".weight", n)
-	if l.lessOne {
-		for i := range x {
-			x[i]++
-		}
+// vocabulary returns the number of tokens: the rows of the embedding.
+func (l *loader) vocabulary() (int, error) {
+	info, _ := l.Info(embeddingName)
+	if len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
+		return 0, l.Bad(embeddingName, fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
 	}
-	return x
-}
-
-// A source is the weights, and the bias if there is one, of a layer with n outputs.
-type source struct {
-	name string // without .weight and .bias
-	n    int
-	bias arch.Bias
-}
-
-// projection loads layers with k inputs and joins them.
-func (l *loader) projection(k int, sources ...source) tensors.Linear {
-	var parts []tensors.Part
-	for _, s := range sources {
-		parts = append(parts, tensors.Part{Name: s.name, Shape: []int{s.n, k}, Bias: s.bias})
-	}
-	return l.Linear(tensors.Inner, parts...)
+	return info.Shape[0], nil
 }
 
 // A headSource says where the output matrix of a model is.
@@ -81,9 +60,11 @@ const (
 // ends loads the embedding, and the output matrix: that of the store, or the embedding
 // again. A head that is said to be the embedding but has other numbers counts, as in
 // transformers: somebody has trained it, and the key is wrong.
-func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head tensors.Linear) {
-	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab, arch.Absent})
-	head = p
+func (l *loader) ends(c *Config, from headSource) (embedding, head tensors.Linear) {
+	matrix := func(name string) tensors.Linear {
+		return l.Linear(tensors.Inner, tensors.Part{Name: strings.TrimSuffix(name, ".weight"), Shape: []int{c.Vocab, c.Width}})
+	}
+	embedding = matrix(embeddingName)
 	has := l.Has(headName)
 	switch {
 	case from == headOwn && !has:
@@ -91,12 +72,9 @@ func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, hea
 	case from == headUnread || from == headTied && (!has || l.Dry != nil || l.Equal(headName, embeddingName, c.Vocab, c.Width)):
 		l.Skip(headName) // not needed, if it is there
 	case has:
-		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab, arch.Absent})
+		return embedding, matrix(headName)
 	}
-	if l.Err() != nil || l.Dry != nil {
-		return nil, head
-	}
-	return p.Parts[0], head
+	return embedding, embedding
 }
 
 // tie has the loader read the head in place of an embedding that is not there.

@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -99,8 +100,8 @@ func BenchmarkRerank(b *testing.B) {
 // flop returns the number of floating-point operations in the matrix products of a text.
 func (m *model) flop(tokens int) float64 {
 	n, w := float64(tokens), float64(m.Width)
-	linear := 2 * n * w * (4*w + 2*float64(m.Inner))
-	return float64(m.Layers) * (linear + 4*n*n*w)
+	linear := 2 * n * w * (4*w + 2*float64(m.Layers[0].Feed.(*arch.Dense).Inner))
+	return float64(len(m.Layers)) * (linear + 4*n*n*w)
 }
 
 func randomTokens(texts, tokens, vocab int) [][]int32 {

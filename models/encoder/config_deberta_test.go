@@ -10,6 +10,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/inventory"
 )
 
@@ -65,17 +66,18 @@ func TestManyBuckets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.close()
-	apart := *x.spec.apart
-	apart.span = 1 << 15
-	x.spec.apart = &apart
+	layer := x.model.Layers[0].Mixer.(*arch.Attention)
+	apart := *layer.Apart
+	apart.Span = 1 << 15
+	layer.Apart = &apart
 	var bad *kernel.Error
 	if _, err := x.read(LoadOptions{}); !errors.As(err, &bad) || bad.Arg() != "position_buckets, max_relative_positions" {
 		t.Errorf("loading: %v", err)
 	}
 	v := &inventory.Inventory{}
-	r := x.reader(x.spec.prefixOf(x.Store))
+	r := x.reader()
 	r.Dry = v
-	readModelOf(x, r)
+	x.readModel(r)
 	if len(v.Problems) == 0 || v.Problems[0].Error() != bad.Error() {
 		t.Errorf("inspecting: %v, want %v first", v.Problems, bad)
 	}

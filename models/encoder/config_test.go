@@ -6,11 +6,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/settings"
 )
 
@@ -43,7 +43,7 @@ func TestFamilyKeys(t *testing.T) {
 			t.Errorf("%s is not in the file", kind)
 			continue
 		}
-		if _, err := readSpec(writeConfig(t, config)); err != nil {
+		if _, err := readConfig(writeConfig(t, config)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 		for key, value := range map[string]any{
@@ -55,7 +55,7 @@ func TestFamilyKeys(t *testing.T) {
 			}
 			changed := maps.Clone(config)
 			changed[key] = value
-			_, err := readSpec(writeConfig(t, changed))
+			_, err := readConfig(writeConfig(t, changed))
 			if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != key && bad.Arg() != key+".type" {
 				t.Errorf("%s: %s %v: %v", kind, key, value, err)
 			}
@@ -79,9 +79,15 @@ func TestModernBases(t *testing.T) {
 		case 500:
 			config["local_rope_theta"] = nil
 		}
-		s, err := readSpec(writeConfig(t, config))
-		if err != nil || !slices.Equal(s.bases, []float64{500, want}) {
-			t.Errorf("%v, %v, want 500 and %v", s, err, want)
+		m, err := readConfig(writeConfig(t, config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range m.Layers {
+			a := l.Mixer.(*arch.Attention)
+			if a.Window > 0 && a.Rope.Base != want || a.Window == 0 && a.Rope.Base != 500 {
+				t.Errorf("layer %d: a base of %v, want 500 or with a window %v", i, a.Rope.Base, want)
+			}
 		}
 	}
 }

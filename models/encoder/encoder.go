@@ -94,7 +94,7 @@ func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]flo
 	p.Reset()
 	p.Add(ids, nil, 0)
 	p.See = func(name string, layer int, x []float32) {
-		if name == "embd" || name == "hidden" && layer+1 < e.net.Layers || name == "norm" {
+		if name == "embd" || name == "hidden" && layer+1 < len(e.net.Layers) || name == "norm" {
 			x = slices.Clone(x)
 			tensors.PermuteColumns(x, e.net.inverse)
 			states = append(states, x)

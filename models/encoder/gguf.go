@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,7 +42,7 @@ func openGGUF(path string) (*origin, error) {
 	return x, nil
 }
 
-// readGGUF reads the spec, the pooling and the tokenizer of a file.
+// readGGUF reads the model, the pooling and the tokenizer of a file.
 func (x *origin) readGGUF(f *gguf.File) error {
 	bad := func(name, got, want string) error {
 		return &kernel.Error{Where: x.path + ": " + name, Got: got, Want: want}
@@ -50,15 +51,15 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if err != nil {
 		return err
 	}
-	x.spec = specOf(m, func(name string) string { return name })
-	x.maxTokens = min(x.spec.longest(), m.Context)
+	x.model, x.positions = m, cmp.Or(m.Embed.Table, m.Context)
+	x.maxTokens = min(x.longest(), m.Context)
 	pooling, err := readPooling(f, m.Family.GGUF, bad)
 	if err != nil {
 		return err
 	}
 	x.modules = &folder.Modules{Poolings: []folder.Pooling{pooling}}
 	if pooling == "" {
-		x.spec.head = ggufHead
+		m.Head = ggufHead
 		if key := m.Family.GGUF + ".classifier.output_labels"; has(f, key) {
 			if x.labels, err = f.Strings(key); err != nil {
 				return err
@@ -68,8 +69,8 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if x.tokenizer, err = tokenizer.FromGGUF(f); err != nil {
 		return err
 	}
-	if n := x.tokenizer.Len(); n > x.spec.Vocab {
-		return bad("token_embd.weight", fmt.Sprintf("%d rows", x.spec.Vocab), fmt.Sprintf("at least %d, the tokens of the tokenizer", n))
+	if n := x.tokenizer.Len(); n > m.Vocab {
+		return bad("token_embd.weight", fmt.Sprintf("%d rows", m.Vocab), fmt.Sprintf("at least %d, the tokens of the tokenizer", n))
 	}
 	return nil
 }

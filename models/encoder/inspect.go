@@ -2,6 +2,8 @@ package encoder
 
 import (
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/inventory"
 )
 
@@ -15,16 +17,16 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	}
 	defer x.close()
 	v := &inventory.Inventory{}
-	s := x.spec
-	v.Size("layers", s.Layers)
-	v.Size("width", s.Width)
-	v.Size("heads", s.Heads)
-	v.Size("inner width", s.Inner)
+	m, layer := x.model, x.model.Layers[0]
+	v.Size("layers", len(m.Layers))
+	v.Size("width", m.Width)
+	v.Size("heads", layer.Mixer.(*arch.Attention).Heads)
+	v.Size("inner width", layer.Feed.(*arch.Dense).Inner)
 	v.Size("tokens of a text", x.maxTokens)
-	v.Size("vocabulary", s.Vocab)
-	r, head := x.reader(s.prefixOf(x.Store)), x.reader("")
+	v.Size("vocabulary", m.Vocab)
+	r, head := x.reader(), &tensors.Reader{Store: x.Store}
 	r.Dry, head.Dry = v, v
-	m, _ := readModelOf(x, r)
+	x.readModel(r)
 	if reranker {
 		_, err = x.head(head)
 	} else if !reranker {

@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -73,7 +74,7 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 	n := &runner{model: m}
 	e := embedding.New(embedding.Parts{
 		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse,
-		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: m.longest(),
+		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: x.longest(),
 	})
 	return &Encoder{Embedder: e, net: n}, nil
 }
@@ -82,7 +83,8 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 type origin struct {
 	*tensors.Store
 	path      string
-	spec      *spec
+	model     *arch.Model
+	positions int // that tokens may have
 	modules   *folder.Modules
 	tokenizer *tokenizer.Tokenizer
 	maxTokens int
@@ -136,16 +138,16 @@ func openFolder(dir string) (*origin, error) {
 	return x, nil
 }
 
-// readFolder reads the spec and the tokenizer of a folder.
+// readFolder reads the model and the tokenizer of a folder.
 func (x *origin) readFolder(f *folder.Folder) (err error) {
-	if x.spec, err = readSpec(f); err != nil {
+	if x.model, err = readConfig(f); err != nil {
 		return err
 	}
 	if x.tokenizer, err = tokenizer.Load(f.Dir()); err != nil {
 		return fmt.Errorf("encoder: %s: %w", f.Dir(), err)
 	}
-	if s := x.spec; x.tokenizer.Len() > s.Vocab {
-		return &kernel.Error{Where: f.Path(configName) + ": vocab_size", Got: strconv.Itoa(s.Vocab), Want: fmt.Sprintf("at least %d, the tokens of the tokenizer", x.tokenizer.Len())}
+	if n := x.model.Vocab; x.tokenizer.Len() > n {
+		return &kernel.Error{Where: f.Path(configName) + ": vocab_size", Got: strconv.Itoa(n), Want: fmt.Sprintf("at least %d, the tokens of the tokenizer", x.tokenizer.Len())}
 	}
 	if x.modules.Lower {
 		if x.tokenizer, err = x.tokenizer.Lower(); err != nil {
@@ -160,21 +162,24 @@ func (x *origin) readFolder(f *folder.Folder) (err error) {
 // length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
 // more than the model was trained for. A table ends, where sentence-transformers fails with a longer text: here it is cut.
 func (x *origin) readLength() {
-	s, n := x.spec, x.modules.MaxTokens
-	if n > 0 && s.names.positions == "" {
-		s.Positions = max(s.Positions, n)
+	n := x.modules.MaxTokens
+	if x.positions = cmp.Or(x.model.Embed.Table, x.model.Context); x.model.Embed.Table == 0 {
+		x.positions = max(x.positions, n)
 	}
-	x.maxTokens = s.longest()
+	x.maxTokens = x.longest()
 	if n = cmp.Or(n, x.modules.TokenizerMax); n > 0 {
 		x.maxTokens = min(n, x.maxTokens)
 	}
 }
 
-// read reads the weights of the model itself.
-func (x *origin) read(o LoadOptions) (*model, error) {
-	m, r := readModel(x, o)
-	return m, r.Err()
-}
-
 // longest returns the most tokens that a text may have.
-func (s *spec) longest() int { return s.Positions - s.padding - 1 }
+func (x *origin) longest() int { return x.positions - x.model.Embed.Padding - 1 }
+
+const configName = "config.json"
+
+// readConfig reads config.json of a folder.
+func readConfig(f *folder.Folder) (*arch.Model, error) {
+	return settings.Encoders.ReadFolder(f.Dir(), func(key, got, want string) error {
+		return &kernel.Error{Where: f.Path(configName) + ": " + key, Got: got, Want: want}
+	})
+}

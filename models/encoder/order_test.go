@@ -5,9 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/ggufwriter"
-	"github.com/attn-go/attn/models/internal/tensors"
+	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -19,11 +17,14 @@ func loadSorted(t *testing.T, dir string) *runner {
 		t.Fatal(err)
 	}
 	defer x.close()
-	r := x.reader(x.spec.prefixOf(x.Store))
-	r.sorted = true
-	m, _ := readModelOf(x, r)
+	r := x.reader()
+	r.Pack.Order = network.Columns(x.model, r)
+	m := x.readModel(r)
 	if r.Err() != nil {
 		t.Fatal(r.Err())
+	}
+	if m.ropes, err = m.network.Rotations(0, x.positions); err != nil {
+		t.Fatal(err)
 	}
 	if order := r.Pack.Order; slices.IsSorted(order) || slices.Equal(order, m.inverse) {
 		t.Fatalf("the order %v proves nothing", order)
@@ -73,19 +74,6 @@ func (r *tinyRefs) compareSorted(t *testing.T, dir string) {
 		})
 		if err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// TestQuantizedOrder expects that weights which are quantized in a file keep their blocks.
-func TestQuantizedOrder(t *testing.T) {
-	for dtype, want := range map[gguf.Type]bool{gguf.F32: false, gguf.F16: false, gguf.BF16: false, gguf.Q8_0: true, gguf.Q4_K: true} {
-		file, err := gguf.New((&ggufwriter.File{Tensors: []gguf.Tensor{{Name: "w", Type: dtype, Shape: []int{256}, Data: make([]byte, dtype.Size(256))}}}).Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := (&origin{Store: tensors.OfGGUF(file, "f")}).reader("").quantized("w"); got != want {
-			t.Errorf("%v: %v, want %v", dtype, got, want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -31,7 +33,7 @@ func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
 
 // reranker reads the parts of a reranker.
 func (x *origin) reranker(o LoadOptions) (*reranking.Parts, error) {
-	h, err := x.head(x.reader(""))
+	h, err := x.head(&tensors.Reader{Store: x.Store})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func (x *origin) reranker(o LoadOptions) (*reranking.Parts, error) {
 	return &reranking.Parts{
 		Model: &pairs{runner{model: m}}, Head: h, Typed: typed,
 		Prompt: &reranking.TwoTexts{Tokenizer: x.tokenizer, Before: x.modules.Prompts[x.modules.DefaultPrompt]},
-		Vocab:  m.Vocab, MaxTokens: x.maxTokens, Positions: m.longest(),
+		Vocab:  m.Vocab, MaxTokens: x.maxTokens, Positions: x.longest(),
 	}, nil
 }
 
@@ -59,25 +61,25 @@ func (r *pairs) States(ctx context.Context, ids, types [][]int32, o *Options, _ 
 }
 
 // head reads the classifier, or checks it if the reader reads nothing.
-func (x *origin) head(r *reader) (*reranking.Head, error) {
-	s, h := x.spec, x.spec.head
+func (x *origin) head(r *tensors.Reader) (*reranking.Head, error) {
+	w, h := x.model.Width, x.model.Head
 	if h == nil {
 		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
 	}
 	out := &reranking.Head{Pooling: h.Pooling, Padding: -1, Activation: h.Activation.Alone}
 	if h.Dense != "" {
-		m := r.matrix(h.Dense, s.Width, s.Width, h.Bias)
+		m := matrix(r, h.Dense, w, w, h.Bias)
 		out.Dense = &m
 	}
 	if h.Norm != "" {
-		a := r.norm(h.Norm, s)
+		a := network.ReadNorm(x.model.Layers[0].Norm, r, h.Norm, w)
 		out.Norm = &reranking.Norm{Weight: a.Weight, Bias: a.Bias, Epsilon: a.Epsilon}
 	}
 	labels := 1
 	if info, _ := x.Info(h.Out + ".weight"); len(info.Shape) == 2 && info.Shape[0] > 0 {
 		labels = info.Shape[0]
 	}
-	if out.Out = r.matrix(h.Out, labels, s.Width, true); r.Err() != nil {
+	if out.Out = matrix(r, h.Out, labels, w, true); r.Err() != nil {
 		return nil, r.Err()
 	}
 	names := x.labels
@@ -94,8 +96,8 @@ func (x *origin) head(r *reader) (*reranking.Head, error) {
 // typed tells whether the model is given types of tokens: transformers takes them from the
 // tokenizer if its model_input_names have them, as they do unless the tokenizer is of no model's own class.
 func (x *origin) typed() (bool, error) {
-	if x.spec.Types < 2 || !x.folder {
-		return x.spec.Types > 1, nil // in GGUF files the tokenizer of BERT gives them, and those of others have no second one
+	if types := x.model.Embed.Types; types < 2 || !x.folder {
+		return types > 1, nil // in GGUF files the tokenizer of BERT gives them, and those of others have no second one
 	}
 	var c struct {
 		Class  string   `json:"tokenizer_class"`
@@ -111,7 +113,7 @@ func (x *origin) typed() (bool, error) {
 }
 
 // matrix reads a layer of the classifier.
-func (r *reader) matrix(name string, n, k int, biased bool) (m reranking.Matrix) {
+func matrix(r *tensors.Reader, name string, n, k int, biased bool) (m reranking.Matrix) {
 	m.Weight = r.Floats(name+".weight", n, k)
 	if biased {
 		m.Bias = r.Floats(name+".bias", n)

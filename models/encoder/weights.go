@@ -9,171 +9,122 @@ import (
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
-	"github.com/attn-go/attn/rope"
 )
 
 // model are the weights, which never change.
 type model struct {
-	spec
-	network network.Network
-	int8    bool  // see LoadOptions
-	inverse []int // of reader.order
+	*arch.Model
+	network *network.Network
 	ropes   []network.Rotation
+	int8    bool  // see LoadOptions
+	inverse []int // puts the columns of states back into the order of the file
 }
 
-// A reader reads the tensors of a model.
-type reader struct {
-	*tensors.Reader
-	path   string // of the model
-	sorted bool   // columns are in the order of columns()
-}
+// prefixes are what the names of a model's tensors may begin with.
+var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta."}
 
-// reader returns a reader of tensors whose names have a prefix in the files.
-func (x *origin) reader(prefix string) *reader {
-	rename := func(name string) string { return prefix + name }
-	return &reader{Reader: &tensors.Reader{Store: x.Store, Rename: rename, Pack: tensors.Pack{Widen: true}}, path: x.path}
-}
-
-// readModel reads the tensors of a model.
-func readModel(x *origin, o LoadOptions) (*model, *reader) {
-	r := x.reader(x.spec.prefixOf(x.Store))
-	r.sorted, r.Pack.Int8, r.Meter = o.Int8, o.Int8, loading.New(x.Bytes(), o.Progress)
-	if s := x.spec; o.Int8 && (s.Width%32 != 0 || s.Inner%32 != 0) {
-		r.Fail(fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", s.Width, s.Inner), Want: "multiples of 32, the weights of a block"}))
-	}
-	return readModelOf(x, r)
-}
-
-func readModelOf(x *origin, r *reader) (*model, *reader) {
-	s := x.spec
-	n := &s.names
-	order := r.columns(s)
-	r.Pack.Order = order
-	m := &model{spec: *s, int8: r.Pack.Int8, inverse: inverse(order), network: network.Network{Width: s.Width}}
-	words, embed := r.Numbers(n.words+".weight", s.Vocab, s.Width), &m.network.Embed
-	words.PermuteColumns(order)
-	embed.Words, embed.Padding = words, s.padding
-	if n.positions != "" {
-		embed.Positions = r.Floats(n.positions+".weight", s.Positions, s.Width)
-		tensors.PermuteColumns(embed.Positions, order)
-	}
-	if n.types != "" {
-		embed.Types = r.Floats(n.types+".weight", s.Types, s.Width)
-		tensors.PermuteColumns(embed.Types, order)
-	}
-	var relative *network.Relative
-	if s.relative > 0 {
-		relative = &network.Relative{Heads: s.Heads, Table: r.Floats(n.relative+".weight", s.relative, s.Heads)}
-	}
-	var buckets []float32
-	var distances *network.Distances
-	if s.apart != nil {
-		buckets, distances = r.readBuckets(s), &network.Distances{Span: s.apart.span, Buckets: s.apart.buckets, Most: s.apart.most}
-	}
-	embed.Norm = r.norm(n.norm, s)
-	for i := 0; i < s.Layers && r.Err() == nil; i++ {
-		a := r.attention(i, s)
-		a.Relative = relative
-		if s.apart != nil {
-			a.Apart = r.readPlaces(s, a, i, buckets, distances)
+// prefix returns the one that the names of tensors have.
+func (x *origin) prefix() string {
+	for _, p := range prefixes {
+		if _, ok := x.Info(p + x.model.Family.Names["token_embd"] + ".weight"); ok {
+			return p
 		}
-		l := network.Layer{Mix: a, Feed: r.feed(i, s)}
-		r.norms(&m.network, &l, i, s)
-		m.network.Layers = append(m.network.Layers, l)
+	}
+	return ""
+}
+
+// reader returns a reader of the tensors of the model.
+func (x *origin) reader() *tensors.Reader {
+	r := &tensors.Reader{Store: x.Store, Pack: tensors.Pack{Widen: true}}
+	if x.folder {
+		prefix, theirs := x.prefix(), x.Renamed(x.model.Family.Names)
+		r.Rename = func(name string) string { return prefix + theirs(name) }
+	}
+	return r
+}
+
+const words = "token_embd.weight"
+
+// read reads the weights of the model itself.
+func (x *origin) read(o LoadOptions) (*model, error) {
+	r := x.reader()
+	r.Pack.Int8, r.Meter = o.Int8, loading.New(x.Bytes(), o.Progress)
+	if o.Int8 {
+		if err := x.checkInt8(); err != nil {
+			return nil, err
+		}
+		r.Pack.Order = network.Columns(x.model, r)
+	}
+	m := x.readModel(r)
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	r.End()
-	for _, base := range s.bases {
-		if r.Err() != nil || r.Dry != nil { // only then the file has tensors as large as a table of rotations
-			break
-		}
-		p, err := rope.New(rope.Config{Dims: s.Width / s.Heads, Base: base, Scaling: s.scaling, Positions: min(s.Positions, 8192)})
-		if err != nil {
-			r.Fail(fmt.Errorf("encoder: %s: %w", x.path, err))
-		}
-		m.ropes = append(m.ropes, network.Rotation{Rope: p})
+	var err error
+	if m.ropes, err = m.network.Rotations(0, x.positions); err != nil {
+		return nil, fmt.Errorf("encoder: %s: %w", x.path, err)
 	}
+	return m, nil
+}
+
+// readModel reads the weights with a reader, or checks them if it reads nothing.
+func (x *origin) readModel(r *tensors.Reader) *model {
+	if err := x.checkApart(); err != nil {
+		r.Fail(err)
+	}
+	embeddings := r.Numbers(words, x.model.Vocab, x.model.Width)
+	embeddings.PermuteColumns(r.Pack.Order)
+	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8, inverse: inverse(r.Pack.Order)}
+	if x.folder {
+		x.ignore(x.prefix())
+	}
+	return m
+}
+
+// ignore marks tensors as used that no vector depends on.
+func (x *origin) ignore(prefix string) {
 	for _, name := range x.Names() {
-		for _, begin := range n.unused {
-			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, r.Rename(begin)) {
+		for _, begin := range x.model.Family.Ignored {
+			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, prefix+begin) {
 				x.Use(name)
 			}
 		}
 	}
-	return m, r
 }
 
-func (r *reader) attention(i int, s *spec) *network.Attention {
-	n, w := &s.names, s.Width
-	var qkv []tensors.Part
-	for _, name := range n.qkv {
-		qkv = append(qkv, part(at(name, i), s.attnBias, 3*w/len(n.qkv), w))
+// checkInt8 reports a model whose weights cannot be rounded.
+func (x *origin) checkInt8() error {
+	w, inner := x.model.Width, x.model.Layers[0].Feed.(*arch.Dense).Inner
+	if w%32 == 0 && inner%32 == 0 {
+		return nil
 	}
-	a := &network.Attention{
-		Heads: s.Heads, KVHeads: s.Heads, Size: w / s.Heads, Rope: -1, Window: s.windows[s.kinds[i]] + 1, BothWays: true,
-		QKV: r.Linear(tensors.Reads, qkv...),
-		Out: r.Linear(tensors.Writes, part(at(n.out, i), s.attnBias, w, w)),
-	}
-	if s.bases != nil {
-		a.Rope = s.kinds[i]
-	}
-	return a
+	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
 }
 
-func (r *reader) feed(i int, s *spec) network.Feed {
-	n, w := &s.names, s.Width
-	reads := func(p tensors.Part) tensors.Linear { return r.Linear(tensors.Reads, p) }
-	down := part(at(n.down, i), s.mlpBias || s.downBias, w, s.Inner)
-	if !s.gated {
-		up := reads(part(at(n.up[0], i), s.mlpBias, s.Inner, w))
-		return &network.Dense{Up: up, Down: r.Linear(tensors.Writes, down), Activation: s.activation}
+// checkApart reports keys and queries of positions that take much more memory than the file has weights: few weights can
+// stand for many buckets in many layers.
+func (x *origin) checkApart() error {
+	d := x.model.Layers[0].Mixer.(*arch.Attention).Apart
+	if d == nil {
+		return nil
 	}
-	gate := part(at(n.up[0], i), s.mlpBias, s.Inner, w)
-	up := gate
-	if len(n.up) == 2 {
-		up.Name = at(n.up[1], i)
-	} else { // both are one tensor
-		gate.Shape, gate.Rows = []int{2 * s.Inner, w}, s.Inner
-		up = gate
-		if up.First = s.Inner; s.upFirst {
-			gate, up = up, gate
-		}
+	layers := len(x.model.Layers)
+	each := 4 * int64(2*d.Span) * int64(x.model.Width) // bytes of those of a layer
+	most := max(2*x.Bytes(), 1<<24)
+	if 2*each <= most/int64(layers) {
+		return nil
 	}
-	both := reads(gate).Beside(reads(up))
-	return &network.Gated{GateUp: both, Down: r.Linear(tensors.Writes, down), Activation: s.activation.Gated()}
+	return &kernel.Error{Where: x.path + ": position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", d.Span, 2*each, layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)}
 }
 
-// part returns a matrix of a layer with n outputs and k inputs.
-func part(name string, biased bool, n, k int) tensors.Part {
-	p := tensors.Part{Name: name, Shape: []int{n, k}, Bias: arch.Absent}
-	if biased {
-		p.Bias = arch.Present
+// inverse returns the order that undoes another one.
+func inverse(order []int) []int {
+	if order == nil {
+		return nil
 	}
-	return p
-}
-
-// norms reads the norms of a layer, and with that of the last layer the one after it.
-func (r *reader) norms(to *network.Network, l *network.Layer, i int, s *spec) {
-	n := &s.names
-	if !s.preNorm {
-		l.Mixed = network.Norms{After: r.norm(at(n.attentionNorm, i), s), Post: true}
-		l.Fed = network.Norms{After: r.norm(at(n.mlpNorm, i), s), Post: true}
-		return
+	back := make([]int, len(order))
+	for i, from := range order {
+		back[from] = i
 	}
-	if i > 0 { // ModernBERT has no norm before its first layer
-		l.Mixed.Before = r.norm(at(n.attentionNorm, i), s)
-	}
-	l.Fed.Before = r.norm(at(n.mlpNorm, i), s)
-	if i+1 == s.Layers {
-		to.Final = r.norm(n.last, s)
-	}
-}
-
-func (r *reader) norm(name string, s *spec) *network.Norm {
-	a := &network.Norm{Weight: r.Floats(name+".weight", s.Width), Epsilon: float32(s.epsilon), Centred: true}
-	if s.normBias {
-		a.Bias = r.Floats(name+".bias", s.Width)
-	}
-	tensors.PermuteColumns(a.Weight, r.Pack.Order)
-	tensors.PermuteColumns(a.Bias, r.Pack.Order)
-	return a
+	return back
 }

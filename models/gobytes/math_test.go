@@ -3,6 +3,8 @@ package gobytes
 import (
 	"math"
 	"testing"
+
+	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
 // points returns numbers of both signs: some where the sigmoid is steep, and some for which

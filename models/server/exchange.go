@@ -63,8 +63,11 @@ func (x *exchange) limitRead(within time.Duration) {
 	_ = x.control.SetReadDeadline(time.Now().Add(within))
 }
 
-// body reads the body.
+// body reads the body. A client whose body is wrong has no more time for what is left of it.
 func (x *exchange) body(most int64, within time.Duration) ([]byte, error) {
+	if x.r.Body == nil { // the request was not one of a server
+		return nil, nil
+	}
 	x.limitRead(within)
 	return fields.Read(http.MaxBytesReader(x, x.r.Body, most), x.r.ContentLength)
 }
@@ -83,46 +86,45 @@ func (x *exchange) reply(v any) error {
 // errGone says that the client of a stream does not read on.
 var errGone = errors.New("server: the client is gone")
 
-// send writes a part of a stream at once.
-func (x *exchange) send(kind string, data []byte) error {
-	if len(data) == 0 {
+// A stream writes the events of a request. The status is written with the first one, so that an error before it has its own.
+type stream struct {
+	x *exchange
+	r *request.Request
+	dialect.Streamer
+}
+
+// event writes what an event adds.
+func (s *stream) event(e *request.Event) error { return s.send(s.Event(s.r, e)) }
+
+// end ends the stream, with an error if the work has one.
+func (s *stream) end(err error) error {
+	if err == nil {
+		err = s.send(s.End(s.r))
+	}
+	if err == errGone {
 		return nil
 	}
-	if x.status == 0 {
-		x.Header().Set("Content-Type", kind)
-		x.Header().Set("Cache-Control", "no-cache")
-		x.Header().Set("X-Accel-Buffering", "no") // of proxies that would wait for more
+	if err != nil && s.x.status != 0 {
+		_ = s.send(s.Break(failureOf(err)), nil) // it ends anyway
 	}
-	if _, err := x.Write(data); err != nil {
+	return err
+}
+
+// send writes a part at once, unless there is an error in its place.
+func (s *stream) send(data []byte, err error) error {
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	if s.x.status == 0 {
+		s.x.Header().Set("Content-Type", s.Stream())
+		s.x.Header().Set("Cache-Control", "no-cache")
+		s.x.Header().Set("X-Accel-Buffering", "no") // of proxies that would wait for more
+	}
+	if _, err := s.x.Write(data); err != nil {
 		return errGone
 	}
-	if err := x.control.Flush(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := s.x.control.Flush(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return errGone
 	}
 	return nil
-}
-
-// stream writes the events of a request that do makes. The status is written with the first one, so that an error before
-// it has its own.
-func (x *exchange) stream(r *request.Request, d dialect.Streamer, do func(emit func(*request.Event) error) error) error {
-	err := do(func(e *request.Event) error {
-		data, err := d.Event(r, e)
-		if err == nil {
-			err = x.send(d.Stream(), data)
-		}
-		return err
-	})
-	if err == nil {
-		var data []byte
-		if data, err = d.End(r); err == nil {
-			err = x.send(d.Stream(), data)
-		}
-	}
-	switch {
-	case errors.Is(err, errGone):
-		return nil
-	case err != nil && x.status != 0:
-		_ = x.send(d.Stream(), d.Break(failureOf(err))) // it ends anyway
-	}
-	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // metrics are what /metrics shows.
@@ -42,15 +43,16 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// count counts a request.
-func (m *metrics) count(path, model string, status int, took time.Duration, prompt, made int) {
-	m.requests.WithLabelValues(path, model, strconv.Itoa(status)).Inc()
+// count counts a request, or as much as the log says of it.
+func (m *metrics) count(path string, r *request.Request, status int, took time.Duration) {
+	m.requests.WithLabelValues(path, r.Model, strconv.Itoa(status)).Inc()
 	m.duration.WithLabelValues(path).Observe(took.Seconds())
-	if prompt > 0 {
-		m.tokens.WithLabelValues(model, "prompt").Add(float64(prompt))
+	if r.Prompt > 0 {
+		m.tokens.WithLabelValues(r.Model, "prompt").Add(float64(r.Prompt))
 	}
-	if made > 0 {
-		m.tokens.WithLabelValues(model, "completion").Add(float64(made))
+	if r.Made > 0 {
+		m.tokens.WithLabelValues(r.Model, "completion").Add(float64(r.Made))
+		m.first.WithLabelValues(r.Model).Observe(r.First.Seconds())
 	}
 }
 

@@ -36,11 +36,9 @@ func (s *Server) routes() {
 		refuse(w, dialect.OpenAI{}, dialect.Fail(http.StatusNotFound, "invalid_request_error", "", "there is no %s %s", r.Method, r.URL.Path), 0)
 	})
 	if s.s.Pprof {
-		s.mux.Handle("/debug/pprof/", s.guarded(http.HandlerFunc(pprof.Index)))
-		s.mux.Handle("/debug/pprof/cmdline", s.guarded(http.HandlerFunc(pprof.Cmdline)))
-		s.mux.Handle("/debug/pprof/profile", s.guarded(http.HandlerFunc(pprof.Profile)))
-		s.mux.Handle("/debug/pprof/symbol", s.guarded(http.HandlerFunc(pprof.Symbol)))
-		s.mux.Handle("/debug/pprof/trace", s.guarded(http.HandlerFunc(pprof.Trace)))
+		for name, h := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
+			s.mux.Handle("/debug/pprof/"+name, s.guarded(h))
+		}
 	}
 }
 
@@ -111,8 +109,7 @@ func (s *Server) answering(p dialect.Path) http.Handler {
 	})
 }
 
-// gate answers a request if it may come and there is room for it. After an error before which nothing was written, the
-// client has no answer.
+// gate answers a request if it may come and there is room for it.
 func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 	if x.key, err = s.who(x.r); err != nil {
 		return err
@@ -154,8 +151,7 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 	return err
 }
 
-// answer lets a model do what a request asks for, and writes it as its dialect does. After an error in the body the client
-// has no more time than before for what is left of it.
+// answer lets a model do what a request asks for, and writes it as its dialect does.
 func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
 	r, err := d.Read(&dialect.Input{
@@ -167,7 +163,7 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	}
 	defer func() {
 		r.Close()
-		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made}
+		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made, First: r.First}
 	}()
 	r.Ctx, r.Key, r.Size = x.ctx, x.key, len(body)
 	r.ID, r.Created = s.stamp(x, r)
@@ -177,7 +173,8 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 		}
 		return x.reply(d.Whole(r))
 	}
-	return x.stream(r, d.(dialect.Streamer), func(emit func(*request.Event) error) error { return s.work(r, emit) })
+	out := &stream{x, r, d.(dialect.Streamer)}
+	return out.end(s.work(r, out.event))
 }
 
 // failed writes an error, if nothing has been written.
@@ -202,7 +199,7 @@ func (s *Server) finished(path string, x *exchange, err error, took time.Duratio
 		status = failureOf(err).Status
 	}
 	q := &x.asked
-	s.metrics.count(path, q.Model, status, took, q.Prompt, q.Made)
+	s.metrics.count(path, q, status, took)
 	level := slog.LevelInfo
 	if status >= 500 {
 		level = slog.LevelWarn

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -127,14 +126,7 @@ func (s *Server) work(r *request.Request, emit func(*request.Event) error) error
 	if err := m.prepare(r); err != nil {
 		return err
 	}
-	begin, first := time.Now(), true
-	return m.do(r, func(e *request.Event) error {
-		if first && r.Made > 0 {
-			first = false
-			s.metrics.first.WithLabelValues(r.Model).Observe(time.Since(begin).Seconds())
-		}
-		return emit(e)
-	})
+	return m.do(r, emit)
 }
 
 // model returns the model that a request means.

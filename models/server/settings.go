@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"fmt"
@@ -75,64 +76,26 @@ type Key struct{ Name, Secret string }
 
 // complete fills in defaults, and reports what is out of range.
 func (s *Settings) complete() error {
-	for _, n := range []struct {
-		name    string
-		to      *int
-		missing int
-	}{
-		{"Running", &s.Running, 32}, {"Waiting", &s.Waiting, 256}, {"WaitingPerKey", &s.WaitingPerKey, 128}, {"Requests", &s.Requests, 512},
-		{"StepTokens", &s.StepTokens, 128}, {"ChunkTokens", &s.ChunkTokens, 64}, {"Texts", &s.Texts, 2048}, {"Choices", &s.Choices, 16}, {"Grammars", &s.Grammars, 8},
-		{"MaxTokens", &s.MaxTokens, 512}, {"Messages", &s.Messages, 4096},
-	} {
-		if *n.to == 0 {
-			*n.to = n.missing
-		}
-		if *n.to < 0 {
-			return &kernel.Error{Where: "server: Settings." + n.name, Got: fmt.Sprint(*n.to), Want: "0 or more"}
-		}
-	}
-	for _, d := range []struct {
-		name    string
-		to      *time.Duration
-		missing time.Duration
-	}{
-		{"Timeout", &s.Timeout, 10 * time.Minute}, {"BodyTimeout", &s.BodyTimeout, 30 * time.Second},
-		{"WriteTimeout", &s.WriteTimeout, 30 * time.Second}, {"RetryAfter", &s.RetryAfter, 2 * time.Second},
-	} {
-		if *d.to == 0 {
-			*d.to = d.missing
-		}
-		if *d.to < 0 {
-			return &kernel.Error{Where: "server: Settings." + d.name, Got: d.to.String(), Want: "0 or more"}
-		}
-	}
-	return s.completeRest()
-}
-
-// completeRest is complete for what is neither a count nor a time.
-func (s *Settings) completeRest() error {
-	for _, n := range []struct {
-		name    string
-		to      *int64
-		missing int64
-	}{{"CacheBytes", &s.CacheBytes, 1 << 30}, {"BodyBytes", &s.BodyBytes, 4 << 20}, {"BodiesBytes", &s.BodiesBytes, 64 << 20}} {
-		if *n.to == 0 {
-			*n.to = n.missing
-		}
-		if *n.to < 0 {
-			return &kernel.Error{Where: "server: Settings." + n.name, Got: fmt.Sprint(*n.to), Want: "0 or more"}
-		}
+	if err := cmp.Or(
+		fill("Running", &s.Running, 32), fill("Waiting", &s.Waiting, 256), fill("WaitingPerKey", &s.WaitingPerKey, 128), fill("Requests", &s.Requests, 512),
+		fill("StepTokens", &s.StepTokens, 128), fill("ChunkTokens", &s.ChunkTokens, 64), fill("Texts", &s.Texts, 2048), fill("Choices", &s.Choices, 16),
+		fill("Grammars", &s.Grammars, 8), fill("MaxTokens", &s.MaxTokens, 512), fill("Messages", &s.Messages, 4096),
+		fill("Timeout", &s.Timeout, 10*time.Minute), fill("BodyTimeout", &s.BodyTimeout, 30*time.Second),
+		fill("WriteTimeout", &s.WriteTimeout, 30*time.Second), fill("RetryAfter", &s.RetryAfter, 2*time.Second),
+		fill("CacheBytes", &s.CacheBytes, 1<<30), fill("BodyBytes", &s.BodyBytes, 4<<20), fill("BodiesBytes", &s.BodiesBytes, 64<<20),
+	); err != nil {
+		return err
 	}
 	if s.BodiesBytes < s.BodyBytes {
 		return &kernel.Error{Where: "server: Settings.BodiesBytes", Got: fmt.Sprint(s.BodiesBytes), Want: fmt.Sprintf("%d or more, BodyBytes", s.BodyBytes)}
 	}
 	for i, k := range s.Keys {
 		if len(k.Secret) < leastSecret || strings.ContainsAny(k.Secret, " \t\r\n") {
-			return &kernel.Error{Where: "server: " + fmt.Sprintf("Settings.Keys[%d].Secret", i), Got: fmt.Sprintf("%d bytes", len(k.Secret)), Want: fmt.Sprintf("%d bytes or more without spaces", leastSecret)}
+			return &kernel.Error{Where: fmt.Sprintf("server: Settings.Keys[%d].Secret", i), Got: fmt.Sprintf("%d bytes", len(k.Secret)), Want: fmt.Sprintf("%d bytes or more without spaces", leastSecret)}
 		}
 	}
-	if err := s.checkReceiptKey(); err != nil {
-		return err
+	if n := len(s.ReceiptKey); s.ReceiptKey != nil && n != ed25519.PrivateKeySize {
+		return &kernel.Error{Where: "server: Settings.ReceiptKey", Got: fmt.Sprintf("%d bytes", n), Want: fmt.Sprint(ed25519.PrivateKeySize)}
 	}
 	if s.Sampler == nil {
 		s.Sampler = &decoder.Sampler{Temperature: 0.2, TopK: 40, TopP: 0.9, Seed: 1}
@@ -149,13 +112,16 @@ func (s *Settings) completeRest() error {
 	return s.Sampler.Check()
 }
 
-// leastSecret is the least length of a key: one that is shorter can be guessed.
-const leastSecret = 16
-
-// checkReceiptKey reports a key of another kind.
-func (s *Settings) checkReceiptKey() error {
-	if n := len(s.ReceiptKey); s.ReceiptKey != nil && n != ed25519.PrivateKeySize {
-		return &kernel.Error{Where: "server: Settings.ReceiptKey", Got: fmt.Sprintf("%d bytes", n), Want: fmt.Sprint(ed25519.PrivateKeySize)}
+// fill sets a setting that is 0 to its default, and reports one below.
+func fill[T int | int64 | time.Duration](name string, to *T, missing T) error {
+	if *to == 0 {
+		*to = missing
+	}
+	if *to < 0 {
+		return &kernel.Error{Where: "server: Settings." + name, Got: fmt.Sprint(*to), Want: "0 or more"}
 	}
 	return nil
 }
+
+// leastSecret is the least length of a key: one that is shorter can be guessed.
+const leastSecret = 16

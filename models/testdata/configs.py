@@ -22,8 +22,9 @@ CLASSES = [
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,
 ]
 OTHERS = {tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}}  # which all published models have
-configs = {}
-for c in CLASSES:
-    x = json.loads(c(num_hidden_layers=2, **OTHERS.get(c, {})).to_json_string(use_diff=False))
-    configs[x["model_type"]] = FORMER | x
-print("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(x)}" for k, x in configs.items()) + "}")
+if __name__ == "__main__":
+    configs = {}
+    for c in CLASSES:
+        x = json.loads(c(num_hidden_layers=2, **OTHERS.get(c, {})).to_json_string(use_diff=False))
+        configs[x["model_type"]] = FORMER | x
+    print("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(x)}" for k, x in configs.items()) + "}")

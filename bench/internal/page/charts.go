@@ -16,9 +16,10 @@ func WriteCharts(folder string, files []*results.File) error {
 		return err
 	}
 	f := files[0]
-	for name, make := range map[string]func(f *results.File, i int) (*chart.Chart, string, table){"roofline": rooflineChart, "decode": decodeChart} {
-		c, _, t := make(f, 0)
-		if len(t.Rows) == 0 {
+	for name, draw := range map[string]drawer{"roofline": roofline, "decode": decode} {
+		s := draw(f, 0)
+		c := s.chart
+		if len(s.table.Rows) == 0 {
 			return errors.New("the first file has nothing for the chart of " + name + ": measure with -all or -quick")
 		}
 		height := 400.0

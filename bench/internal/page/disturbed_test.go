@@ -42,3 +42,22 @@ func TestDisturbedPage(t *testing.T) {
 		}
 	}
 }
+
+// TestPrint: the tables have no share of a peak that varied, and say why; without that they have shares alone.
+func TestPrint(t *testing.T) {
+	f := example(0)
+	var quiet, disturbed bytes.Buffer
+	Print(&quiet, f)
+	for i := range f.Speed {
+		f.Speed[i].PeakSpread = 0.4
+	}
+	Print(&disturbed, f)
+	for _, want := range []string{"prefill", "40.0", "varied by more than 25%", "SHA-256", "Groups of several sizes"} {
+		if !strings.Contains(disturbed.String(), want) {
+			t.Errorf("the tables lack %q:\n%s", want, &disturbed)
+		}
+	}
+	if strings.Count(quiet.String(), "81.0") <= strings.Count(disturbed.String(), "81.0") {
+		t.Errorf("the tables of a quiet run:\n%s", &quiet)
+	}
+}

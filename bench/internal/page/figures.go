@@ -10,8 +10,15 @@ import (
 	tables "github.com/attn-go/attn/bench/internal/table"
 )
 
-// A drawer draws a figure of file i, nil if the file has nothing for it.
-type drawer func(f *results.File, i int) (*figure, error)
+// A drawer sketches a figure of file i. Its table has no rows if the file has nothing for it.
+type drawer func(f *results.File, i int) sketch
+
+// A sketch is a figure that is not drawn yet: a chart with its text, and its table.
+type sketch struct {
+	id, title, text string
+	chart           *chart.Chart
+	table           table
+}
 
 // drawers are the figures of a machine, in order.
 var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, backward, linear, models, options, accuracy, peers}
@@ -27,12 +34,7 @@ func oneThread(rows []results.Speed) (found []int) {
 }
 
 // roofline shows the limits of one thread, and the calls below them.
-func roofline(f *results.File, i int) (*figure, error) {
-	c, text, t := rooflineChart(f, i)
-	return newFigure("roofline", "Roofline", text, c, t)
-}
-
-func rooflineChart(f *results.File, i int) (*chart.Chart, string, table) {
+func roofline(f *results.File, i int) sketch {
 	tier := f.Default()
 	peak := f.Peak(tier, 1)
 	t := table{Caption: "Calls on one thread of " + tier + ": operations for each byte of queries, keys, values and output, and what is reached",
@@ -52,7 +54,7 @@ func rooflineChart(f *results.File, i int) (*chart.Chart, string, table) {
 			text("%.3g", x), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1)})
 	}
 	if peak == 0 {
-		return nil, "", table{}
+		return sketch{}
 	}
 	c := &chart.Chart{LogX: true, LogY: true, XLabel: "operations per byte", YLabel: "GFLOP/s"}
 	styles := []int{2, 3, 4, 5}
@@ -70,11 +72,11 @@ func rooflineChart(f *results.File, i int) (*chart.Chart, string, table) {
 		most = max(most, 2*ridge)
 	}
 	c.Series = append(c.Series, chart.Series{Name: fmt.Sprintf("FMA peak, %.0f GFLOP/s", peak), Style: 0, Line: true, Bare: true, Points: []chart.Point{{X: least, Y: peak}, {X: most, Y: peak, Label: fmt.Sprintf("FMA peak: %.1f GFLOP/s", peak)}}}, calls)
-	return c, "A call lies below the peak of arithmetic and, if its numbers come from there, below the line of a cache or of memory. Calls that use their numbers often lie to the right.", t
+	return sketch{"roofline", "Roofline", "A call lies below the peak of arithmetic and, if its numbers come from there, below the line of a cache or of memory. Calls that use their numbers often lie to the right.", c, t}
 }
 
 // tiersByShape shows the share of the peak that the tiers reach.
-func tiersByShape(f *results.File, i int) (*figure, error) {
+func tiersByShape(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "% of the FMA peak of one thread", FromZero: true}
 	t := table{Caption: "All shapes, tiers and numbers of threads. Time is the median of a call; the quartiles are of its samples", Head: []string{"shape", "input", "tier", "threads", "time", "quartiles", "samples", "GFLOP/s", "peak", "its spread, %", "% of peak"}}
 	for k, s := range f.Speed {
@@ -87,11 +89,11 @@ func tiersByShape(f *results.File, i int) (*figure, error) {
 			addBar(c, s.Shape, s.Tier, shareBar(s.Shape+", "+s.Tier, "peak", percent, ok, s.Ns))
 		}
 	}
-	return newFigure("shapes", "Share of the peak", "Each shape on one thread of each tier. The peak is that of the widest vectors where a tier has none. Short calls spend their time on other things than arithmetic.", c, t)
+	return sketch{"shapes", "Share of the peak", "Each shape on one thread of each tier. The peak is that of the widest vectors where a tier has none. Short calls spend their time on other things than arithmetic.", c, t}
 }
 
 // lengths shows the speed over the length of the sequence.
-func lengths(f *results.File, i int) (*figure, error) {
+func lengths(f *results.File, i int) sketch {
 	c := &chart.Chart{LogX: true, LogY: true, XLabel: "sequence length", YLabel: "GFLOP/s", XTicks: []float64{1, 4, 16, 64, 256, 1024, 4096}}
 	t := table{Caption: "Self-attention of 4 heads of size 64 on one thread, by sequence length", Head: []string{"length", "tier", "time", "GFLOP/s", "% of peak"}}
 	index := map[string]int{}
@@ -107,11 +109,11 @@ func lengths(f *results.File, i int) (*figure, error) {
 		percent, ok := s.Share()
 		t.Rows = append(t.Rows, []cell{from.int("length", s.Length), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})
 	}
-	return newFigure("lengths", "Sequence length", "Both axes are logarithmic. The work grows with the square of the length.", c, t)
+	return sketch{"lengths", "Sequence length", "Both axes are logarithmic. The work grows with the square of the length.", c, t}
 }
 
 // scaling shows how much faster calls are on more threads.
-func scaling(f *results.File, i int) (*figure, error) {
+func scaling(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "threads", YLabel: "times as fast as one thread", FromZero: true}
 	t := table{Caption: "Tier " + f.Default() + ": how many times as fast as on one thread", Head: []string{"shape", "threads", "time", "on one thread", "speedup"}}
 	one, most := map[string]results.Speed{}, 1
@@ -154,16 +156,11 @@ func scaling(f *results.File, i int) (*figure, error) {
 	for _, p := range f.WeakThreads() {
 		intro += fmt.Sprintf(" On this machine %d threads at once reach %.2f times the arithmetic of one, which is the limit of any call.", p.Threads, p.GFLOPs/f.Peak(p.Vectors, 1))
 	}
-	return newFigure("threads", "Threads", intro, c, t)
+	return sketch{"threads", "Threads", intro, c, t}
 }
 
 // decode shows the bandwidth of decoding beside that of reading.
-func decode(f *results.File, i int) (*figure, error) {
-	c, text, t := decodeChart(f, i)
-	return newFigure("decode", "Decoding", text, c, t)
-}
-
-func decodeChart(f *results.File, i int) (*chart.Chart, string, table) {
+func decode(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "GB/s on one thread", FromZero: true, Series: []chart.Series{{Name: "decoding, tier " + f.Default(), Style: 0}, {Name: "only reading", Style: 4}}}
 	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}
 	for k, d := range f.Decode {
@@ -179,13 +176,13 @@ func decodeChart(f *results.File, i int) (*chart.Chart, string, table) {
 		}
 	}
 	if len(c.Bars) == 0 {
-		return nil, "", table{}
+		return sketch{}
 	}
-	return c, "One token after the other: each key and value is read once for a few queries. Where the bar does not reach that of reading, arithmetic is the limit: narrow types need as much of it as float32.", t
+	return sketch{"decode", "Decoding", "One token after the other: each key and value is read once for a few queries. Where the bar does not reach that of reading, arithmetic is the limit: narrow types need as much of it as float32.", c, t}
 }
 
 // backward shows the share of the peak that gradients reach, beside the forward calls.
-func backward(f *results.File, i int) (*figure, error) {
+func backward(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "% of the FMA peak, one thread of " + f.Default(), FromZero: true}
 	t := table{Caption: "Gradients of attention, and the forward calls in turns with them", Head: []string{"shape", "input", "tier", "threads", "time", "GFLOP/s", "peak", "% of peak", "forward", "% of peak"}}
 	for k := range f.Backward {
@@ -200,11 +197,11 @@ func backward(f *results.File, i int) (*figure, error) {
 			addBar(c, b.Shape, "forward", shareBar(b.Shape+", forward", "peak", forward, forwardOK, b.Forward))
 		}
 	}
-	return newFigure("backward", "Gradients", "What training computes after each forward call. The operations of gradients are counted as 2.5 times those of the forward call: five products in place of two, as the scores are computed again.", c, t)
+	return sketch{"backward", "Gradients", "What training computes after each forward call. The operations of gradients are counted as 2.5 times those of the forward call: five products in place of two, as the scores are computed again.", c, t}
 }
 
 // linear shows the share of its limit that a linear layer reaches.
-func linear(f *results.File, i int) (*figure, error) {
+func linear(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "% of the limit, one thread", FromZero: true}
 	t := table{Caption: "Linear layers. The limit is the FMA peak or, with few rows, reading the weights", Head: []string{"rows × inputs → outputs", "weights", "tier", "threads", "time", "limit", "reached", "of", "%"}}
 	shape := func(l *results.Linear) string { return fmt.Sprintf("%d × %d → %d", l.Rows, l.Inputs, l.Outputs) }
@@ -219,11 +216,11 @@ func linear(f *results.File, i int) (*figure, error) {
 			addBar(c, shape(l), l.Weights, shareBar(shape(l)+", "+l.Weights, "limit of "+l.Limit, percent, ok, l.Ns))
 		}
 	}
-	return newFigure("linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t)
+	return sketch{"linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t}
 }
 
 // models shows the speed of whole models.
-func models(f *results.File, i int) (*figure, error) {
+func models(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "sentences or tokens per second, tier " + f.Default(), FromZero: true}
 	t := table{Caption: "Whole models. What is generated follows 8 tokens, which are read before", Head: []string{"model", "tier", "threads", "time", "rate", "unit"}}
 	for k := range f.Models {
@@ -234,11 +231,11 @@ func models(f *results.File, i int) (*figure, error) {
 			addBar(c, m.Name(), fmt.Sprintf("threads=%d", m.Threads), chart.Point{X: m.Rate, Label: fmt.Sprintf("%s, threads=%d: %.1f %s", m.Name(), m.Threads, m.Rate, m.Unit())})
 		}
 	}
-	return newFigure("models", "Whole models", "Real models on one machine: sentences become vectors, a prompt is read, and text is generated token by token.", c, t)
+	return sketch{"models", "Whole models", "Real models on one machine: sentences become vectors, a prompt is read, and text is generated token by token.", c, t}
 }
 
 // options shows what options cost.
-func options(f *results.File, i int) (*figure, error) {
+func options(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "% more time, one thread of " + f.Default()}
 	t := table{Caption: "Time with an option beside the same call without it, one thread", Head: []string{"option", "shape", "tier", "without", "with", "cost, %"}}
 	for k, o := range f.Options {
@@ -248,14 +245,14 @@ func options(f *results.File, i int) (*figure, error) {
 			addBar(c, o.Option, o.Input, chart.Point{X: o.Cost, Label: fmt.Sprintf("%s: %+.1f%% (%s)", o.Option, o.Cost, o.Input)})
 		}
 	}
-	return newFigure("options", "Cost of options", "What an option adds to the time of a call. If it leaves out a part of the scores, as a causal mask does, the comparison is with the time of the other part.", c, t)
+	return sketch{"options", "Cost of options", "What an option adds to the time of a call. If it leaves out a part of the scores, as a causal mask does, the comparison is with the time of the other part.", c, t}
 }
 
 // accuracy shows errors beside PyTorch's.
-func accuracy(f *results.File, i int) (*figure, error) {
+func accuracy(f *results.File, i int) sketch {
 	a := f.Accuracy
 	if a == nil {
-		return nil, nil
+		return sketch{}
 	}
 	c := &chart.Chart{LogX: true, LogY: true, XLabel: "PyTorch's rms error", YLabel: "attn's rms error"}
 	t := table{Caption: fmt.Sprintf("Errors against float64. PyTorch %s was measured on %s", a.PyTorch, a.CPU), Head: []string{"of", "case", "max", "rms", "PyTorch's max", "rms"}}
@@ -274,11 +271,11 @@ func accuracy(f *results.File, i int) (*figure, error) {
 			from.num("pytorch.max", e.PyTorch.Max, tables.Error(e.PyTorch.Max)), from.num("pytorch.rms", e.PyTorch.RMS, tables.Error(e.PyTorch.RMS))})
 	}
 	c.Series = append(c.Series, chart.Series{Name: "equal errors", Dashed: true, Points: []chart.Point{{X: least, Y: least}, {X: most, Y: most}}})
-	return newFigure("accuracy", "Errors against float64", "Points below the dashed line have a smaller error than PyTorch on the same numbers. These errors are the same on every CPU, because the bits are.", c, t)
+	return sketch{"accuracy", "Errors against float64", "Points below the dashed line have a smaller error than PyTorch on the same numbers. These errors are the same on every CPU, because the bits are.", c, t}
 }
 
 // peers shows other programs beside attn.
-func peers(f *results.File, i int) (*figure, error) {
+func peers(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "times as long as attn", FromZero: true}
 	t := table{Caption: "Time of a call beside attn's on as many threads", Head: []string{"program", "shape", "threads", "time", "attn's", "times as long"}}
 	for k := range f.Peers {
@@ -292,7 +289,7 @@ func peers(f *results.File, i int) (*figure, error) {
 		call := fmt.Sprintf("%s, threads=%d", shape, p.Threads)
 		addBar(c, call, p.Program, chart.Point{X: p.Ns / own, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, call, tables.Duration(p.Ns), p.Ns/own)})
 	}
-	return newFigure("peers", "Other programs", "The same calls in other programs: how many times as long as attn they take. Less than 1 is faster than attn.", c, t)
+	return sketch{"peers", "Other programs", "The same calls in other programs: how many times as long as attn they take. Less than 1 is faster than attn.", c, t}
 }
 
 // same returns the name and attn's time of what another program was timed with, on the default
@@ -318,7 +315,7 @@ func same(f *results.File, p *results.Peer) (shape string, ns float64) {
 }
 
 // together compares the default tiers of several machines.
-func together(files []*results.File) (*figure, error) {
+func together(files []*results.File) sketch {
 	c := &chart.Chart{XLabel: "% of the FMA peak of one thread", FromZero: true}
 	t := table{Caption: "The default tier of each machine on one thread", Head: []string{"shape", "machine", "tier", "time", "GFLOP/s", "% of peak"}}
 	for i, f := range files {
@@ -334,5 +331,5 @@ func together(files []*results.File) (*figure, error) {
 			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})
 		}
 	}
-	return newFigure("machines", "All machines", "Shares of the peak depend much less on the machine than times do.", c, t)
+	return sketch{"machines", "All machines", "Shares of the peak depend much less on the machine than times do.", c, t}
 }

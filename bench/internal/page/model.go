@@ -98,13 +98,14 @@ func (s source) int(name string, x int) cell { return s.num(name, float64(x), st
 // The widths of charts: beside a text, and on a phone.
 const wide, narrow = 760, 370
 
-// newFigure draws a chart in both widths. It returns nil if the table has no rows, or if the
+// draw draws a chart in both widths. It returns nil if the table has no rows, or if the
 // chart has nothing to draw.
-func newFigure(id, title, text string, c *chart.Chart, t table) (*figure, error) {
-	if len(t.Rows) == 0 || len(c.Bars)+len(c.Series) == 0 {
+func (s sketch) draw() (*figure, error) {
+	c := s.chart
+	if len(s.table.Rows) == 0 || len(c.Bars)+len(c.Series) == 0 {
 		return nil, nil
 	}
-	f := &figure{ID: id, Title: title, Text: text, Table: t}
+	f := &figure{ID: s.id, Title: s.title, Text: s.text, Table: s.table}
 	for _, d := range []struct {
 		to            **drawing
 		width, height float64
@@ -114,7 +115,7 @@ func newFigure(id, title, text string, c *chart.Chart, t table) (*figure, error)
 		}
 		svg, hits, err := c.Inline(d.width, d.height)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", id, err)
+			return nil, fmt.Errorf("%s: %w", s.id, err)
 		}
 		*d.to = &drawing{template.HTML(svg), hits} // package chart escapes the texts in it
 	}

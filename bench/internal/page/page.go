@@ -32,7 +32,7 @@ func Write(w io.Writer, files []*results.File) error {
 	m := model{Title: "attn on " + name(files, 0), Agreement: results.Agree(files), Hashes: hashes(files)}
 	if len(files) > 1 {
 		m.Title = fmt.Sprintf("attn on %d machines", len(files))
-		f, err := together(files)
+		f, err := together(files).draw()
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 	}
 	m.Warnings = append(m.Warnings, f.Failures()...)
 	for _, draw := range drawers {
-		x, err := draw(f, i)
+		x, err := draw(f, i).draw()
 		if err != nil {
 			return m, fmt.Errorf("%s: %w", m.Name, err)
 		}

@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
@@ -10,7 +12,7 @@ import (
 
 // furtherTables are what has no chart.
 func furtherTables(f *results.File, i int) []table {
-	all := []table{tiers(f), limits(f, i), checks(f, i), modules(f, i), additive(f, i), norms(f, i), groups(f, i), queries(f, i), ragged(f, i), pages(f, i), growth(f, i)}
+	all := []table{tiers(f), limits(f, i), checks(f, i), modules(f, i), additive(f, i), norms(f, i), groups(f, i), queries(f, i), ragged(f, i)}
 	var filled []table
 	for _, t := range all {
 		if len(t.Rows) > 0 {
@@ -116,26 +118,46 @@ func ragged(f *results.File, i int) table {
 	return t
 }
 
-func pages(f *results.File, i int) table {
-	t := table{Caption: "Pages in random order: what they add to the time with contiguous keys, one thread", Head: []string{"shape", "type", "layout", "page size", "contiguous", "cost, %"}}
-	for k, p := range f.Pages {
-		from := from(i, "pages", k)
-		for n, size := range p.Sizes {
-			t.Rows = append(t.Rows, []cell{text("%s", p.Shape), text("%s", p.Type), text("%s", p.Layout), from.int(fmt.Sprintf("page_sizes.%d", n), size), from.num("contiguous_ns", p.Contiguous, tables.Duration(p.Contiguous)), from.fixed(fmt.Sprintf("cost_percent.%d", n), p.Cost[n], 1)})
+// Print prints the tables of a file as text, with what the page says below their charts. Of those of the calls of attention
+// some arrange the same figures for charts alone.
+func Print(w io.Writer, f *results.File) {
+	for _, t := range furtherTables(f, 0) {
+		t.print(w, "")
+	}
+	for _, draw := range drawers {
+		if s := draw(f, 0); s.id != "roofline" && s.id != "threads" {
+			s.table.print(w, s.text)
 		}
 	}
-	return t
+	if len(f.Skipped) > 0 {
+		fmt.Fprintf(w, "%s was not timed on %s: ask for it with -tiers %[1]s.\n", f.Tiers[len(f.Tiers)-1].Name, tables.Wrap(f.Skipped, 90, "  "))
+	}
+	hashes([]*results.File{f}).print(w, "")
 }
 
-func growth(f *results.File, i int) table {
-	t := table{Caption: "Appending to a cache: time for each token", Head: []string{"tokens at once", "page size", "layout", "type", "time", "copying alone"}}
-	for k, g := range f.Growth {
-		from := from(i, "growth", k)
-		for n, typ := range g.Types {
-			t.Rows = append(t.Rows, []cell{from.int("at_once", g.AtOnce), from.int("page_size", g.PageSize), text("%s", g.Layout), text("%s", typ), from.num(fmt.Sprintf("ns.%d", n), g.Ns[n], tables.Duration(g.Ns[n])), from.num("copy_ns", g.Copy, tables.Duration(g.Copy))})
-		}
+// print prints the table, if it has any rows.
+func (t table) print(w io.Writer, text string) {
+	if len(t.Rows) == 0 {
+		return
 	}
-	return t
+	fmt.Fprintf(w, "\n%s\n", t.Caption)
+	if text != "" {
+		fmt.Fprintln(w, tables.Wrap(strings.Fields(text), 100, ""))
+	}
+	rows, missing := []string{strings.Join(t.Head, "\t")}, false
+	for _, r := range t.Rows {
+		var cells []string
+		for _, c := range r {
+			cells = append(cells, c.Text)
+			missing = missing || c.Text == "–"
+		}
+		rows = append(rows, strings.Join(cells, "\t"))
+	}
+	fmt.Fprintln(w)
+	tables.Write(w, rows...)
+	if missing {
+		fmt.Fprintf(w, "–: not measured, or no share, as what limits the calls varied by more than %.0f%% between them, or was less than they reached.\n", 100*results.MostSpread)
+	}
 }
 
 // hashes lays the hashes of all outputs side by side.

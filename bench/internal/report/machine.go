@@ -55,23 +55,3 @@ func TierState(t results.Tier) string {
 	}
 	return "runs"
 }
-
-// Limits prints the FMA peaks and the bandwidths of reading.
-func Limits(w io.Writer, f *results.File) {
-	if len(f.Peaks) > 0 {
-		fmt.Fprintf(w, "\nFMA peak, GFLOP/s (float32), of so many threads at once\n\n")
-		rows := []string{"vectors\tthreads\tGFLOP/s\tspread"}
-		for _, p := range f.Peaks {
-			rows = append(rows, fmt.Sprintf("%s\t%7d\t%7s\t%5.1f%%", p.Vectors, p.Threads, table.GFLOPs(p.GFLOPs), 100*p.Spread))
-		}
-		table.Write(w, rows...)
-	}
-	if len(f.Bandwidths) > 0 {
-		fmt.Fprintf(w, "\nBandwidth of a loop that only reads, GB/s, of so many threads at once\n\n")
-		rows := []string{"level\tthreads\t  GB/s\tspread"}
-		for _, b := range f.Bandwidths {
-			rows = append(rows, fmt.Sprintf("%s\t%7d\t%6.1f\t%5.1f%%", b.Level, b.Threads, b.GBs, 100*b.Spread))
-		}
-		table.Write(w, rows...)
-	}
-}

@@ -49,9 +49,6 @@ type File struct {
 	Queries   []Queries  `json:"queries,omitempty"`
 	Ragged    []Ragged   `json:"ragged,omitempty"`
 	Accuracy  *Accuracy  `json:"accuracy,omitempty"`
-	Pages     []Pages    `json:"pages,omitempty"`
-	Growth    []Growth   `json:"growth,omitempty"`
-	Forks     []Fork     `json:"forks,omitempty"`
 	Models    []Model    `json:"models,omitempty"`
 	Peers     []Peer     `json:"peers,omitempty"`
 	NotRun    []string   `json:"not_run,omitempty"` // what was asked for but could not be measured, and why

@@ -27,7 +27,6 @@ func (f *File) AddRuns(runs []*File) {
 	if first.Accuracy != nil {
 		f.Accuracy = first.Accuracy
 	}
-	f.Pages, f.Growth, f.Forks = append(f.Pages, first.Pages...), append(f.Growth, first.Growth...), append(f.Forks, first.Forks...)
 	f.NotRun = append(f.NotRun, first.NotRun...)
 }
 

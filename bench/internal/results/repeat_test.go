@@ -9,12 +9,12 @@ import (
 func TestAddRuns(t *testing.T) {
 	run := func(ns, rate float64) *File {
 		return &File{Linear: []Linear{{Rows: 1, Timing: Timing{Ns: ns}, Rate: rate}, {Rows: 2, Timing: Timing{Ns: 2 * ns}}}, Options: []Option{{With: ns}},
-			Accuracy: &Accuracy{Tier: "x"}, Forks: []Fork{{Tokens: 1}}}
+			Accuracy: &Accuracy{Tier: "x"}}
 	}
 	var f File
 	f.AddRuns([]*File{run(30, 3), run(10, 1), run(20, 2)})
 	want := []Linear{{Rows: 1, Timing: Timing{Ns: 20, Runs: []float64{30, 10, 20}}, Rate: 2}, {Rows: 2, Timing: Timing{Ns: 40, Runs: []float64{60, 20, 40}}}}
-	if !reflect.DeepEqual(f.Linear, want) || f.Options[0].With != 20 || len(f.Options[0].Runs) != 3 || f.Accuracy == nil || len(f.Forks) != 1 {
+	if !reflect.DeepEqual(f.Linear, want) || f.Options[0].With != 20 || len(f.Options[0].Runs) != 3 || f.Accuracy == nil {
 		t.Errorf("%+v", f)
 	}
 	f = File{}

@@ -260,37 +260,6 @@ type AccuracyCase struct {
 	PyTorch Error  `json:"pytorch"`
 }
 
-// A Pages is what pages in random order cost attention on one thread.
-type Pages struct {
-	Shape      string    `json:"shape"`
-	Type       string    `json:"type"`
-	Layout     string    `json:"layout"`
-	Tier       string    `json:"tier"`
-	Contiguous float64   `json:"contiguous_ns"`
-	Sizes      []int     `json:"page_sizes"`
-	Cost       []float64 `json:"cost_percent"` // of each size, over contiguous keys
-}
-
-// A Growth is the time to append a token to a cache.
-type Growth struct {
-	AtOnce      int       `json:"at_once"` // tokens of an append
-	PageSize    int       `json:"page_size"`
-	Layout      string    `json:"layout"`
-	Copy        float64   `json:"copy_ns"`    // to only copy a token's float32 keys and values
-	Scatter     float64   `json:"scatter_ns"` // to only copy them to their places in pages
-	Types       []string  `json:"types"`
-	Ns          []float64 `json:"ns"`           // of each type
-	OverCopy    float64   `json:"over_copy"`    // time of float32 by that of copying
-	OverScatter float64   `json:"over_scatter"` // and by that of scattering
-}
-
-// A Fork is the time to fork a sequence and free the fork.
-type Fork struct {
-	Tokens   int     `json:"tokens"`
-	PageSize int     `json:"page_size"`
-	Ns       float64 `json:"ns"`
-}
-
 // Tasks of a Model.
 const (
 	TaskEmbed    = "embed"    // texts of random tokens become vectors

@@ -74,7 +74,3 @@ func modelSteps(c *Config) (n int) {
 	}
 	return n
 }
-
-func cacheSteps(c *Config) int {
-	return 4*len(some(c, pagesShapes, 1)) + 2*len(some(c, growthCounts, 2))*len(some(c, growthPages, 1))
-}

@@ -5,7 +5,6 @@ package suite
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
@@ -19,12 +18,11 @@ type Suite struct {
 	Name    string
 	Usage   string
 	Run     func(ctx context.Context, c *Config, f *results.File) error // after an error, f has the rows measured before it
-	Print   func(w io.Writer, f *results.File)
-	Lines   func(f *results.File) []string // its rows in Go's benchmark format; nil: they are no times of calls
-	Steps   func(c *Config) int            // how many rows Run measures
-	Shapes  func() []string                // names for Config.Shapes, with their aliases; nil: it has none
-	OneTier bool                           // only the first tier is measured
-	Refuses map[string]string              // flags that say nothing to it, and why
+	Lines   func(f *results.File) []string                              // its rows in Go's benchmark format; nil: they are no times of calls
+	Steps   func(c *Config) int                                         // how many rows Run measures
+	Shapes  func() []string                                             // names for Config.Shapes, with their aliases; nil: it has none
+	OneTier bool                                                        // only the first tier is measured
+	Refuses map[string]string                                           // flags that say nothing to it, and why
 }
 
 // Repeats says whether the suite is measured again for -count.
@@ -33,31 +31,27 @@ func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 // All lists the suites in the order in which they run. To add one, add an entry.
 var All = []Suite{
 	{Name: "options", Usage: "measure what each option costs",
-		Run: Options, Print: report.Options, Lines: report.OptionLines, Steps: optionSteps, Shapes: optionShapeNames,
+		Run: Options, Lines: report.OptionLines, Steps: optionSteps, Shapes: optionShapeNames,
 		Refuses: map[string]string{"threads": "options are measured on one thread"}},
 	{Name: "linear", Usage: "measure linear layers",
-		Run: Linear, Print: report.Linear, Lines: report.LinearLines, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
+		Run: Linear, Lines: report.LinearLines, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
 	{Name: "layer", Usage: "measure the multi-head module, additive attention and norms",
-		Run: Layer, Print: report.Layer, Lines: report.LayerLines, Steps: layerSteps, Shapes: layerShapeNames},
+		Run: Layer, Lines: report.LayerLines, Steps: layerSteps, Shapes: layerShapeNames},
 	{Name: "backward", Usage: "measure the gradients of attention beside the forward call",
-		Run: Backward, Print: report.Backward, Lines: report.BackwardLines, Steps: backwardSteps, Shapes: backwardShapeNames},
+		Run: Backward, Lines: report.BackwardLines, Steps: backwardSteps, Shapes: backwardShapeNames},
 	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
-		Run: Decode, Print: report.Decode, Lines: report.DecodeLines, Steps: decodeSteps, Shapes: decodeShapeNames},
+		Run: Decode, Lines: report.DecodeLines, Steps: decodeSteps, Shapes: decodeShapeNames},
 	{Name: "accuracy", Usage: "compare the errors against float64 with PyTorch's",
-		Run: Accuracy, Print: report.Accuracy, Steps: accuracySteps, OneTier: true,
+		Run: Accuracy, Steps: accuracySteps, OneTier: true,
 		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "benchfmt": noTimes, "time": noTimes,
 			"count": "errors are the same each time", "threads": "errors are the same with any number of threads"}},
-	{Name: "cache", Usage: "measure attention on pages, and the growth and forks of a cache",
-		Run: Cache, Print: report.Cache, Steps: cacheSteps, OneTier: true,
-		Refuses: map[string]string{"shapes": "it has no shapes to choose from", "benchfmt": ratios, "count": ratios, "threads": "it is measured on one thread"}},
 	{Name: "models", Usage: "measure whole models, if make models has fetched their weights",
-		Run: Models, Print: report.Models, Lines: report.ModelLines, Steps: modelSteps, Shapes: func() []string { return shapesOf(modelTasks) }},
+		Run: Models, Lines: report.ModelLines, Steps: modelSteps, Shapes: func() []string { return shapesOf(modelTasks) }},
 }
 
 // Why suites refuse flags.
 const (
 	noTimes = "it compares errors and times nothing"
-	ratios  = "its figures are ratios of calls that take turns already"
 )
 
 // A Config says what the suites measure.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/page"
 	"github.com/attn-go/attn/bench/internal/problem"
-	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/weights"
@@ -37,7 +37,8 @@ func run(t *testing.T, name string, c *Config, words ...string) {
 	if want := find(name).Steps(c); steps != want {
 		t.Errorf("%s: %d steps, want %d", name, steps, want)
 	}
-	find(name).Print(&out, &f)
+	f.Tiers = append(f.Tiers, results.Tier{Name: "generic", Runs: true, Default: true})
+	page.Print(&out, &f)
 	for _, want := range words {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, &out)
@@ -136,32 +137,6 @@ func TestShareOfWindow(t *testing.T) {
 	}
 	if got := o.shareOf(&problem.Shape{Lq: 8192, Lk: 8192}); got < 255.0/8192*0.98 || got > 256.0/8192 {
 		t.Errorf("share of 8192: %g", got)
-	}
-}
-
-func TestPages(t *testing.T) {
-	replace(t, &pagesShapes, []problem.Shape{{Name: "x", Heads: 2, KVHeads: 1, Lq: 2, Lk: 512, D: 8, Causal: true}})
-	replace(t, &alternateTime, time.Millisecond)
-	var out bytes.Buffer
-	var f results.File
-	if err := allTiers().pages(context.Background(), &f); err != nil {
-		t.Fatal(err)
-	}
-	report.Cache(&out, &f)
-	for _, want := range []string{"x      float16  NHD", "pages of 256"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output lacks %q:\n%s", want, &out)
-		}
-	}
-}
-
-// scatterCall and copyCall write all tokens.
-func TestGrowthCalls(t *testing.T) {
-	k := make([]float32, 16*growthHeads*growthSize)
-	for _, call := range []func() error{copyCall(k, k, 16), scatterCall(k, k, 64)} {
-		if err := call(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

@@ -11,79 +11,21 @@ package main
 // are left out: they fail, with avx2 as well.
 var bochsTests = []testedPackage{
 	// Its tests say how the reference computes an fma, which each platform checks.
-	{
-		path: "internal/scalar",
-		must: []string{"TestFMASpecial", "TestFMAHiddenTies"},
-		run:  "TestFMA(Special|HiddenTies)",
-	},
-	{
-		path: "fallback",
-		must: []string{"TestGemm"},
-		run:  "TestGemm",
-	},
-	{
-		path: "activation",
-		must: []string{"TestActivations", "TestGated"},
-		run:  "TestActivations|TestGated$",
-	},
-	{
-		path: "numeric",
-		must: []string{"TestSliceFunctions", "TestSixteenBitsStay"},
-		run:  "TestSliceFunctions|TestSixteenBitsStay",
-	},
-	{
-		path: "kvcache",
-		must: []string{"TestBatchesAndChunks"},
-		run:  "TestBatchesAndChunks",
-	},
-	{
-		path: "linear",
-		must: []string{"TestApply"},
-		run:  "TestApply$",
-	},
-	{
-		path: "linear",
-		must: []string{"TestProduct", "TestBackwardGolden"},
-		run:  "(TestProduct|TestBackwardGolden)$/tier=avx512",
-	},
-	{
-		path: "kernel",
-		must: []string{"TestAdditiveBackward"},
-		run:  "TestAdditiveBackward$/tier=avx512",
-	},
-	{
-		path: "bench/examples/dates",
-		must: []string{"TestTrainedWeights"},
-		run:  "TestTrainedWeights$/tier=avx512",
-	},
-	{
-		path: "bench/examples/generate",
-		must: []string{"TestTrainedWeights"},
-		run:  "TestTrainedWeights$/tier=avx512",
-	},
-	{
-		path: "kernel",
-		must: []string{"TestContract", "TestGolden", "TestTunings"},
-		run:  "TestContract$|TestGolden$/./tier=avx512|TestTunings/tier=avx512",
-		skip: "TestGolden/range",
-	},
+	{path: "internal/scalar", must: "TestFMASpecial TestFMAHiddenTies", run: "TestFMA(Special|HiddenTies)"},
+	{path: "fallback", must: "TestGemm", run: "TestGemm"},
+	{path: "activation", must: "TestActivations TestGated", run: "TestActivations|TestGated$"},
+	{path: "numeric", must: "TestSliceFunctions TestSixteenBitsStay", run: "TestSliceFunctions|TestSixteenBitsStay"},
+	{path: "kvcache", must: "TestBatchesAndChunks", run: "TestBatchesAndChunks"},
+	{path: "linear", must: "TestApply", run: "TestApply$"},
+	{path: "linear", must: "TestProduct TestBackwardGolden", run: "(TestProduct|TestBackwardGolden)$/tier=avx512"},
+	{path: "kernel", must: "TestAdditiveBackward", run: "TestAdditiveBackward$/tier=avx512"},
+	{path: "bench/examples/dates", must: "TestTrainedWeights", run: "TestTrainedWeights$/tier=avx512"},
+	{path: "bench/examples/generate", must: "TestTrainedWeights", run: "TestTrainedWeights$/tier=avx512"},
+	{path: "kernel", must: "TestContract TestGolden TestTunings", run: "TestContract$|TestGolden$/./tier=avx512|TestTunings/tier=avx512", skip: "TestGolden/range"},
 
 	// TestGuard compares the same calls with package fallback as TestKernels, and looks for
 	// accesses outside of the slices as well.
-	{
-		path: "internal/tier",
-		must: []string{"TestGuard", "TestFeatures/tier=avx512/feature=AVX512VNNI", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
-		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Quantize|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestFeatures/tier=avx512/feature=AVX512VNNI|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
-		skip: "TestGuard/kernel=Convert.Narrow.float16",
-	},
-	{
-		path: "internal/tier",
-		must: []string{"TestGuard"},
-		run:  "TestGuard$/kernel=(Gemm|Weights.(Gemm|Blocks.*Gemm))/tier=avx512",
-	},
-	{
-		path: "internal/tier",
-		must: []string{"TestGuard"},
-		run:  "TestGuard$/kernel=Skinny.(QK|P)/tier=avx512",
-	},
+	{path: "internal/tier", must: "TestGuard TestFeatures/tier=avx512/feature=AVX512VNNI TestAllKernels TestExp2 TestFunctions TestActivations TestWidenAll", run: "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Quantize|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestFeatures/tier=avx512/feature=AVX512VNNI|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll", skip: "TestGuard/kernel=Convert.Narrow.float16"},
+	{path: "internal/tier", must: "TestGuard", run: "TestGuard$/kernel=(Gemm|Weights.(Gemm|Blocks.*Gemm))/tier=avx512"},
+	{path: "internal/tier", must: "TestGuard", run: "TestGuard$/kernel=Skinny.(QK|P)/tier=avx512"},
 }

@@ -9,59 +9,15 @@ package main
 //	64 bits, little-endian, no fma     mips64le            like Nehalem and wasm
 //	32 bits, little-endian, no fma     mipsle              like 386 and arm
 var goldenTests = []testedPackage{
-	{
-		path: "internal/scalar",
-		must: []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestNarrow"},
-		run:  "TestFMA|TestExp2Definition|TestNarrow",
-	},
-	{
-		path: "fallback",
-		must: []string{"TestMergeStats", "TestGemm"},
-		run:  "TestMergeStats|TestGemm",
-	},
-	{
-		path: "kernel",
-		must: []string{"TestContract", "TestGolden"},
-		run:  "TestContract$|TestGolden$",
-	},
-	{
-		path: "kvcache",
-		must: []string{"TestBatchesAndChunks"},
-		run:  "TestBatchesAndChunks",
-	},
-	{
-		path: "linear",
-		must: []string{"TestApply", "TestProduct", "TestBackwardGolden"},
-		run:  "TestApply$|TestProduct$|TestBackwardGolden",
-	},
-	{
-		path: "norm",
-		must: []string{"TestContract", "TestGolden", "TestNaN", "TestBackwardGolden"},
-		run:  "TestContract$|Golden$|TestNaN$",
-	},
-	{
-		path: "rope",
-		must: []string{"TestGolden", "TestCosSin"},
-		run:  "TestGolden$|TestCosSin$",
-	},
-	{
-		path: "activation",
-		must: []string{"TestGolden", "TestSlopesGolden"},
-		run:  "Golden$",
-	},
-	{
-		path: "loss",
-		must: []string{"TestContract", "TestGolden"},
-		run:  "TestContract$|TestGolden$",
-	},
-	{
-		path: "optimize",
-		must: []string{"TestStep", "TestGolden", "TestClip"},
-		run:  "TestStep$|TestGolden$|TestClip$",
-	},
-	{
-		path: "numeric",
-		must: []string{"TestSliceFunctions", "TestSixteenBitsStay", "TestQuantizeInt8"},
-		run:  "TestSliceFunctions|TestSixteenBitsStay|TestQuantizeInt8",
-	},
+	{path: "internal/scalar", must: "TestFMASpecial TestFMAHiddenTies TestFMAOperands TestExp2Definition TestNarrow", run: "TestFMA|TestExp2Definition|TestNarrow"},
+	{path: "fallback", must: "TestMergeStats TestGemm", run: "TestMergeStats|TestGemm"},
+	{path: "kernel", must: "TestContract TestGolden", run: "TestContract$|TestGolden$"},
+	{path: "kvcache", must: "TestBatchesAndChunks", run: "TestBatchesAndChunks"},
+	{path: "linear", must: "TestApply TestProduct TestBackwardGolden", run: "TestApply$|TestProduct$|TestBackwardGolden"},
+	{path: "norm", must: "TestContract TestGolden TestNaN TestBackwardGolden", run: "TestContract$|Golden$|TestNaN$"},
+	{path: "rope", must: "TestGolden TestCosSin", run: "TestGolden$|TestCosSin$"},
+	{path: "activation", must: "TestGolden TestSlopesGolden", run: "Golden$"},
+	{path: "loss", must: "TestContract TestGolden", run: "TestContract$|TestGolden$"},
+	{path: "optimize", must: "TestStep TestGolden TestClip", run: "TestStep$|TestGolden$|TestClip$"},
+	{path: "numeric", must: "TestSliceFunctions TestSixteenBitsStay TestQuantizeInt8", run: "TestSliceFunctions|TestSixteenBitsStay|TestQuantizeInt8"},
 }

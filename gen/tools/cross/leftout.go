@@ -11,7 +11,7 @@ func printLeftOut(chosen []platform, packages []testedPackage) {
 	fmt.Println("\nleft out on all platforms, as it needs no emulated CPU or is long:")
 	for _, pkg := range packages {
 		switch {
-		case pkg.only != nil && len(pkg.only) == 0:
+		case pkg.only == nowhere:
 			fmt.Printf("  %s: all\n", pkg.path)
 		case pkg.skip != "":
 			fmt.Printf("  %s: %s\n", pkg.path, pkg.skip)
@@ -48,7 +48,7 @@ func (p *platform) leftOut(packages []testedPackage) (text string) {
 		}
 		for _, pkg := range packages {
 			listed := func(x testedPackage) bool { return x.path == pkg.path }
-			if (pkg.only == nil || len(pkg.only) > 0) && !slices.ContainsFunc(p.list, listed) {
+			if pkg.only != nowhere && !slices.ContainsFunc(p.list, listed) {
 				line(pkg.path, "all")
 			}
 		}
@@ -57,11 +57,11 @@ func (p *platform) leftOut(packages []testedPackage) (text string) {
 	line("all packages, by a fault of the emulator", p.skip)
 	for _, pkg := range packages {
 		switch {
-		case pkg.only == nil:
+		case pkg.only == "":
 			line(pkg.path, pkg.leftOut(p))
-		case len(pkg.only) > 0 && !pkg.runsOn(p):
+		case pkg.only != nowhere && !pkg.runsOn(p):
 			line(pkg.path, "all")
-		case pkg.run != "" && len(pkg.only) > 0:
+		case pkg.run != "" && pkg.only != nowhere:
 			line(pkg.path, "all but "+pkg.run)
 		}
 	}

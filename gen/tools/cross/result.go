@@ -70,7 +70,7 @@ func (r *result) read(out []byte, pkg *testedPackage) error {
 			}
 		}
 	}
-	for _, name := range pkg.must {
+	for _, name := range strings.Fields(pkg.must) {
 		if !passed[name] {
 			return fmt.Errorf("%s did not run", name)
 		}

@@ -26,7 +26,7 @@ attn: tier avx512 runs Weights.Pack in Go
 		{"TestFeatures", "Weights.*", false},
 	} {
 		var r result
-		if err := r.read([]byte(out), &testedPackage{must: []string{x.must}, asm: x.asm}); (err == nil) != x.ok {
+		if err := r.read([]byte(out), &testedPackage{must: x.must, asm: x.asm}); (err == nil) != x.ok {
 			t.Errorf("must %s, asm %q: %v", x.must, x.asm, err)
 		}
 	}

@@ -9,26 +9,11 @@ package main
 func vectorTests(products string, more ...testedPackage) []testedPackage {
 	return append([]testedPackage{
 		// Its tests say how the reference computes an fma, which each platform checks.
-		{
-			path: "internal/scalar",
-			must: []string{"TestFMASpecial", "TestFMAHiddenTies"},
-			run:  "TestFMA(Special|HiddenTies)",
-		},
-		{
-			path: "kernel",
-			must: []string{"TestContract", "TestGolden"},
-			run:  "TestContract$|TestGolden$/./tier=rvv",
-		},
+		{path: "internal/scalar", must: "TestFMASpecial TestFMAHiddenTies", run: "TestFMA(Special|HiddenTies)"},
+		{path: "kernel", must: "TestContract TestGolden", run: "TestContract$|TestGolden$/./tier=rvv"},
 
 		// TestGuard makes the calls of TestKernels. The pattern has the kernels that gen/rvv has.
-		{
-			path: "internal/tier",
-			must: []string{"TestGuard", "TestAllKernels", "TestChoose", "TestOff"},
-			asm:  `^Weights\.Blocks\..*\.Widen$`,
-			run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|Softcap|Gradients.*|Skinny.(QK|PV|Softmax)|" +
-				"Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.*.Widen|" + products + "))$/tier=rvv|" +
-				"TestAllKernels|TestChoose|TestOff",
-		},
+		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^Weights\.Blocks\..*\.Widen$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|Softcap|Gradients.*|Skinny.(QK|PV|Softmax)|Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.*.Widen|" + products + "))$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
 	}, more...)
 }
 
@@ -37,5 +22,5 @@ var (
 	miniLM = testedPackage{path: "models/encoder", run: "TestGolden$"}
 
 	// smallDecoder has weights of each type, and RMSNorm and SwiGLU.
-	smallDecoder = testedPackage{path: "models/decoder", must: []string{"TestGolden"}, run: "TestGolden$"}
+	smallDecoder = testedPackage{path: "models/decoder", must: "TestGolden", run: "TestGolden$"}
 )

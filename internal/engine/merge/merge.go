@@ -2,9 +2,6 @@
 package merge
 
 import (
-	"math"
-
-	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
@@ -135,7 +132,7 @@ func (s *scratch) fit(j *Job) {
 func (s *scratch) merge(j *Job, lo, n int) {
 	dv := j.dv()
 	for lane := range s.max {
-		s.max[lane], s.sum[lane] = float32(math.Inf(-1)), 0
+		s.max[lane], s.sum[lane] = scalar.NegInf, 0
 	}
 	clear(s.o)
 	if x := &j.State; x.Blocks > 0 {
@@ -199,7 +196,7 @@ func (s *scratch) finish(j *Job, lo, n int) {
 		b, h, i := r/queries/heads, r/queries%heads, r%queries
 		row, lse := s.rows[lane*dv:][:dv], scalar.LSE(s.max[lane], s.sum[lane])
 		if nan>>lane&1 != 0 {
-			lse = math.Float32frombits(contract.Canonical)
+			lse = scalar.NaN
 			for e := range row {
 				row[e] = lse
 			}

@@ -10,6 +10,7 @@ import (
 	"context"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/norm"
 )
@@ -20,6 +21,7 @@ type Network struct {
 	Embed  Embedding
 	Layers []Layer
 	Final  *Norm // of the states after the last layer, or nil
+	Ropes  []arch.Rope
 }
 
 // A Layer has two parts: the first mixes tokens, the second computes each alone.
@@ -56,9 +58,6 @@ type Norm struct {
 	Epsilon      float32
 	Centred      bool
 }
-
-// Apply computes the norm of rows in place.
-func (a *Norm) Apply(x []float32) error { return a.apply(kernel.Exec{}, x, x, nil, false) }
 
 // apply writes the norm of the rows of in, or of in + x if x is not nil, to out. With sum, x becomes that sum.
 func (a *Norm) apply(exec kernel.Exec, out, in, x []float32, sum bool) error {

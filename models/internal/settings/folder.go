@@ -17,12 +17,17 @@ func (f *Families) ReadFolder(dir string, fail func(key, got, want string) error
 	if err != nil {
 		return nil, err
 	}
+	return f.read(s)
+}
+
+// read reads a config.json that is open.
+func (f *Families) read(s *strict.JSON) (*arch.Model, error) {
 	inner := unwrap(s)
 	kind := inner.Text("model_type")
 	row := f.row(func(row *family) bool { return slices.Contains(row.Types, kind) })
 	if row == nil {
 		inner.Fail("model_type", quoted(kind), f.want(f.Types()))
-		return nil, err
+		return nil, s.Err()
 	}
 	r := f.newReader(row)
 	r.json, r.form = inner, inner
@@ -40,8 +45,8 @@ func (f *Families) ReadFolder(dir string, fail func(key, got, want string) error
 	if row.Classes != nil && inner == s {
 		r.classes()
 	}
-	if inner.Unknown(strict.Config, f.also, row.harmless); err != nil {
-		return nil, err
+	if inner.Unknown(strict.Config, f.also, row.harmless); s.Err() != nil {
+		return nil, s.Err()
 	}
 	return r.finish(), nil
 }

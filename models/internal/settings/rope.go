@@ -17,7 +17,7 @@ const mostBase = 0x1p64
 func rotary(r *reader) {
 	p := r.parameters()
 	r.turn(p, r.attention.Size)
-	r.scaling(p, r.model.Context, everyScaling)
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
 	p.Unknown(strict.Parameters)
 }
 
@@ -32,7 +32,7 @@ func rotaryOfPhi(r *reader) {
 		r.Fail(key, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
 		return
 	}
-	p.Has(original) // which the key of the model counts before
+	p.Has(original) // in place of which the key of the model counts
 	r.turn(p, dims)
 	r.scaling(p, r.Size(original, 0), scalings{"default": plain, "longrope": long, "su": long, "yarn": long})
 	p.Unknown(strict.Parameters)
@@ -53,7 +53,7 @@ func rotaries(r *reader) {
 	r.local = &arch.Rope{Dims: r.attention.Size, Divide: 1, Base: near.Number("rope_theta", r.Number("rope_local_base_freq", 0, 1, mostBase), 1, mostBase), Scaling: unscaled}
 	near.Unknown(strict.Parameters)
 	r.turn(p, r.attention.Size)
-	r.scaling(p, r.model.Context, everyScaling)
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
 	p.Unknown(strict.Parameters)
 }
 
@@ -88,7 +88,7 @@ type scaling struct {
 
 var everyScaling = scalings{"default": plain, "dynamic": dynamic, "linear": linear, "llama3": llama3, "yarn": yarn, "longrope": long, "su": long}
 
-// scaling reads how positions are scaled.
+// scaling reads how positions are scaled of a model that was first trained with texts of a length.
 func (r *reader) scaling(p *strict.JSON, trained int, known scalings) {
 	kind := p.Text("rope_type")
 	if kind == "" {
@@ -106,7 +106,7 @@ func (r *reader) scaling(p *strict.JSON, trained int, known scalings) {
 		p.Fail("rope_type", quoted(kind), alternatives(names)+"; others are not supported")
 		return
 	}
-	r.rope.Scaling = ropescaling.Scaling{Factor: p.Number("factor", 1, 0x1p-32, 0x1p32), Original: float64(p.Size(original, trained)), Magnitude: 1}
+	r.rope.Scaling = ropescaling.Scaling{Factor: p.Number("factor", 1, 0x1p-32, 0x1p32), Original: float64(trained), Magnitude: 1}
 	read(&scaling{p, r.rope, &r.rope.Scaling, r.model.Context})
 }
 
@@ -121,14 +121,7 @@ func linear(s *scaling) {
 // factor reports one that is missing.
 func (s *scaling) factor() {
 	if !s.Has("factor") {
-		s.Fail("factor", "none", "a number from 2.3283064365386963e-10 to 4.294967296e+09")
-	}
-}
-
-// ratio sets a factor that is missing to how much longer texts are than those of the first training.
-func (s *scaling) ratio() {
-	if !s.Has("factor") {
-		s.to.Factor = float64(s.context) / s.to.Original
+		s.Fail("factor", "none", "how much longer texts become")
 	}
 }
 
@@ -143,7 +136,7 @@ func llama3(s *scaling) {
 }
 
 func yarn(s *scaling) {
-	s.ratio()
+	s.factor()
 	x := s.to
 	x.YaRN, x.Round = true, !s.Has("truncate") || s.Yes("truncate")
 	x.Fast, x.Slow = s.Number("beta_fast", 32, 1e-3, 1e6), s.Number("beta_slow", 1, 1e-3, 1e6)
@@ -159,8 +152,10 @@ func yarn(s *scaling) {
 }
 
 func long(s *scaling) {
-	s.ratio()
 	x := s.to
+	if !s.Has("factor") {
+		x.Factor = float64(s.context) / x.Original
+	}
 	x.Magnitude = s.Number("attention_factor", ropescaling.LongMagnitude(x.Factor, x.Original), 0x1p-16, 0x1p16)
 	for _, list := range []struct {
 		key string

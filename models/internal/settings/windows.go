@@ -14,7 +14,7 @@ func every(n int) func(layer int) bool {
 
 // window reads how far all layers see.
 func window(r *reader) {
-	r.window = max(0, r.Integer("sliding_window", -1, 0, r.most))
+	r.window = max(0, r.Integer("sliding_window", -1, 1, r.most))
 	r.whole = every(r.row.Period)
 }
 
@@ -27,8 +27,8 @@ func noWindow(r *reader) {
 
 // windowIfSaid is window for classes that have one only if use_sliding_window says so.
 func windowIfSaid(r *reader) {
-	if window(r); !r.json.Yes("use_sliding_window") {
-		r.window = 0
+	if r.Has("sliding_window"); r.json.Yes("use_sliding_window") {
+		window(r)
 	}
 }
 

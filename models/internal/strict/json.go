@@ -23,11 +23,16 @@ type JSON struct {
 // ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the keys of the
 // objects around it, or that of [filemap.ReadJSON].
 func ReadJSON(dir, name string, err *error, fail func(key, got, want string) error) *JSON {
-	s := &JSON{asked: map[string]bool{}, most: Most, fail: fail, err: err}
+	s := NewJSON(nil, err, fail)
 	if *err == nil {
 		*err = filemap.ReadJSON(filepath.Join(dir, name), &s.keys)
 	}
 	return s
+}
+
+// NewJSON is [ReadJSON] for an object that has been read.
+func NewJSON(keys map[string]json.RawMessage, err *error, fail func(key, got, want string) error) *JSON {
+	return &JSON{keys: keys, asked: map[string]bool{}, most: Most, fail: fail, err: err}
 }
 
 // Rename says what the file calls keys that are asked for by another name.

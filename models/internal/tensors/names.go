@@ -2,22 +2,19 @@ package tensors
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// Renamed returns what a folder calls tensors, by names as GGUF files have them. Each of names is what it calls those that it
-// calls otherwise, without the kind behind the last dot, with the number of the layer as %d and that of an expert as %e; the first map that
-// has a name counts. Names that begin with "model." lack that in a store that has the norm of the outputs without it.
-func (s *Store) Renamed(names ...map[string]string) func(name string) string {
-	theirs := func(stem string) string {
-		for _, m := range names {
-			if name, ok := m[stem]; ok {
-				return name
-			}
-		}
-		return ""
+// Renamed returns what a folder calls tensors, by names as GGUF files have them. names are what it calls them, without
+// the kind behind the last dot, with the number of the layer as %d and that of an expert as %e. In place of "model." at their
+// beginning stands what precedes the norm of the outputs in the store: see roots. Of a model that also sees or hears, whose text
+// model has a longer root, the other parts are marked as used.
+func (s *Store) Renamed(names map[string]string) func(name string) string {
+	at := s.root(strings.TrimPrefix(names["output_norm"], own) + ".weight")
+	if at.wrapped {
+		s.useOthers()
 	}
-	_, whole := s.Info(theirs("output_norm") + ".weight")
 	return func(name string) string {
 		stem, kind := name, ""
 		if i := strings.LastIndexByte(name, '.'); i >= 0 {
@@ -28,17 +25,52 @@ func (s *Store) Renamed(names ...map[string]string) func(name string) string {
 			at := digits.FindStringIndex(stem)
 			stem = stem[:at[0]] + place + stem[at[1]:]
 		}
-		other := theirs(stem)
-		if other == "" {
+		other, ok := names[stem]
+		if !ok {
 			return name
 		}
 		for i, n := range numbers {
 			other = strings.Replace(other, places[i], n, 1)
 		}
-		if !whole {
-			other = strings.TrimPrefix(other, "model.")
+		if inside, ok := strings.CutPrefix(other, own); ok {
+			return at.inner + inside + kind
 		}
-		return other + kind
+		return at.outer + other + kind
+	}
+}
+
+// own precedes the names of a text model that is all of a model.
+const own = "model."
+
+// A root is what stands in place of it, and before the names that do not begin with it, such as lm_head.
+type root struct {
+	inner, outer string
+	wrapped      bool // the text model is a part of another one
+}
+
+// roots are those of all models: without a head there is none, and transformers has written the last two since version 4.52, and before.
+var roots = []root{{inner: own}, {}, {"model.language_model.", "", true}, {"language_model.model.", "language_model.", true}}
+
+// root returns that of a store, by a tensor that every text model has.
+func (s *Store) root(tensor string) root {
+	for _, r := range roots {
+		if s.tensors[r.inner+tensor] != nil {
+			return r
+		}
+	}
+	return root{}
+}
+
+// others are how the names of tensors begin that texts do not reach, behind "model." or not.
+var others = []string{"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "embed_vision.", "audio_tower.", "embed_audio."}
+
+// useOthers marks them as used.
+func (s *Store) useOthers() {
+	for name, t := range s.tensors {
+		inner := strings.TrimPrefix(name, own)
+		if slices.ContainsFunc(others, func(begin string) bool { return strings.HasPrefix(inner, begin) }) {
+			t.used = true
+		}
 	}
 }
 

@@ -54,11 +54,6 @@ func (l Linear) One() *linear.Linear {
 	return l.Parts[0]
 }
 
-// Beside returns the layers of both.
-func (l Linear) Beside(m Linear) Linear {
-	return Linear{append(l.Parts[:len(l.Parts):len(l.Parts)], m.Parts...), l.N + m.N}
-}
-
 // weights are a part that has been found.
 type weights struct {
 	*tensor

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -370,23 +371,32 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestRenamed: names of GGUF files become those of folders, with the numbers of layers and experts.
+// TestRenamed: names of GGUF files become those of folders, with the numbers of layers and experts, whatever the text model is a part of.
 func TestRenamed(t *testing.T) {
-	first := map[string]string{"blk.%d.norm": "model.layers.%d.first"}
 	names := map[string]string{
-		"output_norm": "model.norm", "output": "lm_head", "blk.%d.norm": "model.layers.%d.norm", "blk.%d.q": "model.layers.%d.q_proj", "blk.%d.up.%e": "model.layers.%d.experts.%e.up",
+		"output_norm": "model.norm", "output": "lm_head", "blk.%d.q": "model.layers.%d.q_proj", "blk.%d.up.%e": "model.layers.%d.experts.%e.up",
 	}
-	for _, c := range []struct{ whole, name, want string }{
-		{"model.norm.weight", "blk.3.norm.weight", "model.layers.3.first.weight"},
+	for _, c := range []struct{ norm, name, want string }{
 		{"model.norm.weight", "blk.12.up.7.weight", "model.layers.12.experts.7.up.weight"},
 		{"model.norm.weight", "output.weight", "lm_head.weight"},
 		{"model.norm.weight", "blk.3.other.bias", "blk.3.other.bias"},
 		{"norm.weight", "blk.3.q.bias", "layers.3.q_proj.bias"},
 		{"norm.weight", "output.weight", "lm_head.weight"},
+		{"none", "blk.3.q.bias", "layers.3.q_proj.bias"},
+		{"model.language_model.norm.weight", "blk.3.q.bias", "model.language_model.layers.3.q_proj.bias"},
+		{"model.language_model.norm.weight", "output.weight", "lm_head.weight"},
+		{"language_model.model.norm.weight", "blk.3.q.bias", "language_model.model.layers.3.q_proj.bias"},
+		{"language_model.model.norm.weight", "output.weight", "language_model.lm_head.weight"},
 	} {
-		s := OfGGUF(ggufOf(t, tensorOf(t, c.whole, gguf.F32, 1, 4)), "")
-		if got := s.Renamed(first, names)(c.name); got != c.want {
-			t.Errorf("%s beside %s: %s, want %s", c.name, c.whole, got, c.want)
+		tower := tensorOf(t, "vision_tower.x", gguf.F32, 1, 4)
+		projector := tensorOf(t, "model.multi_modal_projector.x", gguf.F32, 1, 4)
+		s := OfGGUF(ggufOf(t, tensorOf(t, c.norm, gguf.F32, 1, 4), tower, projector), "")
+		if got := s.Renamed(names)(c.name); got != c.want {
+			t.Errorf("%s beside %s: %s, want %s", c.name, c.norm, got, c.want)
+		}
+		s.Use(c.norm)
+		if err := s.Unused(); (err == nil) != strings.Contains(c.norm, "language_model") {
+			t.Errorf("beside %s: %v", c.norm, err)
 		}
 	}
 }

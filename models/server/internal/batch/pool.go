@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"runtime/debug"
-	"sync"
 )
 
 // PoolOptions are the settings of a [Pool].
@@ -23,11 +22,8 @@ type PoolOptions[In, Out any] struct {
 type Pool[In, Out any] struct {
 	o PoolOptions[In, Out]
 
-	mu      sync.Mutex
-	waiting fair[*job[In, Out]]
-	closed  bool
-	stats   PoolStats
-	wake    chan struct{}
+	entrance[*job[In, Out]]
+	stats PoolStats
 }
 
 // PoolStats are numbers of what a Pool does.
@@ -50,7 +46,7 @@ type job[In, Out any] struct {
 
 // NewPool returns a pool, which does nothing before Run.
 func NewPool[In, Out any](o PoolOptions[In, Out]) *Pool[In, Out] {
-	return &Pool[In, Out]{o: o, wake: make(chan struct{}, 1)}
+	return &Pool[In, Out]{o: o, entrance: entrance[*job[In, Out]]{wake: make(chan struct{}, 1)}}
 }
 
 // Do returns the results of items. If ctx ends, it returns its error.
@@ -59,7 +55,7 @@ func (p *Pool[In, Out]) Do(ctx context.Context, key string, items []In) ([]Out, 
 		return nil, nil
 	}
 	j := &job[In, Out]{ctx: ctx, items: items, outs: make([]Out, len(items)), left: len(items), done: make(chan struct{})}
-	if err := p.submit(key, j); err != nil {
+	if err := p.submit(key, j, p.o.Waiting, p.o.PerKey); err != nil {
 		return nil, err
 	}
 	select {
@@ -68,25 +64,6 @@ func (p *Pool[In, Out]) Do(ctx context.Context, key string, items []In) ([]Out, 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (p *Pool[In, Out]) submit(key string, j *job[In, Out]) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
-		return ErrClosed
-	case p.waiting.count >= p.o.Waiting:
-		return ErrFull
-	case p.waiting.waiting(key) >= p.o.PerKey:
-		return ErrKeyFull
-	}
-	p.waiting.add(key, j)
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-	return nil
 }
 
 // Stats returns the numbers of the moment.
@@ -100,20 +77,9 @@ func (p *Pool[In, Out]) Stats() PoolStats {
 
 // Run computes batches until ctx ends. What waits then ends with ErrClosed, as does what comes later.
 func (p *Pool[In, Out]) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if p.step(ctx) {
-			continue
-		}
-		p.o.Turn.Rest()
-		select {
-		case <-ctx.Done():
-		case <-p.wake:
-		}
-	}
-	p.o.Turn.Rest()
+	p.run(ctx, p.o.Turn, p.step)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
 	p.waiting.remove(func(j *job[In, Out]) bool {
 		j.fail(ErrClosed)
 		return true

@@ -33,7 +33,7 @@ func newPool(batches *[][]int) *Pool[int, int] {
 func put(t *testing.T, p *Pool[int, int], key string, items ...int) *job[int, int] {
 	t.Helper()
 	j := &job[int, int]{ctx: t.Context(), items: items, outs: make([]int, len(items)), left: len(items), done: make(chan struct{})}
-	if err := p.submit(key, j); err != nil {
+	if err := p.submit(key, j, p.o.Waiting, p.o.PerKey); err != nil {
 		t.Fatal(err)
 	}
 	return j

@@ -7,18 +7,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"github.com/attn-go/attn/models/decoder"
 )
 
-// Errors of [Scheduler.Submit] and of requests.
+// Errors of [Scheduler.Submit].
 var (
-	ErrFull    = errors.New("batch: too many requests wait")
-	ErrKeyFull = errors.New("batch: too many requests of this key wait")
-	ErrClosed  = errors.New("batch: closed")
-	ErrLong    = errors.New("batch: the text would not fit into the cache")
-	ErrEmpty   = errors.New("batch: the prompt has no token")
+	ErrLong  = errors.New("batch: the text would not fit into the cache")
+	ErrEmpty = errors.New("batch: the prompt has no token")
 )
 
 // A PanicError is the error of requests in whose step there was a panic.
@@ -92,12 +88,8 @@ type Scheduler struct {
 	steps   []decoder.Step
 	stepped []*Task // those of steps
 
-	mu      sync.Mutex
-	waiting fair[*Task]
-	fresh   []*Task // submitted since the last step
-	closed  bool
-	stats   Stats
-	wake    chan struct{}
+	entrance[*Task]
+	stats Stats
 }
 
 // Stats are numbers of what a Scheduler does.
@@ -113,7 +105,7 @@ type Stats struct {
 
 // New returns a scheduler, which does nothing before Run.
 func New(o Options) (*Scheduler, error) {
-	s := &Scheduler{o: o, wake: make(chan struct{}, 1)}
+	s := &Scheduler{o: o, entrance: entrance[*Task]{wake: make(chan struct{}, 1)}}
 	return s, s.open()
 }
 
@@ -129,49 +121,17 @@ func (s *Scheduler) open() error {
 
 // Submit lets a task wait for its turn.
 func (s *Scheduler) Submit(t *Task) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.Ready(); err != nil {
+		return err
+	}
 	switch {
-	case s.closed:
-		return ErrClosed
 	case len(t.Prompt) == 0:
 		return ErrEmpty
 	case t.Most <= len(t.Prompt) || s.pages(t.Most-1) >= s.o.Pages:
 		return ErrLong // one page is left for the copy of a page that is shared
 	}
-	waiting := 0
-	for _, other := range s.fresh {
-		if other.Key == t.Key {
-			waiting++
-		}
-	}
-	switch {
-	case s.waiting.count+len(s.fresh) >= s.o.Waiting:
-		return ErrFull
-	case s.waiting.waiting(t.Key)+waiting >= s.o.PerKey:
-		return ErrKeyFull
-	}
 	t.tokens = slices.Clone(t.Prompt)
-	s.fresh = append(s.fresh, t)
-	s.notify()
-	return nil
-}
-
-// Ready returns nil if requests are taken, and ErrClosed otherwise.
-func (s *Scheduler) Ready() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return ErrClosed
-	}
-	return nil
-}
-
-func (s *Scheduler) notify() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	return s.submit(t.Key, t, s.o.Waiting, s.o.PerKey)
 }
 
 // Stats returns the numbers as they were after the last step.
@@ -179,27 +139,14 @@ func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := s.stats
-	stats.Waiting = s.waiting.count + len(s.fresh)
+	stats.Waiting = s.waiting.count
 	return stats
 }
 
 // Run computes steps until ctx ends. What has not ended then ends with ErrClosed, as does what
 // is submitted later.
 func (s *Scheduler) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if s.step(ctx) {
-			continue
-		}
-		s.o.Turn.Rest()
-		select {
-		case <-ctx.Done():
-		case <-s.wake:
-		}
-	}
-	s.o.Turn.Rest()
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.run(ctx, s.o.Turn, s.step)
 	s.endAll(ErrClosed)
 }
 
@@ -213,7 +160,6 @@ func (s *Scheduler) step(ctx context.Context) (worked bool) {
 		}
 		s.count()
 	}()
-	s.welcome()
 	s.part()
 	s.admit()
 	if len(s.running) == 0 {
@@ -242,9 +188,7 @@ func (s *Scheduler) recovered(err error) {
 	s.session, s.tree = nil, nil
 	runtime.GC() // the cache of the new session must not lie beside that of the old one
 	if err := s.open(); err != nil {
-		s.mu.Lock()
-		s.closed = true
-		s.mu.Unlock()
+		s.close()
 		s.endAll(err)
 	}
 }
@@ -257,17 +201,6 @@ func (s *Scheduler) count() {
 	if s.session != nil {
 		s.stats.Free, s.stats.Kept = s.freePages(), s.tree.idle()
 	}
-}
-
-// welcome puts what was submitted into the queue.
-func (s *Scheduler) welcome() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.fresh {
-		s.waiting.add(t.Key, t)
-	}
-	clear(s.fresh)
-	s.fresh = s.fresh[:0]
 }
 
 // part ends the requests whose contexts have ended.
@@ -294,7 +227,6 @@ func (s *Scheduler) part() {
 
 // endAll ends all requests.
 func (s *Scheduler) endAll(err error) {
-	s.welcome()
 	for len(s.running) > 0 {
 		s.end(s.running[0], err)
 	}

@@ -15,7 +15,11 @@ import (
 // Whatever comes together, with or without room for all, each request gets the answer that it gets
 // alone, and all pages come back.
 func TestAnswersDoNotDependOnLoad(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			page, pages := 1+r.IntN(8), 20+r.IntN(60)
@@ -398,7 +402,6 @@ func TestKeysKeepTheirTurn(t *testing.T) {
 	submit(t, s, a)
 	s.step(t.Context())
 	submit(t, s, b)
-	s.welcome()
 	line := s.waiting.line("other")
 	line.work = 3 // which it had before, as had the busy one
 	for range 3 {

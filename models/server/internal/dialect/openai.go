@@ -12,8 +12,8 @@ import (
 
 // openAI are the paths of OpenAI's API.
 var openAI = []Path{
-	{"GET /v1/models", func() Dialect { return &modelList{} }},
-	{"GET /v1/models/{name...}", func() Dialect { return &oneModel{} }},
+	{"GET /v1/models", func() Dialect { return &about{all: true} }},
+	{"GET /v1/models/{name...}", func() Dialect { return &about{} }},
 	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }},
 	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }},
 	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }},
@@ -29,7 +29,7 @@ func (OpenAI) Fail(f *Failure) []byte {
 }
 
 // Break is that of [Streamer].
-func (o OpenAI) Break(f *Failure) []byte { return slicesOf("data: ", o.Fail(f), "\n\n") }
+func (o OpenAI) Break(f *Failure) []byte { return between("data: ", o.Fail(f), "\n\n") }
 
 // Stream is that of [Streamer].
 func (OpenAI) Stream() string { return EventStream }
@@ -37,8 +37,8 @@ func (OpenAI) Stream() string { return EventStream }
 // EventStream is the type of server-sent events.
 const EventStream = "text/event-stream"
 
-// slicesOf returns data between two texts.
-func slicesOf(before string, data []byte, after string) []byte {
+// between returns data between two texts.
+func between(before string, data []byte, after string) []byte {
 	return append(append([]byte(before), data...), after...)
 }
 
@@ -173,7 +173,7 @@ func (t *texts) End(r *request.Request) ([]byte, error) {
 func addEvent(b *bytes.Buffer, body any) error {
 	data, err := json.Marshal(body)
 	if err == nil {
-		b.Write(slicesOf("data: ", data, "\n\n"))
+		b.Write(between("data: ", data, "\n\n"))
 	}
 	return err
 }
@@ -193,30 +193,3 @@ func (c withIndex) MarshalJSON() ([]byte, error) {
 	index, _ := json.Marshal(c.index) // numbers have no error
 	return append(append(append([]byte(`{"index":`), index...), ','), data[1:]...), nil
 }
-
-// modelList is the list of all models.
-type modelList struct{ OpenAI }
-
-// Read is that of [Dialect].
-func (*modelList) Read(*Input) (*request.Request, error) {
-	return &request.Request{Work: &request.About{All: true}}, nil
-}
-
-// Whole is that of [Dialect].
-func (*modelList) Whole(r *request.Request) any {
-	return struct {
-		Object string          `json:"object"`
-		Data   []request.Facts `json:"data"`
-	}{"list", r.Work.(*request.About).Models}
-}
-
-// oneModel is a model of the list.
-type oneModel struct{ OpenAI }
-
-// Read is that of [Dialect].
-func (*oneModel) Read(in *Input) (*request.Request, error) {
-	return &request.Request{Model: in.Name, Work: &request.About{}}, nil
-}
-
-// Whole is that of [Dialect].
-func (*oneModel) Whole(r *request.Request) any { return r.Work.(*request.About).Models[0] }

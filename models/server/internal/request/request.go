@@ -29,8 +29,9 @@ type Request struct {
 	Created     time.Time
 	Fingerprint string // of the model
 	Receipts    []*receipt.Receipt
-	Prompt      int // tokens that were read
-	Made        int // tokens of answers
+	Prompt      int           // tokens that were read
+	Made        int           // tokens of answers
+	First       time.Duration // from when the model could begin to the first of them
 
 	choices []*Choice
 	turn    int      // the choice that is next

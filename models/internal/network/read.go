@@ -1,0 +1,212 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/tensors"
+)
+
+// Read makes the network of a model of weights by the names that they have in GGUF files. words are the embeddings of tokens.
+// After an error of the reader it is not to be used.
+func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
+	n := &Network{Width: m.Width, Embed: Embedding{Words: words, Scale: m.Embed.Scale, Padding: m.Embed.Padding}}
+	b := &builder{Reader: r, model: m, network: n}
+	if rows := m.Embed.Table; rows > 0 {
+		n.Embed.Positions = b.states("position_embd.weight", rows)
+	}
+	if rows := m.Embed.Types; rows > 0 {
+		n.Embed.Types = b.states("token_types.weight", rows)
+	}
+	n.Embed.Norm = b.norm(m.Embed.Norm, "token_embd_norm")
+	b.shared()
+	for i := 0; i < len(m.Layers) && r.Err() == nil; i++ {
+		n.Layers = append(n.Layers, b.layer(i, &m.Layers[i]))
+	}
+	n.Final = b.norm(m.Final, "output_norm")
+	b.factors()
+	return n
+}
+
+// A builder makes the parts of a network.
+type builder struct {
+	*tensors.Reader
+	model    *arch.Model
+	network  *Network
+	ropes    []*arch.Rope // those that Network.Ropes are copies of
+	relative *Relative
+	buckets  []float32  // embeddings of distances, for Apart, [2·Span, Width]
+	places   *Distances // likewise
+}
+
+// states reads rows of states, or none.
+func (b *builder) states(name string, shape ...int) []float32 {
+	x := b.Floats(name, append(shape, b.model.Width)...)
+	tensors.PermuteColumns(x, b.Pack.Order)
+	return x
+}
+
+// norm reads a norm of states, or returns nil if it is not there.
+func (b *builder) norm(of *arch.Norm, name string) *Norm {
+	return ReadNorm(of, b.Reader, name, b.model.Width)
+}
+
+// ReadNorm reads a norm of rows of a width, or returns nil without one.
+func ReadNorm(of *arch.Norm, r *tensors.Reader, name string, width int) *Norm {
+	if of == nil {
+		return nil
+	}
+	a := &Norm{Weight: r.Floats(name+".weight", width), Epsilon: float32(of.Epsilon), Centred: of.Kind == arch.LayerNorm}
+	if of.Bias {
+		a.Bias = r.Floats(name+".bias", width)
+	}
+	if of.LessOne {
+		for i := range a.Weight {
+			a.Weight[i]++
+		}
+	}
+	tensors.PermuteColumns(a.Weight, r.Pack.Order)
+	tensors.PermuteColumns(a.Bias, r.Pack.Order)
+	return a
+}
+
+// layer reads a layer, in the order in which it is computed.
+func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
+	norm := func(is bool, name string) *Norm {
+		if !is {
+			return nil
+		}
+		return b.norm(l.Norm, at(i, name))
+	}
+	post, sandwich := l.Order == arch.Post, l.Order == arch.Sandwich
+	out.Mixed.Post, out.Fed.Post = post, post
+	out.Mixed.Before = norm(!post && !l.Bare, "attn_norm")
+	out.Mix = b.attention(i, l.Mixer.(*arch.Attention))
+	out.Mixed.After = norm(sandwich, "post_attention_norm")
+	out.Fed.Before = norm(!post, "ffn_norm")
+	switch f := l.Feed.(type) {
+	case *arch.Dense:
+		out.Feed = b.dense(i, f)
+	case *arch.Experts:
+		out.Feed = b.experts(i, f)
+	}
+	out.Fed.After = norm(sandwich, "post_ffw_norm")
+	if post {
+		out.Mixed.After, out.Fed.After = norm(true, "attn_output_norm"), norm(true, "layer_output_norm")
+	}
+	return out
+}
+
+// at returns the name of a tensor of a layer.
+func at(layer int, name string) string { return fmt.Sprintf("blk.%d.%s", layer, name) }
+
+// part returns a matrix of a layer with n outputs and k inputs.
+func part(i int, name string, bias arch.Bias, n, k int) tensors.Part {
+	return tensors.Part{Name: at(i, name), Shape: []int{n, k}, Bias: bias}
+}
+
+// attention reads queries, keys and values, which some models have in one matrix, and what stands around them.
+func (b *builder) attention(i int, t *arch.Attention) *Attention {
+	w, queries, keys := b.model.Width, t.Heads*t.Size, t.KVHeads*t.Size
+	qkv := []tensors.Part{part(i, "attn_q", t.Bias, queries, w), part(i, "attn_k", t.Bias, keys, w), part(i, "attn_v", t.Bias, keys, w)}
+	if one := part(i, "attn_qkv", t.Bias, queries+2*keys, w); t.Fused || b.Has(one.Name+".weight") {
+		qkv = []tensors.Part{one}
+	}
+	a := &Attention{
+		Heads: t.Heads, KVHeads: t.KVHeads, Size: t.Size, Rope: b.rope(t.Rope),
+		QKV: b.Linear(tensors.Reads, qkv...), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, w, queries)),
+		QueryNorm: ReadNorm(t.HeadNorm, b.Reader, at(i, "attn_q_norm"), t.Size), KeyNorm: ReadNorm(t.HeadNorm, b.Reader, at(i, "attn_k_norm"), t.Size),
+		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap, Relative: b.relative,
+	}
+	if t.Apart != nil {
+		a.Apart = b.apart(i, t.Apart, a)
+	}
+	return a
+}
+
+// rope returns the number of a rotation.
+func (b *builder) rope(r *arch.Rope) int {
+	if r == nil {
+		return -1
+	}
+	i := slices.Index(b.ropes, r)
+	if i < 0 {
+		i = len(b.ropes)
+		b.ropes, b.network.Ropes = append(b.ropes, r), append(b.network.Ropes, *r)
+	}
+	return i
+}
+
+// factors reads divisors of the frequencies, one for each pair, of layers that see all tokens, if not all have a window.
+func (b *builder) factors() {
+	var to *arch.Rope
+	for i, l := range b.model.Layers {
+		if t := l.Mixer.(*arch.Attention); t.Rope != nil && b.Err() == nil && (i == 0 || t.Window == 0) {
+			to = &b.network.Ropes[b.rope(t.Rope)]
+		}
+	}
+	if to == nil {
+		return
+	}
+	for _, list := range []struct {
+		name string
+		to   *[]float64
+	}{{"rope_freqs.weight", &to.Scaling.Factors}, {"rope_factors_short.weight", &to.Scaling.Short}, {"rope_factors_long.weight", &to.Scaling.Long}} {
+		if !b.Has(list.name) {
+			continue
+		}
+		for _, x := range b.Floats(list.name, to.Dims/2) {
+			*list.to = append(*list.to, float64(x))
+		}
+	}
+}
+
+// dense reads a feed-forward network. Some models have gate and up in one matrix, which GGUF files call ffn_up.
+func (b *builder) dense(i int, d *arch.Dense) Feed {
+	w, n := b.model.Width, d.Inner
+	up, gate, down := part(i, "ffn_up", d.Bias, n, w), part(i, "ffn_gate", d.Bias, n, w), part(i, "ffn_down", d.DownBias, w, n)
+	if !d.Gated {
+		return &Dense{Up: b.Linear(tensors.Reads, up), Down: b.Linear(tensors.Writes, down), Activation: d.Activation}
+	}
+	both := []tensors.Part{gate, up}
+	if one := part(i, "ffn_gate_up", d.Bias, 2*n, w); d.Fused || b.Has(one.Name+".weight") {
+		both = halves(one, n, d.UpFirst)
+	} else if b.Has(up.Name+".weight") && !b.Has(gate.Name+".weight") {
+		both = halves(part(i, "ffn_up", d.Bias, 2*n, w), n, d.UpFirst)
+	}
+	return &Gated{GateUp: b.Linear(tensors.Reads, both...), Down: b.Linear(tensors.Writes, down), Activation: d.Activation.Gated()}
+}
+
+// halves returns the two halves of a matrix of 2·n outputs, or both as one if gate is first.
+func halves(p tensors.Part, n int, upFirst bool) []tensors.Part {
+	if !upFirst {
+		return []tensors.Part{p}
+	}
+	gate, up := p, p
+	gate.First, gate.Rows, up.Rows = n, n, n
+	return []tensors.Part{gate, up}
+}
+
+// experts reads the router and the experts of a layer: a tensor each, or all in one tensor.
+func (b *builder) experts(i int, f *arch.Experts) *Experts {
+	w, n := b.model.Width, f.Inner
+	out := &Experts{Router: b.Linear(tensors.Inner, part(i, "ffn_gate_inp", arch.Absent, f.Count, w)), Used: f.Used, Shares: f.Shares}
+	of := func(name string, e, n, k int) tensors.Part {
+		return part(i, fmt.Sprintf("%s.%d", name, e), arch.Absent, n, k)
+	}
+	if b.Has(at(i, "ffn_gate_exps.weight")) {
+		of = func(name string, e, n, k int) tensors.Part {
+			p := part(i, name+"_exps", arch.Absent, n, k)
+			p.Shape, p.First, p.Rows = []int{f.Count, n, k}, e*n, n
+			return p
+		}
+	}
+	for e := 0; e < f.Count && b.Err() == nil; e++ {
+		out.All = append(out.All, Gated{
+			GateUp: b.Linear(tensors.Reads, of("ffn_gate", e, n, w), of("ffn_up", e, n, w)), Down: b.Linear(tensors.Writes, of("ffn_down", e, w, n)),
+			Activation: f.Activation.Gated(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Errors of work that does not come in, or that waits in the end.
+var (
+	ErrFull    = errors.New("batch: too many requests wait")
+	ErrKeyFull = errors.New("batch: too many requests of this key wait")
+	ErrClosed  = errors.New("batch: closed")
+)
+
+// An entrance is where work waits for its turn.
+type entrance[T any] struct {
+	mu      sync.Mutex
+	waiting fair[T]
+	closed  bool
+	wake    chan struct{}
+}
+
+// submit lets an item wait if there is room: for so many of all keys, and of its own.
+func (e *entrance[T]) submit(key string, item T, most, perKey int) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return ErrClosed
+	case e.waiting.count >= most:
+		return ErrFull
+	case e.waiting.waiting(key) >= perKey:
+		return ErrKeyFull
+	}
+	e.waiting.add(key, item)
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Ready returns nil if requests are taken, and ErrClosed otherwise.
+func (e *entrance[T]) Ready() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+// close lets nothing in any more.
+func (e *entrance[T]) close() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+}
+
+// run calls step until ctx ends, and waits if there was nothing to do. Then it closes.
+func (e *entrance[T]) run(ctx context.Context, turn *Turn, step func(context.Context) (worked bool)) {
+	for ctx.Err() == nil {
+		if step(ctx) {
+			continue
+		}
+		turn.Rest()
+		select {
+		case <-ctx.Done():
+		case <-e.wake:
+		}
+	}
+	turn.Rest()
+	e.close()
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Prints changed.json: config.json of folders of tiny/ with keys that are changed or left out, and some numbers of what transformers
+computes in float64 of 40 tokens then: logits of the last token, or its last hidden state.
+
+usage: changed.py > changed.json        needs: pip install torch transformers
+"""
+import json
+import os
+import shutil
+import tempfile
+import torch
+import transformers as tf
+
+MISSING = "(left out)"
+CASES = [
+    ("gemma2-2", {"attn_logit_softcapping": MISSING, "final_logit_softcapping": MISSING}),
+    ("gemma2-2", {"attn_logit_softcapping": None, "final_logit_softcapping": None}),
+    ("gemma2-2", {"query_pre_attn_scalar": MISSING}),
+    ("gemma2-2", {"layer_types": MISSING}),
+    ("gemma2-2", {"tie_word_embeddings": MISSING}),
+    ("gemma3-6", {"rope_parameters": MISSING}),
+    ("gemma3-whole-2", {"rope_parameters": MISSING}),
+    ("gemma3-whole-2", {"rope_parameters": MISSING, "rope_scaling": {"rope_type": "linear", "factor": 4.0}}),
+    ("gemma3-whole-2", {"rope_parameters": MISSING, "rope_theta": 5000.0, "rope_local_base_freq": 300.0}),
+    ("gemma3-whole-2", {"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": None}}),
+    ("gemma3-6", {"layer_types": MISSING, "sliding_window_pattern": 2}),
+    ("phi3-2", {"rms_norm_eps": MISSING}),
+    ("phi3-long-2", {"original_max_position_embeddings": 128}),
+    ("phi3-2", {"rope_parameters": MISSING, "partial_rotary_factor": 0.75}),
+    ("mistral-2", {"sliding_window": None}),
+    ("mistral-2", {"sliding_window": 7}),
+    ("mistral-2", {"rms_norm_eps": MISSING}),
+    ("qwen2-2", {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1, "layer_types": MISSING}),
+    ("qwen2-2", {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": MISSING, "layer_types": MISSING}),
+    ("qwen3_moe-2", {"use_sliding_window": True, "sliding_window": 5}),
+    ("qwen3_moe-2", {"norm_topk_prob": MISSING}),
+    ("qwen3-2", {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1, "layer_types": MISSING}),
+    ("qwen3-2", {"rope_parameters": MISSING}),
+    ("llama-2", {"rope_parameters": MISSING, "rope_theta": 500.0}),
+    ("llama-2", {"head_dim": None}),
+    ("mpnet-1", {"pad_token_id": 0}),
+    ("roberta-1", {"pad_token_id": 2}),
+    ("modernbert-1", {"rope_parameters": MISSING}),
+    ("modernbert-1", {"local_attention": MISSING}),
+    ("modernbert-1", {"layer_types": MISSING}),
+    ("modernbert-1", {"layer_types": MISSING, "global_attn_every_n_layers": 2}),
+    ("nomic_bert-1", {"rope_parameters": MISSING}),
+    ("nomic_bert-1", {"rope_parameters": MISSING, "rope_theta": 77.0}),
+    ("bert-1", {"layer_norm_eps": MISSING, "hidden_act": MISSING}),
+    ("distilbert-1", {"activation": MISSING}),
+]
+KEPT = 12  # numbers of a result
+tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny")
+ids = torch.tensor([[(i * 37 + 5) % 60 + 2 for i in range(40)]])
+results = []
+for name, change in CASES:
+    with tempfile.TemporaryDirectory() as d:
+        shutil.copytree(os.path.join(tiny, name), d, dirs_exist_ok=True)
+        path = os.path.join(d, "config.json")
+        config = {k: v for k, v in (json.load(open(path)) | change).items() if v != MISSING}
+        json.dump(config, open(path, "w"))
+        decoder = any(c.endswith("CausalLM") for c in config["architectures"])
+        more = {"experts_implementation": "eager"} if "moe" in name else {}
+        model = (tf.AutoModelForCausalLM if decoder else tf.AutoModel).from_pretrained(d, dtype=torch.float64, attn_implementation="eager", **more).eval()
+        with torch.no_grad():
+            out = model(ids)
+        x = (out.logits if decoder else out.last_hidden_state)[0, -1].double()
+        step = max(1, len(x) // KEPT)
+        results.append({"folder": name, "config": {k: v for k, v in change.items() if v != MISSING}, "missing": [k for k, v in change.items() if v == MISSING],
+                        "decoder": decoder, "step": step, "numbers": [round(v, 9) for v in x[::step][:KEPT].tolist()], "largest": x.abs().max().item()})
+print(json.dumps({"ids": ids[0].tolist(), "results": results}).replace('{"folder"', '\n{"folder"'))
