@@ -30318,6 +30318,159 @@ singlerows:
 end:
 	RET
 
+// func rotateNEON(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotateNEON(SB), NOSPLIT, $0-112
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 416(R0), F0
+	MOVD cos_len+72(FP), R1
+	MOVD first_base+0(FP), R2
+	MOVD second_base+24(FP), R3
+	MOVD cos_base+64(FP), R4
+	MOVD sin_base+88(FP), R5
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F5
+	FMOVQ 16(R7), F6
+	FMOVQ (R8), F7
+	FMOVQ 16(R8), F8
+	WORD $0x6e21dca9 // fmul v9.4s, v5.4s, v1.4s
+	WORD $0x6e22dcca // fmul v10.4s, v6.4s, v2.4s
+	WORD $0x6e23dceb // fmul v11.4s, v7.4s, v3.4s
+	WORD $0x6e24dd0c // fmul v12.4s, v8.4s, v4.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x4e29e52b // fcmeq v11.4s, v9.4s, v9.4s
+	VBIF V11.B16, V0.B16, V9.B16
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V0.B16, V10.B16
+	FMOVQ F9, (R7)
+	FMOVQ F10, 16(R7)
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
+	WORD $0x4e26d508 // fadd v8.4s, v8.4s, v6.4s
+	WORD $0x4e27e4e5 // fcmeq v5.4s, v7.4s, v7.4s
+	VBIF V5.B16, V0.B16, V7.B16
+	WORD $0x4e28e505 // fcmeq v5.4s, v8.4s, v8.4s
+	VBIF V5.B16, V0.B16, V8.B16
+	FMOVQ F7, (R8)
+	FMOVQ F8, 16(R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F1
+	FMOVQ (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F3
+	FMOVQ (R8), F4
+	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
+	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	FMOVQ F5, (R7)
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
+	VBIF V3.B16, V0.B16, V4.B16
+	FMOVQ F4, (R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R4), F1
+	FMOVS (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F3
+	FMOVS (R8), F4
+	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
+	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	FMOVS F5, (R7)
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
+	VBIF V3.B16, V0.B16, V4.B16
+	FMOVS F4, (R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
 // func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
 	MOVD $lanesNEON<>(SB), R0

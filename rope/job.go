@@ -7,8 +7,13 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// elementFMAs is how many FMAs of a product take as long as an element, on Zen 3.
-const elementFMAs = 50
+// elementFMAs is how many FMAs of a product take as long as an element. Neighbours are rotated in Go.
+func (r *Rope) elementFMAs() float64 {
+	if r.pairing == Interleaved {
+		return 50
+	}
+	return 8
+}
 
 // A job is one call of Apply.
 type job struct {
@@ -64,8 +69,21 @@ func (j *job) task(s *scratch, lo, hi int) {
 
 // rotate rotates the heads of a token of float32.
 func (j *job) rotate(b, l int, row []float32) {
-	for h := range j.x.Dim(1) {
-		j.rope.rotate(j.x.Row(b, h, l)[:len(row)], row)
+	heads, half := j.x.Dim(1), len(row)/2
+	if j.rope.pairing == Interleaved {
+		for h := range heads {
+			rotateNeighbours(j.x.Row(b, h, l), row)
+		}
+		return
+	}
+	for h := range heads {
+		if view.Races {
+			j.x.AnnouncePart(view.Write, b, h, l, 0, len(row))
+		}
+	}
+	if heads > 0 {
+		at, x := j.x.Index(b, 0, l), j.x.F32()
+		j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), heads, row[:half], row[half:])
 	}
 }
 
@@ -77,7 +95,11 @@ func (j *job) rotateHalves(b, l int, row, wide []float32) {
 		}
 		at := j.x.Index(b, h, l)
 		rows.WidenRow(j.tier, wide, &j.x, at, len(wide))
-		j.rope.rotate(wide, row)
+		if half := len(row) / 2; j.rope.pairing == Interleaved {
+			rotateNeighbours(wide, row)
+		} else {
+			j.tier.Elementwise().Rotate(wide, wide[half:], 0, 1, row[:half], row[half:])
+		}
 		rows.Store(j.tier, &j.x, at, wide)
 	}
 }

@@ -123,7 +123,7 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 		return nil // the other dimensions may be any numbers
 	}
 	tokens := v.Dim(0) * v.Dim(2)
-	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
+	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * r.elementFMAs() / float64(t.ThreadFMAs)
 	jobs.Run(&job{r, *v, positions, t}, tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
 	return nil
 }
@@ -147,21 +147,13 @@ func (r *Rope) fromTable(position int) []float32 {
 	return r.table[position*n : (position+1)*n]
 }
 
-// rotate rotates the pairs of a head.
-func (r *Rope) rotate(head, row []float32) {
+// rotateNeighbours rotates the interleaved pairs of a head.
+func rotateNeighbours(head, row []float32) {
 	cos, sin := row[:len(row)/2], row[len(row)/2:]
 	sin = sin[:len(cos)]
-	if r.pairing == Interleaved {
-		for i, c := range cos {
-			pair := head[2*i : 2*i+2 : 2*i+2]
-			pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
-		}
-		return
-	}
-	first, second := head[:len(cos)], head[len(cos):]
-	second = second[:len(cos)]
 	for i, c := range cos {
-		first[i], second[i] = rotated(first[i], second[i], c, sin[i])
+		pair := head[2*i : 2*i+2 : 2*i+2]
+		pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
 	}
 }
 
