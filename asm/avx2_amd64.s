@@ -9433,7 +9433,7 @@ block:
 	XORQ R9, R9
 
 vector:
-	CMPQ      dst_len+8(FP), $0x00
+	CMPQ      dst_len+8(FP), $0x02
 	JNE       scales1
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
@@ -9462,7 +9462,7 @@ vector:
 	JMP       numbers
 
 scales1:
-	CMPQ      dst_len+8(FP), $0x01
+	CMPQ      dst_len+8(FP), $0x03
 	JNE       scales2
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
@@ -9482,7 +9482,7 @@ scales1:
 	JMP       numbers
 
 scales2:
-	CMPQ      dst_len+8(FP), $0x02
+	CMPQ      dst_len+8(FP), $0x04
 	JNE       scales3
 	LEAQ      (CX)(R9*2), R10
 	VPMOVZXWD (R10), Y4
@@ -9592,7 +9592,7 @@ more:
 	VPOR    Y12, Y10, Y10
 
 bytes:
-	CMPQ    dst_len+8(FP), $0x02
+	CMPQ    dst_len+8(FP), $0x04
 	JE      brain
 	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
 	CMPQ    b_len+32(FP), $0x0c
@@ -9782,7 +9782,7 @@ GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -9791,7 +9791,7 @@ TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -11007,7 +11007,7 @@ GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -11016,7 +11016,7 @@ TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -11869,7 +11869,7 @@ vectors2rows1done:
 // func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -11878,7 +11878,7 @@ TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -12621,7 +12621,7 @@ vectors2rows1done:
 // func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -13486,7 +13486,7 @@ vectors2rows1done:
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -13495,7 +13495,7 @@ TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)

@@ -8728,7 +8728,7 @@ lanes:
 	ADD R2<<1, R1, R5
 	ADD R2<<2, R13, R7
 	MOVD dst_len+8(FP), R8
-	CMP $0, R8
+	CMP $2, R8
 	BNE scales1
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
@@ -8797,7 +8797,7 @@ lanes:
 
 scales1:
 	MOVD dst_len+8(FP), R8
-	CMP $1, R8
+	CMP $3, R8
 	BNE scales2
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
@@ -8847,7 +8847,7 @@ scales1:
 
 scales2:
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $4, R8
 	BNE scales3
 	FMOVQ (R5), F15
 	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
@@ -8907,7 +8907,7 @@ scales3:
 numbers:
 	CBZ R9, plain
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $4, R8
 	BEQ brain
 	ADD R4<<2, R6, R12
 	MOVD R9, R11
@@ -9254,7 +9254,7 @@ done:
 
 // func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
-	MOVD $0, R0
+	MOVD $2, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $0, R0
 	MOVD R0, dst_cap+16(FP)
@@ -10729,7 +10729,7 @@ TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
-	MOVD $0, R0
+	MOVD $2, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -10765,7 +10765,7 @@ TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
-	MOVD $1, R0
+	MOVD $3, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $2, R0
 	MOVD R0, dst_cap+16(FP)
@@ -10801,7 +10801,7 @@ TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
-	MOVD $2, R0
+	MOVD $4, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -12276,7 +12276,7 @@ TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $0-64
-	MOVD $3, R0
+	MOVD $5, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
