@@ -33,6 +33,9 @@
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
 //
+// A folder of the model_type gemma3, llava or mistral3 is one of these models within another one, whose config.json has it in text_config:
+// texts alone are computed, and tensors of towers for images are not read.
+//
 // Each may have grouped-query attention, biases, layers whose queries see a window of
 // keys, an output matrix of its own or that of the embedding, and scaled rotations:
 // linear, YaRN, LongRoPE, and that of Llama 3.1. The factors of LongRoPE for long texts

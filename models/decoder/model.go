@@ -205,7 +205,7 @@ func networkOfFolder(dir string) (_ *network, l *loader, head headSource, err er
 	if err != nil {
 		return nil, nil, head, err
 	}
-	if l, err = folderLoader(dir, m.Family.Names); err != nil {
+	if l, err = folderLoader(dir, m); err != nil {
 		return nil, nil, head, err
 	}
 	if head = headOwn; m.Logits.Tied {

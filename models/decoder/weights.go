@@ -19,17 +19,14 @@ func fileLoader(f *gguf.File, path string) *loader {
 }
 
 // folderLoader opens the tensors of a folder, which the caller closes.
-func folderLoader(dir string, names arch.Names) (*loader, error) {
+func folderLoader(dir string, m *arch.Model) (*loader, error) {
 	s, err := tensors.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.Names() {
-		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
-			s.Use(name)
-		}
-	}
-	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(names)}}, nil
+	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
+	l.Ignore(".rotary_emb.inv_freq") // of older checkpoints: config.json says it
+	return l, nil
 }
 
 // with prepares the loader for reading with options.

@@ -21,10 +21,12 @@ CLASSES = [
     tf.LlamaConfig, tf.MistralConfig, tf.Qwen2Config, tf.Qwen3Config, tf.Qwen3MoeConfig, tf.Phi3Config, tf.Gemma2Config, tf.Gemma3TextConfig,
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,
 ]
+AROUND = [tf.Gemma3Config, tf.LlavaConfig, tf.Mistral3Config]  # with a model of texts in text_config
 OTHERS = {tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}}  # which all published models have
 if __name__ == "__main__":
     configs = {}
-    for c in CLASSES:
-        x = json.loads(c(num_hidden_layers=2, **OTHERS.get(c, {})).to_json_string(use_diff=False))
+    for c in CLASSES + AROUND:
+        layers = {} if c in AROUND else {"num_hidden_layers": 2}
+        x = json.loads(c(**layers, **OTHERS.get(c, {})).to_json_string(use_diff=False))
         configs[x["model_type"]] = FORMER | x
     print("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(x)}" for k, x in configs.items()) + "}")

@@ -19,7 +19,8 @@ var Decoders = &Families{
 		"expert_weights_scale":         strict.Only("0", "1"),
 		"expert_weights_norm":          strict.Only("true"),
 	},
-	want: func(names []string) string { return "one of " + list(names) },
+	want:     func(names []string) string { return "one of " + list(names) },
+	wrappers: wrappers,
 	rows: []family{
 		{
 			Family: arch.Family{Types: []string{"llama"}, Classes: []string{"Llama", "LLaMA"}, GGUF: "llama", Interleaved: true, Names: llamaNames},
@@ -76,7 +77,7 @@ var Decoders = &Families{
 		},
 		{
 			Family: arch.Family{GGUF: "gemma-embedding", Period: 6, Names: gemmaNames},
-			draft:  bothWays(headNorms(gemmaBlock())), file: ofFile(fileKeys, scaled, fileLocalRope),
+			draft:  bothWays(headNorms(gemmaBlock())), file: ofFile(fileKeys, scaled, someWindow, fileLocalRope),
 		},
 	},
 }

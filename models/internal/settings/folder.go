@@ -22,7 +22,10 @@ func (f *Families) ReadFolder(dir string, fail func(key, got, want string) error
 
 // read reads a config.json that is open.
 func (f *Families) read(s *strict.JSON) (*arch.Model, error) {
-	inner := unwrap(s)
+	inner, around := s, f.wrapperOf(s)
+	if around != nil {
+		inner = around.unwrap(s)
+	}
 	kind := inner.Text("model_type")
 	row := f.row(func(row *family) bool { return slices.Contains(row.Types, kind) })
 	if row == nil {
@@ -36,16 +39,18 @@ func (f *Families) read(s *strict.JSON) (*arch.Model, error) {
 	}
 	inner.Limit(f.most)
 	inner.Default(row.missing)
-	if inner != s {
+	if around != nil {
 		inner.Default(row.nested)
 	}
 	for _, read := range row.folder {
 		read(r)
 	}
-	if row.Classes != nil && inner == s {
-		r.classes()
+	classes(inner, row.Classes...)
+	inner.Unknown(strict.Config, f.also, row.harmless)
+	if around != nil {
+		around.around(r, s, f.also)
 	}
-	if inner.Unknown(strict.Config, f.also, row.harmless); s.Err() != nil {
+	if s.Err() != nil {
 		return nil, s.Err()
 	}
 	return r.finish(), nil
@@ -56,16 +61,16 @@ var tasks = []string{"Model", "PreTrainedModel", "ForCausalLM", "ForConditionalG
 
 // classes checks the names of the classes of the model. One that the transformers library does not have may compute
 // something else than its model_type says, such as attention both ways, and say it nowhere else.
-func (r *reader) classes() {
+func classes(s *strict.JSON, begins ...string) {
 	var names []string
-	r.json.Read("architectures", "a list of strings", &names)
+	s.Read("architectures", "a list of strings", &names)
 	for _, name := range names {
 		task := func(begin string) bool {
 			rest, ok := strings.CutPrefix(name, begin)
 			return ok && slices.Contains(tasks, rest)
 		}
-		if first := r.row.Classes[0]; !slices.ContainsFunc(r.row.Classes, task) {
-			r.Fail("architectures", quoted(name), first+"Model, "+first+"ForCausalLM or another class of transformers: what others compute is not known")
+		if len(begins) > 0 && !slices.ContainsFunc(begins, task) {
+			s.Fail("architectures", quoted(name), begins[0]+"Model, "+begins[0]+"ForCausalLM or another class of transformers: what others compute is not known")
 		}
 	}
 }

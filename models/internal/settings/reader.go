@@ -82,16 +82,21 @@ type reader struct {
 // Families are the architectures that an engine computes.
 type Families struct {
 	rows []family
-	most int                         // of sizes
-	want func(names []string) string // what an error about another architecture says
-	also strict.Table                // keys of config.json that change nothing of all of them
-	file strict.Table                // and of GGUF files
+
+	wrappers []wrapper                   // around them
+	most     int                         // of sizes
+	want     func(names []string) string // what an error about another architecture says
+	also     strict.Table                // keys of config.json that change nothing of all of them
+	file     strict.Table                // and of GGUF files
 }
 
-// Types lists the model_type of all families.
+// Types lists the model_type of all families, and of classes around them.
 func (f *Families) Types() (all []string) {
 	for i := range f.rows {
 		all = append(all, f.rows[i].Types...)
+	}
+	for _, w := range f.wrappers {
+		all = append(all, w.name)
 	}
 	return all
 }

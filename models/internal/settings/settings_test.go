@@ -11,7 +11,9 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/internal/strict"
 )
@@ -126,7 +128,7 @@ func TestSilence(t *testing.T) {
 		}
 	}
 	for _, f := range both {
-		for _, kind := range f.Types() {
+		for _, kind := range slices.Concat(typesOf(f)...) {
 			if config := configs[kind]; config != nil { // which transformers has
 				c := classes[kind]
 				for _, key := range []string{"rope_parameters", "layer_types"} { // beside which others count nothing
@@ -143,6 +145,13 @@ func TestSilence(t *testing.T) {
 			}
 		}
 	}
+}
+
+func typesOf(f *Families) (all [][]string) {
+	for i := range f.rows {
+		all = append(all, f.rows[i].Types)
+	}
+	return all
 }
 
 // moot are keys that classes read and that change nothing of the models here, by family.
@@ -220,4 +229,70 @@ func alike(a, b *arch.Model) bool {
 		}
 	}
 	return reflect.DeepEqual(x, y)
+}
+
+// obeyed are the keys of GGUF files that change models of each architecture beside those of all decoders: what llama.cpp reads of them
+// in load_arch_hparams, and windows of files of Mistral, Qwen and Phi 3, which it has not.
+var obeyed = map[string][]string{
+	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
+	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
+	"gemma-embedding": {"rope.freq_base_swa"},
+	"qwen3moe":        {"expert_feed_forward_length"},
+}
+
+// TestFileSilence: whatever value a key of any architecture has in a GGUF file of another one, it is refused, or the architecture has it,
+// or a table says that it changes nothing.
+func TestFileSilence(t *testing.T) {
+	all := []string{"attention.scale", "attention.sliding_window", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.original_context_length", "rope.scale_linear", "attention.causal"}
+	keys := append(slices.Collect(maps.Keys(strict.Metadata)), all...)
+	keys = append(keys, "attn_logit_softcapping", "final_logit_softcapping", "attention.sliding_window_pattern", "mystery")
+	for _, name := range fileNames {
+		keys = append(keys, name)
+	}
+	for _, name := range Decoders.Files() {
+		base := map[string]any{
+			"block_count": uint32(12), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4), "attention.head_count_kv": uint32(2), "attention.key_length": uint32(16),
+			"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "rope.freq_base": float32(5000), "attention.sliding_window": uint32(8),
+		}
+		if name == "qwen3moe" {
+			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})
+		}
+		want, err := readFile(t, name, base, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+			_, needed := base[key]
+			may := needed || slices.Contains(obeyed[name], key) || slices.Contains(all, key) || key == "attention.sliding_window_pattern"
+			for _, value := range []any{uint32(0), uint32(1), uint32(3), uint32(64), float32(2), float32(0.5), true, false, "yarn", "linear"} {
+				got, err := readFile(t, name, base, key, value)
+				same := err == nil && alike(got, want)
+				passes := strict.Check(map[string]json.RawMessage{key: raw(t, value)}, strict.Metadata, Decoders.file) == nil
+				if err == nil && !same && !may {
+					t.Errorf("%s obeys %s: %v", name, key, value)
+				}
+				if same && !may && !passes {
+					t.Errorf("%s ignores %s: %v", name, key, value)
+				}
+			}
+		}
+	}
+}
+
+// readFile reads the metadata of a GGUF file with one key in place of another.
+func readFile(t *testing.T, name string, base map[string]any, key string, value any) (*arch.Model, error) {
+	t.Helper()
+	var w ggufwriter.File
+	w.Set("general.architecture", name)
+	for k, v := range base {
+		w.Set(name+"."+k, v)
+	}
+	if key != "" {
+		w.Set(name+"."+key, value)
+	}
+	f, err := gguf.New(w.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Decoders.ReadFile(f, gguf.KeyError)
 }

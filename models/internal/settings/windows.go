@@ -111,6 +111,9 @@ func fileWindow(r *reader) {
 	}
 }
 
+// someWindow demands one of a GGUF file, without which nothing says how far layers see.
+func someWindow(r *reader) { r.Integer("sliding_window", 0, 1, r.most) }
+
 // fileCausal reads whether tokens also see those after them out of a GGUF file.
 func fileCausal(r *reader) {
 	const key = "attention.causal"

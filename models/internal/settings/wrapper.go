@@ -1,5 +1,55 @@
 package settings
 
-import "github.com/attn-go/attn/models/internal/strict"
+import (
+	"slices"
 
-func unwrap(s *strict.JSON) *strict.JSON { return s }
+	"github.com/attn-go/attn/models/internal/strict"
+)
+
+// A wrapper is a class around a model of texts, whose keys are in the object text_config. Other parts of it, which see
+// images, are not computed.
+type wrapper struct {
+	name  string // model_type
+	class string // how names of classes in architectures begin
+	kind  string // model_type of the model of texts, if text_config does not say it
+	tied  bool   // tie_word_embeddings, if the file does not say it
+	inner bool   // that of text_config counts, too
+}
+
+var wrappers = []wrapper{
+	{name: "gemma3", class: "Gemma3", kind: "gemma3_text", tied: true},
+	{name: "llava", class: "Llava", kind: "llama", inner: true},
+	{name: "mistral3", class: "Mistral3", kind: "mistral", tied: true},
+}
+
+const textConfig = "text_config"
+
+// aroundTexts are the keys of wrappers, none of which changes what is computed of texts.
+var aroundTexts = strict.Table{}.Add(strict.Any,
+	"vision_config", "image_token_index", "image_token_id", "boi_token_index", "boi_token_id", "eoi_token_index", "eoi_token_id", "mm_tokens_per_image", "image_seq_length",
+	"projector_hidden_act", "vision_feature_layer", "vision_feature_select_strategy", "multimodal_projector_bias", "spatial_merge_size", "image_grid_pinpoints")
+
+// wrapperOf returns the one with a model_type whose text_config is there, or nil.
+func (f *Families) wrapperOf(s *strict.JSON) *wrapper {
+	i := slices.IndexFunc(f.wrappers, func(w wrapper) bool { return w.name == s.Text("model_type") })
+	if i < 0 || !s.Has(textConfig) {
+		return nil
+	}
+	return &f.wrappers[i]
+}
+
+// unwrap returns the object with the keys of the model of texts.
+func (w *wrapper) unwrap(s *strict.JSON) *strict.JSON {
+	inner := s.Under(textConfig)
+	inner.Default(values{"model_type": w.kind})
+	classes(s, w.class)
+	return inner
+}
+
+// around reads what the class around a model says of it.
+func (w *wrapper) around(r *reader, s *strict.JSON, also strict.Table) {
+	s.Default(values{"tie_word_embeddings": w.tied})
+	tied := s.Yes("tie_word_embeddings")
+	r.model.Logits.Tied = tied || w.inner && r.model.Logits.Tied
+	s.Unknown(strict.Config, also, aroundTexts)
+}

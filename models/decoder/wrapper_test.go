@@ -1,0 +1,124 @@
+package decoder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/safetensors"
+)
+
+// wrapped writes a folder of tiny as a model of texts within another one, with names of tensors that begin so, and changes its config.json.
+func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, inner map[string]any)) string {
+	t.Helper()
+	dir := copied(t, name)
+	path := filepath.Join(dir, "model.safetensors")
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all := []safetensors.Tensor{{Name: "vision_tower.patch.weight", Shape: []int{1}, Data: []float32{1}}}
+	for _, name := range f.Names() {
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := f.Info(name)
+		if rest, ok := strings.CutPrefix(name, "model."); ok {
+			name = begin + rest
+		} else {
+			name = beside + name
+		}
+		all = append(all, safetensors.Tensor{Name: name, Shape: info.Shape, Data: x})
+	}
+	inner, classes := map[string]any{}, map[string]string{"gemma3": "Gemma3ForConditionalGeneration", "llava": "LlavaForConditionalGeneration", "mistral3": "Mistral3ForConditionalGeneration"}
+	config := filepath.Join(dir, configFile)
+	if err := folder.ReadJSON(config, &inner); err != nil {
+		t.Fatal(err)
+	}
+	outer := map[string]any{"model_type": kind, "architectures": []string{classes[kind]}, "text_config": inner, "vision_config": map[string]any{"hidden_size": 8}, "image_token_index": 5}
+	if change != nil {
+		change(outer, inner)
+	}
+	var file bytes.Buffer
+	data, fail := json.Marshal(outer)
+	if err := errors.Join(fail, safetensors.Write(&file, nil, all), os.WriteFile(config, data, 0o666), os.WriteFile(path, file.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A model of texts within another one has the numbers that it has alone, by any of the names that tensors have had. What the file leaves
+// out is that of the class, also sizes; towers for images are not read.
+func TestWrapper(t *testing.T) {
+	untied := func(outer, _ map[string]any) { outer["tie_word_embeddings"] = false }
+	for _, x := range []struct {
+		folder, kind, begin, beside string
+		change                      func(outer, inner map[string]any)
+	}{
+		{"gemma3-whole-2", "gemma3", "language_model.model.", "language_model.", func(_, inner map[string]any) {
+			delete(inner, "model_type")
+			delete(inner, "rms_norm_eps")
+			delete(inner, "tie_word_embeddings")
+		}},
+		{"gemma3-whole-2", "gemma3", "model.language_model.", "", nil},
+		{"llama-2", "llava", "language_model.model.", "language_model.", nil},
+		{"qwen2-2", "llava", "model.language_model.", "", nil},
+		{"mistral-2", "mistral3", "language_model.model.", "language_model.", untied},
+	} {
+		want := greedy(t, copied(t, x.folder))
+		if got := greedy(t, wrapped(t, x.folder, x.kind, x.begin, x.beside, x.change)); !slices.Equal(got, want) {
+			t.Errorf("%s in %s: other texts: %v, want %v", x.folder, x.kind, got, want)
+		}
+	}
+	for key, change := range map[string]func(outer, inner map[string]any){
+		"mystery":                 func(outer, _ map[string]any) { outer["mystery"] = 1 },
+		"text_config.mystery":     func(_, inner map[string]any) { inner["mystery"] = 1 },
+		"text_config.model_type":  func(_, inner map[string]any) { inner["model_type"] = "mystery" },
+		"text_config.hidden_size": func(_, inner map[string]any) { inner["hidden_size"] = 0 },
+		"architectures":           func(outer, _ map[string]any) { outer["architectures"] = []string{"Gemma3ForCausalLM", "Other"} },
+		"sliding_window":          func(outer, _ map[string]any) { outer["sliding_window"] = 5 },
+	} {
+		_, err := Load(wrapped(t, "gemma3-whole-2", "gemma3", "language_model.model.", "", change), Options{})
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != key {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// Biases that config.json denies are tensors that are not known, and those that it promises must be there.
+func TestBiases(t *testing.T) {
+	for _, x := range []struct {
+		folder, key string
+		value       any
+	}{
+		{"llama-2", "attention_bias", false}, {"llama-2", "mlp_bias", false}, {"qwen3-2", "attention_bias", true}, {"qwen3_moe-2", "attention_bias", true}, {"gemma2-2", "attention_bias", true},
+		{"qwen2-2", "model_type", "llama"},
+	} {
+		dir := copied(t, x.folder)
+		var config map[string]any
+		if err := folder.ReadJSON(filepath.Join(dir, configFile), &config); err != nil {
+			t.Fatal(err)
+		}
+		if was, ok := config[x.key].(bool); ok {
+			x.value = !was
+		}
+		setKey(t, dir, x.key, x.value)
+		if x.key == "model_type" {
+			for _, key := range []string{"architectures", "layer_types", "max_window_layers", "use_sliding_window"} {
+				setKey(t, dir, key, nil)
+			}
+		}
+		if _, err := Load(dir, Options{}); err == nil || !strings.Contains(err.Error(), "bias") {
+			t.Errorf("%s %s %v: %v", x.folder, x.key, x.value, err)
+		}
+	}
+}
