@@ -29,7 +29,7 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := folderLoader(dir, m.Family.Names)
+	l, err := folderLoader(dir, m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
-	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
@@ -19,23 +18,14 @@ func fileLoader(f *gguf.File, path string) *loader {
 }
 
 // folderLoader opens the tensors of a folder, which the caller closes.
-func folderLoader(dir string, names arch.Names) (*loader, error) {
+func folderLoader(dir string, m *arch.Model) (*loader, error) {
 	s, err := tensors.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.Names() {
-		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
-			s.Use(name)
-		}
-	}
-	return &loader{&tensors.Reader{Store: s, Rename: s.Renamed(names)}}, nil
-}
-
-// with prepares the loader for reading with options.
-func (l *loader) with(o Options) *loader {
-	l.Pack.Exec, l.Meter = o.Exec, loading.New(l.Bytes(), o.Progress)
-	return l
+	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
+	l.Ignore(".rotary_emb.inv_freq") // of older checkpoints: config.json says it
+	return l, nil
 }
 
 // vocabulary returns the number of tokens: the rows of the embedding.

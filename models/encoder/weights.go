@@ -2,7 +2,6 @@ package encoder
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/arch"
@@ -76,20 +75,9 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 	embeddings.PermuteColumns(r.Pack.Order)
 	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8, inverse: inverse(r.Pack.Order)}
 	if x.folder {
-		x.ignore(x.prefix())
+		r.Ignore(x.model.Family.Ignored...)
 	}
 	return m
-}
-
-// ignore marks tensors as used that no vector depends on.
-func (x *origin) ignore(prefix string) {
-	for _, name := range x.Names() {
-		for _, begin := range x.model.Family.Ignored {
-			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, prefix+begin) {
-				x.Use(name)
-			}
-		}
-	}
 }
 
 // checkInt8 reports a model whose weights cannot be rounded.

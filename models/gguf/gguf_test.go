@@ -213,3 +213,18 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("a folder: %v", err)
 	}
 }
+
+// TestWidenErrors: numbers that are not as many as the elements, and types that are not converted, are errors.
+func TestWidenErrors(t *testing.T) {
+	for _, c := range []struct {
+		kind      Type
+		dst, data int
+	}{{F32, 2, 7}, {F16, 2, 6}, {Q8_0, 32, 33}, {Q8_0, 31, 34}, {Q8_0, 64, 34}, {I32, 1, 4}, {1000, 1, 4}} {
+		if err := c.kind.Widen(make([]float32, c.dst), make([]byte, c.data)); !errors.As(err, new(*kernel.Error)) {
+			t.Errorf("%d bytes of %v for %d elements: %v", c.data, c.kind, c.dst, err)
+		}
+	}
+	if elements, bytes := Q4_K.Block(); elements != 256 || bytes != 144 {
+		t.Errorf("blocks of %d elements in %d bytes", elements, bytes)
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"math/bits"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
 // A Tensor is a tensor of a file.
@@ -54,19 +52,7 @@ func (t Tensor) Float32() ([]float32, error) {
 		return nil, t.fail(fmt.Sprintf("shape %d and %d bytes of data", t.Shape, len(t.Data)), fmt.Sprintf("%d bytes", size))
 	}
 	dst := make([]float32, n)
-	switch t.Type {
-	case F32:
-		littleendian.Copy(dst, t.Data)
-	case F16:
-		littleendian.Widen(dst, t.Data, kernel.Float16)
-	case BF16:
-		littleendian.Widen(dst, t.Data, kernel.BFloat16)
-	default:
-		if err := linear.Format(t.Type).Widen(dst, t.Data); err != nil {
-			return nil, err
-		}
-	}
-	return dst, nil
+	return dst, t.Type.Widen(dst, t.Data)
 }
 
 func (t Tensor) fail(got, want string) error {

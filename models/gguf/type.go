@@ -1,9 +1,12 @@
 package gguf
 
 import (
+	"encoding/binary"
 	"fmt"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
 // A Type is how the elements of a tensor are stored, with the numbers that files use.
@@ -107,6 +110,39 @@ func (t Type) Size(elements int) int64 {
 		return 0
 	}
 	return int64(elements) / int64(l.elements) * int64(l.bytes)
+}
+
+// Block returns how many elements of the type lie together, and in how many bytes; 0 for a type that is not defined.
+func (t Type) Block() (elements, bytes int) {
+	l := t.layout()
+	return l.elements, l.bytes
+}
+
+// Widen writes the elements of data, whole blocks of the type, to dst as float32, as [Tensor.Float32] does. It is a [*kernel.Error]
+// if dst has not as many, and for a type that is not converted.
+func (t Type) Widen(dst []float32, data []byte) error {
+	l := t.layout()
+	if !t.Converts() {
+		return &kernel.Error{Where: "gguf: Type.Widen: t", Got: t.String(), Want: "a type that is converted to float32"}
+	}
+	if len(data)%l.bytes != 0 || len(data)/l.bytes != len(dst)/l.elements || len(dst)%l.elements != 0 {
+		return &kernel.Error{Where: "gguf: Type.Widen: data", Got: fmt.Sprintf("%d bytes for %d elements", len(data), len(dst)), Want: fmt.Sprintf("%d bytes for each %d", l.bytes, l.elements)}
+	}
+	switch t {
+	case F32:
+		littleendian.Copy(dst, data)
+	case F16:
+		for i := range dst {
+			dst[i] = kernel.F16(binary.LittleEndian.Uint16(data[2*i:])).Float32()
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = kernel.BF16(binary.LittleEndian.Uint16(data[2*i:])).Float32()
+		}
+	default:
+		return linear.Format(t).Widen(dst, data)
+	}
+	return nil
 }
 
 // Converts tells whether [Tensor.Float32] converts the type.

@@ -16,8 +16,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/internal/littleendian"
 )
@@ -160,69 +160,30 @@ func (f *File) Info(name string) (Info, bool) {
 func (f *File) Metadata(key string) string { return f.metadata[key] }
 
 // Float32 reads a tensor of dtype F32.
-func (f *File) Float32(name string) ([]float32, error) {
-	t, err := f.find(name, "F32")
-	if err != nil {
-		return nil, err
-	}
-	x := make([]float32, (t.End-t.Begin)/4)
-	err = f.pieces(name, t, func(at int64, raw []byte) {
-		littleendian.Widen(x[at/4:][:len(raw)/4], raw, kernel.Float32)
-	})
-	return x, err
-}
+func (f *File) Float32(name string) ([]float32, error) { return read[float32](f, name, "F32") }
 
 // Uint16 reads a tensor of dtype F16, BF16 or U16. It returns the bits of F16 and BF16.
 func (f *File) Uint16(name string) ([]uint16, error) {
-	t, err := f.find(name, "F16", "BF16", "U16")
-	if err != nil {
-		return nil, err
-	}
-	x := make([]uint16, (t.End-t.Begin)/2)
-	err = f.pieces(name, t, func(at int64, raw []byte) {
-		littleendian.Copy(x[at/2:][:len(raw)/2], raw)
-	})
-	return x, err
+	return read[uint16](f, name, "F16", "BF16", "U16")
 }
 
 // Bytes reads a tensor of dtype U8.
-func (f *File) Bytes(name string) ([]byte, error) { return f.read(name, "U8") }
+func (f *File) Bytes(name string) ([]byte, error) { return read[byte](f, name, "U8") }
 
 // Raw reads a tensor of any dtype and returns its bytes as they lie in the file.
-func (f *File) Raw(name string) ([]byte, error) { return f.read(name, f.tensors[name].DType) }
+func (f *File) Raw(name string) ([]byte, error) { return read[byte](f, name, f.tensors[name].DType) }
 
 // Int64 reads a tensor of dtype I32 or I64.
 func (f *File) Int64(name string) ([]int64, error) {
-	raw, err := f.read(name, "I32", "I64")
-	if err != nil {
-		return nil, err
+	if f.tensors[name].DType != "I32" {
+		return read[int64](f, name, "I32", "I64")
 	}
-	if f.tensors[name].DType == "I64" {
-		return littleendian.Append([]int64(nil), raw), nil
-	}
-	narrow := littleendian.Append([]int32(nil), raw)
+	narrow, err := read[int32](f, name, "I32")
 	x := make([]int64, len(narrow))
 	for i, y := range narrow {
 		x[i] = int64(y)
 	}
-	return x, nil
-}
-
-// piece is the most bytes of a tensor that lie in memory to be copied.
-const piece = 1 << 18
-
-// pieces reads the data of a tensor in pieces, so that they never lie in memory twice. at is where a
-// piece begins in them.
-func (f *File) pieces(name string, t Info, each func(at int64, raw []byte)) error {
-	buffer := make([]byte, min(t.End-t.Begin, piece))
-	for at := t.Begin; at < t.End; at += piece {
-		raw := buffer[:min(t.End-at, piece)]
-		if m, err := f.r.ReadAt(raw, at); m < len(raw) {
-			return fmt.Errorf("tensor %q: %w", name, err)
-		}
-		each(at-t.Begin, raw)
-	}
-	return nil
+	return x, err
 }
 
 // find returns a tensor. It is an error if the dtype is none of these.
@@ -240,17 +201,17 @@ func (f *File) find(name string, dtypes ...string) (Info, error) {
 	return t, nil
 }
 
-// read returns the data of a tensor. It is an error if the dtype is none of these.
-func (f *File) read(name string, dtypes ...string) ([]byte, error) {
+// read returns the data of a tensor as numbers of a type. It is an error if the dtype is none of these.
+func read[E littleendian.Number](f *File, name string, dtypes ...string) ([]E, error) {
 	t, err := f.find(name, dtypes...)
 	if err != nil {
 		return nil, err
 	}
-	raw := make([]byte, t.End-t.Begin)
-	if n, err := f.r.ReadAt(raw, t.Begin); n < len(raw) {
+	x := make([]E, (t.End-t.Begin)/int64(unsafe.Sizeof(*new(E))))
+	if err := littleendian.Read(x, f.r, t.Begin); err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", name, err)
 	}
-	return raw, nil
+	return x, nil
 }
 
 func orList(words []string) string {

@@ -57,8 +57,9 @@ var known = []testedPackage{
 	{path: "numeric", must: "TestSliceFunctions TestSixteenBitsStay TestQuantizeInt8", skip: "Alloc"},
 	{path: "layer", must: "TestRefs TestSimilarityBackward TestMultiHeadBackward", only: "arm64", skip: "Alloc|Concurrent|LookAhead|WorkspaceDoesNotGrow"},
 	{path: "models/gguf", must: "TestConvert TestTruncated", only: "s390x 386", run: "TestConvert|TestValues|TestTensors|TestTruncated|TestHugeNumbers"}, // numbers of either byte order, sizes of either width
-	{path: "models/internal/littleendian", must: "TestCopy TestWiden TestView", only: "s390x 386"},                                                       // as above
+	{path: "models/internal/littleendian", must: "TestCopy TestView", only: "s390x 386"},                                                                 // as above
 	{path: "models/safetensors", must: "TestRead TestLargeDimension TestWrite", only: "s390x 386"},                                                       // as above
+	{path: "models/internal/tensors", must: "TestNumbers TestLinear TestForms", only: "s390x 386", run: "TestNumbers|TestLinear|TestForms"},              // as above
 	{path: "models/encoder", must: "TestSmall TestTinyGolden", only: "arm64", run: "TestGolden|TestSmall|TestTinyGolden"},                                // TestGolden needs the real weights
 	{path: "models/decoder", must: "TestGolden TestGoldenArchitectures", only: "arm64", run: "TestGolden$|TestGoldenArchitectures"},
 	{path: "models/receipt", must: "TestCommitted TestCommittedTexts", only: "arm64 rv64 s390x", run: "TestCommitted"}, // made on amd64, verified here

@@ -4,15 +4,14 @@ package littleendian
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"slices"
 	"unsafe"
-
-	"github.com/attn-go/attn/kernel"
 )
 
 // A Number is a number without pointers that files have.
 type Number interface {
-	~uint16 | ~int16 | ~uint32 | ~int32 | ~float32 | ~uint64 | ~int64 | ~float64
+	~uint8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~float32 | ~uint64 | ~int64 | ~float64
 }
 
 // native tells whether numbers of files lie as those of this machine.
@@ -20,19 +19,23 @@ var native = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Copy writes the numbers of raw to dst, and panics unless it has as many.
 func Copy[E Number](dst []E, raw []byte) {
-	size := int(unsafe.Sizeof(*new(E)))
-	check(len(raw), len(dst), size)
-	to := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), len(raw))
-	copy(to, raw)
-	for i := 0; !native && i < len(to); i += size {
-		slices.Reverse(to[i : i+size])
+	to := bytesOf(dst)
+	if len(raw) != len(to) {
+		panic(fmt.Sprintf("littleendian: %d bytes for %d numbers", len(raw), len(dst)))
 	}
+	copy(to, raw)
+	order(to, int(unsafe.Sizeof(*new(E))))
 }
 
-// check panics unless so many bytes are so many numbers.
-func check(bytes, numbers, size int) {
-	if bytes != numbers*size {
-		panic(fmt.Sprintf("littleendian: %d bytes for %d numbers of %d bytes", bytes, numbers, size))
+// bytesOf returns the memory of numbers.
+func bytesOf[E Number](x []E) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(E))))
+}
+
+// order puts the bytes of numbers of so many bytes in the order of this machine.
+func order(raw []byte, size int) {
+	for i := 0; !native && i < len(raw); i += size {
+		slices.Reverse(raw[i : i+size])
 	}
 }
 
@@ -44,32 +47,14 @@ func Append[E Number](x []E, raw []byte) []E {
 	return x
 }
 
-// Size returns the bytes of a number of a type that [Widen] takes.
-func Size(dtype kernel.DType) int {
-	if dtype == kernel.Float32 {
-		return 4
+// Read reads as many numbers from a byte of r on as dst has. The error is that of r.
+func Read[E Number](dst []E, r io.ReaderAt, at int64) error {
+	raw := bytesOf(dst)
+	if n, err := r.ReadAt(raw, at); n < len(raw) {
+		return err
 	}
-	return 2
-}
-
-// Widen writes the numbers of raw, which have a type, to dst as float32, which is exact. It panics unless raw has as many, and if
-// the type is another one than kernel.Float32, kernel.Float16 and kernel.BFloat16.
-func Widen(dst []float32, raw []byte, dtype kernel.DType) {
-	check(len(raw), len(dst), Size(dtype))
-	switch dtype {
-	case kernel.Float32:
-		Copy(dst, raw)
-	case kernel.Float16:
-		for i := range dst {
-			dst[i] = kernel.F16(binary.LittleEndian.Uint16(raw[2*i:])).Float32()
-		}
-	case kernel.BFloat16:
-		for i := range dst {
-			dst[i] = kernel.BF16(binary.LittleEndian.Uint16(raw[2*i:])).Float32()
-		}
-	default:
-		panic(fmt.Sprintf("littleendian: numbers of type %v", dtype))
-	}
+	order(raw, int(unsafe.Sizeof(*new(E))))
+	return nil
 }
 
 // View returns the numbers of raw as they lie there, without a copy. It returns false if there are none, if this machine has another order

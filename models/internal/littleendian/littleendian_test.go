@@ -1,7 +1,7 @@
 package littleendian
 
 import (
-	"math"
+	"bytes"
 	"slices"
 	"testing"
 	"unsafe"
@@ -27,6 +27,13 @@ func checkCopy[E Number](t *testing.T, raw []byte, want []E) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%x: %v, want %v", raw, got, want)
 	}
+	clear(got)
+	if err := Read(got, bytes.NewReader(append([]byte{5}, raw...)), 1); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%x read: %v, %v, want %v", raw, got, err, want)
+	}
+	if err := Read(got, bytes.NewReader(raw), 1); (err != nil) != (len(raw) > 0) {
+		t.Errorf("%x read beyond their end: %v", raw, err)
+	}
 	if got := Append(Append([]E{7}, raw), raw); !slices.Equal(got, slices.Concat([]E{7}, want, want)) {
 		t.Errorf("%x twice after 7: %v", raw, got)
 	}
@@ -35,11 +42,8 @@ func checkCopy[E Number](t *testing.T, raw []byte, want []E) {
 // TestPanics: what would be read or written beyond the numbers ends in a panic.
 func TestPanics(t *testing.T) {
 	for name, call := range map[string]func(){
-		"too few bytes":   func() { Copy(make([]float32, 2), make([]byte, 7)) },
-		"too many bytes":  func() { Copy(make([]float32, 2), make([]byte, 9)) },
-		"too few halves":  func() { Widen(make([]float32, 2), make([]byte, 3), kernel.Float16) },
-		"too many halves": func() { Widen(make([]float32, 2), make([]byte, 6), kernel.BFloat16) },
-		"another type":    func() { Widen(make([]float32, 2), make([]byte, 2), kernel.Int8) },
+		"too few bytes":  func() { Copy(make([]float32, 2), make([]byte, 7)) },
+		"too many bytes": func() { Copy(make([]float32, 2), make([]byte, 9)) },
 	} {
 		func() {
 			defer func() {
@@ -49,21 +53,6 @@ func TestPanics(t *testing.T) {
 			}()
 			call()
 		}()
-	}
-}
-
-// TestWiden: numbers of every type become the float32 that they are.
-func TestWiden(t *testing.T) {
-	want := []float32{1, -2.5, float32(math.Inf(1))}
-	for dtype, raw := range map[kernel.DType][]byte{
-		kernel.Float32:  {0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0, 0, 0, 0x80, 0x7f},
-		kernel.Float16:  {0, 0x3c, 0, 0xc1, 0, 0x7c},
-		kernel.BFloat16: {0x80, 0x3f, 0x20, 0xc0, 0x80, 0x7f},
-	} {
-		got := make([]float32, 3)
-		if Widen(got, raw, dtype); !slices.Equal(got, want) {
-			t.Errorf("%v: %v, want %v", dtype, got, want)
-		}
 	}
 }
 

@@ -8,12 +8,11 @@ import (
 
 // Renamed returns what a folder calls tensors, by names as GGUF files have them. names are what it calls them, without
 // the kind behind the last dot, with the number of the layer as %d and that of an expert as %e. In place of "model." at their
-// beginning stands what precedes the norm of the outputs in the store: see roots. Of a model that also sees or hears, whose text
-// model has a longer root, the other parts are marked as used.
+// beginning stands what precedes the norm of the outputs in the store, see roots.
 func (s *Store) Renamed(names map[string]string) func(name string) string {
 	at := s.root(strings.TrimPrefix(names["output_norm"], own) + ".weight")
 	if at.wrapped {
-		s.useOthers()
+		s.ignore(others, func(part string) string { return own + part })
 	}
 	return func(name string) string {
 		stem, kind := name, ""
@@ -45,10 +44,11 @@ const own = "model."
 // A root is what stands in place of it, and before the names that do not begin with it, such as lm_head.
 type root struct {
 	inner, outer string
-	wrapped      bool // the text model is a part of another one
+	wrapped      bool // the text model is a part of another one, which also sees or hears: tensors of its other parts are marked as used
 }
 
-// roots are those of all models: without a head there is none, and transformers has written the last two since version 4.52, and before.
+// roots are those of all models: without a head there is none, and of a model of texts within another one transformers has written the
+// last two, since version 4.52 and before.
 var roots = []root{{inner: own}, {}, {"model.language_model.", "", true}, {"language_model.model.", "language_model.", true}}
 
 // root returns that of a store, by a tensor that every text model has.
@@ -64,13 +64,15 @@ func (s *Store) root(tensor string) root {
 // others are how the names of tensors begin that texts do not reach, behind "model." or not.
 var others = []string{"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "embed_vision.", "audio_tower.", "embed_audio."}
 
-// useOthers marks them as used.
-func (s *Store) useOthers() {
+// Ignore marks tensors as used that no result depends on: whose names begin so, by themselves or as [Reader.Rename] has it, or end so if
+// that begins with a dot.
+func (r *Reader) Ignore(parts ...string) { r.ignore(parts, r.name) }
+
+func (s *Store) ignore(parts []string, rename func(part string) string) {
 	for name, t := range s.tensors {
-		inner := strings.TrimPrefix(name, own)
-		if slices.ContainsFunc(others, func(begin string) bool { return strings.HasPrefix(inner, begin) }) {
-			t.used = true
-		}
+		t.used = t.used || slices.ContainsFunc(parts, func(part string) bool {
+			return part[0] == '.' && strings.HasSuffix(name, part) || strings.HasPrefix(name, part) || strings.HasPrefix(name, rename(part))
+		})
 	}
 }
 

@@ -55,25 +55,10 @@ func (x *Numbers) add(raw []byte, t gguf.Type) error {
 		x.bf16 = littleendian.Append(x.bf16, raw)
 		return nil
 	}
-	dtype, dense := dtypes[t]
-	if dense {
-		n, more := len(x.f32), len(raw)/littleendian.Size(dtype)
-		x.f32 = slices.Grow(x.f32, more)[:n+more]
-		littleendian.Widen(x.f32[n:], raw, dtype)
-		return nil
-	}
-	elements, bytes := block(t)
+	elements, bytes := t.Block()
 	n, more := len(x.f32), len(raw)/bytes*elements
 	x.f32 = slices.Grow(x.f32, more)[:n+more]
-	return linear.Format(t).Widen(x.f32[n:], raw)
-}
-
-// block returns how many numbers of a type lie together, and in how many bytes.
-func block(t gguf.Type) (elements, bytes int) {
-	if dtype, ok := dtypes[t]; ok {
-		return 1, littleendian.Size(dtype)
-	}
-	return linear.Format(t).Block()
+	return t.Widen(x.f32[n:], raw)
 }
 
 // view makes the numbers those of raw as they lie there, and returns false if this machine cannot use them so.

@@ -178,7 +178,7 @@ const piece = 1 << 18
 
 // take appends the numbers of a tensor between two bytes.
 func (r *Reader) take(x *Numbers, t *tensor, from, to int64) {
-	elements, size := block(t.Type)
+	elements, size := t.Type.Block()
 	n := int((to-from)/int64(size)) * elements
 	if r.Dry != nil {
 		r.note(x.Type, n)

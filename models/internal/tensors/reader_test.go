@@ -388,8 +388,7 @@ func TestRenamed(t *testing.T) {
 		{"language_model.model.norm.weight", "blk.3.q.bias", "language_model.model.layers.3.q_proj.bias"},
 		{"language_model.model.norm.weight", "output.weight", "language_model.lm_head.weight"},
 	} {
-		tower := tensorOf(t, "vision_tower.x", gguf.F32, 1, 4)
-		projector := tensorOf(t, "model.multi_modal_projector.x", gguf.F32, 1, 4)
+		tower, projector := tensorOf(t, "vision_tower.x", gguf.F32, 1, 4), tensorOf(t, "model.multi_modal_projector.x", gguf.F32, 1, 4)
 		s := OfGGUF(ggufOf(t, tensorOf(t, c.norm, gguf.F32, 1, 4), tower, projector), "")
 		if got := s.Renamed(names)(c.name); got != c.want {
 			t.Errorf("%s beside %s: %s, want %s", c.name, c.norm, got, c.want)
@@ -398,5 +397,24 @@ func TestRenamed(t *testing.T) {
 		if err := s.Unused(); (err == nil) != strings.Contains(c.norm, "language_model") {
 			t.Errorf("beside %s: %v", c.norm, err)
 		}
+	}
+}
+
+// TestIgnore: what no result depends on is told by the beginnings of names, as they are or behind what they have in front, and by endings.
+func TestIgnore(t *testing.T) {
+	var all []gguf.Tensor
+	for _, name := range []string{"pooler.x", "bert.pooler.y", "other.pooler.z", "a.table", "table.a", "tablet"} {
+		all = append(all, tensorOf(t, name, gguf.F32, 1, 4))
+	}
+	r := &Reader{Store: OfGGUF(ggufOf(t, all...), ""), Rename: func(name string) string { return "bert." + name }}
+	r.Ignore("pooler.", ".table")
+	var left []string
+	for _, name := range r.Names() {
+		if !r.tensors[name].used {
+			left = append(left, name)
+		}
+	}
+	if want := []string{"other.pooler.z", "table.a", "tablet"}; !slices.Equal(left, want) {
+		t.Errorf("%q are left, want %q", left, want)
 	}
 }
