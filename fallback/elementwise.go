@@ -83,3 +83,16 @@ func addWeighted(dst []float32, ldd int, src []float32, lds, n int, weights []fl
 		}
 	}
 }
+
+// rotate is Elementwise.Rotate.
+func rotate(first, second []float32, ld, n int, cos, sin []float32) {
+	sin = sin[:len(cos)]
+	for j := range n {
+		xs, ys := window(first, j*ld, len(cos)), window(second, j*ld, len(cos))
+		for e, c := range cos {
+			x, y, s := xs[e], ys[e], sin[e]
+			xs[e] = scalar.Canonical(float32(x*c) - float32(y*s))
+			ys[e] = scalar.Canonical(float32(y*c) + float32(x*s))
+		}
+	}
+}

@@ -60,7 +60,7 @@ func Weights() ukernel.WeightKernels {
 func Elementwise() ukernel.Elementwise {
 	return ukernel.Elementwise{
 		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
-		AdditiveBackward: additiveBackward, AddWeighted: addWeighted,
+		AdditiveBackward: additiveBackward, AddWeighted: addWeighted, Rotate: rotate,
 	}
 }
 

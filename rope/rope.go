@@ -119,7 +119,7 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 		return nil // the other dimensions may be any numbers
 	}
 	tokens := v.Dim(0) * v.Dim(2)
-	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
+	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * r.elementFMAs() / float64(t.ThreadFMAs)
 	jobs.Run(&job{r, *v, positions, t}, tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
 	return nil
 }
@@ -143,21 +143,13 @@ func (r *Rope) fromTable(position int) []float32 {
 	return r.table[position*n : (position+1)*n]
 }
 
-// rotate rotates the pairs of a head.
-func (r *Rope) rotate(head, row []float32) {
+// rotateNeighbours rotates the interleaved pairs of a head.
+func rotateNeighbours(head, row []float32) {
 	cos, sin := row[:len(row)/2], row[len(row)/2:]
 	sin = sin[:len(cos)]
-	if r.pairing == Interleaved {
-		for i, c := range cos {
-			pair := head[2*i : 2*i+2 : 2*i+2]
-			pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
-		}
-		return
-	}
-	first, second := head[:len(cos)], head[len(cos):]
-	second = second[:len(cos)]
 	for i, c := range cos {
-		first[i], second[i] = rotated(first[i], second[i], c, sin[i])
+		pair := head[2*i : 2*i+2 : 2*i+2]
+		pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
 	}
 }
 
@@ -202,8 +194,14 @@ func (r *Rope) checkPositions(x *view.Tensor, n int) *check.Failure {
 	return &check.Failure{Where: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row%s", length, all, of)}
 }
 
-// elementFMAs is how many FMAs of a product take as long as an element, on Zen 3.
-const elementFMAs = 50
+// elementFMAs is how many FMAs of a product take as long as an element. Neighbours are
+// rotated in Go.
+func (r *Rope) elementFMAs() float64 {
+	if r.pairing == Interleaved {
+		return 50
+	}
+	return 8
+}
 
 // A job is one call of Apply.
 type job struct {
@@ -256,8 +254,21 @@ func (j *job) task(s *scratch, lo, hi int) {
 
 // rotate rotates the heads of a token of float32.
 func (j *job) rotate(b, l int, row []float32) {
-	for h := range j.x.Dim(1) {
-		j.rope.rotate(j.x.Row(b, h, l)[:len(row)], row)
+	heads, half := j.x.Dim(1), len(row)/2
+	if j.rope.pairing == Interleaved {
+		for h := range heads {
+			rotateNeighbours(j.x.Row(b, h, l), row)
+		}
+		return
+	}
+	for h := range heads {
+		if view.Races {
+			j.x.AnnouncePart(view.Write, b, h, l, 0, len(row))
+		}
+	}
+	if heads > 0 {
+		at, x := j.x.Index(b, 0, l), j.x.F32()
+		j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), heads, row[:half], row[half:])
 	}
 }
 
@@ -269,7 +280,11 @@ func (j *job) rotateHalves(b, l int, row, wide []float32) {
 		}
 		at := j.x.Index(b, h, l)
 		rows.WidenRow(j.tier, wide, &j.x, at, len(wide))
-		j.rope.rotate(wide, row)
+		if half := len(row) / 2; j.rope.pairing == Interleaved {
+			rotateNeighbours(wide, row)
+		} else {
+			j.tier.Elementwise().Rotate(wide, wide[half:], 0, 1, row[:half], row[half:])
+		}
 		rows.Store(j.tier, &j.x, at, wide)
 	}
 }
