@@ -32,6 +32,9 @@
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
+//	                       ministral        Ministral 8B, whose layers may have a window or none
+//	                       seed_oss         Seed-OSS
+//	                       ernie4_5         ERNIE 4.5 without experts
 //
 // A folder of the model_type gemma3, llava or mistral3 is one of these models within another one, whose config.json has it in text_config:
 // texts alone are computed, and tensors of towers for images are not read.

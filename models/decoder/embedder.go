@@ -9,12 +9,13 @@ import (
 	"github.com/attn-go/attn/models/folder"
 )
 
-// LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding, or one that sees both ways, as
-// gte-Qwen2 (is_causal false in config.json, attention.causal false in a GGUF file) and EmbeddingGemma do: from a
-// folder with modules.json, see [folder.Modules], or from a GGUF file whose pooling_type says how the
-// states of tokens become a vector, which is divided by its L2 norm. The tokens around a text, such as the last
-// one, whose state is that of the text for Qwen3-Embedding, are those of the tokenizer. The path is found as with
-// [Load], and the errors are the same.
+// LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding, or one
+// that sees both ways, as gte-Qwen2 (is_causal false in config.json, attention.causal
+// false in a GGUF file) and EmbeddingGemma do: from a folder with modules.json, see
+// [folder.Modules], or from a GGUF file whose pooling_type says how the states of tokens
+// become a vector, which is divided by its L2 norm. The tokens around a text, such as the
+// last one, whose state is that of the text for Qwen3-Embedding, are those of the
+// tokenizer. The path is found as with [Load], and the errors are the same.
 func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	x, m, err := load(model, embeds, optionsOf(o))
 	if err != nil {
@@ -62,7 +63,8 @@ type embedder struct {
 	free  sync.Pool // of *Session
 }
 
-// States computes the states after the last norm, of the last token alone if only that counts. See [embedding.Model].
+// States computes the states after the last norm, of the last token alone if only that
+// counts. See [embedding.Model].
 func (e *embedder) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(text int, states []float32) error) error {
 	m := *e.model
 	m.options.Exec = o.Exec

@@ -12,48 +12,53 @@ import (
 	engine "github.com/attn-go/attn/models/internal/network"
 )
 
-// Options are the settings of a model. Only Context, CacheType, CacheValueType, Unrotated, DynamicInt12 and DynamicInt8 change results.
+// Options are the settings of a model. Only Context, CacheType, CacheValueType,
+// Unrotated, DynamicInt12 and DynamicInt8 change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
 
-	// Context is the number of tokens that a text may have, prompt included. It may be more
-	// than the model was trained for, which rarely gives sense. The default, 0, is what it
-	// was trained for, but at most 4096.
+	// Context is the number of tokens that a text may have, prompt included. It may be
+	// more than the model was trained for, which rarely gives sense. The default, 0, is
+	// what it was trained for, but at most 4096.
 	Context int
 
-	// CacheType is the type of the keys and values that are kept: kernel.Float32, which is
-	// the default, Float16, BFloat16, Int8 with a scale for each row, or Int4 with one for 32
-	// numbers, as with llama.cpp's -ctk q4_0. The others take a half, little more than a quarter
-	// and 5/32 of the memory, and change logits a little, keys of Int4 more than a little in small
-	// models.
+	// CacheType is the type of the keys and values that are kept: kernel.Float32, which
+	// is the default, Float16, BFloat16, Int8 with a scale for each row, or Int4 with one
+	// for 32 numbers, as with llama.cpp's -ctk q4_0. The others take a half, little more
+	// than a quarter and 5/32 of the memory, and change logits a little, keys of Int4
+	// more than a little in small models.
 	CacheType kernel.DType
 
-	// CacheValueType is the type of the values that are kept, if they have another one than the
-	// keys. 0, which is kernel.Float32, means CacheType.
+	// CacheValueType is the type of the values that are kept, if they have another one
+	// than the keys. 0, which is kernel.Float32, means CacheType.
 	CacheValueType kernel.DType
 
-	// Unrotated rounds keys and values as they are. Without it, if either are Int4, those of Int4 and of Int8 are rotated by
-	// [numeric.Hadamard] before they are rounded, in blocks of the largest power of two that divides the size of a head, and so
-	// are queries and what attention returns. That loses less, as no number of a group is much larger than the others then. A
-	// cache without Int4 is never rotated, nor are heads without such a block of 16 or more.
+	// Unrotated rounds keys and values as they are. Without it, if either are Int4, those
+	// of Int4 and of Int8 are rotated by [numeric.Hadamard] before they are rounded, in
+	// blocks of the largest power of two that divides the size of a head, and so are
+	// queries and what attention returns. That loses less, as no number of a group is
+	// much larger than the others then. A cache without Int4 is never rotated, nor are
+	// heads without such a block of 16 or more.
 	Unrotated bool
 
-	// DynamicInt12 rounds queries and weights of attention, too, so that its products with a cache of Int8 or
-	// Int4, without which it is refused, are sums of integers, see [kernel.Options]. Logits change a
-	// little, and have the same bits on every CPU, too.
+	// DynamicInt12 rounds queries and weights of attention, too, so that its products
+	// with a cache of Int8 or Int4, without which it is refused, are sums of integers,
+	// see [kernel.Options]. Logits change a little, and have the same bits on every CPU,
+	// too.
 	DynamicInt12 bool
 
-	// DynamicInt8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8 bits, in blocks
-	// of 32, see [linear.Options]. A prompt takes about half of the time then. Logits change, and have
-	// the same bits on every CPU, too. A model none of whose layers has such weights refuses it.
+	// DynamicInt8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8
+	// bits, in blocks of 32, see [linear.Options]. A prompt takes about half of the time
+	// then. Logits change, and have the same bits on every CPU, too. A model none of
+	// whose layers has such weights refuses it.
 	DynamicInt8 bool
 
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
 
-	// Progress, if not nil, is told how many bytes of the tensors are read while a model is loaded, from 0 to
-	// all of them, by the goroutine that loads.
+	// Progress, if not nil, is told how many bytes of the tensors are read while a model
+	// is loaded, from 0 to all of them, by the goroutine that loads.
 	Progress func(done, total int64)
 }
 
@@ -62,7 +67,8 @@ const (
 	mostContext    = 1 << 24
 )
 
-// A Model is a language model. It is immutable: any number of goroutines may use it at once.
+// A Model is a language model. It is immutable: any number of goroutines may use it at
+// once.
 type Model struct {
 	*network
 	options Options
@@ -79,11 +85,12 @@ type network struct {
 	vocabulary
 }
 
-// Load reads a model from a GGUF file or a folder as Hugging Face has it, of which nothing is used
-// afterwards: one with this path, or one that [weights.Resolve] finds by its name, such as
-// SmolLM2-135M-Instruct. The error is a [*kernel.Error], or it names the path and is that of the
-// system, one of package gguf or safetensors if a file is damaged, or a [*kernel.Error], a
-// [*kernel.Error], a [*kernel.Error] or a [*kernel.Error] if there is not what the model needs or more than this package
+// Load reads a model from a GGUF file or a folder as Hugging Face has it, of which
+// nothing is used afterwards: one with this path, or one that [weights.Resolve] finds by
+// its name, such as SmolLM2-135M-Instruct. The error is a [*kernel.Error], or it names
+// the path and is that of the system, one of package gguf or safetensors if a file is
+// damaged, or a [*kernel.Error], a [*kernel.Error], a [*kernel.Error] or a
+// [*kernel.Error] if there is not what the model needs or more than this package
 // computes.
 func Load(model string, o Options) (*Model, error) {
 	_, m, err := load(model, generates, o)
@@ -143,8 +150,8 @@ func (m *Model) With(o Options) (*Model, error) {
 // cacheTypes are the types of caches.
 var cacheTypes = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Int4}
 
-// Check returns a [*kernel.Error] if an option is out of range, as [Load] would, or the error
-// of [kernel.Exec.Check].
+// Check returns a [*kernel.Error] if an option is out of range, as [Load] would, or the
+// error of [kernel.Exec.Check].
 func (o *Options) Check() error {
 	switch {
 	case o.Context < 0 || o.Context > mostContext:

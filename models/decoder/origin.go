@@ -208,8 +208,8 @@ func (x *origin) readPooling() error {
 	return nil
 }
 
-// readDense reads the layers that follow the pooling in GGUF files of EmbeddingGemma, if they are there:
-// dense_2 and dense_3, without bias and activation.
+// readDense reads the layers that follow the pooling in GGUF files of EmbeddingGemma, if
+// they are there: dense_2 and dense_3, without bias and activation.
 func (x *origin) readDense() error {
 	width := x.config.Width
 	for _, name := range []string{"dense_2.weight", "dense_3.weight"} {

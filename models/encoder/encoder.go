@@ -1,11 +1,13 @@
-// Package encoder computes embeddings of texts with encoders such as all-MiniLM-L6-v2 (see [Load] for the
-// architectures), and scores passages for a query with cross-encoders, see [LoadReranker].
+// Package encoder computes embeddings of texts with encoders such as all-MiniLM-L6-v2
+// (see [Load] for the architectures), and scores passages for a query with
+// cross-encoders, see [LoadReranker].
 //
-// [Load] reads a model from a folder as Hugging Face has it or from a GGUF file, or finds one that was fetched. [Encoder.Embed] turns texts into
-// unit vectors, whose scalar product is the cosine of two texts.
+// [Load] reads a model from a folder as Hugging Face has it or from a GGUF file, or finds
+// one that was fetched. [Encoder.Embed] turns texts into unit vectors, whose scalar
+// product is the cosine of two texts.
 //
-// An embedding has the same bits on every CPU, with any number of threads, and whatever other
-// texts are in the call. The texts of a batch follow one another without padding.
+// An embedding has the same bits on every CPU, with any number of threads, and whatever
+// other texts are in the call. The texts of a batch follow one another without padding.
 package encoder
 
 import (
@@ -20,8 +22,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// An Encoder is a model that is loaded. It is immutable: any number of goroutines may use it
-// at once.
+// An Encoder is a model that is loaded. It is immutable: any number of goroutines may use
+// it at once.
 type Encoder struct {
 	*embedding.Embedder
 	net  *runner
@@ -52,7 +54,8 @@ func (e *Encoder) With(opts Options) *Encoder {
 	return &Encoder{e.Embedder.With(opts), e.net, opts}
 }
 
-// States computes the outputs of the last layer for batches of texts, see [embedding.Model].
+// States computes the outputs of the last layer for batches of texts, see
+// [embedding.Model].
 func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, how folder.Pooling, each func(text int, states []float32) error) error {
 	p := r.pass(o.Exec)
 	defer r.free.Put(p)
@@ -89,8 +92,9 @@ func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, h
 	return nil
 }
 
-// HiddenStates returns what the model computes for one text: the output of the embedding block
-// and then that of each layer, [tokens, width of a state]. The errors are those of EmbedTokens.
+// HiddenStates returns what the model computes for one text: the output of the embedding
+// block and then that of each layer, [tokens, width of a state]. The errors are those of
+// EmbedTokens.
 func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]float32, err error) {
 	if bad := e.CheckTokens(ids); bad != nil {
 		bad.Where = "ids" + bad.Where

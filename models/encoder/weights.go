@@ -89,8 +89,8 @@ func (x *origin) checkInt8() error {
 	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
 }
 
-// checkApart reports keys and queries of positions that take much more memory than the file has weights: few weights can
-// stand for many buckets in many layers.
+// checkApart reports keys and queries of positions that take much more memory than the
+// file has weights: few weights can stand for many buckets in many layers.
 func (x *origin) checkApart() error {
 	d := x.model.Layers[0].Mixer.(*arch.Attention).Apart
 	if d == nil {

@@ -9,19 +9,22 @@ import (
 	"github.com/attn-go/attn/models/internal/powers"
 )
 
-// A Distances says how DeBERTa's scores depend on positions. With d(i, j) the bucket of the distance i-j, and keys K' and queries
-// Q' that a layer makes of an embedding of each bucket,
+// A Distances says how DeBERTa's scores depend on positions. With d(i, j) the bucket of
+// the distance i-j, and keys K' and queries Q' that a layer makes of an embedding of each
+// bucket,
 //
 //	score(i, j) = (q_i·k_j + q_i·K'[d(i, j)] + k_j·Q'[d(i, j)])/√(head size · number of terms)
 //
-// The last two are called content to position (c2p) and position to content (p2c); a model may lack one of them.
+// The last two are called content to position (c2p) and position to content (p2c); a
+// model may lack one of them.
 type Distances struct {
 	Span, Buckets, Most int // embeddings are of the buckets -Span to Span-1; Buckets 0 means a bucket for each distance
 
 	kept atomic.Pointer[[]int]
 }
 
-// Apart are the keys and queries of a layer that stand for buckets: of each head a linear layer [2·Span, head size], or nil.
+// Apart are the keys and queries of a layer that stand for buckets: of each head a linear
+// layer [2·Span, head size], or nil.
 type Apart struct {
 	*Distances
 	Keys, Queries []*linear.Linear
@@ -38,7 +41,8 @@ func (a *Apart) scale(headSize int) float32 {
 	return float32(1 / math.Sqrt(float64(headSize*terms)))
 }
 
-// of returns the rows of the distances -(n-1) to n-1. Those of the longest text so far are kept.
+// of returns the rows of the distances -(n-1) to n-1. Those of the longest text so far
+// are kept.
 func (d *Distances) of(n int) []int {
 	rows := d.kept.Load()
 	if rows == nil || len(*rows) < 2*n-1 {
@@ -50,9 +54,11 @@ func (d *Distances) of(n int) []int {
 	return (*rows)[longest-n:][:2*n-1]
 }
 
-// rows returns the row of the embedding for the distances -(n-1) to n-1. middle is half of the buckets. A distance up to middle
-// has a bucket of its own. The bucket of a larger distance x is middle + ceil(log(x/middle)/log((most-1)/middle)·(middle-1)). So the
-// bucket middle + k ends at middle·r^k, where r^(middle-1) = (most-1)/middle. Roots have the same bits everywhere, logarithms do not.
+// rows returns the row of the embedding for the distances -(n-1) to n-1. middle is half
+// of the buckets. A distance up to middle has a bucket of its own. The bucket of a larger
+// distance x is middle + ceil(log(x/middle)/log((most-1)/middle)·(middle-1)). So the
+// bucket middle + k ends at middle·r^k, where r^(middle-1) = (most-1)/middle. Roots have
+// the same bits everywhere, logarithms do not.
 func (d *Distances) rows(n int) []int {
 	bucket := make([]int, n) // of the distances 0 to n-1
 	if d.Buckets == 0 {
@@ -91,11 +97,12 @@ func (d *Distances) logarithmic(bucket []int) {
 	}
 }
 
-// mostBias is the most numbers of a bias that are kept at once, if that is more than those of a head.
+// mostBias is the most numbers of a bias that are kept at once, if that is more than
+// those of a head.
 const mostBias = 1 << 24
 
-// attendApart computes attention with scores of positions, which are a bias of as many heads as are computed together, one text
-// after the other.
+// attendApart computes attention with scores of positions, which are a bias of as many
+// heads as are computed together, one text after the other.
 func (a *Attention) attendApart(p *Pass, out, qkv []float32, most int) error {
 	defer p.release(p.mark())
 	squares, wide := 0, 2*a.Apart.Span
@@ -137,7 +144,8 @@ func (a *Attention) attendApart(p *Pass, out, qkv []float32, most int) error {
 	return nil
 }
 
-// positions computes the products of a head's queries and keys with the places of buckets, [tokens, 2·Span] each.
+// positions computes the products of a head's queries and keys with the places of
+// buckets, [tokens, 2·Span] each.
 func (a *Attention) positions(p *Pass, qkv []float32, head int, c2p, p2c []float32) error {
 	rows := len(p.Tokens)
 	for _, x := range [...]struct {
@@ -157,8 +165,9 @@ func (a *Attention) positions(p *Pass, qkv []float32, head int, c2p, p2c []float
 	return nil
 }
 
-// addApart writes the scores of positions of a head, [n, n]: (c2p[i][d] + p2c[j][d])·scale, with d the row of the distance i-j.
-// It goes over the keys in parts whose rows of p2c stay in the cache.
+// addApart writes the scores of positions of a head, [n, n]: (c2p[i][d] +
+// p2c[j][d])·scale, with d the row of the distance i-j. It goes over the keys in parts
+// whose rows of p2c stay in the cache.
 func addApart(bias, c2p, p2c []float32, distances []int, n, wide int, scale float32) {
 	const part = 32
 	for from := 0; from < n; from += part {

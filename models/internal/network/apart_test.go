@@ -10,8 +10,9 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// TestBuckets compares the rows of distances with those of transformers' make_log_bucket_position, of 5.24: a sum over the
-// distances -n to n of i times the row i, and the rows at both ends.
+// TestBuckets compares the rows of distances with those of transformers'
+// make_log_bucket_position, of 5.24: a sum over the distances -n to n of i times the row
+// i, and the rows at both ends.
 func TestBuckets(t *testing.T) {
 	for _, c := range []struct {
 		buckets, most, sum int
@@ -44,7 +45,8 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// TestHeadGroups: a bias that is too large for all heads at once is computed for some of them, with the same bits.
+// TestHeadGroups: a bias that is too large for all heads at once is computed for some of
+// them, with the same bits.
 func TestHeadGroups(t *testing.T) {
 	const heads, size, span = 4, 8, 6
 	r := rand.New(rand.NewPCG(1, 2))

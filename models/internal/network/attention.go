@@ -6,23 +6,25 @@ import (
 	"github.com/attn-go/attn/norm"
 )
 
-// An Attention is attention of a layer. Query head h takes head h/(Heads/KVHeads) of keys and values.
+// An Attention is attention of a layer. Query head h takes head h/(Heads/KVHeads) of keys
+// and values.
 type Attention struct {
 	Heads, KVHeads, Size int
 	QKV, Out             tensors.Linear // queries, keys and values side by side
 	QueryNorm, KeyNorm   *Norm          // of every head before it is rotated, or nil
 	Rope                 int            // of Settings.Ropes; -1 means that nothing is rotated
 
-	Window   int // keys that a query sees, its own included, of those before it and with BothWays of those after it; 0 means all
+	Window   int // keys that a query sees to each side that it sees, its own included; 0: all
 	BothWays bool
 	Scale    float32 // of scores; 0 means 1/√Size
 	Softcap  float32 // limits scores, if not 0
 
 	Relative *Relative // a bias of distances, or nil
-	Apart    *Apart    // scores of positions, for which Relative, Window, Scale and Softcap are not there, or nil
+	Apart    *Apart    // scores of positions, without windows and the like, or nil
 }
 
-// width is the number of queries, keys and values of a token, that of keys the end of the queries, and that of values the end of the keys.
+// width is the number of queries, keys and values of a token, that of keys the end of the
+// queries, and that of values the end of the keys.
 func (a *Attention) width() int  { return a.values() + a.KVHeads*a.Size }
 func (a *Attention) keys() int   { return a.Heads * a.Size }
 func (a *Attention) values() int { return a.keys() + a.KVHeads*a.Size }

@@ -10,13 +10,15 @@ import (
 type Cache interface {
 	// keep takes the keys and values of a layer. It may change queries, keys and values.
 	keep(p *Pass, layer int, a *Attention, qkv []float32) error
-	// read returns all keys and values of each text, and the scoring of queries over them, whose mask is causal.
+	// read returns all keys and values of each text, and the scoring of queries over
+	// them, whose mask is causal.
 	read(p *Pass, layer int, a *Attention, qkv []float32) (k, v kernel.Tensor, s kernel.Scoring)
 	// restore undoes in what attention returns what keep has changed.
 	restore(p *Pass, out []float32) error
 }
 
-// Whole is the cache of passes that have all tokens of their texts: keys and values stay where they are.
+// Whole is the cache of passes that have all tokens of their texts: keys and values stay
+// where they are.
 type Whole struct{}
 
 func (Whole) keep(*Pass, int, *Attention, []float32) error { return nil }
@@ -34,9 +36,9 @@ type Paged struct {
 	Hadamard
 }
 
-// A Hadamard says what is rotated before it goes to the cache. H is the Hadamard matrix of
-// a block, its own inverse: (q·H)·(k·H) is q·k, and the weighted sum of rows v·H, times H,
-// is that of the rows v.
+// A Hadamard says what is rotated before it goes to the cache. H is the Hadamard matrix
+// of a block, its own inverse: (q·H)·(k·H) is q·k, and the weighted sum of rows v·H,
+// times H, is that of the rows v.
 type Hadamard struct {
 	Block        int // elements
 	Keys, Values bool
@@ -71,7 +73,8 @@ type turned struct {
 	qkv []float32
 }
 
-// turn rotates the queries and keys of some rows, and their values, as far as the cache wants that.
+// turn rotates the queries and keys of some rows, and their values, as far as the cache
+// wants that.
 func turn(p *Pass, a turned, lo, hi int) error {
 	first, end := 0, a.width()
 	if !a.Keys {

@@ -8,17 +8,21 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// A model of rounded weights has its columns in another order. 32 inputs of a product share a scale, which is that of the
-// largest: one large column takes bits from the 31 beside it. So columns are sorted by their size, and large ones share a
-// scale with one another. Norms, sums and products have no order of columns, so that the model is the same: the columns of embeddings
-// and norms are permuted, those of weights that read states, and the rows of weights that write them. It is done once, when the
-// model is read; the states of the last layer are put back into the order of the file.
+// A model of rounded weights has its columns in another order. 32 inputs of a product
+// share a scale, which is that of the largest: one large column takes bits from the 31
+// beside it. So columns are sorted by their size, and large ones share a scale with one
+// another. Norms, sums and products have no order of columns, so that the model is the
+// same: the columns of embeddings and norms are permuted, those of weights that read
+// states, and the rows of weights that write them. It is done once, when the model is
+// read; the states of the last layer are put back into the order of the file.
 //
-// The size of a column is the root of the sum of weight² + bias² over the norms whose outputs are rounded: a norm's output
-// is weight·z + bias, and z has mean 0 and variance 1 over the columns of a token.
+// The size of a column is the root of the sum of weight² + bias² over the norms whose
+// outputs are rounded: a norm's output is weight·z + bias, and z has mean 0 and variance
+// 1 over the columns of a token.
 
-// Columns returns the columns of states by size, the largest first: column i of a model is column order[i] of its file. It is nil, the
-// order of the file, for weights that are quantized there: these keep their blocks.
+// Columns returns the columns of states by size, the largest first: column i of a model
+// is column order[i] of its file. It is nil, the order of the file, for weights that are
+// quantized there: these keep their blocks.
 func Columns(m *arch.Model, r *tensors.Reader) (order []int) {
 	info, _ := r.Info(at(0, "attn_output.weight"))
 	if _, blocks := info.Type.Format(); blocks || r.Err() != nil {

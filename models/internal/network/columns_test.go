@@ -9,7 +9,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// TestQuantizedColumns expects that weights which are quantized in a file keep their blocks.
+// TestQuantizedColumns expects that weights which are quantized in a file keep their
+// blocks.
 func TestQuantizedColumns(t *testing.T) {
 	m := &arch.Model{Width: 2, Layers: []arch.Layer{{Norm: &arch.Norm{}}}}
 	for dtype, want := range map[gguf.Type]bool{gguf.F32: true, gguf.F16: true, gguf.BF16: true, gguf.Q8_0: false, gguf.Q4_K: false} {

@@ -8,8 +8,9 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// Experts are feed-forward networks of which a router gives each token some. Outputs are the sums of the outputs of the token's
-// experts, each times its share, in the order of the experts, so that the bits do not depend on the other rows.
+// Experts are feed-forward networks of which a router gives each token some. Outputs are
+// the sums of the outputs of the token's experts, each times its share, in the order of
+// the experts, so that the bits do not depend on the other rows.
 type Experts struct {
 	Router tensors.Linear
 	All    []Gated
@@ -55,8 +56,8 @@ func (f *Experts) feed(p *Pass, y, h []float32, rows int) error {
 	return nil
 }
 
-// share turns the scores of a row into shares: the softmax of all scores, of which those of the
-// largest ones are left, the first of several equal ones. Sums are float64.
+// share turns the scores of a row into shares: the softmax of all scores, of which those
+// of the largest ones are left, the first of several equal ones. Sums are float64.
 func (f *Experts) share(scores []float32, top []int, exec kernel.Exec) error {
 	if err := numeric.TopK(top, scores); err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// apply computes layers of rows of x that are stride numbers apart, with an activation of the outputs.
+// apply computes layers of rows of x that are stride numbers apart, with an activation of
+// the outputs.
 func (p *Pass) apply(l *tensors.Linear, out, x []float32, rows, stride int, act linear.Activation) error {
 	at := 0
 	for _, part := range l.Parts {

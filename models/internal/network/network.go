@@ -1,7 +1,8 @@
-// Package network runs the layers of models: of encoders, cross-encoders and decoders alike. A [Network] is what a
-// model has been read to, weights and constants, and never changes. A [Pass] is the tokens that go through it
-// together, one text after the other, with the memory that they are computed in. A [Cache] is where attention
-// finds keys and values: as they lie in the pass, or in pages with those of earlier passes.
+// Package network runs the layers of models: of encoders, cross-encoders and decoders
+// alike. A [Network] is what a model has been read to, weights and constants, and never
+// changes. A [Pass] is the tokens that go through it together, one text after the other,
+// with the memory that they are computed in. A [Cache] is where attention finds keys and
+// values: as they lie in the pass, or in pages with those of earlier passes.
 //
 // The bits of a token depend on those of its text alone, see package contract.
 package network
@@ -32,15 +33,16 @@ type Layer struct {
 	Fed   Norms
 }
 
-// Norms are those around a part of a layer, which reads the states h and whose outputs y are added to the states x.
+// Norms are those around a part of a layer, which reads the states h and whose outputs y
+// are added to the states x.
 type Norms struct {
-	Before *Norm // h is Before(x); without it h is x
+	Before *Norm // h is Before(x); without it, with Post or in the first layer, h is x
 	After  *Norm // y becomes After(y), or, with Post, x becomes After(y + x)
 	Post   bool
 }
 
-// A Mixer computes outputs y of states h, [tokens, Width], from those of all tokens of a text, as a layer of the pass. It
-// writes the rows of y that the layer wants.
+// A Mixer computes outputs y of states h, [tokens, Width], from those of all tokens of a
+// text, as a layer of the pass. It writes the rows of y that the layer wants.
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
 	layers() []tensors.Linear
@@ -52,14 +54,16 @@ type Feed interface {
 	layers() []tensors.Linear
 }
 
-// A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes off their mean, too, LayerNorm.
+// A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes
+// off their mean, too, LayerNorm.
 type Norm struct {
 	Weight, Bias []float32 // Bias may be nil
 	Epsilon      float32
 	Centred      bool
 }
 
-// apply writes the norm of the rows of in, or of in + x if x is not nil, to out. With sum, x becomes that sum.
+// apply writes the norm of the rows of in, or of in + x if x is not nil, to out. With
+// sum, x becomes that sum.
 func (a *Norm) apply(exec kernel.Exec, out, in, x []float32, sum bool) error {
 	w := len(a.Weight)
 	rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x)/w, w) }
@@ -80,93 +84,100 @@ func (a *Norm) of(out, in kernel.Tensor, o norm.Options) error {
 	return norm.RMSNorm(out, in, a.Weight, a.Epsilon, o)
 }
 
-// Run computes the states of the wanted tokens after the last layer, [wanted tokens, Width], in the order of the tokens. They
-// are valid until the next call with the pass. ctx is checked before each layer.
+// Run computes the states of the wanted tokens after the last layer, [wanted tokens,
+// Width], in the order of the tokens. They are valid until the next call with the pass.
+// ctx is checked before each layer.
 func (n *Network) Run(ctx context.Context, p *Pass) ([]float32, error) {
-	p.release(mark{})
-	rows := len(p.Tokens)
-	x := p.floats.take(rows * n.Width) // the states
-	h := x                             // what the parts of a layer read
-	if n.Final != nil {
-		h = p.floats.take(rows * n.Width)
-	}
-	y := p.floats.take(rows * n.Width) // what a part makes of it
-	if err := n.Embed.look(p, x, n.Width); err != nil {
-		return nil, err
-	}
-	p.see("embd", 0, x)
-	if err := n.begin(p, x, h); err != nil {
+	s, err := n.begin(p)
+	if err != nil {
 		return nil, err
 	}
 	for i := range n.Layers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		l := &n.Layers[i]
-		p.only = !p.All && i == len(n.Layers)-1
-		p.see("layer.norm", i, h)
-		if err := l.Mix.mix(p, i, y, h); err != nil {
+		if err := n.layer(p, i, s); err != nil || s.rows == 0 {
 			return nil, err
 		}
-		if p.only {
-			if rows = len(p.Wanted); rows == 0 {
-				return nil, nil
-			}
-			gather(x, p.Wanted, n.Width)
-			x, h, y = x[:rows*n.Width], h[:rows*n.Width], y[:rows*n.Width]
-		}
-		if err := l.Mixed.join(p, x, h, y, l.Fed.Before); err != nil {
-			return nil, err
-		}
-		p.see("layer.ffn_norm", i, h)
-		if err := l.Feed.feed(p, y, h, rows); err != nil {
-			return nil, err
-		}
-		p.see("layer.ffn", i, y)
-		next := n.Final
-		if i+1 < len(n.Layers) {
-			next = n.Layers[i+1].Mixed.Before
-		}
-		if err := l.Fed.join(p, x, h, y, next); err != nil {
-			return nil, err
-		}
-		p.see("hidden", i, x)
 	}
-	p.see("norm", 0, h)
-	return h, nil
+	p.see("norm", 0, s.h)
+	return s.h, nil
 }
 
-// begin computes what the first layer reads of the states.
-func (n *Network) begin(p *Pass, x, h []float32) error {
-	next := n.Final
-	if len(n.Layers) > 0 {
-		next = n.Layers[0].Mixed.Before
+// A stream is rows of Width numbers, in memory of the pass.
+type stream struct {
+	rows int
+	x    []float32 // the states
+	h    []float32 // what the next part of a layer reads; x itself if no norm stands before any
+	y    []float32 // what the last part has made of it
+}
+
+// begin computes the first states, and what the first layer reads of them.
+func (n *Network) begin(p *Pass) (*stream, error) {
+	p.release(mark{})
+	s := &p.stream
+	s.rows = len(p.Tokens)
+	s.x, s.y = p.floats.take(s.rows*n.Width), p.floats.take(s.rows*n.Width)
+	s.h = s.x
+	if err := n.Embed.look(p, s.x, n.Width); err != nil {
+		return nil, err
 	}
-	if next != nil {
-		return next.apply(p.Exec, h, x, nil, false)
+	p.see("embd", 0, s.x)
+	if n.Final == nil {
+		return s, nil
 	}
-	copy(h, x)
-	return nil
+	s.h = p.floats.take(s.rows * n.Width)
+	if first := n.Layers[0].Mixed.Before; first != nil {
+		return s, first.apply(p.Exec, s.h, s.x, nil, false)
+	}
+	copy(s.h, s.x)
+	return s, nil
+}
+
+// layer computes a layer, the last one for the wanted rows alone once its keys and values
+// are kept.
+func (n *Network) layer(p *Pass, i int, s *stream) error {
+	l, next := &n.Layers[i], n.Final
+	if i+1 < len(n.Layers) {
+		next = n.Layers[i+1].Mixed.Before
+	}
+	p.only = !p.All && i == len(n.Layers)-1
+	p.see("layer.norm", i, s.h)
+	if err := l.Mix.mix(p, i, s.y, s.h); err != nil {
+		return err
+	}
+	if p.only {
+		gather(s.x, p.Wanted, n.Width)
+		s.rows = len(p.Wanted)
+		s.x, s.h, s.y = s.x[:s.rows*n.Width], s.h[:s.rows*n.Width], s.y[:s.rows*n.Width]
+	}
+	if s.rows == 0 {
+		return nil
+	}
+	if err := l.Mixed.join(p, s, l.Fed.Before); err != nil {
+		return err
+	}
+	p.see("layer.ffn_norm", i, s.h)
+	if err := l.Feed.feed(p, s.y, s.h, s.rows); err != nil {
+		return err
+	}
+	p.see("layer.ffn", i, s.y)
+	err := l.Fed.join(p, s, next)
+	p.see("hidden", i, s.x)
+	return err
 }
 
 // join adds the outputs of a part to the states and computes what the next one reads.
-func (a *Norms) join(p *Pass, x, h, y []float32, next *Norm) error {
+func (a *Norms) join(p *Pass, s *stream, next *Norm) error {
 	if a.Post {
-		return a.After.apply(p.Exec, x, y, x, false)
+		return a.After.apply(p.Exec, s.x, s.y, s.x, false)
 	}
 	if a.After != nil {
-		if err := a.After.apply(p.Exec, y, y, nil, false); err != nil {
+		if err := a.After.apply(p.Exec, s.y, s.y, nil, false); err != nil {
 			return err
 		}
 	}
-	if next != nil {
-		return next.apply(p.Exec, h, y, x, true)
-	}
-	for i, z := range y {
-		x[i] += z
-	}
-	copy(h, x)
-	return nil
+	return next.apply(p.Exec, s.h, s.y, s.x, true)
 }
 
 // gather moves rows to the front. They are in ascending order.

@@ -17,16 +17,17 @@ type Settings struct {
 	Ropes []Rotation
 }
 
-// A Rotation rotates queries and keys. Queries are multiplied by Square afterwards, if that is not 0: what their scores gain
-// by the magnitude of the cosines and sines of both.
+// A Rotation rotates queries and keys. Queries are multiplied by Square afterwards, if
+// that is not 0: what their scores gain by the magnitude of the cosines and sines of
+// both.
 type Rotation struct {
 	*rope.Rope
 	Dims   int // elements of a head
 	Square float32
 }
 
-// A Pass is tokens of some texts, one text after the other, that run through a network together. The memory that it computes in
-// stays for the next ones.
+// A Pass is tokens of some texts, one text after the other, that run through a network
+// together. The memory that it computes in stays for the next ones.
 type Pass struct {
 	Settings
 	Cache     Cache
@@ -40,6 +41,7 @@ type Pass struct {
 	See func(name string, layer int, x []float32) // sees intermediate rows, if not nil
 
 	only   bool // the layer computes outputs of the wanted rows alone
+	stream stream
 	floats stack[float32]
 	ints   stack[int]
 }
@@ -50,7 +52,8 @@ func (p *Pass) Reset() {
 	p.Starts = append(p.Starts[:0], 0)
 }
 
-// Add adds the tokens of a text, of which the first has a position. types may be nil, which means 0.
+// Add adds the tokens of a text, of which the first has a position. types may be nil,
+// which means 0.
 func (p *Pass) Add(tokens, types []int32, position int) {
 	p.Tokens = append(p.Tokens, tokens...)
 	p.Starts = append(p.Starts, len(p.Tokens))
@@ -87,8 +90,8 @@ func (p *Pass) longest() int {
 // even tells whether all texts have as many tokens as the first one.
 func (p *Pass) even() bool { return p.longest()*p.texts() == len(p.Tokens) }
 
-// heads returns the view of heads of a size that lie in rows of width numbers, from offset on, as attention takes them:
-// one batch row for each text.
+// heads returns the view of heads of a size that lie in rows of width numbers, from
+// offset on, as attention takes them: one batch row for each text.
 func (p *Pass) heads(x []float32, offset, heads, size, width int) kernel.Tensor {
 	if p.even() {
 		n := p.count(0)
@@ -136,7 +139,8 @@ func (p *Pass) oneThread() kernel.Exec { return kernel.Exec{Tier: p.Tier, Thread
 // leastWork is how many numbers are worth a goroutine of their own.
 const leastWork = 1 << 14
 
-// spread does some work on rows of a width, on several goroutines if it is much. For single tokens it allocates nothing.
+// spread does some work on rows of a width, on several goroutines if it is much. For
+// single tokens it allocates nothing.
 func spread[A any](p *Pass, rows, width int, args A, work func(p *Pass, args A, lo, hi int) error) error {
 	threads := p.Threads
 	if threads == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// Read makes the network of a model of weights by the names that they have in GGUF files. words are the embeddings of tokens.
-// After an error of the reader it is not to be used.
+// Read makes the network of a model of weights by the names that they have in GGUF files.
+// words are the embeddings of tokens. After an error of the reader it is not to be used.
 func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	n := &Network{Width: m.Width, Embed: Embedding{Words: words, Scale: m.Embed.Scale, Padding: m.Embed.Padding}}
 	b := &builder{Reader: r, model: m, network: n}
@@ -106,7 +106,8 @@ func part(i int, name string, bias arch.Bias, n, k int) tensors.Part {
 	return tensors.Part{Name: at(i, name), Shape: []int{n, k}, Bias: bias}
 }
 
-// attention reads queries, keys and values, which some models have in one matrix, and what stands around them.
+// attention reads queries, keys and values, which some models have in one matrix, and
+// what stands around them.
 func (b *builder) attention(i int, t *arch.Attention) *Attention {
 	w, queries, keys := b.model.Width, t.Heads*t.Size, t.KVHeads*t.Size
 	qkv := []tensors.Part{part(i, "attn_q", t.Bias, queries, w), part(i, "attn_k", t.Bias, keys, w), part(i, "attn_v", t.Bias, keys, w)}
@@ -138,7 +139,8 @@ func (b *builder) rope(r *arch.Rope) int {
 	return i
 }
 
-// factors reads divisors of the frequencies, one for each pair, of layers that see all tokens, if not all have a window.
+// factors reads divisors of the frequencies, one for each pair, of layers that see all
+// tokens, if not all have a window.
 func (b *builder) factors() {
 	var to *arch.Rope
 	for i, l := range b.model.Layers {
@@ -162,7 +164,8 @@ func (b *builder) factors() {
 	}
 }
 
-// dense reads a feed-forward network. Some models have gate and up in one matrix, which GGUF files call ffn_up.
+// dense reads a feed-forward network. Some models have gate and up in one matrix, which
+// GGUF files call ffn_up.
 func (b *builder) dense(i int, d *arch.Dense) Feed {
 	w, n := b.model.Width, d.Inner
 	up, gate, down := part(i, "ffn_up", d.Bias, n, w), part(i, "ffn_gate", d.Bias, n, w), part(i, "ffn_down", d.DownBias, w, n)
@@ -178,7 +181,8 @@ func (b *builder) dense(i int, d *arch.Dense) Feed {
 	return &Gated{GateUp: b.Linear(tensors.Reads, both...), Down: b.Linear(tensors.Writes, down), Activation: d.Activation.Gated()}
 }
 
-// halves returns the two halves of a matrix of 2·n outputs, or both as one if gate is first.
+// halves returns the two halves of a matrix of 2·n outputs, or both as one if gate is
+// first.
 func halves(p tensors.Part, n int, upFirst bool) []tensors.Part {
 	if !upFirst {
 		return []tensors.Part{p}
@@ -188,7 +192,8 @@ func halves(p tensors.Part, n int, upFirst bool) []tensors.Part {
 	return []tensors.Part{gate, up}
 }
 
-// experts reads the router and the experts of a layer: a tensor each, or all in one tensor.
+// experts reads the router and the experts of a layer: a tensor each, or all in one
+// tensor.
 func (b *builder) experts(i int, f *arch.Experts) *Experts {
 	w, n := b.model.Width, f.Inner
 	out := &Experts{Router: b.Linear(tensors.Inner, part(i, "ffn_gate_inp", arch.Absent, f.Count, w)), Used: f.Used, Shares: f.Shares}

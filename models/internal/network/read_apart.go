@@ -28,8 +28,8 @@ func (b *builder) shared() {
 	}
 }
 
-// apart computes the keys and queries of a layer that stand for buckets, once for all calls: by the layers of keys and queries,
-// or by layers of their own.
+// apart computes the keys and queries of a layer that stand for buckets, once for all
+// calls: by the layers of keys and queries, or by layers of their own.
 func (b *builder) apart(i int, d *arch.Apart, a *Attention) *Apart {
 	w, out := b.model.Width, &Apart{Distances: b.places}
 	var y []float32
@@ -65,7 +65,8 @@ func (b *builder) ofBuckets(l tensors.Linear) []float32 {
 	return y
 }
 
-// perHead returns layers whose weights are the columns of each head, of rows of stride numbers, from a column on.
+// perHead returns layers whose weights are the columns of each head, of rows of stride
+// numbers, from a column on.
 func (b *builder) perHead(a *Attention, rows []float32, stride, from int) (all []*linear.Linear) {
 	n := 2 * b.places.Span
 	if b.Dry != nil {

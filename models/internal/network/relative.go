@@ -6,7 +6,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Relative is a bias of scores that depends on the distance of a query and a key, as MPNet has it for all layers.
+// A Relative is a bias of scores that depends on the distance of a query and a key, as
+// MPNet has it for all layers.
 type Relative struct {
 	Heads int
 	Table []float32 // [Buckets, Heads]
@@ -24,8 +25,9 @@ type square struct {
 // before the query, half for those after it.
 const Buckets = 32
 
-// bucketStarts are the distances at which buckets begin: 0 to 7, and then 8·2^(k/2), rounded up,
-// which is where 8 + 8·log(n/8)/log(128/8) reaches an integer (Raffel et al., "T5", section 2.1).
+// bucketStarts are the distances at which buckets begin: 0 to 7, and then 8·2^(k/2),
+// rounded up, which is where 8 + 8·log(n/8)/log(128/8) reaches an integer (Raffel et al.,
+// "T5", section 2.1).
 var bucketStarts = [Buckets / 2]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91}
 
 // bucket returns the bucket of a key at position j for a query at position i.
@@ -41,7 +43,8 @@ func bucket(i, j int) int {
 	return first + b
 }
 
-// view returns the bias for texts of n tokens or fewer. That of the longest text so far is kept.
+// view returns the bias for texts of n tokens or fewer. That of the longest text so far
+// is kept.
 func (r *Relative) view(n int) kernel.Tensor {
 	s := r.kept.Load()
 	if s == nil || s.n < n {

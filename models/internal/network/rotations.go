@@ -5,7 +5,8 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Rotations returns those of the ropes of the network, for texts of up to so many tokens, with tables for positions.
+// Rotations returns those of the ropes of the network, for texts of up to so many tokens,
+// with tables for positions.
 func (n *Network) Rotations(context, positions int) (all []Rotation, err error) {
 	for _, r := range n.Ropes {
 		c := rope.Config{Dims: r.Dims, Base: r.Base, Scaling: r.Divide, Pairing: rope.RotateHalf, Positions: min(positions, 1<<14, ropeTable/(4*r.Dims))}
@@ -30,6 +31,6 @@ func (n *Network) Rotations(context, positions int) (all []Rotation, err error) 
 // mostRopeDims is the limit of rope.New, before which no frequencies are worth the time.
 const mostRopeDims = 1 << 16
 
-// ropeTable is the most bytes of the table of cosines and sines. Those of positions that it has
-// no room for are computed when they are used.
+// ropeTable is the most bytes of the table of cosines and sines. Those of positions that
+// it has no room for are computed when they are used.
 const ropeTable = 1 << 25

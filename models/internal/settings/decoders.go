@@ -35,6 +35,25 @@ var Decoders = &Families{
 			nested:  values{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 131072},
 		},
 		{
+			Family: arch.Family{Types: []string{"ministral"}, Classes: []string{"Ministral"}, GGUF: "llama", Interleaved: true, Names: llamaNames},
+			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, window, layerTypes),
+			missing: values{"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_key_value_heads": 8, "sliding_window": 4096},
+			nested:  values{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 131072},
+		},
+		{
+			Family: arch.Family{Types: []string{"seed_oss"}, Classes: []string{"SeedOss"}, GGUF: "seed_oss", Names: llamaNames},
+			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, inputBias, outputBias, mlpBias),
+			missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_key_value_heads": 8, "head_dim": 128, "attention_bias": true},
+			nested:   values{"hidden_size": 4096, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 80, "max_position_embeddings": 524288},
+			harmless: strict.Table{"residual_dropout": strict.Any},
+		},
+		{
+			Family: arch.Family{Types: []string{"ernie4_5"}, Classes: []string{"Ernie4_5"}, GGUF: "ernie4_5", Names: llamaNames},
+			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, neighbours, allBiases),
+			missing: values{"rms_norm_eps": 1e-5, "rope_theta": 500000, "num_key_value_heads": 2, "head_dim": 128, "tie_word_embeddings": true},
+			nested:  values{"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 18, "num_attention_heads": 16, "max_position_embeddings": 131072},
+		},
+		{
 			Family: arch.Family{Types: []string{"qwen2"}, Classes: []string{"Qwen2"}, GGUF: "qwen2", Names: llamaNames},
 			draft:  biased(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotary, windowIfSaid, late, layerTypes), file: ofFile(fileKeys),
 			missing:  qwenMissing.with(values{"num_key_value_heads": 32}),

@@ -32,7 +32,7 @@ func (f *Families) ReadFile(file *gguf.File, fail func(key, got, want string) er
 	if err != nil {
 		return nil, err
 	}
-	row := f.row(func(row *family) bool { return row.GGUF == name })
+	row := f.row(func(row *family) bool { return row.file != nil && row.GGUF == name })
 	if row == nil {
 		return nil, fail(key, quoted(name), f.want(f.Files()))
 	}

@@ -104,7 +104,7 @@ func (f *Families) Types() (all []string) {
 // Files lists the general.architecture of all families.
 func (f *Families) Files() (all []string) {
 	for i := range f.rows {
-		if name := f.rows[i].GGUF; name != "" && !slices.Contains(all, name) {
+		if name := f.rows[i].GGUF; f.rows[i].file != nil && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}

@@ -21,6 +21,9 @@ func rotary(r *reader) {
 	p.Unknown(strict.Parameters)
 }
 
+// neighbours says that neighbours rotate together, also in folders.
+func neighbours(r *reader) { r.rope.Interleaved = true }
+
 // rotaryOfPhi is rotary for Phi 3: a part of a head may be rotated, the length of texts before the scaling is a key of its own,
 // and of the ways of scaling there is LongRoPE alone, which older files call su or yarn.
 func rotaryOfPhi(r *reader) {

@@ -131,16 +131,21 @@ func activation(key string) group {
 	}
 }
 
-// attentionBias and mlpBias read whether layers have biases: tensors that a class without them would not read are errors.
-func attentionBias(r *reader) {
-	if r.json.Yes("attention_bias") {
-		r.attention.Bias, r.attention.OutBias = arch.Present, arch.Present
-	}
+// attentionBias, mlpBias and the like read whether layers have biases: tensors that a class without them would not read are errors.
+func attentionBias(r *reader) { r.biases("attention_bias", &r.attention.Bias, &r.attention.OutBias) }
+func inputBias(r *reader)     { r.biases("attention_bias", &r.attention.Bias) }
+func outputBias(r *reader)    { r.biases("attention_out_bias", &r.attention.OutBias) }
+func mlpBias(r *reader)       { r.biases("mlp_bias", &r.dense.Bias, &r.dense.DownBias) }
+
+func allBiases(r *reader) {
+	r.biases("use_bias", &r.attention.Bias, &r.attention.OutBias, &r.dense.Bias, &r.dense.DownBias)
 }
 
-func mlpBias(r *reader) {
-	if r.json.Yes("mlp_bias") {
-		r.dense.Bias, r.dense.DownBias = arch.Present, arch.Present
+func (r *reader) biases(key string, of ...*arch.Bias) {
+	if r.json.Yes(key) {
+		for _, b := range of {
+			*b = arch.Present
+		}
 	}
 }
 
