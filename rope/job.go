@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// elementFMAs is how many FMAs of a product take as long as an element. Neighbours are rotated in Go.
+// elementFMAs is how many FMAs of a product take as long as an element. Neighbours are
+// rotated in Go.
 func (r *Rope) elementFMAs() float64 {
 	if r.pairing == Interleaved {
 		return 50
