@@ -261,26 +261,25 @@ func (j *job) rotate(b, l int, row []float32) {
 		}
 		return
 	}
-	for h := range heads {
-		if view.Races {
+	if view.Races {
+		for h := range heads {
 			j.x.AnnouncePart(view.Write, b, h, l, 0, len(row))
 		}
 	}
-	if heads > 0 {
-		at, x := j.x.Index(b, 0, l), j.x.F32()
-		j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), heads, row[:half], row[half:])
-	}
+	at, x := j.x.Index(b, 0, l), j.x.F32()
+	j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), heads, row[:half], row[half:])
 }
 
 // rotateHalves rotates the heads of a token of 16 bits. wide is memory for one that is widened.
 func (j *job) rotateHalves(b, l int, row, wide []float32) {
+	half := len(row) / 2
 	for h := range j.x.Dim(1) {
 		if view.Races {
 			j.x.AnnouncePart(view.Write, b, h, l, 0, len(wide))
 		}
 		at := j.x.Index(b, h, l)
 		rows.WidenRow(j.tier, wide, &j.x, at, len(wide))
-		if half := len(row) / 2; j.rope.pairing == Interleaved {
+		if j.rope.pairing == Interleaved {
 			rotateNeighbours(wide, row)
 		} else {
 			j.tier.Elementwise().Rotate(wide, wide[half:], 0, 1, row[:half], row[half:])

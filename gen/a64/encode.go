@@ -59,8 +59,6 @@ var (
 	fcvtn2      = encoding{"fcvtn2 v%d.8h, v%d.4s", 0x4e216800, pair}
 	shll        = encoding{"shll v%d.4s, v%d.4h, #16", 0x2e613800, pair}
 	shll2       = encoding{"shll2 v%d.4s, v%d.8h, #16", 0x6e613800, pair}
-	shrn        = encoding{"shrn v%d.4h, v%d.4s, #16", 0x0f108400, pair}
-	shrn2       = encoding{"shrn2 v%d.8h, v%d.4s, #16", 0x4f108400, pair}
 	sxtlBytes   = encoding{"sxtl v%d.8h, v%d.8b", 0x0f08a400, pair}
 	sxtl        = encoding{"sxtl v%d.4s, v%d.4h", 0x0f10a400, pair}
 	sxtl2       = encoding{"sxtl2 v%d.4s, v%d.8h", 0x4f10a400, pair}
@@ -81,7 +79,7 @@ var (
 // table lists them for the tests.
 var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, facge, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
-	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
+	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
 	fmulElement, sdotElement, fcvtns, umaxv, addv, smull, smull2, smlal, smlal2, sadalp,
 	mul, ushl, ushlWords, fmaxv, fminv,
 }
@@ -217,8 +215,6 @@ func (f *Func) FCVTN(d, n Vec)     { f.vec2(fcvtn, d, n) } // float32 to binary1
 func (f *Func) FCVTN2(d, n Vec)    { f.vec2(fcvtn2, d, n) }
 func (f *Func) SHLL(d, n Vec)      { f.vec2(shll, d, n) } // 16-bit lanes to the upper halves of 32-bit ones
 func (f *Func) SHLL2(d, n Vec)     { f.vec2(shll2, d, n) }
-func (f *Func) SHRN(d, n Vec)      { f.vec2(shrn, d, n) } // upper halves of 32-bit lanes to 16-bit ones
-func (f *Func) SHRN2(d, n Vec)     { f.vec2(shrn2, d, n) }
 func (f *Func) SXTLBytes(d, n Vec) { f.vec2(sxtlBytes, d, n) } // int8 to int16
 func (f *Func) SXTL(d, n Vec)      { f.vec2(sxtl, d, n) }      // int16 to int32
 func (f *Func) SXTL2(d, n Vec)     { f.vec2(sxtl2, d, n) }

@@ -11,11 +11,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// groupedBlocks is the function that widens and unpacks blocks of all grouped formats. It asks what tells them apart
-// once for a vector of lanes of a block. AVX-512 has the function of AVX2.
+// groupedBlocks is the function that widens and unpacks blocks of all grouped formats. It
+// asks what tells them apart once for a vector of lanes of a block. AVX-512 has the
+// function of AVX2.
 const groupedBlocks = "weightBlocksGrouped"
 
-// WeightWidenGrouped is WeightWidenQ for grouped formats, which package quantized describes.
+// WeightWidenGrouped is WeightWidenQ for grouped formats, which package quantized
+// describes.
 func (g *gen) WeightWidenGrouped(q ukernel.PackedFormat) {
 	if g.EVEX() {
 		return
@@ -54,8 +56,9 @@ func (g *gen) groupedKernel(f spec.Function, q ukernel.PackedFormat, rows int) {
 	g.TailJump(groupedBlocks)
 }
 
-// A groupedAbout is the memory with what tells the kernels of grouped formats apart: the kind of scales, the bits of a
-// number beyond 4, the rows that a block becomes, and the bytes of a lane in it.
+// A groupedAbout is the memory with what tells the kernels of grouped formats apart: the
+// kind of scales, the bits of a number beyond 4, the rows that a block becomes, and the
+// bytes of a lane in it.
 type groupedAbout struct{ kind, more, rows, size operand.Mem }
 
 // groupedAbout takes the place of arguments that are not needed.
@@ -113,8 +116,8 @@ func (t *blockGemmer) bytesOfWords(name string) {
 	})
 }
 
-// A groupWidener is the widener of grouped formats. A weight is d·q - m, with the d and m of its half of
-// the steps.
+// A groupWidener is the widener of grouped formats. A weight is d·q - m, with the d and m
+// of its half of the steps.
 type groupWidener struct {
 	rowCursor
 	g      *gen
@@ -124,7 +127,8 @@ type groupWidener struct {
 	words  [8]reg.VecVirtual
 }
 
-// steps makes words of bytes, and converts them. Other ends than the most frequent one are out of line.
+// steps makes words of bytes, and converts them. Other ends than the most frequent one
+// are out of line.
 func (w *groupWidener) steps() {
 	g := w.g
 	w.bytes()
@@ -153,9 +157,10 @@ func (w *groupWidener) outOfLine() {
 	g.JMP(operand.LabelRef("next"))
 }
 
-// convert converts byte after byte of words. They are taken where they are in their words: q is 256 times as
-// large from byte to byte, and d is smaller by as much, which is exact. In brain formats the words are shifted,
-// as the least d, a subnormal number, times a power of two below 1 would be 0.
+// convert converts byte after byte of words. They are taken where they are in their
+// words: q is 256 times as large from byte to byte, and d is smaller by as much, which is
+// exact. In brain formats the words are shifted, as the least d, a subnormal number,
+// times a power of two below 1 would be 0.
 func (w *groupWidener) convert(name string, brain bool) {
 	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
 	g.VMOVDQU(g.Constant(255), mask)

@@ -191,8 +191,9 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.Return()
 }
 
-// phases emits the loop over single vectors, and the rest of the function. What is less than a vector enters the
-// loop behind the loads, and leaves it before the stores; for it left is negative.
+// phases emits the loop over single vectors, and the rest of the function. What is less
+// than a vector enters the loop behind the loads, and leaves it before the stores; for it
+// left is negative.
 func (m *laner) phases(p *lane.Program, left reg.GPVirtual, name string) {
 	lanes := operand.U32(m.Lanes())
 	m.SUBQ(lanes, left)

@@ -540,7 +540,8 @@ type rowCursor struct {
 	numbers, to reg.GPVirtual // pointers
 }
 
-// widenBlocks emits the body of a kernel for blocks. load loads the rows that a block becomes, and the bytes of a lane in it.
+// widenBlocks emits the body of a kernel for blocks. load loads the rows that a block
+// becomes, and the bytes of a lane in it.
 func (g *gen) widenBlocks(load func(rows, size reg.GPVirtual), newWidener func(rowCursor) widener) {
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")

@@ -123,8 +123,8 @@ func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) int {
 	return w.g.VecBytes()
 }
 
-// expandScales writes the header of 16 lanes to the stack, and returns how many bytes a scale of theirs takes in
-// the block.
+// expandScales writes the header of 16 lanes to the stack, and returns how many bytes a
+// scale of theirs takes in the block.
 func (w *vnniGrouped) expandScales(q ukernel.PackedFormat, from, to reg.GPVirtual) int {
 	if q.Float32Scales() {
 		return w.copyScales(from, to)

@@ -66,7 +66,8 @@ func (f *Frame[R]) Run(part int, w Width) {
 	}
 }
 
-// Again emits the loads or the stores of Phases once more, for one vector, in the registers that its values have.
+// Again emits the loads or the stores of Phases once more, for one vector, in the
+// registers that its values have.
 func (f *Frame[R]) Again(part int) {
 	for _, n := range f.parts()[part] {
 		var dst R

@@ -122,8 +122,9 @@ type Program struct {
 	Count   string // the parameter that counts rows, "" for none
 	Streams []*Stream
 
-	// Phases tells that Before has the loads of a program without rows, and After its stores: the last lanes
-	// enter Row with loads of their own, and leave it for stores of their own.
+	// Phases tells that Before has the loads of a program without rows, and After its
+	// stores: the last lanes enter Row with loads of their own, and leave it for stores
+	// of their own.
 	Phases bool
 }
 
@@ -168,8 +169,8 @@ func Build(k Kernel, t Traits) *Program {
 	return &b.Program
 }
 
-// phases sorts the instructions of a program without rows. If they are few, they are written again for the last
-// lanes.
+// phases sorts the instructions of a program without rows. If they are few, they are
+// written again for the last lanes.
 func (p *Program) phases() {
 	const few = 15
 	var parts [3][]*Value

@@ -10,9 +10,10 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Grouped formats, see package quantized. A word of 4 bits and the one with the bits beyond become words of bytes.
-// The kernels that widen them are one function, to which each tells, in the place of arguments, its kind of scales,
-// its bits beyond 4, the power of the weightMaker, and the bytes of a lane in a block.
+// Grouped formats, see package quantized. A word of 4 bits and the one with the bits
+// beyond become words of bytes. The kernels that widen them are one function, to which
+// each tells, in the place of arguments, its kind of scales, its bits beyond 4, the power
+// of the weightMaker, and the bytes of a lane in a block.
 
 // groupVectors is how many vectors of lanes are widened at a time: their pairs of int8 fill one.
 const groupVectors = 2

@@ -198,8 +198,8 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.Ret()
 }
 
-// phases emits the loop over single vectors, and the rest of the function, as on amd64. For lanes that go through it one
-// by one left is negative.
+// phases emits the loop over single vectors, and the rest of the function, as on amd64.
+// For lanes that go through it one by one left is negative.
 func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
 	m.Op("SUBS", emit.VecLanes, left, left)
 	m.Jump("BGE", name)

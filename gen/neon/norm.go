@@ -114,8 +114,8 @@ func (n *normer) next(p a64.GP, x a64.Vec) {
 	n.subtract(x)
 }
 
-// last loads the elements at the end that are no whole vector, left mod 4, into x[0], less the centers, and
-// clears the other lanes.
+// last loads the elements at the end that are no whole vector, left mod 4, into x[0],
+// less the centers, and clears the other lanes.
 func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
 	n.Scope(func() {
 		count, from := n.GP(), n.GP()

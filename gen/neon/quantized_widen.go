@@ -30,7 +30,8 @@ func (g *neon) newBlockCursor(q ukernel.PackedFormat, pairs int) *blockCursor {
 		scales: g.GP(), numbers: g.GP(), to: g.GP(), count: g.GP()}
 }
 
-// widenBlocks emits the body of a kernel: convert is for so many lanes of a block. size loads the bytes of a lane in it.
+// widenBlocks emits the body of a kernel: convert is for so many lanes of a block. size
+// loads the bytes of a lane in it.
 func (g *neon) widenBlocks(b *blockCursor, width int, size func(to a64.GP), convert func()) {
 	dst, k, block, lanes := g.Slice("dst"), g.Num("k"), b.block, b.lanes
 	g.JumpIfZero(k, "done")

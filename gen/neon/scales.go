@@ -95,8 +95,9 @@ func (g *neon) times(ys, xs []a64.Vec, by float32) {
 	g.Free(factor)
 }
 
-// products sets first and second to those of the numbers in xs, times a sign, and the pairs of int8 at the scales. Every
-// int8 is taken as the upper byte of an int16, and the numbers as smaller by as much, which is exact.
+// products sets first and second to those of the numbers in xs, times a sign, and the
+// pairs of int8 at the scales. Every int8 is taken as the upper byte of an int16, and the
+// numbers as smaller by as much, which is exact.
 func (w *groupWidener) products(first, second, xs []a64.Vec, sign float32) {
 	w.Scope(func() {
 		pairs, small := w.Vec(), w.Vecs(len(xs))

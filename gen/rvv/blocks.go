@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The formats are rows of a table. A kernel of a format writes down, in the place of an argument, where its row lies, and
-// jumps to a function for all of them.
+// The formats are rows of a table. A kernel of a format writes down, in the place of an
+// argument, where its row lies, and jumps to a function for all of them.
 
 // The fields of a row.
 const (
@@ -116,8 +116,9 @@ func (b *blockReader) each(name string, consume func()) {
 	b.Label("read" + name)
 }
 
-// words goes through the positions, and the words for each. A number stays at its bits of a word. So number j is
-// q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. In brain formats words are shifted.
+// words goes through the positions, and the words for each. A number stays at its bits of
+// a word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. In brain
+// formats words are shifted.
 func (b *blockReader) words(name string, brain bool, consume func()) {
 	b.field(fieldMask, b.mask)
 	b.field(fieldPositions, b.pos)

@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// groups are the further registers for grouped formats. Its d and m are products with an integer for each 16 steps.
+// groups are the further registers for grouped formats. Their d and m are products with an
+// integer for each 16 steps.
 type groups struct {
 	d, m         riscv.Vec // of the second 16 steps, d for the position of their numbers
 	half         riscv.FP  // that position is 2^16 times the first

@@ -19,8 +19,8 @@ func packedFormats(grouped bool) (list []ukernel.PackedFormat) {
 	return list
 }
 
-// ScaleKinds has a format for each kind of scales, those with a single one first, and GroupedKinds those with one for each
-// half of a block.
+// ScaleKinds has a format for each kind of scales, those with a single one first, and
+// GroupedKinds those with one for each half of a block.
 var (
 	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
 	GroupedKinds = ScaleKinds[2:]

@@ -107,8 +107,6 @@ func (e *exec) lengthen(op string) bool {
 		e.write(d().n, w, func(i int) *expr.Node { return g.Zext(x(i), w) })
 	case "fcvtn":
 		narrow(func(x *expr.Node) *expr.Node { return g.Unary(expr.FToH, 16, x) })
-	case "shrn":
-		narrow(func(x *expr.Node) *expr.Node { return g.Extract(x, 16, 16) })
 	default:
 		return false
 	}
