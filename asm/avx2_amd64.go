@@ -176,6 +176,11 @@ func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 
+// weightGemmInt8MinimaAVX2 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8MinimaAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8U5x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
@@ -590,6 +595,11 @@ func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 //
 //go:noescape
 func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
+// rotateAVX2 is Elementwise.Rotate, see package ukernel.
+//
+//go:noescape
+func rotateAVX2(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
 
 // additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
 //

@@ -9433,7 +9433,7 @@ block:
 	XORQ R9, R9
 
 vector:
-	CMPQ      dst_len+8(FP), $0x00
+	CMPQ      dst_len+8(FP), $0x02
 	JNE       scales1
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
@@ -9462,7 +9462,7 @@ vector:
 	JMP       numbers
 
 scales1:
-	CMPQ      dst_len+8(FP), $0x01
+	CMPQ      dst_len+8(FP), $0x03
 	JNE       scales2
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
@@ -9482,7 +9482,7 @@ scales1:
 	JMP       numbers
 
 scales2:
-	CMPQ      dst_len+8(FP), $0x02
+	CMPQ      dst_len+8(FP), $0x04
 	JNE       scales3
 	LEAQ      (CX)(R9*2), R10
 	VPMOVZXWD (R10), Y4
@@ -9592,7 +9592,7 @@ more:
 	VPOR    Y12, Y10, Y10
 
 bytes:
-	CMPQ    dst_len+8(FP), $0x02
+	CMPQ    dst_len+8(FP), $0x04
 	JE      brain
 	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
 	CMPQ    b_len+32(FP), $0x0c
@@ -9782,7 +9782,7 @@ GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -9791,7 +9791,7 @@ TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -10102,83 +10102,83 @@ vectors2rows6word:
 	VFMADD213PS  32(R12)(CX*2), Y0, Y11
 	VMOVUPS      Y11, 32(R12)(CX*2)
 	LEAQ         (DI)(R8*1), R13
-	LEAQ         (DI)(R8*1), R14
-	ADDQ         BX, R14
-	ADDQ         BX, R14
-	VCVTPH2PS    (R13)(BX*1), Y0
-	VPMOVSXBW    (R14)(BX*1), Y2
-	VCVTPH2PS    16(R13)(BX*1), Y1
-	VPMOVSXBW    16(R14)(BX*1), Y3
+	VCVTPH2PS    (R13)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y3
+	LEAQ         (DI)(R8*1), R13
+	ADDQ         BX, R13
+	ADDQ         BX, R13
+	VPMOVSXBW    (R13)(BX*1), Y0
+	VPMOVSXBW    16(R13)(BX*1), Y1
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R11), Y7, Y6
 	VMOVUPS      Y6, (R11)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11), Y4, Y5
 	VMOVUPS      Y5, 32(R11)
 	VBROADCASTSS 32(R9)(DX*1), Y4
 	VPBROADCASTD 4(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R11)(CX*1), Y7, Y6
 	VMOVUPS      Y6, (R11)(CX*1)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11)(CX*1), Y4, Y5
 	VMOVUPS      Y5, 32(R11)(CX*1)
 	VBROADCASTSS 32(R9)(DX*2), Y4
 	VPBROADCASTD 8(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R11)(CX*2), Y7, Y6
 	VMOVUPS      Y6, (R11)(CX*2)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11)(CX*2), Y4, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
 	VBROADCASTSS 32(R10), Y4
 	VPBROADCASTD 12(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R12), Y7, Y6
 	VMOVUPS      Y6, (R12)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R12), Y4, Y5
 	VMOVUPS      Y5, 32(R12)
 	VBROADCASTSS 32(R10)(DX*1), Y4
 	VPBROADCASTD 16(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R12)(CX*1), Y7, Y6
 	VMOVUPS      Y6, (R12)(CX*1)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R12)(CX*1), Y4, Y5
 	VMOVUPS      Y5, 32(R12)(CX*1)
 	VBROADCASTSS 32(R10)(DX*2), Y4
 	VPBROADCASTD 20(SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R12)(CX*2), Y0, Y2
-	VMOVUPS      Y2, (R12)(CX*2)
-	VPMADDWD     Y5, Y3, Y0
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R12)(CX*2), Y2, Y0
+	VMOVUPS      Y0, (R12)(CX*2)
+	VPMADDWD     Y5, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R12)(CX*2), Y1, Y0
 	VMOVUPS      Y0, 32(R12)(CX*2)
 	ADDQ         $0x00000020, R8
@@ -10403,59 +10403,59 @@ vectors2rows4word:
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
 	LEAQ         (DI)(R8*1), R13
-	LEAQ         (DI)(R8*1), R14
-	ADDQ         BX, R14
-	ADDQ         BX, R14
-	VCVTPH2PS    (R13)(BX*1), Y0
-	VPMOVSXBW    (R14)(BX*1), Y2
-	VCVTPH2PS    16(R13)(BX*1), Y1
-	VPMOVSXBW    16(R14)(BX*1), Y3
+	VCVTPH2PS    (R13)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y3
+	LEAQ         (DI)(R8*1), R13
+	ADDQ         BX, R13
+	ADDQ         BX, R13
+	VPMOVSXBW    (R13)(BX*1), Y0
+	VPMOVSXBW    16(R13)(BX*1), Y1
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R11), Y7, Y6
 	VMOVUPS      Y6, (R11)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11), Y4, Y5
 	VMOVUPS      Y5, 32(R11)
 	VBROADCASTSS 32(R9)(DX*1), Y4
 	VPBROADCASTD 4(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R11)(CX*1), Y7, Y6
 	VMOVUPS      Y6, (R11)(CX*1)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11)(CX*1), Y4, Y5
 	VMOVUPS      Y5, 32(R11)(CX*1)
 	VBROADCASTSS 32(R9)(DX*2), Y4
 	VPBROADCASTD 8(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R11)(CX*2), Y7, Y6
 	VMOVUPS      Y6, (R11)(CX*2)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11)(CX*2), Y4, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
 	VBROADCASTSS 32(R10), Y4
 	VPBROADCASTD 12(SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R12), Y0, Y2
-	VMOVUPS      Y2, (R12)
-	VPMADDWD     Y5, Y3, Y0
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R12), Y2, Y0
+	VMOVUPS      Y0, (R12)
+	VPMADDWD     Y5, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R12), Y1, Y0
 	VMOVUPS      Y0, 32(R12)
 	ADDQ         $0x00000020, R8
@@ -10601,35 +10601,35 @@ vectors2rows2word:
 	VFMADD213PS  32(R10)(CX*1), Y0, Y3
 	VMOVUPS      Y3, 32(R10)(CX*1)
 	LEAQ         (DI)(R8*1), R11
-	LEAQ         (DI)(R8*1), R12
-	ADDQ         BX, R12
-	ADDQ         BX, R12
-	VCVTPH2PS    (R11)(BX*1), Y0
-	VPMOVSXBW    (R12)(BX*1), Y2
-	VCVTPH2PS    16(R11)(BX*1), Y1
-	VPMOVSXBW    16(R12)(BX*1), Y3
+	VCVTPH2PS    (R11)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y3
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Y0
+	VPMOVSXBW    16(R11)(BX*1), Y1
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y6
+	VPMADDWD     Y5, Y0, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
+	VMULPS       Y4, Y2, Y7
 	VFMADD213PS  (R10), Y7, Y6
 	VMOVUPS      Y6, (R10)
-	VPMADDWD     Y5, Y3, Y5
+	VPMADDWD     Y5, Y1, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
+	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R10), Y4, Y5
 	VMOVUPS      Y5, 32(R10)
 	VBROADCASTSS 32(R9)(DX*1), Y4
 	VPBROADCASTD 4(SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R10)(CX*1), Y0, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VPMADDWD     Y5, Y3, Y0
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y2, Y0
+	VMOVUPS      Y0, (R10)(CX*1)
+	VPMADDWD     Y5, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R10)(CX*1), Y1, Y0
 	VMOVUPS      Y0, 32(R10)(CX*1)
 	ADDQ         $0x00000020, R8
@@ -10809,51 +10809,51 @@ vectors6rows1word:
 	VFMADD213PS  160(R10), Y0, Y5
 	VMOVUPS      Y5, 160(R10)
 	LEAQ         (DI)(R8*1), R11
-	LEAQ         (DI)(R8*1), R12
-	ADDQ         BX, R12
-	ADDQ         BX, R12
-	VCVTPH2PS    (R11)(BX*1), Y0
-	VPMOVSXBW    (R12)(BX*1), Y6
-	VCVTPH2PS    16(R11)(BX*1), Y1
-	VPMOVSXBW    16(R12)(BX*1), Y7
-	VCVTPH2PS    32(R11)(BX*1), Y2
-	VPMOVSXBW    32(R12)(BX*1), Y8
-	VCVTPH2PS    48(R11)(BX*1), Y3
-	VPMOVSXBW    48(R12)(BX*1), Y9
-	VCVTPH2PS    64(R11)(BX*1), Y4
-	VPMOVSXBW    64(R12)(BX*1), Y10
-	VCVTPH2PS    80(R11)(BX*1), Y5
-	VPMOVSXBW    80(R12)(BX*1), Y11
+	VCVTPH2PS    (R11)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y7
+	VCVTPH2PS    32(R11)(BX*1), Y8
+	VCVTPH2PS    48(R11)(BX*1), Y9
+	VCVTPH2PS    64(R11)(BX*1), Y10
+	VCVTPH2PS    80(R11)(BX*1), Y11
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Y0
+	VPMOVSXBW    16(R11)(BX*1), Y1
+	VPMOVSXBW    32(R11)(BX*1), Y2
+	VPMOVSXBW    48(R11)(BX*1), Y3
+	VPMOVSXBW    64(R11)(BX*1), Y4
+	VPMOVSXBW    80(R11)(BX*1), Y5
 	VBROADCASTSS 32(R9), Y12
 	VPBROADCASTD (SP), Y13
-	VPMADDWD     Y13, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y12, Y0, Y0
-	VFMADD213PS  (R10), Y0, Y6
-	VMOVUPS      Y6, (R10)
-	VPMADDWD     Y13, Y7, Y0
+	VPMADDWD     Y13, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y6, Y6
+	VFMADD213PS  (R10), Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VPMADDWD     Y13, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y7, Y1
 	VFMADD213PS  32(R10), Y1, Y0
 	VMOVUPS      Y0, 32(R10)
-	VPMADDWD     Y13, Y8, Y0
+	VPMADDWD     Y13, Y2, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y2, Y1
+	VMULPS       Y12, Y8, Y1
 	VFMADD213PS  64(R10), Y1, Y0
 	VMOVUPS      Y0, 64(R10)
-	VPMADDWD     Y13, Y9, Y0
+	VPMADDWD     Y13, Y3, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y3, Y1
+	VMULPS       Y12, Y9, Y1
 	VFMADD213PS  96(R10), Y1, Y0
 	VMOVUPS      Y0, 96(R10)
-	VPMADDWD     Y13, Y10, Y0
+	VPMADDWD     Y13, Y4, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y4, Y1
+	VMULPS       Y12, Y10, Y1
 	VFMADD213PS  128(R10), Y1, Y0
 	VMOVUPS      Y0, 128(R10)
-	VPMADDWD     Y13, Y11, Y0
+	VPMADDWD     Y13, Y5, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y5, Y1
+	VMULPS       Y12, Y11, Y1
 	VFMADD213PS  160(R10), Y1, Y0
 	VMOVUPS      Y0, 160(R10)
 	ADDQ         $0x00000060, R8
@@ -10963,23 +10963,23 @@ vectors2rows1word:
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
 	LEAQ         (DI)(R8*1), R11
-	LEAQ         (DI)(R8*1), R12
-	ADDQ         BX, R12
-	ADDQ         BX, R12
-	VCVTPH2PS    (R11)(BX*1), Y0
-	VPMOVSXBW    (R12)(BX*1), Y2
-	VCVTPH2PS    16(R11)(BX*1), Y1
-	VPMOVSXBW    16(R12)(BX*1), Y3
+	VCVTPH2PS    (R11)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y3
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Y0
+	VPMOVSXBW    16(R11)(BX*1), Y1
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R10), Y0, Y2
-	VMOVUPS      Y2, (R10)
-	VPMADDWD     Y5, Y3, Y0
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VPMADDWD     Y5, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R10), Y1, Y0
 	VMOVUPS      Y0, 32(R10)
 	ADDQ         $0x00000020, R8
@@ -11007,7 +11007,7 @@ GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -11016,15 +11016,15 @@ TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-// func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8MinimaAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8MinimaAVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -11317,14 +11317,21 @@ vectors2rows4word:
 	LEAQ         (AX)(R8*2), R11
 	LEAQ         (R11)(CX*2), R12
 	ADDQ         CX, R12
+	LEAQ         (DI)(R8*1), R13
+	CMPQ         c_len+8(FP), $0x06
+	JE           vectors2rows4storescalesU5x16BF16
 	VCVTPH2PS    (DI)(R8*1), Y8
 	VCVTPH2PS    16(DI)(R8*1), Y9
-	VBROADCASTSS 32(R9), Y10
-	VMULPS       Y10, Y8, Y11
+	VCVTPH2PS    (R13)(BX*1), Y10
+	VCVTPH2PS    16(R13)(BX*1), Y11
+
+vectors2rows4storescaleseither:
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y8, Y13
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R11), Y11, Y0
+	VFMADD213PS  (R11), Y13, Y0
 	VMOVUPS      Y0, (R11)
-	VMULPS       Y10, Y9, Y0
+	VMULPS       Y12, Y9, Y0
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R11), Y0, Y1
 	VMOVUPS      Y1, 32(R11)
@@ -11356,59 +11363,56 @@ vectors2rows4word:
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
 	LEAQ         (DI)(R8*1), R13
-	LEAQ         (DI)(R8*1), R14
-	ADDQ         BX, R14
-	ADDQ         BX, R14
-	VCVTPH2PS    (R13)(BX*1), Y0
-	VPMOVSXBW    (R14)(BX*1), Y2
-	VCVTPH2PS    16(R13)(BX*1), Y1
-	VPMOVSXBW    16(R14)(BX*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R11), Y7, Y6
-	VMOVUPS      Y6, (R11)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R11), Y4, Y5
-	VMOVUPS      Y5, 32(R11)
-	VBROADCASTSS 32(R9)(DX*1), Y4
-	VPBROADCASTD 4(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R11)(CX*1), Y7, Y6
-	VMOVUPS      Y6, (R11)(CX*1)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R11)(CX*1), Y4, Y5
-	VMOVUPS      Y5, 32(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y4
-	VPBROADCASTD 8(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R11)(CX*2), Y7, Y6
-	VMOVUPS      Y6, (R11)(CX*2)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R11)(CX*2), Y4, Y5
-	VMOVUPS      Y5, 32(R11)(CX*2)
-	VBROADCASTSS 32(R10), Y4
-	VPBROADCASTD 12(SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R12), Y0, Y2
-	VMOVUPS      Y2, (R12)
-	VPMADDWD     Y5, Y3, Y0
+	ADDQ         BX, R13
+	ADDQ         BX, R13
+	VPMOVSXBW    (R13)(BX*1), Y0
+	VPMOVSXBW    16(R13)(BX*1), Y1
+	VBROADCASTSS 32(R9), Y2
+	VPBROADCASTD (SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y10, Y5
+	VFMADD213PS  (R11), Y5, Y4
+	VMOVUPS      Y4, (R11)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y11, Y2
+	VFMADD213PS  32(R11), Y2, Y3
+	VMOVUPS      Y3, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y2
+	VPBROADCASTD 4(SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y10, Y5
+	VFMADD213PS  (R11)(CX*1), Y5, Y4
+	VMOVUPS      Y4, (R11)(CX*1)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y11, Y2
+	VFMADD213PS  32(R11)(CX*1), Y2, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y2
+	VPBROADCASTD 8(SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y10, Y5
+	VFMADD213PS  (R11)(CX*2), Y5, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y11, Y2
+	VFMADD213PS  32(R11)(CX*2), Y2, Y3
+	VMOVUPS      Y3, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y2
+	VPBROADCASTD 12(SP), Y3
+	VPMADDWD     Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y10, Y4
+	VFMADD213PS  (R12), Y4, Y0
+	VMOVUPS      Y0, (R12)
+	VPMADDWD     Y3, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y11, Y1
 	VFMADD213PS  32(R12), Y1, Y0
 	VMOVUPS      Y0, 32(R12)
 	ADDQ         $0x00000020, R8
@@ -11607,14 +11611,21 @@ vectors2rows2word:
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
+	LEAQ         (DI)(R8*1), R11
+	CMPQ         c_len+8(FP), $0x06
+	JE           vectors2rows2storescalesU5x16BF16
 	VCVTPH2PS    (DI)(R8*1), Y4
 	VCVTPH2PS    16(DI)(R8*1), Y5
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y6, Y4, Y7
+	VCVTPH2PS    (R11)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y7
+
+vectors2rows2storescaleseither:
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y4, Y9
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y7, Y0
+	VFMADD213PS  (R10), Y9, Y0
 	VMOVUPS      Y0, (R10)
-	VMULPS       Y6, Y5, Y0
+	VMULPS       Y8, Y5, Y0
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
@@ -11628,35 +11639,32 @@ vectors2rows2word:
 	VFMADD213PS  32(R10)(CX*1), Y0, Y3
 	VMOVUPS      Y3, 32(R10)(CX*1)
 	LEAQ         (DI)(R8*1), R11
-	LEAQ         (DI)(R8*1), R12
-	ADDQ         BX, R12
-	ADDQ         BX, R12
-	VCVTPH2PS    (R11)(BX*1), Y0
-	VPMOVSXBW    (R12)(BX*1), Y2
-	VCVTPH2PS    16(R11)(BX*1), Y1
-	VPMOVSXBW    16(R12)(BX*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R10), Y7, Y6
-	VMOVUPS      Y6, (R10)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R10), Y4, Y5
-	VMOVUPS      Y5, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y4
-	VPBROADCASTD 4(SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R10)(CX*1), Y0, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VPMADDWD     Y5, Y3, Y0
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Y0
+	VPMOVSXBW    16(R11)(BX*1), Y1
+	VBROADCASTSS 32(R9), Y2
+	VPBROADCASTD (SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y6, Y5
+	VFMADD213PS  (R10), Y5, Y4
+	VMOVUPS      Y4, (R10)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y7, Y2
+	VFMADD213PS  32(R10), Y2, Y3
+	VMOVUPS      Y3, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y2
+	VPBROADCASTD 4(SP), Y3
+	VPMADDWD     Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y6, Y4
+	VFMADD213PS  (R10)(CX*1), Y4, Y0
+	VMOVUPS      Y0, (R10)(CX*1)
+	VPMADDWD     Y3, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y7, Y1
 	VFMADD213PS  32(R10)(CX*1), Y1, Y0
 	VMOVUPS      Y0, 32(R10)(CX*1)
 	ADDQ         $0x00000020, R8
@@ -11816,35 +11824,39 @@ vectors2rows1word:
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
+	LEAQ         (DI)(R8*1), R11
+	CMPQ         c_len+8(FP), $0x06
+	JE           vectors2rows1storescalesU5x16BF16
 	VCVTPH2PS    (DI)(R8*1), Y2
 	VCVTPH2PS    16(DI)(R8*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VMULPS       Y4, Y2, Y2
+	VCVTPH2PS    (R11)(BX*1), Y4
+	VCVTPH2PS    16(R11)(BX*1), Y5
+
+vectors2rows1storescaleseither:
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y2, Y2
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R10), Y2, Y0
 	VMOVUPS      Y0, (R10)
-	VMULPS       Y4, Y3, Y0
+	VMULPS       Y6, Y3, Y0
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
 	LEAQ         (DI)(R8*1), R11
-	LEAQ         (DI)(R8*1), R12
-	ADDQ         BX, R12
-	ADDQ         BX, R12
-	VCVTPH2PS    (R11)(BX*1), Y0
-	VPMOVSXBW    (R12)(BX*1), Y2
-	VCVTPH2PS    16(R11)(BX*1), Y1
-	VPMOVSXBW    16(R12)(BX*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R10), Y0, Y2
-	VMOVUPS      Y2, (R10)
-	VPMADDWD     Y5, Y3, Y0
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Y0
+	VPMOVSXBW    16(R11)(BX*1), Y1
+	VBROADCASTSS 32(R9), Y2
+	VPBROADCASTD (SP), Y3
+	VPMADDWD     Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  (R10), Y4, Y0
+	VMOVUPS      Y0, (R10)
+	VPMADDWD     Y3, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y5, Y1
 	VFMADD213PS  32(R10), Y1, Y0
 	VMOVUPS      Y0, 32(R10)
 	ADDQ         $0x00000020, R8
@@ -11866,10 +11878,50 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
+vectors2rows4storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 16(DI)(R8*1), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VPMOVZXWD (R13)(BX*1), Y10
+	VPSLLD    $0x10, Y10, Y10
+	VPMOVZXWD 16(R13)(BX*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	JMP       vectors2rows4storescaleseither
+
+vectors2rows2storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VPMOVZXWD 16(DI)(R8*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VPMOVZXWD (R11)(BX*1), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 16(R11)(BX*1), Y7
+	VPSLLD    $0x10, Y7, Y7
+	JMP       vectors2rows2storescaleseither
+
+vectors2rows1storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VPMOVZXWD 16(DI)(R8*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VPMOVZXWD (R11)(BX*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VPMOVZXWD 16(R11)(BX*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	JMP       vectors2rows1storescaleseither
+
+// func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·weightGemmInt8MinimaAVX2+0(SB)
+
 // func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -11878,7 +11930,7 @@ TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -12621,872 +12673,23 @@ vectors2rows1done:
 // func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weightGemmInt8U5x16BF16AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8U5x16BF16AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldx+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+28, BX, SI
-	MOVQ    SI, b_len+72(FP)
-	SHLQ    $0x01, BX
-	MOVBQZX load+112(FP), SI
-	TESTQ   SI, SI
-	JNZ     cleared
-	VXORPS  Y0, Y0, Y0
-	MOVQ    m+96(FP), SI
-	TESTQ   SI, SI
-	JZ      cleared
-	MOVQ    AX, DI
-
-clear:
-	XORQ R8, R8
-
-clearlanes:
-	VMOVUPS Y0, (DI)(R8*2)
-	ADDQ    $0x00000010, R8
-	CMPQ    R8, BX
-	JL      clearlanes
-	ADDQ    CX, DI
-	DECQ    SI
-	JNZ     clear
-
-cleared:
-	// Tiles of 4 × 2 vectors.
-vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows4block:
-	MOVQ         SI, R8
-	LEAQ         (R8)(DX*2), R9
-	ADDQ         DX, R9
-	VMOVDQU      const01010101AVX2<>+0(SB), Y0
-	VPMADDUBSW   (R8), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, (SP)
-	VMOVDQU      const01010101AVX2<>+0(SB), Y0
-	VPMADDUBSW   (R8)(DX*1), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 4(SP)
-	VMOVDQU      const01010101AVX2<>+0(SB), Y0
-	VPMADDUBSW   (R8)(DX*2), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 8(SP)
-	VMOVDQU      const01010101AVX2<>+0(SB), Y0
-	VPMADDUBSW   (R9), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 12(SP)
-	XORQ         R8, R8
-
-vectors2rows4lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Y0
-	VMOVDQU   Y0, 32(SP)
-	VPXOR     Y0, Y0, Y0
-	VPXOR     Y2, Y2, Y2
-	VPXOR     Y4, Y4, Y4
-	VPXOR     Y6, Y6, Y6
-	VPMOVSXBW 16(R10)(BX*1), Y1
-	VMOVDQU   Y1, 64(SP)
-	VPXOR     Y1, Y1, Y1
-	VPXOR     Y3, Y3, Y3
-	VPXOR     Y5, Y5, Y5
-	VPXOR     Y7, Y7, Y7
-	MOVQ      SI, R10
-	LEAQ      (R10)(DX*2), R11
-	ADDQ      DX, R11
-	LEAQ      (R9)(BX*8), R13
-	XORQ      R12, R12
-	PCALIGN   $0x40
-
-vectors2rows4word:
-	VMOVDQU      (R13), Y9
-	VMOVQ        R12, X8
-	VPSRLD       X8, Y9, Y9
-	VMOVDQU      (R9), Y8
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VPSLLD       $0x04, Y9, Y10
-	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
-	VPOR         Y10, Y8, Y8
-	VMOVDQU      (R9)(BX*2), Y10
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
-	VPSLLD       $0x03, Y9, Y9
-	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR         Y9, Y10, Y10
-	VMOVDQU      32(R13), Y12
-	VMOVQ        R12, X9
-	VPSRLD       X9, Y12, Y12
-	VMOVDQU      32(R9), Y9
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y12, Y11
-	VPAND        const10101010AVX2<>+0(SB), Y11, Y11
-	VPOR         Y11, Y9, Y9
-	VMOVDQU      32(R9)(BX*2), Y11
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
-	VPSLLD       $0x03, Y12, Y12
-	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPBROADCASTD (R10), Y12
-	VPBROADCASTD 4(R10), Y13
-	VPMADDUBSW   Y12, Y8, Y14
-	VPMADDUBSW   Y13, Y10, Y15
-	VPADDW       Y15, Y14, Y14
-	VPMADDWD     32(SP), Y14, Y14
-	VPADDD       Y14, Y0, Y0
-	VPMADDUBSW   Y12, Y9, Y12
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     64(SP), Y12, Y12
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y12
-	VPBROADCASTD 4(R10)(DX*1), Y13
-	VPMADDUBSW   Y12, Y8, Y14
-	VPMADDUBSW   Y13, Y10, Y15
-	VPADDW       Y15, Y14, Y14
-	VPMADDWD     32(SP), Y14, Y14
-	VPADDD       Y14, Y2, Y2
-	VPMADDUBSW   Y12, Y9, Y12
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     64(SP), Y12, Y12
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD (R10)(DX*2), Y12
-	VPBROADCASTD 4(R10)(DX*2), Y13
-	VPMADDUBSW   Y12, Y8, Y14
-	VPMADDUBSW   Y13, Y10, Y15
-	VPADDW       Y15, Y14, Y14
-	VPMADDWD     32(SP), Y14, Y14
-	VPADDD       Y14, Y4, Y4
-	VPMADDUBSW   Y12, Y9, Y12
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     64(SP), Y12, Y12
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD (R11), Y12
-	VPBROADCASTD 4(R11), Y13
-	VPMADDUBSW   Y12, Y8, Y8
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y8, Y8
-	VPMADDWD     32(SP), Y8, Y8
-	VPADDD       Y8, Y6, Y6
-	VPMADDUBSW   Y12, Y9, Y8
-	VPMADDUBSW   Y13, Y11, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     64(SP), Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      (R13), Y9
-	VMOVQ        R12, X8
-	VPSRLD       X8, Y9, Y9
-	VMOVDQU      (R9), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VPAND        const10101010AVX2<>+0(SB), Y9, Y10
-	VPOR         Y10, Y8, Y8
-	VMOVDQU      (R9)(BX*2), Y10
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR         Y9, Y10, Y10
-	VMOVDQU      32(R13), Y12
-	VMOVQ        R12, X9
-	VPSRLD       X9, Y12, Y12
-	VMOVDQU      32(R9), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
-	VPAND        const10101010AVX2<>+0(SB), Y12, Y11
-	VPOR         Y11, Y9, Y9
-	VMOVDQU      32(R9)(BX*2), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
-	VPSRLD       $0x01, Y12, Y12
-	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPBROADCASTD 16(R10), Y12
-	VPBROADCASTD 20(R10), Y13
-	VPMADDUBSW   Y12, Y8, Y14
-	VPMADDUBSW   Y13, Y10, Y15
-	VPADDW       Y15, Y14, Y14
-	VPMADDWD     32(SP), Y14, Y14
-	VPADDD       Y14, Y0, Y0
-	VPMADDUBSW   Y12, Y9, Y12
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     64(SP), Y12, Y12
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y12
-	VPBROADCASTD 20(R10)(DX*1), Y13
-	VPMADDUBSW   Y12, Y8, Y14
-	VPMADDUBSW   Y13, Y10, Y15
-	VPADDW       Y15, Y14, Y14
-	VPMADDWD     32(SP), Y14, Y14
-	VPADDD       Y14, Y2, Y2
-	VPMADDUBSW   Y12, Y9, Y12
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     64(SP), Y12, Y12
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 16(R10)(DX*2), Y12
-	VPBROADCASTD 20(R10)(DX*2), Y13
-	VPMADDUBSW   Y12, Y8, Y14
-	VPMADDUBSW   Y13, Y10, Y15
-	VPADDW       Y15, Y14, Y14
-	VPMADDWD     32(SP), Y14, Y14
-	VPADDD       Y14, Y4, Y4
-	VPMADDUBSW   Y12, Y9, Y12
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     64(SP), Y12, Y12
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 16(R11), Y12
-	VPBROADCASTD 20(R11), Y13
-	VPMADDUBSW   Y12, Y8, Y8
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y8, Y8
-	VPMADDWD     32(SP), Y8, Y8
-	VPADDD       Y8, Y6, Y6
-	VPMADDUBSW   Y12, Y9, Y8
-	VPMADDUBSW   Y13, Y11, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     64(SP), Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	MOVQ         x_cap+48(FP), R14
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
-	PREFETCHT0   128(R14)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*4), R9
-	ADDQ         $0x00000008, R10
-	ADDQ         $0x00000008, R11
-	ADDQ         $0x02, R12
-	CMPQ         R12, $0x04
-	JNE          vectors2rows4word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (AX)(R8*2), R11
-	LEAQ         (R11)(CX*2), R12
-	ADDQ         CX, R12
-	VPMOVZXWD    (DI)(R8*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(DI)(R8*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS 32(R9), Y10
-	VMULPS       Y10, Y8, Y11
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R11), Y11, Y0
-	VMOVUPS      Y0, (R11)
-	VMULPS       Y10, Y9, Y0
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y8, Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R11)(CX*1)
-	VMULPS       Y0, Y9, Y0
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R11)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y8, Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11)(CX*2), Y1, Y4
-	VMOVUPS      Y4, (R11)(CX*2)
-	VMULPS       Y0, Y9, Y0
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R11)(CX*2), Y0, Y5
-	VMOVUPS      Y5, 32(R11)(CX*2)
-	VBROADCASTSS 32(R10), Y0
-	VMULPS       Y0, Y8, Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  (R12), Y1, Y6
-	VMOVUPS      Y6, (R12)
-	VMULPS       Y0, Y9, Y0
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  32(R12), Y0, Y7
-	VMOVUPS      Y7, 32(R12)
-	LEAQ         (DI)(R8*1), R13
-	LEAQ         (DI)(R8*1), R14
-	ADDQ         BX, R14
-	ADDQ         BX, R14
-	VPMOVZXWD    (R13)(BX*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVSXBW    (R14)(BX*1), Y2
-	VPMOVZXWD    16(R13)(BX*1), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VPMOVSXBW    16(R14)(BX*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R11), Y7, Y6
-	VMOVUPS      Y6, (R11)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R11), Y4, Y5
-	VMOVUPS      Y5, 32(R11)
-	VBROADCASTSS 32(R9)(DX*1), Y4
-	VPBROADCASTD 4(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R11)(CX*1), Y7, Y6
-	VMOVUPS      Y6, (R11)(CX*1)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R11)(CX*1), Y4, Y5
-	VMOVUPS      Y5, 32(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y4
-	VPBROADCASTD 8(SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R11)(CX*2), Y7, Y6
-	VMOVUPS      Y6, (R11)(CX*2)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R11)(CX*2), Y4, Y5
-	VMOVUPS      Y5, 32(R11)(CX*2)
-	VBROADCASTSS 32(R10), Y4
-	VPBROADCASTD 12(SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R12), Y0, Y2
-	VMOVUPS      Y2, (R12)
-	VPMADDWD     Y5, Y3, Y0
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VFMADD213PS  32(R12), Y1, Y0
-	VMOVUPS      Y0, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+4, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+4, m+96(FP)
-	JMP    vectors2rows4
-
-vectors2rows4done:
-	// Tiles of 2 × 2 vectors.
-vectors2rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors2rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows2block:
-	MOVQ         SI, R8
-	VMOVDQU      const01010101AVX2<>+0(SB), Y0
-	VPMADDUBSW   (R8), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, (SP)
-	VMOVDQU      const01010101AVX2<>+0(SB), Y0
-	VPMADDUBSW   (R8)(DX*1), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 4(SP)
-	XORQ         R8, R8
-
-vectors2rows2lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Y0
-	VMOVDQU   Y0, 32(SP)
-	VPXOR     Y0, Y0, Y0
-	VPXOR     Y2, Y2, Y2
-	VPMOVSXBW 16(R10)(BX*1), Y1
-	VMOVDQU   Y1, 64(SP)
-	VPXOR     Y1, Y1, Y1
-	VPXOR     Y3, Y3, Y3
-	MOVQ      SI, R10
-	LEAQ      (R9)(BX*8), R12
-	XORQ      R11, R11
-	PCALIGN   $0x40
-
-vectors2rows2word:
-	VMOVDQU      (R12), Y5
-	VMOVQ        R11, X4
-	VPSRLD       X4, Y5, Y5
-	VMOVDQU      (R9), Y4
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VPSLLD       $0x04, Y5, Y6
-	VPAND        const10101010AVX2<>+0(SB), Y6, Y6
-	VPOR         Y6, Y4, Y4
-	VMOVDQU      (R9)(BX*2), Y6
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y5, Y5
-	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
-	VPOR         Y5, Y6, Y6
-	VMOVDQU      32(R12), Y8
-	VMOVQ        R11, X5
-	VPSRLD       X5, Y8, Y8
-	VMOVDQU      32(R9), Y5
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
-	VPSLLD       $0x04, Y8, Y7
-	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VMOVDQU      32(R9)(BX*2), Y7
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPSLLD       $0x03, Y8, Y8
-	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD (R10), Y8
-	VPBROADCASTD 4(R10), Y9
-	VPMADDUBSW   Y8, Y4, Y10
-	VPMADDUBSW   Y9, Y6, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y0, Y0
-	VPMADDUBSW   Y8, Y5, Y8
-	VPMADDUBSW   Y9, Y7, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     64(SP), Y8, Y8
-	VPADDD       Y8, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y8
-	VPBROADCASTD 4(R10)(DX*1), Y9
-	VPMADDUBSW   Y8, Y4, Y4
-	VPMADDUBSW   Y9, Y6, Y6
-	VPADDW       Y6, Y4, Y4
-	VPMADDWD     32(SP), Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	VPMADDUBSW   Y8, Y5, Y4
-	VPMADDUBSW   Y9, Y7, Y5
-	VPADDW       Y5, Y4, Y4
-	VPMADDWD     64(SP), Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	VMOVDQU      (R12), Y5
-	VMOVQ        R11, X4
-	VPSRLD       X4, Y5, Y5
-	VMOVDQU      (R9), Y4
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VPAND        const10101010AVX2<>+0(SB), Y5, Y6
-	VPOR         Y6, Y4, Y4
-	VMOVDQU      (R9)(BX*2), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y5, Y5
-	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
-	VPOR         Y5, Y6, Y6
-	VMOVDQU      32(R12), Y8
-	VMOVQ        R11, X5
-	VPSRLD       X5, Y8, Y8
-	VMOVDQU      32(R9), Y5
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
-	VPAND        const10101010AVX2<>+0(SB), Y8, Y7
-	VPOR         Y7, Y5, Y5
-	VMOVDQU      32(R9)(BX*2), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPSRLD       $0x01, Y8, Y8
-	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPBROADCASTD 16(R10), Y8
-	VPBROADCASTD 20(R10), Y9
-	VPMADDUBSW   Y8, Y4, Y10
-	VPMADDUBSW   Y9, Y6, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y0, Y0
-	VPMADDUBSW   Y8, Y5, Y8
-	VPMADDUBSW   Y9, Y7, Y9
-	VPADDW       Y9, Y8, Y8
-	VPMADDWD     64(SP), Y8, Y8
-	VPADDD       Y8, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y8
-	VPBROADCASTD 20(R10)(DX*1), Y9
-	VPMADDUBSW   Y8, Y4, Y4
-	VPMADDUBSW   Y9, Y6, Y6
-	VPADDW       Y6, Y4, Y4
-	VPMADDWD     32(SP), Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	VPMADDUBSW   Y8, Y5, Y4
-	VPMADDUBSW   Y9, Y7, Y5
-	VPADDW       Y5, Y4, Y4
-	VPMADDWD     64(SP), Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*4), R9
-	ADDQ         $0x00000008, R10
-	ADDQ         $0x02, R11
-	CMPQ         R11, $0x04
-	JNE          vectors2rows2word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VPMOVZXWD    (DI)(R8*1), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(DI)(R8*1), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y6, Y4, Y7
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y7, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y6, Y5, Y0
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y4, Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VMULPS       Y0, Y5, Y0
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	LEAQ         (DI)(R8*1), R11
-	LEAQ         (DI)(R8*1), R12
-	ADDQ         BX, R12
-	ADDQ         BX, R12
-	VPMOVZXWD    (R11)(BX*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVSXBW    (R12)(BX*1), Y2
-	VPMOVZXWD    16(R11)(BX*1), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VPMOVSXBW    16(R12)(BX*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y0, Y7
-	VFMADD213PS  (R10), Y7, Y6
-	VMOVUPS      Y6, (R10)
-	VPMADDWD     Y5, Y3, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y1, Y4
-	VFMADD213PS  32(R10), Y4, Y5
-	VMOVUPS      Y5, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y4
-	VPBROADCASTD 4(SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R10)(CX*1), Y0, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VPMADDWD     Y5, Y3, Y0
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VFMADD213PS  32(R10)(CX*1), Y1, Y0
-	VMOVUPS      Y0, 32(R10)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows2block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+2, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+2, m+96(FP)
-	JMP    vectors2rows2
-
-vectors2rows2done:
-	// Tiles of 1 × 2 vectors.
-vectors2rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors2rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows1block:
-	MOVQ         SI, R8
-	VMOVDQU      const01010101AVX2<>+0(SB), Y0
-	VPMADDUBSW   (R8), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, (SP)
-	XORQ         R8, R8
-
-vectors2rows1lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Y0
-	VMOVDQU   Y0, 32(SP)
-	VPXOR     Y0, Y0, Y0
-	VPMOVSXBW 16(R10)(BX*1), Y1
-	VMOVDQU   Y1, 64(SP)
-	VPXOR     Y1, Y1, Y1
-	MOVQ      SI, R10
-	LEAQ      (R9)(BX*8), R12
-	XORQ      R11, R11
-	PCALIGN   $0x40
-
-vectors2rows1word:
-	VMOVDQU      (R12), Y3
-	VMOVQ        R11, X2
-	VPSRLD       X2, Y3, Y3
-	VMOVDQU      (R9), Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VPSLLD       $0x04, Y3, Y4
-	VPAND        const10101010AVX2<>+0(SB), Y4, Y4
-	VPOR         Y4, Y2, Y2
-	VMOVDQU      (R9)(BX*2), Y4
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VPSLLD       $0x03, Y3, Y3
-	VPAND        const10101010AVX2<>+0(SB), Y3, Y3
-	VPOR         Y3, Y4, Y4
-	VMOVDQU      32(R12), Y6
-	VMOVQ        R11, X3
-	VPSRLD       X3, Y6, Y6
-	VMOVDQU      32(R9), Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPSLLD       $0x04, Y6, Y5
-	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
-	VPOR         Y5, Y3, Y3
-	VMOVDQU      32(R9)(BX*2), Y5
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
-	VPSLLD       $0x03, Y6, Y6
-	VPAND        const10101010AVX2<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R10), Y6
-	VPBROADCASTD 4(R10), Y7
-	VPMADDUBSW   Y6, Y2, Y2
-	VPMADDUBSW   Y7, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDWD     32(SP), Y2, Y2
-	VPADDD       Y2, Y0, Y0
-	VPMADDUBSW   Y6, Y3, Y2
-	VPMADDUBSW   Y7, Y5, Y3
-	VPADDW       Y3, Y2, Y2
-	VPMADDWD     64(SP), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVDQU      (R12), Y3
-	VMOVQ        R11, X2
-	VPSRLD       X2, Y3, Y3
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VPAND        const10101010AVX2<>+0(SB), Y3, Y4
-	VPOR         Y4, Y2, Y2
-	VMOVDQU      (R9)(BX*2), Y4
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VPSRLD       $0x01, Y3, Y3
-	VPAND        const10101010AVX2<>+0(SB), Y3, Y3
-	VPOR         Y3, Y4, Y4
-	VMOVDQU      32(R12), Y6
-	VMOVQ        R11, X3
-	VPSRLD       X3, Y6, Y6
-	VMOVDQU      32(R9), Y3
-	VPSRLW       $0x04, Y3, Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPAND        const10101010AVX2<>+0(SB), Y6, Y5
-	VPOR         Y5, Y3, Y3
-	VMOVDQU      32(R9)(BX*2), Y5
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        const10101010AVX2<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R10), Y6
-	VPBROADCASTD 20(R10), Y7
-	VPMADDUBSW   Y6, Y2, Y2
-	VPMADDUBSW   Y7, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDWD     32(SP), Y2, Y2
-	VPADDD       Y2, Y0, Y0
-	VPMADDUBSW   Y6, Y3, Y2
-	VPMADDUBSW   Y7, Y5, Y3
-	VPADDW       Y3, Y2, Y2
-	VPMADDWD     64(SP), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*4), R9
-	ADDQ         $0x00000008, R10
-	ADDQ         $0x02, R11
-	CMPQ         R11, $0x04
-	JNE          vectors2rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VPMOVZXWD    (DI)(R8*1), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(DI)(R8*1), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS 32(R9), Y4
-	VMULPS       Y4, Y2, Y2
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y2, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y4, Y3, Y0
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	LEAQ         (DI)(R8*1), R11
-	LEAQ         (DI)(R8*1), R12
-	ADDQ         BX, R12
-	ADDQ         BX, R12
-	VPMOVZXWD    (R11)(BX*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVSXBW    (R12)(BX*1), Y2
-	VPMOVZXWD    16(R11)(BX*1), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VPMOVSXBW    16(R12)(BX*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VPBROADCASTD (SP), Y5
-	VPMADDWD     Y5, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y0, Y0
-	VFMADD213PS  (R10), Y0, Y2
-	VMOVUPS      Y2, (R10)
-	VPMADDWD     Y5, Y3, Y0
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VFMADD213PS  32(R10), Y1, Y0
-	VMOVUPS      Y0, 32(R10)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows1block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	IMUL3Q $+1, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+1, m+96(FP)
-	JMP    vectors2rows1
-
-vectors2rows1done:
-	VZEROUPPER
-	RET
+	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·weightGemmInt8MinimaAVX2+0(SB)
 
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -13495,7 +12698,7 @@ TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -29893,6 +29096,171 @@ lastrow:
 	ADDQ       DX, CX
 	ADDQ       AX, BX
 	DECQ       SI
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rotateAVX2(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+// Requires: AVX
+TEXT ·rotateAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    cos_len+72(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Y3
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y4
+	MOVQ    first_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    second_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Y5
+	VMOVUPS   32(DX), Y6
+	VMOVUPS   (SI), Y7
+	VMOVUPS   32(SI), Y8
+	VMULPS    Y1, Y5, Y9
+	VMULPS    Y2, Y6, Y10
+	VMULPS    Y3, Y7, Y11
+	VMULPS    Y4, Y8, Y12
+	VSUBPS    Y11, Y9, Y9
+	VSUBPS    Y12, Y10, Y10
+	VCMPPS    $0x03, Y9, Y9, Y11
+	VBLENDVPS Y11, Y0, Y9, Y9
+	VCMPPS    $0x03, Y10, Y10, Y11
+	VBLENDVPS Y11, Y0, Y10, Y10
+	VMOVUPS   Y9, (DX)
+	VMOVUPS   Y10, 32(DX)
+	VMULPS    Y1, Y7, Y7
+	VMULPS    Y2, Y8, Y8
+	VMULPS    Y3, Y5, Y5
+	VMULPS    Y4, Y6, Y6
+	VADDPS    Y5, Y7, Y7
+	VADDPS    Y6, Y8, Y8
+	VCMPPS    $0x03, Y7, Y7, Y5
+	VBLENDVPS Y5, Y0, Y7, Y7
+	VCMPPS    $0x03, Y8, Y8, Y5
+	VBLENDVPS Y5, Y0, Y8, Y8
+	VMOVUPS   Y7, (SI)
+	VMOVUPS   Y8, 32(SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    first_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    second_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Y3
+	VMOVUPS   (SI), Y4
+	VMULPS    Y1, Y3, Y5
+	VMULPS    Y2, Y4, Y6
+	VSUBPS    Y6, Y5, Y5
+	VCMPPS    $0x03, Y5, Y5, Y6
+	VBLENDVPS Y6, Y0, Y5, Y5
+	VMOVUPS   Y5, (DX)
+	VMULPS    Y1, Y4, Y4
+	VMULPS    Y2, Y3, Y3
+	VADDPS    Y3, Y4, Y4
+	VCMPPS    $0x03, Y4, Y4, Y3
+	VBLENDVPS Y3, Y0, Y4, Y4
+	VMOVUPS   Y4, (SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	MOVQ       cos_base+64(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       sin_base+88(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y3
+	MOVQ       first_base+0(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ld+48(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       second_base+24(FP), BX
+	ADDQ       AX, BX
+	MOVQ       n+56(FP), AX
+	TESTQ      AX, AX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS (CX), Y1, Y4
+	VMASKMOVPS (BX), Y1, Y5
+	VMULPS     Y2, Y4, Y6
+	VMULPS     Y3, Y5, Y7
+	VSUBPS     Y7, Y6, Y6
+	VCMPPS     $0x03, Y6, Y6, Y7
+	VBLENDVPS  Y7, Y0, Y6, Y6
+	VMASKMOVPS Y6, Y1, (CX)
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y3, Y4, Y4
+	VADDPS     Y4, Y5, Y5
+	VCMPPS     $0x03, Y5, Y5, Y4
+	VBLENDVPS  Y4, Y0, Y5, Y5
+	VMASKMOVPS Y5, Y1, (BX)
+	ADDQ       DX, CX
+	ADDQ       DX, BX
+	DECQ       AX
 	JNZ        lastrow
 
 lastrows:

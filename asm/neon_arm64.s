@@ -8728,7 +8728,7 @@ lanes:
 	ADD R2<<1, R1, R5
 	ADD R2<<2, R13, R7
 	MOVD dst_len+8(FP), R8
-	CMP $0, R8
+	CMP $2, R8
 	BNE scales1
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
@@ -8797,7 +8797,7 @@ lanes:
 
 scales1:
 	MOVD dst_len+8(FP), R8
-	CMP $1, R8
+	CMP $3, R8
 	BNE scales2
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
@@ -8847,7 +8847,7 @@ scales1:
 
 scales2:
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $4, R8
 	BNE scales3
 	FMOVQ (R5), F15
 	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
@@ -8907,7 +8907,7 @@ scales3:
 numbers:
 	CBZ R9, plain
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $4, R8
 	BEQ brain
 	ADD R4<<2, R6, R12
 	MOVD R9, R11
@@ -9254,7 +9254,7 @@ done:
 
 // func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
-	MOVD $0, R0
+	MOVD $2, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $0, R0
 	MOVD R0, dst_cap+16(FP)
@@ -9479,6 +9479,7 @@ rows2vector11:
 	MADD R14, R21, R8, R21
 	SUBS $1, R16, R16
 	BNE rows2words
+	TBNZ $33, R19, rows2float32
 	ADD R11<<1, R7, R14
 	LSR $1, R20, R15
 	ADD $2, R15, R15
@@ -9503,9 +9504,12 @@ rows2vector11:
 	WORD $0x4eac9d08 // mul v8.4s, v8.4s, v12.4s
 	WORD $0x4ead9d29 // mul v9.4s, v9.4s, v13.4s
 	VADDP V9.S4, V8.S4, V7.S4
+	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F12
@@ -9533,9 +9537,12 @@ rows2vector11:
 	CBZ R20, rows2next
 	ADD R11<<1, R7, R14
 	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2minimascales:
 	ADD R3<<2, R14, R14
 	FMOVQ (R14), F16
 	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
@@ -9733,6 +9740,7 @@ rows1vector11:
 	MADD R14, R21, R8, R21
 	SUBS $1, R16, R16
 	BNE rows1words
+	TBNZ $33, R19, rows1float32
 	ADD R11<<1, R7, R14
 	LSR $1, R20, R15
 	ADD $2, R15, R15
@@ -9751,9 +9759,12 @@ rows1vector11:
 	WORD $0x4ea89c84 // mul v4.4s, v4.4s, v8.4s
 	WORD $0x4ea99ca5 // mul v5.4s, v5.4s, v9.4s
 	VADDP V5.S4, V4.S4, V3.S4
+	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F8
@@ -9770,9 +9781,12 @@ rows1vector11:
 	CBZ R20, rows1next
 	ADD R11<<1, R7, R14
 	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1minimascales:
 	ADD R3<<2, R14, R14
 	FMOVQ (R14), F12
 	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
@@ -9828,6 +9842,124 @@ rows1next:
 
 rows1done:
 	RET
+
+rows2float32:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V3.S4, V2.S4, V18.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V18.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V3.S4
+	VFMLA V14.S4, V3.S4, V16.S4
+	VUZP1 V5.S4, V4.S4, V18.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V18.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V4.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V7.S4, V6.S4, V18.S4
+	VUZP2 V7.S4, V6.S4, V7.S4
+	VMOV V18.B16, V6.B16
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V7.S4
+	VFMLA V14.S4, V7.S4, V16.S4
+	VUZP1 V9.S4, V8.S4, V18.S4
+	VUZP2 V9.S4, V8.S4, V9.S4
+	VMOV V18.B16, V8.B16
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V8.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	B rows2next
+
+rows2scalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2scales
+
+rows2minimascalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2minimascales
+
+rows1float32:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F6, F7)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F8, F9)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V11.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F10
+	VDUP V10.S[0], V10.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	VUZP1 V3.S4, V2.S4, V14.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V14.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V2.S4, V3.S4
+	VFMLA V10.S4, V3.S4, V12.S4
+	VUZP1 V5.S4, V4.S4, V14.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V14.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	VFMLA V7.S4, V4.S4, V5.S4
+	VFMLA V10.S4, V5.S4, V13.S4
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	B rows1next
+
+rows1scalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1scales
+
+rows1minimascalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1minimascales
 
 // func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16NEON(SB), NOSPLIT, $0-113
@@ -10067,6 +10199,7 @@ rows4vector11:
 	MADD R14, R21, R8, R21
 	SUBS $1, R16, R16
 	BNE rows4words
+	TBNZ $33, R19, rows4float32
 	ADD R11<<1, R7, R14
 	LSR $1, R20, R15
 	ADD $2, R15, R15
@@ -10099,9 +10232,12 @@ rows4vector11:
 	WORD $0x4eb795ab // mla v11.4s, v13.4s, v23.4s
 	WORD $0x4eb69def // mul v15.4s, v15.4s, v22.4s
 	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
+	TBNZ $32, R19, rows4scalesbrain
 	FMOVQ (R14), F18
 	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
 	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+
+rows4scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F20
@@ -10151,9 +10287,12 @@ rows4vector11:
 	CBZ R20, rows4next
 	ADD R11<<1, R7, R14
 	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows4minimascalesbrain
 	FMOVQ (R14), F18
 	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
 	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+
+rows4minimascales:
 	ADD R3<<2, R14, R14
 	FMOVQ (R14), F24
 	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
@@ -10364,6 +10503,7 @@ rows2vector11:
 	MADD R14, R21, R8, R21
 	SUBS $1, R16, R16
 	BNE rows2words
+	TBNZ $33, R19, rows2float32
 	ADD R11<<1, R7, R14
 	LSR $1, R20, R15
 	ADD $2, R15, R15
@@ -10388,9 +10528,12 @@ rows2vector11:
 	WORD $0x4eaf94a3 // mla v3.4s, v5.4s, v15.4s
 	WORD $0x4eae9ce7 // mul v7.4s, v7.4s, v14.4s
 	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
+	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F12
@@ -10418,9 +10561,12 @@ rows2vector11:
 	CBZ R20, rows2next
 	ADD R11<<1, R7, R14
 	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2minimascales:
 	ADD R3<<2, R14, R14
 	FMOVQ (R14), F16
 	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
@@ -10617,6 +10763,7 @@ rows1vector11:
 	MADD R14, R21, R8, R21
 	SUBS $1, R16, R16
 	BNE rows1words
+	TBNZ $33, R19, rows1float32
 	ADD R11<<1, R7, R14
 	LSR $1, R20, R15
 	ADD $2, R15, R15
@@ -10637,9 +10784,12 @@ rows1vector11:
 	VUZP2 V9.S4, V8.S4, V11.S4
 	WORD $0x4eaa9c63 // mul v3.4s, v3.4s, v10.4s
 	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
+	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F8
@@ -10656,9 +10806,12 @@ rows1vector11:
 	CBZ R20, rows1next
 	ADD R11<<1, R7, R14
 	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1minimascales:
 	ADD R3<<2, R14, R14
 	FMOVQ (R14), F12
 	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
@@ -10715,2295 +10868,7 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
-	MOVD $0, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $0, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $0, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8GroupedDotNEON(SB)
-
-// func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
-	MOVD $0, R0
-	MOVD R0, dst_len+8(FP)
-	MOVD $1, R0
-	MOVD R0, dst_cap+16(FP)
-	MOVD $0x4b000000, R0
-	MOVD R0, b_len+32(FP)
-	MOVD $28, R0
-	MOVD R0, b_cap+40(FP)
-	B ·weightWidenGroupedNEON(SB)
-
-// func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
-	MOVD $16, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $0, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $1, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8GroupedLongNEON(SB)
-
-// func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
-	MOVD $16, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $0, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $1, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8GroupedDotNEON(SB)
-
-// func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
-	MOVD $1, R0
-	MOVD R0, dst_len+8(FP)
-	MOVD $2, R0
-	MOVD R0, dst_cap+16(FP)
-	MOVD $0x4b000000, R0
-	MOVD R0, b_len+32(FP)
-	MOVD $28, R0
-	MOVD R0, b_cap+40(FP)
-	B ·weightWidenGroupedNEON(SB)
-
-// func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
-	MOVD $48, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $32, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $2, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $0, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8GroupedLongNEON(SB)
-
-// func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
-	MOVD $48, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $32, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $2, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $0, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8GroupedDotNEON(SB)
-
-// func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
-	MOVD $2, R0
-	MOVD R0, dst_len+8(FP)
-	MOVD $1, R0
-	MOVD R0, dst_cap+16(FP)
-	MOVD $0x4b000010, R0
-	MOVD R0, b_len+32(FP)
-	MOVD $28, R0
-	MOVD R0, b_cap+40(FP)
-	B ·weightWidenGroupedNEON(SB)
-
-// func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightInt8BrainLongNEON(SB), NOSPLIT, $64-113
-	MOVD c_base+0(FP), R0
-	MOVD ldc+24(FP), R1
-	LSL $2, R1, R1
-	MOVD ldx+56(FP), R2
-	LSL $2, R2, R2
-	MOVD lanes+88(FP), R3
-	MOVD m+96(FP), R4
-	MOVD x_base+32(FP), R5
-	MOVBU load+112(FP), R16
-	CBNZ R16, cleared
-	CBZ R4, cleared
-	VMOVI $0, V0.B16
-	MOVD R0, R14
-	MOVD R4, R17
-
-clear:
-	MOVD R14, R15
-	MOVD R3, R16
-
-clearlanes:
-	FMOVQ.P F0, 16(R15)
-	SUBS $4, R16, R16
-	BNE clearlanes
-	ADD R1, R14, R14
-	SUBS $1, R17, R17
-	BNE clear
-
-cleared:
-	MOVD c_len+8(FP), R16
-	VDUP R16, V0.B16
-	MOVD $0x0f0f0f0f, R17
-	VDUP R17, V1.S4
-	MOVD c_cap+16(FP), R17
-	MOVD x_len+40(FP), R19
-	MOVD x_cap+48(FP), R20
-	LSL $2, R3, R8
-	ADD $4, R20, R9
-	MUL R3, R9, R9
-	ADD $4, R17, R10
-	MADD R8, R9, R10, R10
-
-	// Tiles of 2 × 2 vectors.
-rows2:
-	CMP $2, R4
-	BLT rows2done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows2block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-64(SP), R15
-	MOVD $2, R16
-
-rows2begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, (R15)
-	FMOVQ F4, 16(R15)
-	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2begin
-	MOVD $0, R11
-
-rows2lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-64(SP), F2
-	VMOV V2.B16, V3.B16
-	VMOV V2.B16, V4.B16
-	VMOV V2.B16, V5.B16
-	FMOVQ local-32(SP), F6
-	VMOV V6.B16, V7.B16
-	VMOV V6.B16, V8.B16
-	VMOV V6.B16, V9.B16
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD R6, R23
-	ADD R2, R23, R24
-	PCALIGN $32
-
-rows2words:
-	ADD $16, R23, R15
-	VLD1R.P 4(R23), [V18.S4]
-	VLD1R.P 4(R23), [V19.S4]
-	VLD1R.P 4(R15), [V20.S4]
-	VLD1R.P 4(R15), [V21.S4]
-	ADD $16, R24, R15
-	VLD1R.P 4(R24), [V22.S4]
-	VLD1R.P 4(R24), [V23.S4]
-	VLD1R.P 4(R15), [V24.S4]
-	VLD1R.P 4(R15), [V25.S4]
-	VDUP R22, V14.B16
-	SUB R17, R22, R22
-	VDUP R22, V15.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F10
-	FMOVQ (R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector00
-	FMOVQ (R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector00:
-	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
-	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
-	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
-	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
-	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
-	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
-	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
-	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector01
-	FMOVQ (R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector01:
-	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
-	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
-	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
-	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
-	WORD $0x4e606b42 // sadalp v2.4s, v26.8h
-	WORD $0x4e606b63 // sadalp v3.4s, v27.8h
-	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
-	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
-	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
-	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
-	WORD $0x4e606b86 // sadalp v6.4s, v28.8h
-	WORD $0x4e606ba7 // sadalp v7.4s, v29.8h
-	FMOVQ 16(R12), F10
-	FMOVQ 16(R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector10
-	FMOVQ 16(R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector10:
-	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
-	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
-	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
-	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
-	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
-	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
-	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
-	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector11
-	FMOVQ 16(R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector11:
-	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
-	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
-	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
-	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
-	WORD $0x4e606b44 // sadalp v4.4s, v26.8h
-	WORD $0x4e606b65 // sadalp v5.4s, v27.8h
-	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
-	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
-	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
-	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
-	WORD $0x4e606b88 // sadalp v8.4s, v28.8h
-	WORD $0x4e606ba9 // sadalp v9.4s, v29.8h
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows2words
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
-	FMOVQ (R15), F14
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
-	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
-	VEXT $8, V14.B16, V14.B16, V14.B16
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
-	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
-	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
-	WORD $0x4eab9c63 // mul v3.4s, v3.4s, v11.4s
-	VADDP V3.S4, V2.S4, V2.S4
-	WORD $0x4eac9c84 // mul v4.4s, v4.4s, v12.4s
-	WORD $0x4ead9ca5 // mul v5.4s, v5.4s, v13.4s
-	VADDP V5.S4, V4.S4, V3.S4
-	WORD $0x4eaa9cc6 // mul v6.4s, v6.4s, v10.4s
-	WORD $0x4eab9ce7 // mul v7.4s, v7.4s, v11.4s
-	VADDP V7.S4, V6.S4, V6.S4
-	WORD $0x4eac9d08 // mul v8.4s, v8.4s, v12.4s
-	WORD $0x4ead9d29 // mul v9.4s, v9.4s, v13.4s
-	VADDP V9.S4, V8.S4, V7.S4
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F12
-	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V2.S4, V13.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V3.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F12
-	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V6.S4, V13.S4
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V7.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
-	ADD R1, R15, R15
-	CBZ R20, rows2next
-	ADD R11<<1, R7, R14
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F16
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
-	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
-	VEXT $8, V16.B16, V16.B16, V16.B16
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
-	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-48(SP), R21
-	MOVD $2, R16
-
-rows2minima:
-	FMOVQ (R21), F16
-	ADD $32, R21, R21
-	FMOVS 32(R14), F19
-	ADD R2, R14, R14
-	FLDPQ (R15), (F20, F21)
-	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
-	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V20.S4
-	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
-	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V21.S4
-	FSTPQ (F20, F21), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2minima
-
-rows2next:
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows2lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows2block
-
-	// Go on to the next rows.
-	MOVD $2, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $2, R4, R4
-	B rows2
-
-rows2done:
-
-	// Tiles of 1 × 2 vectors.
-rows1:
-	CMP $1, R4
-	BLT rows1done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows1block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-64(SP), R15
-	MOVD $1, R16
-
-rows1begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, (R15)
-	FMOVQ F4, 16(R15)
-	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
-	MOVD $0, R11
-
-rows1lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-64(SP), F2
-	VMOV V2.B16, V3.B16
-	VMOV V2.B16, V4.B16
-	VMOV V2.B16, V5.B16
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD R6, R23
-	PCALIGN $32
-
-rows1words:
-	ADD $16, R23, R15
-	VLD1R.P 4(R23), [V14.S4]
-	VLD1R.P 4(R23), [V15.S4]
-	VLD1R.P 4(R15), [V16.S4]
-	VLD1R.P 4(R15), [V17.S4]
-	VDUP R22, V10.B16
-	SUB R17, R22, R22
-	VDUP R22, V11.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F6
-	FMOVQ (R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector00
-	FMOVQ (R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector00:
-	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
-	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
-	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
-	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector01
-	FMOVQ (R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector01:
-	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
-	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
-	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
-	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
-	WORD $0x4e606a42 // sadalp v2.4s, v18.8h
-	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
-	FMOVQ 16(R12), F6
-	FMOVQ 16(R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector10
-	FMOVQ 16(R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector10:
-	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
-	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
-	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
-	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector11
-	FMOVQ 16(R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector11:
-	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
-	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
-	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
-	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
-	WORD $0x4e606a44 // sadalp v4.4s, v18.8h
-	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows1words
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
-	FMOVQ (R15), F10
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
-	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
-	VEXT $8, V10.B16, V10.B16, V10.B16
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
-	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
-	WORD $0x4ea69c42 // mul v2.4s, v2.4s, v6.4s
-	WORD $0x4ea79c63 // mul v3.4s, v3.4s, v7.4s
-	VADDP V3.S4, V2.S4, V2.S4
-	WORD $0x4ea89c84 // mul v4.4s, v4.4s, v8.4s
-	WORD $0x4ea99ca5 // mul v5.4s, v5.4s, v9.4s
-	VADDP V5.S4, V4.S4, V3.S4
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F8
-	ADD R2, R14, R14
-	FLDPQ (R15), (F9, F10)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
-	VFMLA V11.S4, V2.S4, V9.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
-	VFMLA V11.S4, V3.S4, V10.S4
-	FSTPQ (F9, F10), (R15)
-	ADD R1, R15, R15
-	CBZ R20, rows1next
-	ADD R11<<1, R7, R14
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F12
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
-	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
-	VEXT $8, V12.B16, V12.B16, V12.B16
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
-	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-48(SP), R21
-	MOVD $1, R16
-
-rows1minima:
-	FMOVQ (R21), F12
-	ADD $32, R21, R21
-	FMOVS 32(R14), F15
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
-	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V16.S4
-	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
-	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
-
-rows1next:
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows1lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows1block
-
-	// Go on to the next rows.
-	MOVD $1, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $1, R4, R4
-	B rows1
-
-rows1done:
-	RET
-
-// func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16BF16NEON(SB), NOSPLIT, $0-113
-	MOVD $16, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $0, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $1, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8BrainLongNEON(SB)
-
-// func weightInt8BrainDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightInt8BrainDotNEON(SB), NOSPLIT, $256-113
-	MOVD c_base+0(FP), R0
-	MOVD ldc+24(FP), R1
-	LSL $2, R1, R1
-	MOVD ldx+56(FP), R2
-	LSL $2, R2, R2
-	MOVD lanes+88(FP), R3
-	MOVD m+96(FP), R4
-	MOVD x_base+32(FP), R5
-	MOVBU load+112(FP), R16
-	CBNZ R16, cleared
-	CBZ R4, cleared
-	VMOVI $0, V0.B16
-	MOVD R0, R14
-	MOVD R4, R17
-
-clear:
-	MOVD R14, R15
-	MOVD R3, R16
-
-clearlanes:
-	FMOVQ.P F0, 16(R15)
-	SUBS $4, R16, R16
-	BNE clearlanes
-	ADD R1, R14, R14
-	SUBS $1, R17, R17
-	BNE clear
-
-cleared:
-	MOVD c_len+8(FP), R16
-	VDUP R16, V0.B16
-	MOVD $0x0f0f0f0f, R17
-	VDUP R17, V1.S4
-	MOVD c_cap+16(FP), R17
-	MOVD x_len+40(FP), R19
-	MOVD x_cap+48(FP), R20
-	LSL $2, R3, R8
-	ADD $4, R20, R9
-	MUL R3, R9, R9
-	ADD $4, R17, R10
-	MADD R8, R9, R10, R10
-
-	// Tiles of 4 × 2 vectors.
-rows4:
-	CMP $4, R4
-	BLT rows4done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows4block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-256(SP), R15
-	MOVD $4, R16
-
-rows4begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, 32(R15)
-	FMOVQ F4, 48(R15)
-	VUZP1 V3.H8, V2.H8, V7.H8
-	VUZP2 V3.H8, V2.H8, V8.H8
-	VTRN1 V8.S4, V7.S4, V2.S4
-	VTRN2 V8.S4, V7.S4, V3.S4
-	FSTPQ (F2, F3), (R15)
-	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows4begin
-	MOVD $0, R11
-
-rows4lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-224(SP), F18
-	VDUP V18.S[0], V2.S4
-	VDUP V18.S[0], V3.S4
-	VDUP V18.S[1], V4.S4
-	VDUP V18.S[1], V5.S4
-	FMOVQ local-160(SP), F18
-	VDUP V18.S[0], V6.S4
-	VDUP V18.S[0], V7.S4
-	VDUP V18.S[1], V8.S4
-	VDUP V18.S[1], V9.S4
-	FMOVQ local-96(SP), F18
-	VDUP V18.S[0], V10.S4
-	VDUP V18.S[0], V11.S4
-	VDUP V18.S[1], V12.S4
-	VDUP V18.S[1], V13.S4
-	FMOVQ local-32(SP), F18
-	VDUP V18.S[0], V14.S4
-	VDUP V18.S[0], V15.S4
-	VDUP V18.S[1], V16.S4
-	VDUP V18.S[1], V17.S4
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD $local-256(SP), R15
-	PCALIGN $32
-
-rows4words:
-	FMOVQ (R15), F26
-	FMOVQ 64(R15), F27
-	FMOVQ 128(R15), F28
-	FMOVQ 192(R15), F29
-	ADD $16, R15, R15
-	VDUP R22, V22.B16
-	SUB R17, R22, R22
-	VDUP R22, V23.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F18
-	FMOVQ (R14), F19
-	VAND V1.B16, V18.B16, V20.B16
-	VAND V1.B16, V19.B16, V21.B16
-	CBZ R17, rows4vector00
-	FMOVQ (R21), F24
-	VSHL $4, V24.B16, V24.B16
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector00:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9ae3c2 // sdot v2.4s, v30.16b, v26.4b[0]
-	WORD $0x4f9be3c6 // sdot v6.4s, v30.16b, v27.4b[0]
-	WORD $0x4f9ce3ca // sdot v10.4s, v30.16b, v28.4b[0]
-	WORD $0x4f9de3ce // sdot v14.4s, v30.16b, v29.4b[0]
-	WORD $0x4fbae2a4 // sdot v4.4s, v21.16b, v26.4b[1]
-	WORD $0x4fbbe2a8 // sdot v8.4s, v21.16b, v27.4b[1]
-	WORD $0x4fbce2ac // sdot v12.4s, v21.16b, v28.4b[1]
-	WORD $0x4fbde2b0 // sdot v16.4s, v21.16b, v29.4b[1]
-	VUSHR $4, V18.B16, V20.B16
-	VUSHR $4, V19.B16, V21.B16
-	CBZ R17, rows4vector01
-	FMOVQ (R21), F24
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector01:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9aebc2 // sdot v2.4s, v30.16b, v26.4b[2]
-	WORD $0x4f9bebc6 // sdot v6.4s, v30.16b, v27.4b[2]
-	WORD $0x4f9cebca // sdot v10.4s, v30.16b, v28.4b[2]
-	WORD $0x4f9debce // sdot v14.4s, v30.16b, v29.4b[2]
-	WORD $0x4fbaeaa4 // sdot v4.4s, v21.16b, v26.4b[3]
-	WORD $0x4fbbeaa8 // sdot v8.4s, v21.16b, v27.4b[3]
-	WORD $0x4fbceaac // sdot v12.4s, v21.16b, v28.4b[3]
-	WORD $0x4fbdeab0 // sdot v16.4s, v21.16b, v29.4b[3]
-	FMOVQ 16(R12), F18
-	FMOVQ 16(R14), F19
-	VAND V1.B16, V18.B16, V20.B16
-	VAND V1.B16, V19.B16, V21.B16
-	CBZ R17, rows4vector10
-	FMOVQ 16(R21), F24
-	VSHL $4, V24.B16, V24.B16
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector10:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9ae3c3 // sdot v3.4s, v30.16b, v26.4b[0]
-	WORD $0x4f9be3c7 // sdot v7.4s, v30.16b, v27.4b[0]
-	WORD $0x4f9ce3cb // sdot v11.4s, v30.16b, v28.4b[0]
-	WORD $0x4f9de3cf // sdot v15.4s, v30.16b, v29.4b[0]
-	WORD $0x4fbae2a5 // sdot v5.4s, v21.16b, v26.4b[1]
-	WORD $0x4fbbe2a9 // sdot v9.4s, v21.16b, v27.4b[1]
-	WORD $0x4fbce2ad // sdot v13.4s, v21.16b, v28.4b[1]
-	WORD $0x4fbde2b1 // sdot v17.4s, v21.16b, v29.4b[1]
-	VUSHR $4, V18.B16, V20.B16
-	VUSHR $4, V19.B16, V21.B16
-	CBZ R17, rows4vector11
-	FMOVQ 16(R21), F24
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector11:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9aebc3 // sdot v3.4s, v30.16b, v26.4b[2]
-	WORD $0x4f9bebc7 // sdot v7.4s, v30.16b, v27.4b[2]
-	WORD $0x4f9cebcb // sdot v11.4s, v30.16b, v28.4b[2]
-	WORD $0x4f9debcf // sdot v15.4s, v30.16b, v29.4b[2]
-	WORD $0x4fbaeaa5 // sdot v5.4s, v21.16b, v26.4b[3]
-	WORD $0x4fbbeaa9 // sdot v9.4s, v21.16b, v27.4b[3]
-	WORD $0x4fbceaad // sdot v13.4s, v21.16b, v28.4b[3]
-	WORD $0x4fbdeab1 // sdot v17.4s, v21.16b, v29.4b[3]
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows4words
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
-	FMOVQ (R15), F22
-	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
-	WORD $0x0f10a6f2 // sxtl v18.4s, v23.4h
-	WORD $0x4f10a6f3 // sxtl2 v19.4s, v23.8h
-	VEXT $8, V22.B16, V22.B16, V22.B16
-	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
-	WORD $0x0f10a6f4 // sxtl v20.4s, v23.4h
-	WORD $0x4f10a6f5 // sxtl2 v21.4s, v23.8h
-	VUZP1 V19.S4, V18.S4, V22.S4
-	VUZP2 V19.S4, V18.S4, V23.S4
-	WORD $0x4eb69c42 // mul v2.4s, v2.4s, v22.4s
-	WORD $0x4eb79482 // mla v2.4s, v4.4s, v23.4s
-	WORD $0x4eb69cc6 // mul v6.4s, v6.4s, v22.4s
-	WORD $0x4eb79506 // mla v6.4s, v8.4s, v23.4s
-	WORD $0x4eb69d4a // mul v10.4s, v10.4s, v22.4s
-	WORD $0x4eb7958a // mla v10.4s, v12.4s, v23.4s
-	WORD $0x4eb69dce // mul v14.4s, v14.4s, v22.4s
-	WORD $0x4eb7960e // mla v14.4s, v16.4s, v23.4s
-	VUZP1 V21.S4, V20.S4, V22.S4
-	VUZP2 V21.S4, V20.S4, V23.S4
-	WORD $0x4eb69c63 // mul v3.4s, v3.4s, v22.4s
-	WORD $0x4eb794a3 // mla v3.4s, v5.4s, v23.4s
-	WORD $0x4eb69ce7 // mul v7.4s, v7.4s, v22.4s
-	WORD $0x4eb79527 // mla v7.4s, v9.4s, v23.4s
-	WORD $0x4eb69d6b // mul v11.4s, v11.4s, v22.4s
-	WORD $0x4eb795ab // mla v11.4s, v13.4s, v23.4s
-	WORD $0x4eb69def // mul v15.4s, v15.4s, v22.4s
-	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
-	FMOVQ (R14), F18
-	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
-	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F20
-	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V2.S4, V21.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V3.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F20
-	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V6.S4, V21.S4
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V7.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F20
-	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V10.S4, V21.S4
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V11.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F20
-	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V14.S4, V21.S4
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V15.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
-	ADD R1, R15, R15
-	CBZ R20, rows4next
-	ADD R11<<1, R7, R14
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F18
-	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
-	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F24
-	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
-	WORD $0x0f10a734 // sxtl v20.4s, v25.4h
-	WORD $0x4f10a735 // sxtl2 v21.4s, v25.8h
-	VEXT $8, V24.B16, V24.B16, V24.B16
-	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
-	WORD $0x0f10a736 // sxtl v22.4s, v25.4h
-	WORD $0x4f10a737 // sxtl2 v23.4s, v25.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-208(SP), R21
-	MOVD $4, R16
-
-rows4minima:
-	FMOVQ (R21), F24
-	ADD $64, R21, R21
-	FMOVS 32(R14), F27
-	ADD R2, R14, R14
-	FLDPQ (R15), (F28, F29)
-	WORD $0x4eb89e99 // mul v25.4s, v20.4s, v24.4s
-	WORD $0x4eb89eba // mul v26.4s, v21.4s, v24.4s
-	VADDP V26.S4, V25.S4, V25.S4
-	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
-	WORD $0x4f9b925a // fmul v26.4s, v18.4s, v27.s[0]
-	VFMLA V26.S4, V25.S4, V28.S4
-	WORD $0x4eb89ed9 // mul v25.4s, v22.4s, v24.4s
-	WORD $0x4eb89efa // mul v26.4s, v23.4s, v24.4s
-	VADDP V26.S4, V25.S4, V25.S4
-	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
-	WORD $0x4f9b927a // fmul v26.4s, v19.4s, v27.s[0]
-	VFMLA V26.S4, V25.S4, V29.S4
-	FSTPQ (F28, F29), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows4minima
-
-rows4next:
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows4lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows4block
-
-	// Go on to the next rows.
-	MOVD $4, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $4, R4, R4
-	B rows4
-
-rows4done:
-
-	// Tiles of 2 × 2 vectors.
-rows2:
-	CMP $2, R4
-	BLT rows2done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows2block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-256(SP), R15
-	MOVD $2, R16
-
-rows2begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, 32(R15)
-	FMOVQ F4, 48(R15)
-	VUZP1 V3.H8, V2.H8, V7.H8
-	VUZP2 V3.H8, V2.H8, V8.H8
-	VTRN1 V8.S4, V7.S4, V2.S4
-	VTRN2 V8.S4, V7.S4, V3.S4
-	FSTPQ (F2, F3), (R15)
-	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2begin
-	MOVD $0, R11
-
-rows2lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-224(SP), F10
-	VDUP V10.S[0], V2.S4
-	VDUP V10.S[0], V3.S4
-	VDUP V10.S[1], V4.S4
-	VDUP V10.S[1], V5.S4
-	FMOVQ local-160(SP), F10
-	VDUP V10.S[0], V6.S4
-	VDUP V10.S[0], V7.S4
-	VDUP V10.S[1], V8.S4
-	VDUP V10.S[1], V9.S4
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD $local-256(SP), R15
-	PCALIGN $32
-
-rows2words:
-	FMOVQ (R15), F18
-	FMOVQ 64(R15), F19
-	ADD $16, R15, R15
-	VDUP R22, V14.B16
-	SUB R17, R22, R22
-	VDUP R22, V15.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F10
-	FMOVQ (R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector00
-	FMOVQ (R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector00:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92e282 // sdot v2.4s, v20.16b, v18.4b[0]
-	WORD $0x4f93e286 // sdot v6.4s, v20.16b, v19.4b[0]
-	WORD $0x4fb2e1a4 // sdot v4.4s, v13.16b, v18.4b[1]
-	WORD $0x4fb3e1a8 // sdot v8.4s, v13.16b, v19.4b[1]
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector01
-	FMOVQ (R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector01:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92ea82 // sdot v2.4s, v20.16b, v18.4b[2]
-	WORD $0x4f93ea86 // sdot v6.4s, v20.16b, v19.4b[2]
-	WORD $0x4fb2e9a4 // sdot v4.4s, v13.16b, v18.4b[3]
-	WORD $0x4fb3e9a8 // sdot v8.4s, v13.16b, v19.4b[3]
-	FMOVQ 16(R12), F10
-	FMOVQ 16(R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector10
-	FMOVQ 16(R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector10:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92e283 // sdot v3.4s, v20.16b, v18.4b[0]
-	WORD $0x4f93e287 // sdot v7.4s, v20.16b, v19.4b[0]
-	WORD $0x4fb2e1a5 // sdot v5.4s, v13.16b, v18.4b[1]
-	WORD $0x4fb3e1a9 // sdot v9.4s, v13.16b, v19.4b[1]
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector11
-	FMOVQ 16(R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector11:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92ea83 // sdot v3.4s, v20.16b, v18.4b[2]
-	WORD $0x4f93ea87 // sdot v7.4s, v20.16b, v19.4b[2]
-	WORD $0x4fb2e9a5 // sdot v5.4s, v13.16b, v18.4b[3]
-	WORD $0x4fb3e9a9 // sdot v9.4s, v13.16b, v19.4b[3]
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows2words
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
-	FMOVQ (R15), F14
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
-	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
-	VEXT $8, V14.B16, V14.B16, V14.B16
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
-	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
-	VUZP1 V11.S4, V10.S4, V14.S4
-	VUZP2 V11.S4, V10.S4, V15.S4
-	WORD $0x4eae9c42 // mul v2.4s, v2.4s, v14.4s
-	WORD $0x4eaf9482 // mla v2.4s, v4.4s, v15.4s
-	WORD $0x4eae9cc6 // mul v6.4s, v6.4s, v14.4s
-	WORD $0x4eaf9506 // mla v6.4s, v8.4s, v15.4s
-	VUZP1 V13.S4, V12.S4, V14.S4
-	VUZP2 V13.S4, V12.S4, V15.S4
-	WORD $0x4eae9c63 // mul v3.4s, v3.4s, v14.4s
-	WORD $0x4eaf94a3 // mla v3.4s, v5.4s, v15.4s
-	WORD $0x4eae9ce7 // mul v7.4s, v7.4s, v14.4s
-	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F12
-	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V2.S4, V13.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V3.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F12
-	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V6.S4, V13.S4
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V7.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
-	ADD R1, R15, R15
-	CBZ R20, rows2next
-	ADD R11<<1, R7, R14
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F16
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
-	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
-	VEXT $8, V16.B16, V16.B16, V16.B16
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
-	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-208(SP), R21
-	MOVD $2, R16
-
-rows2minima:
-	FMOVQ (R21), F16
-	ADD $64, R21, R21
-	FMOVS 32(R14), F19
-	ADD R2, R14, R14
-	FLDPQ (R15), (F20, F21)
-	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
-	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V20.S4
-	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
-	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V21.S4
-	FSTPQ (F20, F21), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2minima
-
-rows2next:
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows2lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows2block
-
-	// Go on to the next rows.
-	MOVD $2, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $2, R4, R4
-	B rows2
-
-rows2done:
-
-	// Tiles of 1 × 2 vectors.
-rows1:
-	CMP $1, R4
-	BLT rows1done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows1block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-256(SP), R15
-	MOVD $1, R16
-
-rows1begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, 32(R15)
-	FMOVQ F4, 48(R15)
-	VUZP1 V3.H8, V2.H8, V7.H8
-	VUZP2 V3.H8, V2.H8, V8.H8
-	VTRN1 V8.S4, V7.S4, V2.S4
-	VTRN2 V8.S4, V7.S4, V3.S4
-	FSTPQ (F2, F3), (R15)
-	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
-	MOVD $0, R11
-
-rows1lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-224(SP), F6
-	VDUP V6.S[0], V2.S4
-	VDUP V6.S[0], V3.S4
-	VDUP V6.S[1], V4.S4
-	VDUP V6.S[1], V5.S4
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD $local-256(SP), R15
-	PCALIGN $32
-
-rows1words:
-	FMOVQ (R15), F14
-	ADD $16, R15, R15
-	VDUP R22, V10.B16
-	SUB R17, R22, R22
-	VDUP R22, V11.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F6
-	FMOVQ (R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector00
-	FMOVQ (R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector00:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee1e2 // sdot v2.4s, v15.16b, v14.4b[0]
-	WORD $0x4faee124 // sdot v4.4s, v9.16b, v14.4b[1]
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector01
-	FMOVQ (R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector01:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee9e2 // sdot v2.4s, v15.16b, v14.4b[2]
-	WORD $0x4faee924 // sdot v4.4s, v9.16b, v14.4b[3]
-	FMOVQ 16(R12), F6
-	FMOVQ 16(R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector10
-	FMOVQ 16(R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector10:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee1e3 // sdot v3.4s, v15.16b, v14.4b[0]
-	WORD $0x4faee125 // sdot v5.4s, v9.16b, v14.4b[1]
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector11
-	FMOVQ 16(R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector11:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee9e3 // sdot v3.4s, v15.16b, v14.4b[2]
-	WORD $0x4faee925 // sdot v5.4s, v9.16b, v14.4b[3]
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows1words
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
-	FMOVQ (R15), F10
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
-	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
-	VEXT $8, V10.B16, V10.B16, V10.B16
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
-	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
-	VUZP1 V7.S4, V6.S4, V10.S4
-	VUZP2 V7.S4, V6.S4, V11.S4
-	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
-	WORD $0x4eab9482 // mla v2.4s, v4.4s, v11.4s
-	VUZP1 V9.S4, V8.S4, V10.S4
-	VUZP2 V9.S4, V8.S4, V11.S4
-	WORD $0x4eaa9c63 // mul v3.4s, v3.4s, v10.4s
-	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F8
-	ADD R2, R14, R14
-	FLDPQ (R15), (F9, F10)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
-	VFMLA V11.S4, V2.S4, V9.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
-	VFMLA V11.S4, V3.S4, V10.S4
-	FSTPQ (F9, F10), (R15)
-	ADD R1, R15, R15
-	CBZ R20, rows1next
-	ADD R11<<1, R7, R14
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F12
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
-	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
-	VEXT $8, V12.B16, V12.B16, V12.B16
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
-	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-208(SP), R21
-	MOVD $1, R16
-
-rows1minima:
-	FMOVQ (R21), F12
-	ADD $64, R21, R21
-	FMOVS 32(R14), F15
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
-	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V16.S4
-	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
-	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
-
-rows1next:
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows1lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows1block
-
-	// Go on to the next rows.
-	MOVD $1, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $1, R4, R4
-	B rows1
-
-rows1done:
-	RET
-
-// func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
-	MOVD $16, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $0, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $1, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8BrainDotNEON(SB)
-
-// func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $0-64
-	MOVD $3, R0
-	MOVD R0, dst_len+8(FP)
-	MOVD $1, R0
-	MOVD R0, dst_cap+16(FP)
-	MOVD $0x4b000000, R0
-	MOVD R0, b_len+32(FP)
-	MOVD $28, R0
-	MOVD R0, b_cap+40(FP)
-	B ·weightWidenGroupedNEON(SB)
-
-// func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightInt8ScalesLongNEON(SB), NOSPLIT, $64-113
-	MOVD c_base+0(FP), R0
-	MOVD ldc+24(FP), R1
-	LSL $2, R1, R1
-	MOVD ldx+56(FP), R2
-	LSL $2, R2, R2
-	MOVD lanes+88(FP), R3
-	MOVD m+96(FP), R4
-	MOVD x_base+32(FP), R5
-	MOVBU load+112(FP), R16
-	CBNZ R16, cleared
-	CBZ R4, cleared
-	VMOVI $0, V0.B16
-	MOVD R0, R14
-	MOVD R4, R17
-
-clear:
-	MOVD R14, R15
-	MOVD R3, R16
-
-clearlanes:
-	FMOVQ.P F0, 16(R15)
-	SUBS $4, R16, R16
-	BNE clearlanes
-	ADD R1, R14, R14
-	SUBS $1, R17, R17
-	BNE clear
-
-cleared:
-	MOVD c_len+8(FP), R16
-	VDUP R16, V0.B16
-	MOVD $0x0f0f0f0f, R17
-	VDUP R17, V1.S4
-	MOVD c_cap+16(FP), R17
-	MOVD x_len+40(FP), R19
-	MOVD x_cap+48(FP), R20
-	LSL $2, R3, R8
-	ADD $8, R20, R9
-	MUL R3, R9, R9
-	ADD $4, R17, R10
-	MADD R8, R9, R10, R10
-
-	// Tiles of 2 × 2 vectors.
-rows2:
-	CMP $2, R4
-	BLT rows2done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows2block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-64(SP), R15
-	MOVD $2, R16
-
-rows2begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, (R15)
-	FMOVQ F4, 16(R15)
-	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2begin
-	MOVD $0, R11
-
-rows2lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-64(SP), F2
-	VMOV V2.B16, V3.B16
-	VMOV V2.B16, V4.B16
-	VMOV V2.B16, V5.B16
-	FMOVQ local-32(SP), F6
-	VMOV V6.B16, V7.B16
-	VMOV V6.B16, V8.B16
-	VMOV V6.B16, V9.B16
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD R6, R23
-	ADD R2, R23, R24
-	PCALIGN $32
-
-rows2words:
-	ADD $16, R23, R15
-	VLD1R.P 4(R23), [V18.S4]
-	VLD1R.P 4(R23), [V19.S4]
-	VLD1R.P 4(R15), [V20.S4]
-	VLD1R.P 4(R15), [V21.S4]
-	ADD $16, R24, R15
-	VLD1R.P 4(R24), [V22.S4]
-	VLD1R.P 4(R24), [V23.S4]
-	VLD1R.P 4(R15), [V24.S4]
-	VLD1R.P 4(R15), [V25.S4]
-	VDUP R22, V14.B16
-	SUB R17, R22, R22
-	VDUP R22, V15.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F10
-	FMOVQ (R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector00
-	FMOVQ (R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector00:
-	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
-	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
-	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
-	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
-	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
-	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
-	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
-	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector01
-	FMOVQ (R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector01:
-	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
-	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
-	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
-	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
-	WORD $0x4e606b42 // sadalp v2.4s, v26.8h
-	WORD $0x4e606b63 // sadalp v3.4s, v27.8h
-	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
-	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
-	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
-	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
-	WORD $0x4e606b86 // sadalp v6.4s, v28.8h
-	WORD $0x4e606ba7 // sadalp v7.4s, v29.8h
-	FMOVQ 16(R12), F10
-	FMOVQ 16(R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector10
-	FMOVQ 16(R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector10:
-	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
-	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
-	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
-	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
-	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
-	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
-	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
-	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector11
-	FMOVQ 16(R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector11:
-	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
-	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
-	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
-	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
-	WORD $0x4e606b44 // sadalp v4.4s, v26.8h
-	WORD $0x4e606b65 // sadalp v5.4s, v27.8h
-	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
-	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
-	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
-	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
-	WORD $0x4e606b88 // sadalp v8.4s, v28.8h
-	WORD $0x4e606ba9 // sadalp v9.4s, v29.8h
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows2words
-	ADD R11<<2, R7, R14
-	FLDPQ (R14), (F10, F11)
-	ADD R3<<2, R14, R14
-	FLDPQ (R14), (F12, F13)
-	ADD R3<<2, R14, R14
-	VMOVI $0, V15.B16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F14
-	VDUP V14.S[0], V14.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	VUZP1 V3.S4, V2.S4, V18.S4
-	VUZP2 V3.S4, V2.S4, V3.S4
-	VMOV V18.B16, V2.B16
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	VFMLA V10.S4, V2.S4, V3.S4
-	VFMLA V14.S4, V3.S4, V16.S4
-	VUZP1 V5.S4, V4.S4, V18.S4
-	VUZP2 V5.S4, V4.S4, V5.S4
-	VMOV V18.B16, V4.B16
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
-	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
-	VFMLA V11.S4, V4.S4, V5.S4
-	VFMLA V14.S4, V5.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F14
-	VDUP V14.S[0], V14.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	VUZP1 V7.S4, V6.S4, V18.S4
-	VUZP2 V7.S4, V6.S4, V7.S4
-	VMOV V18.B16, V6.B16
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
-	VFMLA V10.S4, V6.S4, V7.S4
-	VFMLA V14.S4, V7.S4, V16.S4
-	VUZP1 V9.S4, V8.S4, V18.S4
-	VUZP2 V9.S4, V8.S4, V9.S4
-	VMOV V18.B16, V8.B16
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
-	VFMLA V11.S4, V8.S4, V9.S4
-	VFMLA V14.S4, V9.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows2lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows2block
-
-	// Go on to the next rows.
-	MOVD $2, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $2, R4, R4
-	B rows2
-
-rows2done:
-
-	// Tiles of 1 × 2 vectors.
-rows1:
-	CMP $1, R4
-	BLT rows1done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows1block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-64(SP), R15
-	MOVD $1, R16
-
-rows1begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, (R15)
-	FMOVQ F4, 16(R15)
-	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
-	MOVD $0, R11
-
-rows1lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-64(SP), F2
-	VMOV V2.B16, V3.B16
-	VMOV V2.B16, V4.B16
-	VMOV V2.B16, V5.B16
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD R6, R23
-	PCALIGN $32
-
-rows1words:
-	ADD $16, R23, R15
-	VLD1R.P 4(R23), [V14.S4]
-	VLD1R.P 4(R23), [V15.S4]
-	VLD1R.P 4(R15), [V16.S4]
-	VLD1R.P 4(R15), [V17.S4]
-	VDUP R22, V10.B16
-	SUB R17, R22, R22
-	VDUP R22, V11.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F6
-	FMOVQ (R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector00
-	FMOVQ (R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector00:
-	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
-	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
-	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
-	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector01
-	FMOVQ (R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector01:
-	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
-	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
-	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
-	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
-	WORD $0x4e606a42 // sadalp v2.4s, v18.8h
-	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
-	FMOVQ 16(R12), F6
-	FMOVQ 16(R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector10
-	FMOVQ 16(R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector10:
-	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
-	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
-	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
-	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector11
-	FMOVQ 16(R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector11:
-	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
-	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
-	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
-	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
-	WORD $0x4e606a44 // sadalp v4.4s, v18.8h
-	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows1words
-	ADD R11<<2, R7, R14
-	FLDPQ (R14), (F6, F7)
-	ADD R3<<2, R14, R14
-	FLDPQ (R14), (F8, F9)
-	ADD R3<<2, R14, R14
-	VMOVI $0, V11.B16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F10
-	VDUP V10.S[0], V10.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F12, F13)
-	VUZP1 V3.S4, V2.S4, V14.S4
-	VUZP2 V3.S4, V2.S4, V3.S4
-	VMOV V14.B16, V2.B16
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
-	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
-	VFMLA V6.S4, V2.S4, V3.S4
-	VFMLA V10.S4, V3.S4, V12.S4
-	VUZP1 V5.S4, V4.S4, V14.S4
-	VUZP2 V5.S4, V4.S4, V5.S4
-	VMOV V14.B16, V4.B16
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
-	VFMLA V7.S4, V4.S4, V5.S4
-	VFMLA V10.S4, V5.S4, V13.S4
-	FSTPQ (F12, F13), (R15)
-	ADD R1, R15, R15
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows1lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows1block
-
-	// Go on to the next rows.
-	MOVD $1, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $1, R4, R4
-	B rows1
-
-rows1done:
-	RET
-
-// func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S5x16F32NEON(SB), NOSPLIT, $0-113
-	MOVD $16, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $16, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $1, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $0, R0
-	MOVD R0, x_cap+48(FP)
-	B ·weightInt8ScalesLongNEON(SB)
-
-// func weightInt8ScalesDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightInt8ScalesDotNEON(SB), NOSPLIT, $256-113
-	MOVD c_base+0(FP), R0
-	MOVD ldc+24(FP), R1
-	LSL $2, R1, R1
-	MOVD ldx+56(FP), R2
-	LSL $2, R2, R2
-	MOVD lanes+88(FP), R3
-	MOVD m+96(FP), R4
-	MOVD x_base+32(FP), R5
-	MOVBU load+112(FP), R16
-	CBNZ R16, cleared
-	CBZ R4, cleared
-	VMOVI $0, V0.B16
-	MOVD R0, R14
-	MOVD R4, R17
-
-clear:
-	MOVD R14, R15
-	MOVD R3, R16
-
-clearlanes:
-	FMOVQ.P F0, 16(R15)
-	SUBS $4, R16, R16
-	BNE clearlanes
-	ADD R1, R14, R14
-	SUBS $1, R17, R17
-	BNE clear
-
-cleared:
-	MOVD c_len+8(FP), R16
-	VDUP R16, V0.B16
-	MOVD $0x0f0f0f0f, R17
-	VDUP R17, V1.S4
-	MOVD c_cap+16(FP), R17
-	MOVD x_len+40(FP), R19
-	MOVD x_cap+48(FP), R20
-	LSL $2, R3, R8
-	ADD $8, R20, R9
-	MUL R3, R9, R9
-	ADD $4, R17, R10
-	MADD R8, R9, R10, R10
-
-	// Tiles of 4 × 2 vectors.
-rows4:
-	CMP $4, R4
-	BLT rows4done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows4block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-256(SP), R15
-	MOVD $4, R16
-
-rows4begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, 32(R15)
-	FMOVQ F4, 48(R15)
-	VUZP1 V3.H8, V2.H8, V7.H8
-	VUZP2 V3.H8, V2.H8, V8.H8
-	VTRN1 V8.S4, V7.S4, V2.S4
-	VTRN2 V8.S4, V7.S4, V3.S4
-	FSTPQ (F2, F3), (R15)
-	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows4begin
-	MOVD $0, R11
-
-rows4lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-224(SP), F18
-	VDUP V18.S[0], V2.S4
-	VDUP V18.S[0], V3.S4
-	VDUP V18.S[1], V4.S4
-	VDUP V18.S[1], V5.S4
-	FMOVQ local-160(SP), F18
-	VDUP V18.S[0], V6.S4
-	VDUP V18.S[0], V7.S4
-	VDUP V18.S[1], V8.S4
-	VDUP V18.S[1], V9.S4
-	FMOVQ local-96(SP), F18
-	VDUP V18.S[0], V10.S4
-	VDUP V18.S[0], V11.S4
-	VDUP V18.S[1], V12.S4
-	VDUP V18.S[1], V13.S4
-	FMOVQ local-32(SP), F18
-	VDUP V18.S[0], V14.S4
-	VDUP V18.S[0], V15.S4
-	VDUP V18.S[1], V16.S4
-	VDUP V18.S[1], V17.S4
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD $local-256(SP), R15
-	PCALIGN $32
-
-rows4words:
-	FMOVQ (R15), F26
-	FMOVQ 64(R15), F27
-	FMOVQ 128(R15), F28
-	FMOVQ 192(R15), F29
-	ADD $16, R15, R15
-	VDUP R22, V22.B16
-	SUB R17, R22, R22
-	VDUP R22, V23.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F18
-	FMOVQ (R14), F19
-	VAND V1.B16, V18.B16, V20.B16
-	VAND V1.B16, V19.B16, V21.B16
-	CBZ R17, rows4vector00
-	FMOVQ (R21), F24
-	VSHL $4, V24.B16, V24.B16
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector00:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9ae3c2 // sdot v2.4s, v30.16b, v26.4b[0]
-	WORD $0x4f9be3c6 // sdot v6.4s, v30.16b, v27.4b[0]
-	WORD $0x4f9ce3ca // sdot v10.4s, v30.16b, v28.4b[0]
-	WORD $0x4f9de3ce // sdot v14.4s, v30.16b, v29.4b[0]
-	WORD $0x4fbae2a4 // sdot v4.4s, v21.16b, v26.4b[1]
-	WORD $0x4fbbe2a8 // sdot v8.4s, v21.16b, v27.4b[1]
-	WORD $0x4fbce2ac // sdot v12.4s, v21.16b, v28.4b[1]
-	WORD $0x4fbde2b0 // sdot v16.4s, v21.16b, v29.4b[1]
-	VUSHR $4, V18.B16, V20.B16
-	VUSHR $4, V19.B16, V21.B16
-	CBZ R17, rows4vector01
-	FMOVQ (R21), F24
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector01:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9aebc2 // sdot v2.4s, v30.16b, v26.4b[2]
-	WORD $0x4f9bebc6 // sdot v6.4s, v30.16b, v27.4b[2]
-	WORD $0x4f9cebca // sdot v10.4s, v30.16b, v28.4b[2]
-	WORD $0x4f9debce // sdot v14.4s, v30.16b, v29.4b[2]
-	WORD $0x4fbaeaa4 // sdot v4.4s, v21.16b, v26.4b[3]
-	WORD $0x4fbbeaa8 // sdot v8.4s, v21.16b, v27.4b[3]
-	WORD $0x4fbceaac // sdot v12.4s, v21.16b, v28.4b[3]
-	WORD $0x4fbdeab0 // sdot v16.4s, v21.16b, v29.4b[3]
-	FMOVQ 16(R12), F18
-	FMOVQ 16(R14), F19
-	VAND V1.B16, V18.B16, V20.B16
-	VAND V1.B16, V19.B16, V21.B16
-	CBZ R17, rows4vector10
-	FMOVQ 16(R21), F24
-	VSHL $4, V24.B16, V24.B16
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector10:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9ae3c3 // sdot v3.4s, v30.16b, v26.4b[0]
-	WORD $0x4f9be3c7 // sdot v7.4s, v30.16b, v27.4b[0]
-	WORD $0x4f9ce3cb // sdot v11.4s, v30.16b, v28.4b[0]
-	WORD $0x4f9de3cf // sdot v15.4s, v30.16b, v29.4b[0]
-	WORD $0x4fbae2a5 // sdot v5.4s, v21.16b, v26.4b[1]
-	WORD $0x4fbbe2a9 // sdot v9.4s, v21.16b, v27.4b[1]
-	WORD $0x4fbce2ad // sdot v13.4s, v21.16b, v28.4b[1]
-	WORD $0x4fbde2b1 // sdot v17.4s, v21.16b, v29.4b[1]
-	VUSHR $4, V18.B16, V20.B16
-	VUSHR $4, V19.B16, V21.B16
-	CBZ R17, rows4vector11
-	FMOVQ 16(R21), F24
-	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V20.B16, V20.B16
-	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
-	VAND V0.B16, V25.B16, V25.B16
-	VORR V25.B16, V21.B16, V21.B16
-
-rows4vector11:
-	VTRN1 V21.H8, V20.H8, V30.H8
-	VTRN2 V21.H8, V20.H8, V21.H8
-	WORD $0x4f9aebc3 // sdot v3.4s, v30.16b, v26.4b[2]
-	WORD $0x4f9bebc7 // sdot v7.4s, v30.16b, v27.4b[2]
-	WORD $0x4f9cebcb // sdot v11.4s, v30.16b, v28.4b[2]
-	WORD $0x4f9debcf // sdot v15.4s, v30.16b, v29.4b[2]
-	WORD $0x4fbaeaa5 // sdot v5.4s, v21.16b, v26.4b[3]
-	WORD $0x4fbbeaa9 // sdot v9.4s, v21.16b, v27.4b[3]
-	WORD $0x4fbceaad // sdot v13.4s, v21.16b, v28.4b[3]
-	WORD $0x4fbdeab1 // sdot v17.4s, v21.16b, v29.4b[3]
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows4words
+rows4float32:
 	ADD R11<<2, R7, R14
 	FLDPQ (R14), (F18, F19)
 	ADD R3<<2, R14, R14
@@ -13084,178 +10949,21 @@ rows4vector11:
 	VFMLA V22.S4, V17.S4, V25.S4
 	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows4lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows4block
+	B rows4next
 
-	// Go on to the next rows.
-	MOVD $4, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $4, R4, R4
-	B rows4
+rows4scalesbrain:
+	FMOVQ (R14), F18
+	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	B rows4scales
 
-rows4done:
+rows4minimascalesbrain:
+	FMOVQ (R14), F18
+	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	B rows4minimascales
 
-	// Tiles of 2 × 2 vectors.
-rows2:
-	CMP $2, R4
-	BLT rows2done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows2block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-256(SP), R15
-	MOVD $2, R16
-
-rows2begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, 32(R15)
-	FMOVQ F4, 48(R15)
-	VUZP1 V3.H8, V2.H8, V7.H8
-	VUZP2 V3.H8, V2.H8, V8.H8
-	VTRN1 V8.S4, V7.S4, V2.S4
-	VTRN2 V8.S4, V7.S4, V3.S4
-	FSTPQ (F2, F3), (R15)
-	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2begin
-	MOVD $0, R11
-
-rows2lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-224(SP), F10
-	VDUP V10.S[0], V2.S4
-	VDUP V10.S[0], V3.S4
-	VDUP V10.S[1], V4.S4
-	VDUP V10.S[1], V5.S4
-	FMOVQ local-160(SP), F10
-	VDUP V10.S[0], V6.S4
-	VDUP V10.S[0], V7.S4
-	VDUP V10.S[1], V8.S4
-	VDUP V10.S[1], V9.S4
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD $local-256(SP), R15
-	PCALIGN $32
-
-rows2words:
-	FMOVQ (R15), F18
-	FMOVQ 64(R15), F19
-	ADD $16, R15, R15
-	VDUP R22, V14.B16
-	SUB R17, R22, R22
-	VDUP R22, V15.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F10
-	FMOVQ (R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector00
-	FMOVQ (R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector00:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92e282 // sdot v2.4s, v20.16b, v18.4b[0]
-	WORD $0x4f93e286 // sdot v6.4s, v20.16b, v19.4b[0]
-	WORD $0x4fb2e1a4 // sdot v4.4s, v13.16b, v18.4b[1]
-	WORD $0x4fb3e1a8 // sdot v8.4s, v13.16b, v19.4b[1]
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector01
-	FMOVQ (R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector01:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92ea82 // sdot v2.4s, v20.16b, v18.4b[2]
-	WORD $0x4f93ea86 // sdot v6.4s, v20.16b, v19.4b[2]
-	WORD $0x4fb2e9a4 // sdot v4.4s, v13.16b, v18.4b[3]
-	WORD $0x4fb3e9a8 // sdot v8.4s, v13.16b, v19.4b[3]
-	FMOVQ 16(R12), F10
-	FMOVQ 16(R14), F11
-	VAND V1.B16, V10.B16, V12.B16
-	VAND V1.B16, V11.B16, V13.B16
-	CBZ R17, rows2vector10
-	FMOVQ 16(R21), F16
-	VSHL $4, V16.B16, V16.B16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector10:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92e283 // sdot v3.4s, v20.16b, v18.4b[0]
-	WORD $0x4f93e287 // sdot v7.4s, v20.16b, v19.4b[0]
-	WORD $0x4fb2e1a5 // sdot v5.4s, v13.16b, v18.4b[1]
-	WORD $0x4fb3e1a9 // sdot v9.4s, v13.16b, v19.4b[1]
-	VUSHR $4, V10.B16, V12.B16
-	VUSHR $4, V11.B16, V13.B16
-	CBZ R17, rows2vector11
-	FMOVQ 16(R21), F16
-	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V12.B16, V12.B16
-	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
-	VAND V0.B16, V17.B16, V17.B16
-	VORR V17.B16, V13.B16, V13.B16
-
-rows2vector11:
-	VTRN1 V13.H8, V12.H8, V20.H8
-	VTRN2 V13.H8, V12.H8, V13.H8
-	WORD $0x4f92ea83 // sdot v3.4s, v20.16b, v18.4b[2]
-	WORD $0x4f93ea87 // sdot v7.4s, v20.16b, v19.4b[2]
-	WORD $0x4fb2e9a5 // sdot v5.4s, v13.16b, v18.4b[3]
-	WORD $0x4fb3e9a9 // sdot v9.4s, v13.16b, v19.4b[3]
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows2words
+rows2float32:
 	ADD R11<<2, R7, R14
 	FLDPQ (R14), (F10, F11)
 	ADD R3<<2, R14, R14
@@ -13300,164 +11008,21 @@ rows2vector11:
 	VFMLA V14.S4, V9.S4, V17.S4
 	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows2lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows2block
+	B rows2next
 
-	// Go on to the next rows.
-	MOVD $2, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $2, R4, R4
-	B rows2
+rows2scalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2scales
 
-rows2done:
+rows2minimascalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2minimascales
 
-	// Tiles of 1 × 2 vectors.
-rows1:
-	CMP $1, R4
-	BLT rows1done
-	MOVD R5, R6
-	MOVD b_base+64(FP), R7
-	MOVD k+104(FP), R13
-
-rows1block:
-	MOVD $0xffffffff, R21
-	VDUP R21, V5.S4
-	MOVD R6, R14
-	MOVD $local-256(SP), R15
-	MOVD $1, R16
-
-rows1begin:
-	FLDPQ (R14), (F2, F3)
-	ADD R2, R14, R14
-	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
-	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
-	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
-	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
-	VMOVI $0, V4.B16
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
-	VEXT $8, V4.B16, V4.B16, V6.B16
-	VADD V6.S4, V4.S4, V4.S4
-	VDUP R19, V7.S4
-	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
-	FMOVQ F6, 32(R15)
-	FMOVQ F4, 48(R15)
-	VUZP1 V3.H8, V2.H8, V7.H8
-	VUZP2 V3.H8, V2.H8, V8.H8
-	VTRN1 V8.S4, V7.S4, V2.S4
-	VTRN2 V8.S4, V7.S4, V3.S4
-	FSTPQ (F2, F3), (R15)
-	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
-	MOVD $0, R11
-
-rows1lanes:
-	ADD R9, R7, R12
-	ADD R11<<2, R12, R12
-	FMOVQ local-224(SP), F6
-	VDUP V6.S[0], V2.S4
-	VDUP V6.S[0], V3.S4
-	VDUP V6.S[1], V4.S4
-	VDUP V6.S[1], V5.S4
-	ADD R8<<2, R12, R21
-	MOVD $0, R22
-	MOVD $2, R16
-	MOVD $local-256(SP), R15
-	PCALIGN $32
-
-rows1words:
-	FMOVQ (R15), F14
-	ADD $16, R15, R15
-	VDUP R22, V10.B16
-	SUB R17, R22, R22
-	VDUP R22, V11.B16
-	ADD R8, R12, R14
-	FMOVQ (R12), F6
-	FMOVQ (R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector00
-	FMOVQ (R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector00:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee1e2 // sdot v2.4s, v15.16b, v14.4b[0]
-	WORD $0x4faee124 // sdot v4.4s, v9.16b, v14.4b[1]
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector01
-	FMOVQ (R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector01:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee9e2 // sdot v2.4s, v15.16b, v14.4b[2]
-	WORD $0x4faee924 // sdot v4.4s, v9.16b, v14.4b[3]
-	FMOVQ 16(R12), F6
-	FMOVQ 16(R14), F7
-	VAND V1.B16, V6.B16, V8.B16
-	VAND V1.B16, V7.B16, V9.B16
-	CBZ R17, rows1vector10
-	FMOVQ 16(R21), F12
-	VSHL $4, V12.B16, V12.B16
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector10:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee1e3 // sdot v3.4s, v15.16b, v14.4b[0]
-	WORD $0x4faee125 // sdot v5.4s, v9.16b, v14.4b[1]
-	VUSHR $4, V6.B16, V8.B16
-	VUSHR $4, V7.B16, V9.B16
-	CBZ R17, rows1vector11
-	FMOVQ 16(R21), F12
-	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V8.B16, V8.B16
-	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
-	VAND V0.B16, V13.B16, V13.B16
-	VORR V13.B16, V9.B16, V9.B16
-
-rows1vector11:
-	VTRN1 V9.H8, V8.H8, V15.H8
-	VTRN2 V9.H8, V8.H8, V9.H8
-	WORD $0x4f8ee9e3 // sdot v3.4s, v15.16b, v14.4b[2]
-	WORD $0x4faee925 // sdot v5.4s, v9.16b, v14.4b[3]
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8, R14, R12
-	ADD R17<<1, R22, R22
-	ADD R17, R22, R22
-	SUB $4, R22, R22
-	LSR $1, R17, R14
-	MADD R14, R21, R8, R21
-	SUBS $1, R16, R16
-	BNE rows1words
+rows1float32:
 	ADD R11<<2, R7, R14
 	FLDPQ (R14), (F6, F7)
 	ADD R3<<2, R14, R14
@@ -13484,35 +11049,175 @@ rows1vector11:
 	VFMLA V10.S4, V5.S4, V13.S4
 	FSTPQ (F12, F13), (R15)
 	ADD R1, R15, R15
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows1lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows1block
+	B rows1next
 
-	// Go on to the next rows.
-	MOVD $1, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $1, R4, R4
-	B rows1
+rows1scalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1scales
 
-rows1done:
-	RET
+rows1minimascalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1minimascales
+
+// func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
+	MOVD $0, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedDotNEON(SB)
+
+// func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
+	MOVD $2, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
+
+// func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedLongNEON(SB)
+
+// func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedDotNEON(SB)
+
+// func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
+	MOVD $3, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $2, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
+
+// func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
+	MOVD $48, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $32, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $2, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedLongNEON(SB)
+
+// func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
+	MOVD $48, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $32, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $2, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedDotNEON(SB)
+
+// func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
+	MOVD $4, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000010, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
+
+// func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16BF16NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $4294967296, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedLongNEON(SB)
+
+// func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $4294967296, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedDotNEON(SB)
+
+// func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $0-64
+	MOVD $5, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $28, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
+
+// func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $8589934608, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedLongNEON(SB)
 
 // func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8DotS5x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
-	MOVD $16, R0
+	MOVD $8589934608, R0
 	MOVD R0, x_len+40(FP)
 	MOVD $1, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $0, R0
+	MOVD $4, R0
 	MOVD R0, x_cap+48(FP)
-	B ·weightInt8ScalesDotNEON(SB)
+	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightQuantizeNEON(dst []uint32, src []float32)
 TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
@@ -25578,185 +23283,117 @@ squareschains:
 	SUBS $64, R8, R8
 	BGE squareschains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 squaresrest:
 	ADDS $64, R8, R8
 	BEQ squaresall
-	CMP $4, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V1.S4
-	CMP $8, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V2.S4
-	CMP $12, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V3.S4
-	CMP $16, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V4.S4
-	CMP $20, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V5.S4
-	CMP $24, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V6.S4
-	CMP $28, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V7.S4
-	CMP $32, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V8.S4
-	CMP $36, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V9.S4
-	CMP $40, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V10.S4
-	CMP $44, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V11.S4
-	CMP $48, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V12.S4
-	CMP $52, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V13.S4
-	CMP $56, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V14.S4
-	CMP $60, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V15.S4
-	CMP $64, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V16.S4
-
-squareslast:
+	VMOVI $0, V17.B16
 	ANDS $3, R8, R9
-	BEQ squaresall
-	FMOVS.P 4(R7), F17
+	BEQ squaresloaded
+	SUB R9, R8, R10
+	ADD R10<<2, R7, R10
+	FMOVS.P 4(R10), F17
 	SUBS $1, R9, R9
 	BEQ squaresloaded
-	FMOVS.P 4(R7), F18
+	FMOVS.P 4(R10), F18
 	VMOV V18.S[0], V17.S[1]
 	SUBS $1, R9, R9
 	BEQ squaresloaded
-	FMOVS.P 4(R7), F18
+	FMOVS.P 4(R10), F18
 	VMOV V18.S[0], V17.S[2]
 
 squaresloaded:
 	CMP $4, R8
-	BLT squaresadd0
+	BLT squareswhole0
 	CMP $8, R8
-	BLT squaresadd1
+	BLT squareswhole1
 	CMP $12, R8
-	BLT squaresadd2
+	BLT squareswhole2
 	CMP $16, R8
-	BLT squaresadd3
+	BLT squareswhole3
 	CMP $20, R8
-	BLT squaresadd4
+	BLT squareswhole4
 	CMP $24, R8
-	BLT squaresadd5
+	BLT squareswhole5
 	CMP $28, R8
-	BLT squaresadd6
+	BLT squareswhole6
 	CMP $32, R8
-	BLT squaresadd7
+	BLT squareswhole7
 	CMP $36, R8
-	BLT squaresadd8
+	BLT squareswhole8
 	CMP $40, R8
-	BLT squaresadd9
+	BLT squareswhole9
 	CMP $44, R8
-	BLT squaresadd10
+	BLT squareswhole10
 	CMP $48, R8
-	BLT squaresadd11
+	BLT squareswhole11
 	CMP $52, R8
-	BLT squaresadd12
+	BLT squareswhole12
 	CMP $56, R8
-	BLT squaresadd13
+	BLT squareswhole13
 	CMP $60, R8
-	BLT squaresadd14
-	CMP $64, R8
-	BLT squaresadd15
-
-squaresadd0:
-	VFMLA V17.S4, V17.S4, V1.S4
-	B squaresall
-
-squaresadd1:
-	VFMLA V17.S4, V17.S4, V2.S4
-	B squaresall
-
-squaresadd2:
-	VFMLA V17.S4, V17.S4, V3.S4
-	B squaresall
-
-squaresadd3:
-	VFMLA V17.S4, V17.S4, V4.S4
-	B squaresall
-
-squaresadd4:
-	VFMLA V17.S4, V17.S4, V5.S4
-	B squaresall
-
-squaresadd5:
-	VFMLA V17.S4, V17.S4, V6.S4
-	B squaresall
-
-squaresadd6:
-	VFMLA V17.S4, V17.S4, V7.S4
-	B squaresall
-
-squaresadd7:
-	VFMLA V17.S4, V17.S4, V8.S4
-	B squaresall
-
-squaresadd8:
-	VFMLA V17.S4, V17.S4, V9.S4
-	B squaresall
-
-squaresadd9:
-	VFMLA V17.S4, V17.S4, V10.S4
-	B squaresall
-
-squaresadd10:
-	VFMLA V17.S4, V17.S4, V11.S4
-	B squaresall
-
-squaresadd11:
-	VFMLA V17.S4, V17.S4, V12.S4
-	B squaresall
-
-squaresadd12:
-	VFMLA V17.S4, V17.S4, V13.S4
-	B squaresall
-
-squaresadd13:
-	VFMLA V17.S4, V17.S4, V14.S4
-	B squaresall
-
-squaresadd14:
-	VFMLA V17.S4, V17.S4, V15.S4
-	B squaresall
-
-squaresadd15:
+	BLT squareswhole14
 	VFMLA V17.S4, V17.S4, V16.S4
-	B squaresall
+	FMOVQ 224(R7), F17
+
+squareswhole14:
+	VFMLA V17.S4, V17.S4, V15.S4
+	FMOVQ 208(R7), F17
+
+squareswhole13:
+	VFMLA V17.S4, V17.S4, V14.S4
+	FMOVQ 192(R7), F17
+
+squareswhole12:
+	VFMLA V17.S4, V17.S4, V13.S4
+	FMOVQ 176(R7), F17
+
+squareswhole11:
+	VFMLA V17.S4, V17.S4, V12.S4
+	FMOVQ 160(R7), F17
+
+squareswhole10:
+	VFMLA V17.S4, V17.S4, V11.S4
+	FMOVQ 144(R7), F17
+
+squareswhole9:
+	VFMLA V17.S4, V17.S4, V10.S4
+	FMOVQ 128(R7), F17
+
+squareswhole8:
+	VFMLA V17.S4, V17.S4, V9.S4
+	FMOVQ 112(R7), F17
+
+squareswhole7:
+	VFMLA V17.S4, V17.S4, V8.S4
+	FMOVQ 96(R7), F17
+
+squareswhole6:
+	VFMLA V17.S4, V17.S4, V7.S4
+	FMOVQ 80(R7), F17
+
+squareswhole5:
+	VFMLA V17.S4, V17.S4, V6.S4
+	FMOVQ 64(R7), F17
+
+squareswhole4:
+	VFMLA V17.S4, V17.S4, V5.S4
+	FMOVQ 48(R7), F17
+
+squareswhole3:
+	VFMLA V17.S4, V17.S4, V4.S4
+	FMOVQ 32(R7), F17
+
+squareswhole2:
+	VFMLA V17.S4, V17.S4, V3.S4
+	FMOVQ 16(R7), F17
+
+squareswhole1:
+	VFMLA V17.S4, V17.S4, V2.S4
+	FMOVQ (R7), F17
+
+squareswhole0:
+	VFMLA V17.S4, V17.S4, V1.S4
 
 squaresall:
 
@@ -25782,15 +23419,15 @@ squaresall:
 	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 
 	// 1/sqrt(sum/size + eps).
-	MOVWU size+96(FP), R10
-	VDUP R10, V19.S4
+	MOVWU size+96(FP), R9
+	VDUP R9, V19.S4
 	FDIVS F19, F1, F1
-	MOVWU eps+100(FP), R10
-	VDUP R10, V19.S4
+	MOVWU eps+100(FP), R9
+	VDUP R9, V19.S4
 	FADDS F19, F1, F1
 	FSQRTS F1, F1
-	MOVD $0x3f800000, R10
-	VDUP R10, V20.S4
+	MOVD $0x3f800000, R9
+	VDUP R9, V20.S4
 	FDIVS F1, F20, F1
 	VDUP V1.S[0], V0.S4
 	MOVD $0x7fc00000, R7
@@ -25910,185 +23547,117 @@ meanchains:
 	SUBS $64, R9, R9
 	BGE meanchains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 meanrest:
 	ADDS $64, R9, R9
 	BEQ meanall
-	CMP $4, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	CMP $8, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	CMP $12, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	CMP $16, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	CMP $20, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	CMP $24, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	CMP $28, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	CMP $32, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	CMP $36, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	CMP $40, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	CMP $44, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	CMP $48, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	CMP $52, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	CMP $56, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	CMP $60, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	CMP $64, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-
-meanlast:
+	VMOVI $0, V19.B16
 	ANDS $3, R9, R10
-	BEQ meanall
-	FMOVS.P 4(R8), F19
+	BEQ meanloaded
+	SUB R10, R9, R11
+	ADD R11<<2, R8, R11
+	FMOVS.P 4(R11), F19
 	SUBS $1, R10, R10
 	BEQ meanloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	VMOV V20.S[0], V19.S[1]
 	SUBS $1, R10, R10
 	BEQ meanloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	VMOV V20.S[0], V19.S[2]
 
 meanloaded:
 	CMP $4, R9
-	BLT meanadd0
+	BLT meanwhole0
 	CMP $8, R9
-	BLT meanadd1
+	BLT meanwhole1
 	CMP $12, R9
-	BLT meanadd2
+	BLT meanwhole2
 	CMP $16, R9
-	BLT meanadd3
+	BLT meanwhole3
 	CMP $20, R9
-	BLT meanadd4
+	BLT meanwhole4
 	CMP $24, R9
-	BLT meanadd5
+	BLT meanwhole5
 	CMP $28, R9
-	BLT meanadd6
+	BLT meanwhole6
 	CMP $32, R9
-	BLT meanadd7
+	BLT meanwhole7
 	CMP $36, R9
-	BLT meanadd8
+	BLT meanwhole8
 	CMP $40, R9
-	BLT meanadd9
+	BLT meanwhole9
 	CMP $44, R9
-	BLT meanadd10
+	BLT meanwhole10
 	CMP $48, R9
-	BLT meanadd11
+	BLT meanwhole11
 	CMP $52, R9
-	BLT meanadd12
+	BLT meanwhole12
 	CMP $56, R9
-	BLT meanadd13
+	BLT meanwhole13
 	CMP $60, R9
-	BLT meanadd14
-	CMP $64, R9
-	BLT meanadd15
-
-meanadd0:
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	B meanall
-
-meanadd1:
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	B meanall
-
-meanadd2:
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	B meanall
-
-meanadd3:
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	B meanall
-
-meanadd4:
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	B meanall
-
-meanadd5:
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	B meanall
-
-meanadd6:
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	B meanall
-
-meanadd7:
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	B meanall
-
-meanadd8:
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	B meanall
-
-meanadd9:
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	B meanall
-
-meanadd10:
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	B meanall
-
-meanadd11:
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	B meanall
-
-meanadd12:
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	B meanall
-
-meanadd13:
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	B meanall
-
-meanadd14:
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	B meanall
-
-meanadd15:
+	BLT meanwhole14
 	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-	B meanall
+	FMOVQ 224(R8), F19
+
+meanwhole14:
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ 208(R8), F19
+
+meanwhole13:
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	FMOVQ 192(R8), F19
+
+meanwhole12:
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	FMOVQ 176(R8), F19
+
+meanwhole11:
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	FMOVQ 160(R8), F19
+
+meanwhole10:
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	FMOVQ 144(R8), F19
+
+meanwhole9:
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
+	FMOVQ 128(R8), F19
+
+meanwhole8:
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ 112(R8), F19
+
+meanwhole7:
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
+	FMOVQ 96(R8), F19
+
+meanwhole6:
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	FMOVQ 80(R8), F19
+
+meanwhole5:
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	FMOVQ 64(R8), F19
+
+meanwhole4:
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ 48(R8), F19
+
+meanwhole3:
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
+	FMOVQ 32(R8), F19
+
+meanwhole2:
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	FMOVQ 16(R8), F19
+
+meanwhole1:
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
+	FMOVQ (R8), F19
+
+meanwhole0:
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
 
 meanall:
 
@@ -26112,8 +23681,8 @@ meanall:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	VEXT $4, V3.B16, V3.B16, V4.B16
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	MOVWU size+120(FP), R11
-	VDUP R11, V21.S4
+	MOVWU size+120(FP), R10
+	VDUP R10, V21.S4
 	FDIVS F21, F3, F3
 	VDUP V3.S[0], V0.S4
 	VMOVI $0, V3.B16
@@ -26190,204 +23759,135 @@ restchains:
 	SUBS $64, R9, R9
 	BGE restchains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 restrest:
 	ADDS $64, R9, R9
 	BEQ restall
-	CMP $4, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	CMP $8, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	CMP $12, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	CMP $16, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	CMP $20, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	CMP $24, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	CMP $28, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	CMP $32, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	CMP $36, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	CMP $40, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	CMP $44, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	CMP $48, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	CMP $52, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	CMP $56, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	CMP $60, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	CMP $64, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-
-restlast:
+	VMOVI $0, V19.B16
 	ANDS $3, R9, R10
-	BEQ restall
-	FMOVS.P 4(R8), F19
+	BEQ restloaded
+	SUB R10, R9, R11
+	ADD R11<<2, R8, R11
+	FMOVS.P 4(R11), F19
 	FSUBS F0, F19, F19
 	SUBS $1, R10, R10
 	BEQ restloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	VMOV V20.S[0], V19.S[1]
 	SUBS $1, R10, R10
 	BEQ restloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	VMOV V20.S[0], V19.S[2]
 
 restloaded:
 	CMP $4, R9
-	BLT restadd0
+	BLT restwhole0
 	CMP $8, R9
-	BLT restadd1
+	BLT restwhole1
 	CMP $12, R9
-	BLT restadd2
+	BLT restwhole2
 	CMP $16, R9
-	BLT restadd3
+	BLT restwhole3
 	CMP $20, R9
-	BLT restadd4
+	BLT restwhole4
 	CMP $24, R9
-	BLT restadd5
+	BLT restwhole5
 	CMP $28, R9
-	BLT restadd6
+	BLT restwhole6
 	CMP $32, R9
-	BLT restadd7
+	BLT restwhole7
 	CMP $36, R9
-	BLT restadd8
+	BLT restwhole8
 	CMP $40, R9
-	BLT restadd9
+	BLT restwhole9
 	CMP $44, R9
-	BLT restadd10
+	BLT restwhole10
 	CMP $48, R9
-	BLT restadd11
+	BLT restwhole11
 	CMP $52, R9
-	BLT restadd12
+	BLT restwhole12
 	CMP $56, R9
-	BLT restadd13
+	BLT restwhole13
 	CMP $60, R9
-	BLT restadd14
-	CMP $64, R9
-	BLT restadd15
-
-restadd0:
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	B restall
-
-restadd1:
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	B restall
-
-restadd2:
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	B restall
-
-restadd3:
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	B restall
-
-restadd4:
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	B restall
-
-restadd5:
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	B restall
-
-restadd6:
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	B restall
-
-restadd7:
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	B restall
-
-restadd8:
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	B restall
-
-restadd9:
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	B restall
-
-restadd10:
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	B restall
-
-restadd11:
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	B restall
-
-restadd12:
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	B restall
-
-restadd13:
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	B restall
-
-restadd14:
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	B restall
-
-restadd15:
+	BLT restwhole14
 	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-	B restall
+	FMOVQ 224(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole14:
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ 208(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole13:
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	FMOVQ 192(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole12:
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	FMOVQ 176(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole11:
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	FMOVQ 160(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole10:
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	FMOVQ 144(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole9:
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
+	FMOVQ 128(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole8:
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ 112(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole7:
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
+	FMOVQ 96(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole6:
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	FMOVQ 80(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole5:
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	FMOVQ 64(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole4:
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ 48(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole3:
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
+	FMOVQ 32(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole2:
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	FMOVQ 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole1:
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
+	FMOVQ (R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole0:
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
 
 restall:
 
@@ -26411,8 +23911,8 @@ restall:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	VEXT $4, V3.B16, V3.B16, V4.B16
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	MOVWU size+120(FP), R11
-	VDUP R11, V21.S4
+	MOVWU size+120(FP), R10
+	VDUP R10, V21.S4
 	FDIVS F21, F3, F3
 	VDUP V3.S[0], V1.S4
 	VMOVI $0, V3.B16
@@ -26505,223 +24005,153 @@ squareschains:
 	SUBS $64, R9, R9
 	BGE squareschains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 squaresrest:
 	ADDS $64, R9, R9
 	BEQ squaresall
-	CMP $4, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V3.S4
-	CMP $8, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V4.S4
-	CMP $12, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V5.S4
-	CMP $16, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V6.S4
-	CMP $20, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V7.S4
-	CMP $24, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V8.S4
-	CMP $28, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V9.S4
-	CMP $32, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V10.S4
-	CMP $36, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V11.S4
-	CMP $40, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V12.S4
-	CMP $44, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V13.S4
-	CMP $48, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V14.S4
-	CMP $52, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V15.S4
-	CMP $56, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V16.S4
-	CMP $60, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V17.S4
-	CMP $64, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V18.S4
-
-squareslast:
+	VMOVI $0, V19.B16
 	ANDS $3, R9, R10
-	BEQ squaresall
-	FMOVS.P 4(R8), F19
+	BEQ squaresloaded
+	SUB R10, R9, R11
+	ADD R11<<2, R8, R11
+	FMOVS.P 4(R11), F19
 	FSUBS F0, F19, F19
 	FSUBS F1, F19, F19
 	SUBS $1, R10, R10
 	BEQ squaresloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	FSUBS F1, F20, F20
 	VMOV V20.S[0], V19.S[1]
 	SUBS $1, R10, R10
 	BEQ squaresloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	FSUBS F1, F20, F20
 	VMOV V20.S[0], V19.S[2]
 
 squaresloaded:
 	CMP $4, R9
-	BLT squaresadd0
+	BLT squareswhole0
 	CMP $8, R9
-	BLT squaresadd1
+	BLT squareswhole1
 	CMP $12, R9
-	BLT squaresadd2
+	BLT squareswhole2
 	CMP $16, R9
-	BLT squaresadd3
+	BLT squareswhole3
 	CMP $20, R9
-	BLT squaresadd4
+	BLT squareswhole4
 	CMP $24, R9
-	BLT squaresadd5
+	BLT squareswhole5
 	CMP $28, R9
-	BLT squaresadd6
+	BLT squareswhole6
 	CMP $32, R9
-	BLT squaresadd7
+	BLT squareswhole7
 	CMP $36, R9
-	BLT squaresadd8
+	BLT squareswhole8
 	CMP $40, R9
-	BLT squaresadd9
+	BLT squareswhole9
 	CMP $44, R9
-	BLT squaresadd10
+	BLT squareswhole10
 	CMP $48, R9
-	BLT squaresadd11
+	BLT squareswhole11
 	CMP $52, R9
-	BLT squaresadd12
+	BLT squareswhole12
 	CMP $56, R9
-	BLT squaresadd13
+	BLT squareswhole13
 	CMP $60, R9
-	BLT squaresadd14
-	CMP $64, R9
-	BLT squaresadd15
-
-squaresadd0:
-	VFMLA V19.S4, V19.S4, V3.S4
-	B squaresall
-
-squaresadd1:
-	VFMLA V19.S4, V19.S4, V4.S4
-	B squaresall
-
-squaresadd2:
-	VFMLA V19.S4, V19.S4, V5.S4
-	B squaresall
-
-squaresadd3:
-	VFMLA V19.S4, V19.S4, V6.S4
-	B squaresall
-
-squaresadd4:
-	VFMLA V19.S4, V19.S4, V7.S4
-	B squaresall
-
-squaresadd5:
-	VFMLA V19.S4, V19.S4, V8.S4
-	B squaresall
-
-squaresadd6:
-	VFMLA V19.S4, V19.S4, V9.S4
-	B squaresall
-
-squaresadd7:
-	VFMLA V19.S4, V19.S4, V10.S4
-	B squaresall
-
-squaresadd8:
-	VFMLA V19.S4, V19.S4, V11.S4
-	B squaresall
-
-squaresadd9:
-	VFMLA V19.S4, V19.S4, V12.S4
-	B squaresall
-
-squaresadd10:
-	VFMLA V19.S4, V19.S4, V13.S4
-	B squaresall
-
-squaresadd11:
-	VFMLA V19.S4, V19.S4, V14.S4
-	B squaresall
-
-squaresadd12:
-	VFMLA V19.S4, V19.S4, V15.S4
-	B squaresall
-
-squaresadd13:
-	VFMLA V19.S4, V19.S4, V16.S4
-	B squaresall
-
-squaresadd14:
-	VFMLA V19.S4, V19.S4, V17.S4
-	B squaresall
-
-squaresadd15:
+	BLT squareswhole14
 	VFMLA V19.S4, V19.S4, V18.S4
-	B squaresall
+	FMOVQ 224(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole14:
+	VFMLA V19.S4, V19.S4, V17.S4
+	FMOVQ 208(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole13:
+	VFMLA V19.S4, V19.S4, V16.S4
+	FMOVQ 192(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole12:
+	VFMLA V19.S4, V19.S4, V15.S4
+	FMOVQ 176(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole11:
+	VFMLA V19.S4, V19.S4, V14.S4
+	FMOVQ 160(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole10:
+	VFMLA V19.S4, V19.S4, V13.S4
+	FMOVQ 144(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole9:
+	VFMLA V19.S4, V19.S4, V12.S4
+	FMOVQ 128(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole8:
+	VFMLA V19.S4, V19.S4, V11.S4
+	FMOVQ 112(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole7:
+	VFMLA V19.S4, V19.S4, V10.S4
+	FMOVQ 96(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole6:
+	VFMLA V19.S4, V19.S4, V9.S4
+	FMOVQ 80(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole5:
+	VFMLA V19.S4, V19.S4, V8.S4
+	FMOVQ 64(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole4:
+	VFMLA V19.S4, V19.S4, V7.S4
+	FMOVQ 48(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole3:
+	VFMLA V19.S4, V19.S4, V6.S4
+	FMOVQ 32(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole2:
+	VFMLA V19.S4, V19.S4, V5.S4
+	FMOVQ 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole1:
+	VFMLA V19.S4, V19.S4, V4.S4
+	FMOVQ (R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole0:
+	VFMLA V19.S4, V19.S4, V3.S4
 
 squaresall:
 
@@ -26747,15 +24177,15 @@ squaresall:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 
 	// 1/sqrt(sum/size + eps).
-	MOVWU size+120(FP), R11
-	VDUP R11, V21.S4
+	MOVWU size+120(FP), R10
+	VDUP R10, V21.S4
 	FDIVS F21, F3, F3
-	MOVWU eps+124(FP), R11
-	VDUP R11, V21.S4
+	MOVWU eps+124(FP), R10
+	VDUP R10, V21.S4
 	FADDS F21, F3, F3
 	FSQRTS F3, F3
-	MOVD $0x3f800000, R11
-	VDUP R11, V22.S4
+	MOVD $0x3f800000, R10
+	VDUP R10, V22.S4
 	FDIVS F3, F22, F3
 	VDUP V3.S[0], V2.S4
 	MOVD $0x7fc00000, R8
@@ -30587,6 +28017,159 @@ singlerows:
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rotateNEON(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotateNEON(SB), NOSPLIT, $0-112
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 416(R0), F0
+	MOVD cos_len+72(FP), R1
+	MOVD first_base+0(FP), R2
+	MOVD second_base+24(FP), R3
+	MOVD cos_base+64(FP), R4
+	MOVD sin_base+88(FP), R5
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F5
+	FMOVQ 16(R7), F6
+	FMOVQ (R8), F7
+	FMOVQ 16(R8), F8
+	WORD $0x6e21dca9 // fmul v9.4s, v5.4s, v1.4s
+	WORD $0x6e22dcca // fmul v10.4s, v6.4s, v2.4s
+	WORD $0x6e23dceb // fmul v11.4s, v7.4s, v3.4s
+	WORD $0x6e24dd0c // fmul v12.4s, v8.4s, v4.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x4e29e52b // fcmeq v11.4s, v9.4s, v9.4s
+	VBIF V11.B16, V0.B16, V9.B16
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V0.B16, V10.B16
+	FMOVQ F9, (R7)
+	FMOVQ F10, 16(R7)
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
+	WORD $0x4e26d508 // fadd v8.4s, v8.4s, v6.4s
+	WORD $0x4e27e4e5 // fcmeq v5.4s, v7.4s, v7.4s
+	VBIF V5.B16, V0.B16, V7.B16
+	WORD $0x4e28e505 // fcmeq v5.4s, v8.4s, v8.4s
+	VBIF V5.B16, V0.B16, V8.B16
+	FMOVQ F7, (R8)
+	FMOVQ F8, 16(R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F1
+	FMOVQ (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F3
+	FMOVQ (R8), F4
+	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
+	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	FMOVQ F5, (R7)
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
+	VBIF V3.B16, V0.B16, V4.B16
+	FMOVQ F4, (R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R4), F1
+	FMOVS (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F3
+	FMOVS (R8), F4
+	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
+	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	FMOVS F5, (R7)
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
+	VBIF V3.B16, V0.B16, V4.B16
+	FMOVS F4, (R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
 	SUBS $1, R1, R1
 	BNE single
 

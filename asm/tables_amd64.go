@@ -264,9 +264,6 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
 		GemmBF16: weightGemmBF16AVX2,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
-			ukernel.U5x16BF16: {
-				GemmInt8: weightGemmInt8U5x16BF16AVX2,
-			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
@@ -314,7 +311,8 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8S6x16AVX2,
 			},
 			ukernel.U5x16BF16: {
-				Widen: weightWidenU5x16BF16AVX2,
+				Widen:    weightWidenU5x16BF16AVX2,
+				GemmInt8: weightGemmInt8U5x16BF16AVX2,
 			},
 			ukernel.S5x16F32: {
 				Widen:  weightWidenS5x16F32AVX2,
@@ -403,6 +401,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Add:         addAVX2,
 		AddRows:     addRowsAVX2,
 		AddWeighted: addWeightedAVX2,
+		Rotate:      rotateAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Elementwise{
 		Exp2:             exp2AVX2,
@@ -419,6 +418,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Add:              addAVX512,
 		AddRows:          addRowsAVX512,
 		AddWeighted:      addWeightedAVX512,
+		Rotate:           rotateAVX512,
 		AdditiveBackward: additiveBackwardAVX512,
 	}},
 }
