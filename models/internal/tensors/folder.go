@@ -18,8 +18,8 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// A format is the names of files of weights, of one with all tensors and of the list of several, and what reads where the
-// tensors of a file lie.
+// A format is the names of files of weights, of one with all tensors and of the list of
+// several, and what reads where the tensors of a file lie.
 type format struct {
 	single, index string
 	read          func(r io.ReaderAt, size int64) (map[string]safetensors.Info, error)
@@ -43,15 +43,19 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]safetensors.Info, er
 	return all, nil
 }
 
-// Open opens the weights of a GGUF file, see [gguf.Open], or of a folder: model.safetensors, or the shards that
-// model.safetensors.index.json lists, or else pytorch_model.bin, or the shards of pytorch_model.bin.index.json, of which nothing is run. A tensor of a norm that has one of the old names, such as
-// LayerNorm.gamma and LayerNorm.beta, gets the name LayerNorm.weight or LayerNorm.bias.
+// Open opens the weights of a GGUF file, see [gguf.Open], or of a folder:
+// model.safetensors, or the shards that model.safetensors.index.json lists, or else
+// pytorch_model.bin, or the shards of pytorch_model.bin.index.json, of which nothing is
+// run. A tensor of a norm that has one of the old names, such as LayerNorm.gamma and
+// LayerNorm.beta, gets the name LayerNorm.weight or LayerNorm.bias.
 //
-// Files are mapped on Linux, Android, macOS, iOS and the BSDs, and else read as it is asked for them. One that another program
-// shortens while it is mapped ends this program when it looks at what is missing.
+// Files are mapped on Linux, Android, macOS, iOS and the BSDs, and else read as it is
+// asked for them. One that another program shortens while it is mapped ends this program
+// when it looks at what is missing.
 //
-// A folder without such files is a [*kernel.Error] that says what to do if it has weights in another
-// format, and an [fs.ErrNotExist] otherwise. A folder with an adapter is a [*kernel.Error], as it is not merged into the weights.
+// A folder without such files is a [*kernel.Error] that says what to do if it has weights
+// in another format, and an [fs.ErrNotExist] otherwise. A folder with an adapter is a
+// [*kernel.Error], as it is not merged into the weights.
 func Open(path string) (*Store, error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return opened(func(s *Store) error { return s.openFolder(path) })
@@ -65,8 +69,8 @@ func Open(path string) (*Store, error) {
 	return s, nil
 }
 
-// OpenTorch opens one file that torch.save has written, such as sparse_linear.pt, as [Open] opens a folder. A file that is
-// missing is an [fs.ErrNotExist].
+// OpenTorch opens one file that torch.save has written, such as sparse_linear.pt, as
+// [Open] opens a folder. A file that is missing is an [fs.ErrNotExist].
 func OpenTorch(path string) (*Store, error) {
 	return opened(func(s *Store) error {
 		s.place = path
@@ -114,7 +118,8 @@ func (s *Store) openFolder(dir string) error {
 	return &fs.PathError{Op: "open", Path: filepath.Join(dir, single), Err: fs.ErrNotExist}
 }
 
-// openFile opens a file of weights. If names is not nil, it has these tensors and no others.
+// openFile opens a file of weights. If names is not nil, it has these tensors and no
+// others.
 func (s *Store) openFile(x format, path string, names []string) error {
 	f, size, err := filemap.Open(path)
 	if err != nil {

@@ -47,8 +47,8 @@ func put(t *testing.T, dir, name, text string, tensors ...string) {
 	}
 }
 
-// TestOpen: one file or shards have the same tensors, old names are known, and what nobody asks for
-// is reported.
+// TestOpen: one file or shards have the same tensors, old names are known, and what
+// nobody asks for is reported.
 func TestOpen(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	put(t, one, single, "", "a.LayerNorm.gamma", "b.beta", "c")

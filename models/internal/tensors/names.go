@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Renamed returns what a folder calls tensors, by names as GGUF files have them. names are what it calls them, without
-// the kind behind the last dot, with the number of the layer as %d and that of an expert as %e. In place of "model." at their
-// beginning stands what precedes the norm of the outputs in the store, see roots.
+// Renamed returns what a folder calls tensors, by names as GGUF files have them. names
+// are what it calls them, without the kind behind the last dot, with the number of the
+// layer as %d and that of an expert as %e. In place of "model." at their beginning stands
+// what precedes the norm of the outputs in the store, see roots.
 func (s *Store) Renamed(names map[string]string) func(name string) string {
 	at := s.root(strings.TrimPrefix(names["output_norm"], own) + ".weight")
 	if at.wrapped {
@@ -41,14 +42,16 @@ func (s *Store) Renamed(names map[string]string) func(name string) string {
 // own precedes the names of a text model that is all of a model.
 const own = "model."
 
-// A root is what stands in place of it, and before the names that do not begin with it, such as lm_head.
+// A root is what stands in place of it, and before the names that do not begin with it,
+// such as lm_head.
 type root struct {
 	inner, outer string
 	wrapped      bool // the text model is a part of another one, which also sees or hears: tensors of its other parts are marked as used
 }
 
-// roots are those of all models: without a head there is none, and of a model of texts within another one transformers has written the
-// last two, since version 4.52 and before.
+// roots are those of all models: without a head there is none, and of a model of texts
+// within another one transformers has written the last two, since version 4.52 and
+// before.
 var roots = []root{{inner: own}, {}, {"model.language_model.", "", true}, {"language_model.model.", "language_model.", true}}
 
 // root returns that of a store, by a tensor that every text model has.
@@ -61,11 +64,12 @@ func (s *Store) root(tensor string) root {
 	return root{}
 }
 
-// others are how the names of tensors begin that texts do not reach, behind "model." or not.
+// others are how the names of tensors begin that texts do not reach, behind "model." or
+// not.
 var others = []string{"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "embed_vision.", "audio_tower.", "embed_audio."}
 
-// Ignore marks tensors as used that no result depends on: whose names begin so, by themselves or as [Reader.Rename] has it, or end so if
-// that begins with a dot.
+// Ignore marks tensors as used that no result depends on: whose names begin so, by
+// themselves or as [Reader.Rename] has it, or end so if that begins with a dot.
 func (r *Reader) Ignore(parts ...string) { r.ignore(parts, r.name) }
 
 func (s *Store) ignore(parts []string, rename func(part string) string) {

@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
-// Numbers are those of tensors, one after the other: of float32, or of 16 bits as they lie in the file. Those are widened where
-// they are used, which is exact, so that results have the bits that they have with float32.
+// Numbers are those of tensors, one after the other: of float32, or of 16 bits as they
+// lie in the file. Those are widened where they are used, which is exact, so that results
+// have the bits that they have with float32.
 type Numbers struct {
 	Type kernel.DType // Float32, Float16 or BFloat16
 	f32  []float32
@@ -45,7 +46,8 @@ func grown[E any](x []E, n int) []E {
 	return append(make([]E, 0, len(x)+n), x...)
 }
 
-// add appends numbers as files have them, of a type that is that of x, or any if x has float32.
+// add appends numbers as files have them, of a type that is that of x, or any if x has
+// float32.
 func (x *Numbers) add(raw []byte, t gguf.Type) error {
 	switch x.Type {
 	case kernel.Float16:
@@ -61,7 +63,8 @@ func (x *Numbers) add(raw []byte, t gguf.Type) error {
 	return t.Widen(x.f32[n:], raw)
 }
 
-// view makes the numbers those of raw as they lie there, and returns false if this machine cannot use them so.
+// view makes the numbers those of raw as they lie there, and returns false if this
+// machine cannot use them so.
 func (x *Numbers) view(raw []byte) (ok bool) {
 	switch x.Type {
 	case kernel.Float16:
@@ -119,7 +122,8 @@ func (x *Numbers) permuteRows(k int, order []int) {
 	permuteRows(x.bf16, k, order)
 }
 
-// PermuteColumns puts rows as long as order in its order: column i becomes what order[i] was. Without an order nothing changes.
+// PermuteColumns puts rows as long as order in its order: column i becomes what order[i]
+// was. Without an order nothing changes.
 func PermuteColumns[E any](x []E, order []int) {
 	row := make([]E, len(order))
 	for ; order != nil && len(x) >= len(order); x = x[len(order):] { // x is empty after an error

@@ -13,8 +13,8 @@ import (
 	"github.com/attn-go/attn/models/inventory"
 )
 
-// A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file has them: in blocks, of 16 bits or
-// of float32.
+// A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file
+// has them: in blocks, of 16 bits or of float32.
 type Pack struct {
 	Widen bool        // blocks become float32, and weights of different types that are joined, too, so that parts are one layer
 	Int8  bool        // weights are rounded to blocks of 8 bits; with Widen
@@ -31,7 +31,8 @@ const (
 	Writes             // its outputs
 )
 
-// A Part is rows of the tensor NAME.weight, whose outputs follow those of the part before it.
+// A Part is rows of the tensor NAME.weight, whose outputs follow those of the part before
+// it.
 type Part struct {
 	Name  string
 	Shape []int     // of the tensor: [outputs, inputs], or [experts, outputs, inputs]
@@ -63,8 +64,8 @@ type weights struct {
 	bias, scale []float32 // scale is one beside the blocks of NVFP4, or none
 }
 
-// Linear makes linear layers of parts with the same inputs. Those that are kept in one type become one layer, as one large
-// product is faster than several.
+// Linear makes linear layers of parts with the same inputs. Those that are kept in one
+// type become one layer, as one large product is faster than several.
 func (r *Reader) Linear(side Side, parts ...Part) (l Linear) {
 	var all []*weights
 	for _, p := range parts {
@@ -105,7 +106,8 @@ func widen(all []*weights) {
 	}
 }
 
-// weights finds the tensors of a part, all of them if nothing is read, so that each is reported once.
+// weights finds the tensors of a part, all of them if nothing is read, so that each is
+// reported once.
 func (r *Reader) weights(p Part) (*weights, bool) {
 	outputs, k := p.Shape[:len(p.Shape)-1], p.Shape[len(p.Shape)-1]
 	rows := inventory.Elements(outputs)
@@ -145,8 +147,8 @@ func (r *Reader) rows(name string, first, n int, shape ...int) []float32 {
 	return x.f32[first:][:n:n]
 }
 
-// scale returns the scale that files have beside blocks of NVFP4, or none. Those of inputs are for products with inputs of
-// 4 bits, which are not computed here.
+// scale returns the scale that files have beside blocks of NVFP4, or none. Those of
+// inputs are for products with inputs of 4 bits, which are not computed here.
 func (r *Reader) scale(name string, experts, expert int) []float32 {
 	r.Skip(name + ".input_scale")
 	if !r.Has(name + ".scale") {
@@ -186,7 +188,8 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	return l
 }
 
-// biasOf returns the biases of weights, nil if none have one. Where others have one it is -0, which changes no sum.
+// biasOf returns the biases of weights, nil if none have one. Where others have one it is
+// -0, which changes no sum.
 func biasOf(all []*weights) (bias []float32) {
 	if !slices.ContainsFunc(all, func(w *weights) bool { return w.bias != nil }) {
 		return nil
@@ -225,8 +228,8 @@ func (w *weights) span() (from, to int64) {
 	return int64(w.first) * row, int64(w.first+w.n) * row
 }
 
-// blocks returns the bytes of weights, one after the other, which are those of one tensor or lie in memory that the next
-// call uses again.
+// blocks returns the bytes of weights, one after the other, which are those of one tensor
+// or lie in memory that the next call uses again.
 func (r *Reader) blocks(all []*weights) ([]byte, error) {
 	total := 0
 	for _, w := range all {

@@ -11,8 +11,9 @@ import (
 	"github.com/attn-go/attn/models/inventory"
 )
 
-// A Reader takes the tensors of a model out of a store. The first error stays, and after it results are not to be used. With
-// an inventory nothing is read: tensors are checked, each problem is noted, and so is the memory of what a model keeps.
+// A Reader takes the tensors of a model out of a store. The first error stays, and after
+// it results are not to be used. With an inventory nothing is read: tensors are checked,
+// each problem is noted, and so is the memory of what a model keeps.
 type Reader struct {
 	*Store
 	Rename func(name string) string // names of the store, by those of the model; nil if they are the same
@@ -29,7 +30,8 @@ type Reader struct {
 // Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// Fail records an error, if it is the first one and not nil. A reader that reads nothing notes it, and goes on.
+// Fail records an error, if it is the first one and not nil. A reader that reads nothing
+// notes it, and goes on.
 func (r *Reader) Fail(err error) {
 	switch {
 	case err == nil || r.err != nil:
@@ -71,11 +73,12 @@ func (r *Reader) Done() error {
 	return r.Unused()
 }
 
-// Skip marks a tensor as used: its values can be told without reading them, or have no part in a result.
+// Skip marks a tensor as used: its values can be told without reading them, or have no
+// part in a result.
 func (r *Reader) Skip(name string) { r.Use(r.name(name)) }
 
-// find returns a tensor of a shape and of one of some types, or of any that is widened to float32 if there are none, and
-// marks it as used.
+// find returns a tensor of a shape and of one of some types, or of any that is widened to
+// float32 if there are none, and marks it as used.
 func (r *Reader) find(name string, types []gguf.Type, shape ...int) (*tensor, bool) {
 	if r.err != nil {
 		return nil, false
@@ -116,7 +119,8 @@ func (r *Reader) wanted(types []gguf.Type) (text string) {
 	return text
 }
 
-// Floats returns the numbers of a tensor of a shape, of any type that is widened to float32.
+// Floats returns the numbers of a tensor of a shape, of any type that is widened to
+// float32.
 func (r *Reader) Floats(name string, shape ...int) []float32 {
 	x := Numbers{Type: kernel.Float32}
 	if t, ok := r.find(name, nil, shape...); ok {
@@ -135,8 +139,8 @@ func (r *Reader) Numbers(name string, shape ...int) *Numbers {
 	return x
 }
 
-// Raw returns the bytes of a tensor of a shape and of one of some types as the file has them. An inventory has them as
-// numbers of 4 bytes.
+// Raw returns the bytes of a tensor of a shape and of one of some types as the file has
+// them. An inventory has them as numbers of 4 bytes.
 func (r *Reader) Raw(name string, types []gguf.Type, shape ...int) (raw []byte, of gguf.Type) {
 	t, ok := r.find(name, types, shape...)
 	if ok && r.Dry != nil {
@@ -173,7 +177,8 @@ func (r *Reader) Equal(a, b string, shape ...int) bool {
 	return true
 }
 
-// piece is about how many bytes of a tensor are read at once, so that they never lie in memory twice.
+// piece is about how many bytes of a tensor are read at once, so that they never lie in
+// memory twice.
 const piece = 1 << 18
 
 // take appends the numbers of a tensor between two bytes.

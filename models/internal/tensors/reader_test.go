@@ -112,7 +112,8 @@ func outputsOf(t testing.TB, l Linear) (all []float32) {
 	return all
 }
 
-// TestNumbers: numbers of every type are the same ones, of files that are mapped and of others, whether they stay as they are or become float32.
+// TestNumbers: numbers of every type are the same ones, of files that are mapped and of
+// others, whether they stay as they are or become float32.
 func TestNumbers(t *testing.T) {
 	const rows, k = 5, 64 * 1024 // more than one piece
 	for kind := range gguf.Type(64) {
@@ -147,7 +148,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestLinear: layers of all types, joined or not, of parts of tensors or whole ones, have the weights and biases of the files.
+// TestLinear: layers of all types, joined or not, of parts of tensors or whole ones, have
+// the weights and biases of the files.
 func TestLinear(t *testing.T) {
 	const k = 256
 	kinds := []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_K}
@@ -176,7 +178,8 @@ func TestLinear(t *testing.T) {
 					if got := outputsOf(t, l); !slices.Equal(got, biases) {
 						t.Errorf("%v and %v: the biases %v, want %v", a, b, got, biases)
 					}
-					// One has a bias and one has none: they stay apart as they are, and not if all are to be one.
+					// One has a bias and one has none: they stay apart as they are, and
+					// not if all are to be one.
 					if n := len(l.Parts); n != map[bool]int{false: 2, true: 1}[widen] {
 						t.Errorf("%v and %v, widened %v: %d layers", a, b, widen, n)
 					}
@@ -190,7 +193,8 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestOrder: the columns of states are put in an order, as inputs and as outputs, with the bias of these.
+// TestOrder: the columns of states are put in an order, as inputs and as outputs, with
+// the bias of these.
 func TestOrder(t *testing.T) {
 	const k = 4
 	order := []int{2, 0, 3, 1}
@@ -253,7 +257,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestDry: what nothing is read of has the memory that it would take, and all problems are noted.
+// TestDry: what nothing is read of has the memory that it would take, and all problems
+// are noted.
 func TestDry(t *testing.T) {
 	const k = 64
 	f := ggufOf(t, tensorOf(t, "x.weight", gguf.F16, 3, 4, k), tensorOf(t, "y.weight", gguf.Q8_0, 3, 4, k), tensorOf(t, "y.bias", gguf.F32, 3, 4))
@@ -298,7 +303,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestForms: folders of safetensors, of both forms of PyTorch and with shards have the same tensors, mapped or not.
+// TestForms: folders of safetensors, of both forms of PyTorch and with shards have the
+// same tensors, mapped or not.
 func TestForms(t *testing.T) {
 	folders := []string{"embedder", "binary", "binary-old"}
 	var want map[string][]float32
@@ -371,7 +377,8 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestRenamed: names of GGUF files become those of folders, with the numbers of layers and experts, whatever the text model is a part of.
+// TestRenamed: names of GGUF files become those of folders, with the numbers of layers
+// and experts, whatever the text model is a part of.
 func TestRenamed(t *testing.T) {
 	names := map[string]string{
 		"output_norm": "model.norm", "output": "lm_head", "blk.%d.q": "model.layers.%d.q_proj", "blk.%d.up.%e": "model.layers.%d.experts.%e.up",
@@ -400,7 +407,8 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-// TestIgnore: what no result depends on is told by the beginnings of names, as they are or behind what they have in front, and by endings.
+// TestIgnore: what no result depends on is told by the beginnings of names, as they are
+// or behind what they have in front, and by endings.
 func TestIgnore(t *testing.T) {
 	var all []gguf.Tensor
 	for _, name := range []string{"pooler.x", "bert.pooler.y", "other.pooler.z", "a.table", "table.a", "tablet"} {

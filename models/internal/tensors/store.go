@@ -12,7 +12,8 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// A Store is the tensors of a model, by the names of its files. One goroutine at a time may use it.
+// A Store is the tensors of a model, by the names of its files. One goroutine at a time
+// may use it.
 type Store struct {
 	tensors map[string]*tensor
 	files   []*file
@@ -31,7 +32,8 @@ type Info struct {
 // Other is the Type of tensors whose type no GGUF file has.
 const Other gguf.Type = math.MaxUint32
 
-// String returns the type and the shape, as errors have them, or "nothing" for the zero Info of a tensor that is missing.
+// String returns the type and the shape, as errors have them, or "nothing" for the zero
+// Info of a tensor that is missing.
 func (i Info) String() string {
 	if i.Name == "" {
 		return "nothing"
@@ -87,7 +89,8 @@ func (s *Store) Where(name string) string {
 	return place + ": " + name
 }
 
-// Use marks a tensor as used: [Store.Unused] does not report it. It returns whether there is such a tensor.
+// Use marks a tensor as used: [Store.Unused] does not report it. It returns whether there
+// is such a tensor.
 func (s *Store) Use(name string) bool {
 	t, ok := s.tensors[name]
 	if ok {
@@ -96,8 +99,8 @@ func (s *Store) Use(name string) bool {
 	return ok
 }
 
-// Unused reports the first tensor that nothing has asked for, as a [*kernel.Error]: a model without it
-// would not be that of the files.
+// Unused reports the first tensor that nothing has asked for, as a [*kernel.Error]: a
+// model without it would not be that of the files.
 func (s *Store) Unused() error {
 	first, rest := "", 0
 	for name, t := range s.tensors {
@@ -117,7 +120,8 @@ func (s *Store) Unused() error {
 	return &kernel.Error{Where: s.Where(first), Got: got, Want: "only tensors that this architecture is known to have"}
 }
 
-// Close closes the files that [Open] and [OpenTorch] have opened. No bytes of tensors may be used any more.
+// Close closes the files that [Open] and [OpenTorch] have opened. No bytes of tensors may
+// be used any more.
 func (s *Store) Close() error {
 	var all []error
 	for _, f := range s.files {
@@ -127,8 +131,9 @@ func (s *Store) Close() error {
 	return errors.Join(all...)
 }
 
-// read returns the bytes of a tensor from one to another as they lie in the file: a part of the file if it is mapped, which
-// is read-only, or else in room if that is large enough.
+// read returns the bytes of a tensor from one to another as they lie in the file: a part
+// of the file if it is mapped, which is read-only, or else in room if that is large
+// enough.
 func (t *tensor) read(from, to int64, room []byte) ([]byte, error) {
 	if t.data != nil || from == to {
 		return t.data[from:to:to], nil
@@ -153,8 +158,8 @@ func (t *tensor) forget(part []byte) {
 	}
 }
 
-// OfGGUF returns the tensors of a GGUF file, which stays the caller's to close, later than the last use of the store. The
-// path is that of errors; "" if it is not known.
+// OfGGUF returns the tensors of a GGUF file, which stays the caller's to close, later
+// than the last use of the store. The path is that of errors; "" if it is not known.
 func OfGGUF(f *gguf.File, path string) *Store {
 	s := &Store{tensors: map[string]*tensor{}, place: path, kinds: "F32, F16, BF16 or blocks"}
 	of := &file{path: path, forget: func(part []byte) { f.Forget(gguf.Tensor{Data: part}) }}
