@@ -176,6 +176,11 @@ func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 
+// weightGemmInt8MinimaAVX2 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8MinimaAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8U5x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape

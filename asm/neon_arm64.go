@@ -226,20 +226,10 @@ func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightInt8BrainLongNEON is GemmInt8 of several formats, which jump to it.
-//
-//go:noescape
-func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
 // weightGemmInt8U5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
 func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightInt8BrainDotNEON is GemmInt8 of several formats, which jump to it.
-//
-//go:noescape
-func weightInt8BrainDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8DotU5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
@@ -251,20 +241,10 @@ func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b
 //go:noescape
 func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightInt8ScalesLongNEON is GemmInt8 of several formats, which jump to it.
-//
-//go:noescape
-func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
 // weightGemmInt8S5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
 func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightInt8ScalesDotNEON is GemmInt8 of several formats, which jump to it.
-//
-//go:noescape
-func weightInt8ScalesDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8DotS5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //

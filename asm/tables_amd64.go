@@ -264,9 +264,6 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
 		GemmBF16: weightGemmBF16AVX2,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
-			ukernel.U5x16BF16: {
-				GemmInt8: weightGemmInt8U5x16BF16AVX2,
-			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
@@ -314,7 +311,8 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8S6x16AVX2,
 			},
 			ukernel.U5x16BF16: {
-				Widen: weightWidenU5x16BF16AVX2,
+				Widen:    weightWidenU5x16BF16AVX2,
+				GemmInt8: weightGemmInt8U5x16BF16AVX2,
 			},
 			ukernel.S5x16F32: {
 				Widen:  weightWidenS5x16F32AVX2,

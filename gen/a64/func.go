@@ -17,6 +17,7 @@ type Func struct {
 	gps   pool
 	vecs  pool
 	lines []string
+	apart []string // lines at the end
 	errs  []error
 
 	labels  map[string]int  // how often each is set
@@ -155,6 +156,22 @@ func (f *Func) Jump(name, label string, regs ...GP) {
 	}
 	f.lines = append(f.lines, text+label)
 	f.ended = name == "B"
+}
+
+// JumpIfBit emits a branch to a label if a bit of r is set.
+func (f *Func) JumpIfBit(bit int, r GP, label string) {
+	f.Jump(fmt.Sprintf("TBNZ $%d,", bit), label, r)
+}
+
+// Apart emits code that stands at the end of the function, which ends in a jump.
+func (f *Func) Apart(emit func()) {
+	at, ended := len(f.lines), f.ended
+	emit()
+	if !f.ended {
+		f.fail("continues after what is apart")
+	}
+	f.apart = append(f.apart, f.lines[at:]...)
+	f.lines, f.ended = f.lines[:at], ended
 }
 
 // TailJump ends the function with a jump to another one of the package, which finds the same

@@ -71,6 +71,7 @@ func (f *Func) checkVec(instruction string, v Vec) {
 
 // finish checks the function as a whole.
 func (f *Func) finish() []error {
+	f.lines = append(f.lines, f.apart...)
 	if !f.ended {
 		f.fail("continues after its end")
 	}

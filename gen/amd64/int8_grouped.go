@@ -195,19 +195,22 @@ func (g *gen) insertHigh(high, w reg.VecVirtual, half, bit, more int) {
 }
 
 // addGroupMinima takes the minima off C: d·m, times the sums of the codes of the groups, times their integers.
-func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int) {
-	g := t.g
-	minima, integers := g.Vecs(vectors), g.Vecs(vectors)
-	m, s := t.header(1), t.header(3)
-	for v := range vectors {
-		g.widenScales(t.format, m.Offset(v*g.VecBytes()/2), minima[v])
+// They are loaded unless they are at hand.
+func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, minima []reg.VecVirtual) {
+	g, integers := t.g, t.g.Vecs(vectors)
+	if minima == nil {
+		minima = g.Vecs(vectors)
+		t.widen(t.format, t.header(1), minima)
+	}
+	s := t.header(3)
+	for v := range minima {
 		g.VPMOVSXBW(s.Offset(v*g.VecBytes()/2), integers[v])
 	}
 	for i := range t.rows {
 		d, codes := g.Vec(), g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
 		g.VPBROADCASTD(t.frame.Offset(4*i), codes)
-		for v := range vectors {
+		for v := range minima {
 			sum, p, to := g.Vec(), g.Vec(), c.at(i, v*g.VecBytes())
 			g.VPMADDWD(codes, integers[v], sum)
 			g.VCVTDQ2PS(sum, sum)

@@ -39,14 +39,12 @@ import (
 // what else the lanes have. Then come prepared rows of x, and their sums.
 type vnniGrouped struct {
 	*int8Gemmer
-	formats        []ukernel.PackedFormat
 	base, at       reg.GPVirtual      // the stack, and there the lanes of a tile
 	slot, added, c reg.GPVirtual      // bytes from base to the row of a tile, and to the one that is added to C next, at c
 	end            operand.Mem        // bytes from base to the end of the prepared rows
 	rowsLeft       operand.Mem        // of a block
 	chunkX, chunkC operand.Mem        // of the first prepared row
 	sums           [][]reg.VecVirtual // of blocks
-	apart          []func()           // emit at the end what formats but the first do alone
 }
 
 const (
@@ -67,9 +65,9 @@ const (
 	slotBegin = slotMinus + 4     // with an offset: what accumulators of both groups begin with
 )
 
-func (g *gen) gemmInt8Grouped(t *int8Gemmer, formats []ukernel.PackedFormat) {
+func (g *gen) gemmInt8Grouped(t *int8Gemmer) {
 	c := g.Param("c")
-	w := &vnniGrouped{int8Gemmer: t, formats: formats, rowsLeft: g.Argument("ldc"), end: g.Argument("lanes"), chunkX: t.far, chunkC: t.left}
+	w := &vnniGrouped{int8Gemmer: t, rowsLeft: g.Argument("ldc"), end: g.Argument("lanes"), chunkX: t.far, chunkC: t.left}
 	frame, m := g.Frame(groupedFrame), g.GP64()
 	t.clear()
 	g.MOVQ(t.mArg, m)
@@ -111,10 +109,7 @@ func (g *gen) gemmInt8Grouped(t *int8Gemmer, formats []ukernel.PackedFormat) {
 	g.SUBQ(operand.Imm(spec.BlockSteps), t.kArg)
 	g.JNZ(operand.LabelRef("block"))
 	g.Label("end")
-	g.Return()
-	for _, emit := range w.apart {
-		emit()
-	}
+	t.finish()
 }
 
 // wide is set if the sums of groups do not fit into 16 bits.
@@ -295,23 +290,12 @@ func (w *vnniGrouped) scaleGroup(group int) {
 
 // addRow scales the sums of a row, adds them to C, and goes on to the next one. name is that of labels.
 func (w *vnniGrouped) addRow(vectors int, name string) {
-	g, d, first := w.g, w.g.Vec(), w.formats[0]
-	g.VBROADCASTSS(w.prepared(w.added, spec.RowScale), d)
-	for _, q := range w.formats[1:] {
-		if q.Float32Scales() == first.Float32Scales() {
-			continue
-		}
-		apart, there := name+q.String(), *w
-		g.CMPQ(w.which, operand.Imm(uint64(q)))
-		g.JE(operand.LabelRef(apart))
-		w.apart = append(w.apart, func() {
-			g.Label(apart)
-			there.addSums(q, d, vectors)
-			g.Goto(name + "added")
-		})
+	g, d, there, formats := w.g, w.g.Vec(), *w, w.formats
+	if formats[0].Float32Scales() == formats[len(formats)-1].Float32Scales() {
+		formats = formats[:1]
 	}
-	w.addSums(first, d, vectors)
-	g.Label(name + "added")
+	g.VBROADCASTSS(w.prepared(w.added, spec.RowScale), d)
+	w.eachFormat(name, formats, func(q ukernel.PackedFormat) { there.addSums(q, d, vectors) })
 	g.ADDQ(w.ldc, w.c)
 	g.ADDQ(operand.Imm(spec.RowBytes), w.added)
 }

@@ -107,7 +107,7 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 	switch {
 	case q.Grouped():
 		set(mask, (1<<(q.Bits()-4)-1)<<4)
-		set(offset, q.Offset())
+		set(offset, offsetOf(q))
 	case q.Bits() == 8:
 		set(mask, 0x80)
 		set(offset, 0)

@@ -6,7 +6,6 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
-	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word belong to
@@ -25,10 +24,7 @@ import (
 //
 // On the stack each row has, in this order, what arrange writes; what sums begin with; and minus the
 // sums of its codes: both as pairs of words, for both groups, twice.
-type groupedBlocks struct {
-	groupedDot
-	kind ukernel.PackedFormat // its scales are of the kind of all formats that share the kernel
-}
+type groupedBlocks struct{ groupedDot }
 
 // A groupedDot is how the bytes of a block are multiplied.
 type groupedDot interface {

@@ -118,26 +118,29 @@ func (t *blockGemmer) sum(c, lane, adds a64.GP) {
 
 // scalesOf loads some vectors of scales or minima, bfloat16 or binary16.
 func (g *neon) scalesOf(brain bool, p a64.GP, vectors int) []a64.Vec {
-	if !brain {
-		return g.halves(p, 0, vectors)
-	}
 	xs := g.Vecs(vectors)
-	for v := 0; v < vectors; v += 2 {
-		g.LoadFrom(a64.At(p, v*emit.VecBytes/2), xs[v])
-		g.SHLL2(xs[v+1], xs[v])
-		g.SHLL(xs[v], xs[v])
-	}
+	g.loadScales(brain, p, 0, xs)
 	return xs
+}
+
+// loadScales loads those after some bytes behind p.
+func (g *neon) loadScales(brain bool, p a64.GP, after int, xs []a64.Vec) {
+	for v := 0; v < len(xs); v += 2 {
+		g.LoadFrom(a64.At(p, after+v*emit.VecBytes/2), xs[v])
+		if brain {
+			g.SHLL2(xs[v+1], xs[v])
+			g.SHLL(xs[v], xs[v])
+		} else {
+			g.FCVTL2(xs[v+1], xs[v])
+			g.FCVTL(xs[v], xs[v])
+		}
+	}
 }
 
 // halves loads some vectors of binary16 from after bytes behind p.
 func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 	xs := g.Vecs(vectors)
-	for v := 0; v < vectors; v += 2 {
-		g.LoadFrom(a64.At(p, after+v*emit.VecBytes/2), xs[v])
-		g.FCVTL2(xs[v+1], xs[v])
-		g.FCVTL(xs[v], xs[v])
-	}
+	g.loadScales(false, p, after, xs)
 	return xs
 }
 

@@ -130,40 +130,65 @@ func (w *groupWidener) products(first, second, xs []a64.Vec, sign float32) {
 	})
 }
 
-func (b groupedBlocks) header() int {
-	if b.kind.Float32Scales() {
-		return 8
-	}
-	return 4
-}
+func (groupedBlocks) header() int { return 4 }
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
-	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
-	switch { // the only one of its kind
-	case q.Brain():
-		first, name = true, "weightInt8Brain"
-	case q.Float32Scales():
-		first, name = true, "weightInt8Scales"
+	const name = "weightInt8Grouped"
+	first := q == spec.GroupedFormats[0]
+	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}})
+	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}})
+}
+
+// Bits of an offset, above the 32 that count, for formats with other scales than binary16.
+const (
+	brainBit   = 32
+	float32Bit = 33
+)
+
+// offsetOf returns the offset of a grouped format with these bits.
+func offsetOf(q ukernel.PackedFormat) int {
+	offset := q.Offset()
+	if q.Brain() {
+		offset |= 1 << brainBit
 	}
-	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q})
-	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q})
+	if q.Float32Scales() {
+		offset |= 1 << float32Bit
+	}
+	return offset
+}
+
+// scales loads scales or minima of any format with integers. What brain formats do stands at the end of the function,
+// so that the others have no jump on their way.
+func (t *int8Gemmer) scales(name string) []a64.Vec {
+	xs := t.Vecs(int8Vectors)
+	t.JumpIfBit(brainBit, t.offset, name+"brain")
+	t.loadScales(false, t.p, 0, xs)
+	t.Label(name)
+	t.Apart(func() {
+		t.Label(name + "brain")
+		t.loadScales(true, t.p, 0, xs)
+		t.Goto(name)
+	})
+	return xs
 }
 
 // add adds the sums of a block to C.
 func (b groupedBlocks) add(t *int8Gemmer, name func(part string) string) {
-	if b.kind.Float32Scales() {
+	t.JumpIfBit(float32Bit, t.offset, name("float32"))
+	t.Apart(func() {
+		t.Label(name("float32"))
 		t.Scope(func() { b.addScaled(t) })
-		return
-	}
-	t.Scope(func() { b.addToC(t) })
+		t.Goto(name("next"))
+	})
+	t.Scope(func() { b.addToC(t, name("scales")) })
 	t.Jump("CBZ", name("next"), t.minima)
 	b.takeMinima(t, name("minima"))
 	t.Label(name("next"))
 }
 
 // addToC scales the sums and adds them to C.
-func (b groupedBlocks) addToC(t *int8Gemmer) {
+func (b groupedBlocks) addToC(t *int8Gemmer, name string) {
 	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
 	t.Scope(func() {
 		// The integers lie where the header of formats without minima ends.
@@ -172,7 +197,7 @@ func (b groupedBlocks) addToC(t *int8Gemmer) {
 		t.Op("MADD", t.q, t.p, t.lanes, t.q)
 		b.scale(t, t.pairs(t.q))
 	})
-	scales, x, cs := t.scalesOf(b.kind.Brain(), t.p, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
+	scales, x, cs := t.scales(name), t.Vec(), t.Vecs(int8Vectors)
 	product := t.Vec()
 	t.Op("MOVD", t.xb, t.p)
 	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
@@ -228,7 +253,7 @@ func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
 	from, count := t.GP(), t.t
 	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
 	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
-	minima := t.scalesOf(b.kind.Brain(), t.p, int8Vectors)
+	minima := t.scales(name + "scales")
 	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
 	integers := t.pairs(t.p)
 	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)

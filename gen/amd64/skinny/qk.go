@@ -106,7 +106,10 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	f.size = g.Memory(g.Param("q").Cap())
 	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
 	if f.most() > 1 {
-		f.acc[2] = f.accumulators(doubledQueries, 2)
+		g.MOVQ(operand.U32(0), f.size)
+		for _, first := range f.acc[1][:doubledQueries] {
+			f.acc[2] = append(f.acc[2], []reg.VecVirtual{first[0], g.Vec()})
+		}
 	}
 	f.tiles()
 }
@@ -138,7 +141,7 @@ type qkEmitter struct {
 	sums    operand.Mem // that sum, for every accumulator
 
 	acc  [3][][]reg.VecVirtual // accumulators of a tile of 16 keys, and of twice as many, by query
-	size operand.Mem           // number of the tile, while the remaining columns are computed
+	size operand.Mem           // number of the tile, while the remaining columns are computed; of twice 16 keys, whether half of the scores wait
 
 	queries reg.GPVirtual // that are left, before a tile
 	height  operand.Mem   // their number, for rows
@@ -199,18 +202,18 @@ func (f *qkEmitter) tiles() {
 		f.tile(t)
 	}
 	if f.most() > 1 {
-		f.store(2, tiles)
-		f.forward("again")
-		f.g.JMP(operand.LabelRef("next"))
+		f.halve(tiles)
 	}
 	if f.words.element == spec.Float32 {
 		for queries := 4; queries <= f.g.SkinnyRows(); queries += 4 {
 			f.rest(queries, tiles)
 		}
 	}
-	f.store(1, tiles)
+	f.store(tiles)
 
-	f.g.Label("next")
+	if f.most() > 1 {
+		f.other()
+	}
 	if !f.looksAhead() {
 		f.rewind()
 	}

@@ -81,15 +81,46 @@ func (f *qkEmitter) toStore(t tile) {
 
 func storeLabel(times int) string { return fmt.Sprintf("store%d", times) }
 
-// store emits the end of all tiles of times·16 keys: their scores are stored, 4 lanes at a time.
-// The lanes after the last 4 with queries repeat them.
-func (f *qkEmitter) store(times int, tiles []tile) {
-	name, acc := storeLabel(times), f.acc[times]
+// endPlain emits what tiles of times·16 keys without steps ahead do at their end.
+func (f *qkEmitter) endPlain(times int, tiles []tile) {
 	if f.looksAhead() && slices.ContainsFunc(tiles, func(t tile) bool { return t.times == times && !t.ahead }) {
-		f.g.Label("plain" + name)
+		f.g.Label("plain" + storeLabel(times))
 		f.rewind()
 		f.forget()
 	}
+}
+
+// halve emits the end of all tiles of twice 16 keys: the scores of the second 16 wait on the stack, where sums are in
+// other segments, until those of the first are stored.
+func (f *qkEmitter) halve(tiles []tile) {
+	f.endPlain(2, tiles)
+	f.g.Label(storeLabel(2))
+	for i, acc := range f.acc[2] {
+		f.g.VMOVUPS(acc[1], f.sums.Offset(i*f.g.VecBytes()))
+	}
+	f.g.MOVQ(operand.U32(1), f.size)
+	f.g.JMP(operand.LabelRef(storeLabel(1)))
+}
+
+// other goes on with the second 16 keys if they wait.
+func (f *qkEmitter) other() {
+	f.g.CMPQ(f.size, operand.Imm(0))
+	f.g.JE(operand.LabelRef("next"))
+	f.g.MOVQ(operand.U32(0), f.size)
+	f.g.MOVQ(operand.U32(0), f.lane)
+	for i, acc := range f.acc[2] {
+		f.g.VMOVUPS(f.sums.Offset(i*f.g.VecBytes()), acc[0])
+	}
+	f.forward("again")
+	f.g.JMP(operand.LabelRef(storeLabel(1)))
+	f.g.Label("next")
+}
+
+// store emits the end of all tiles of 16 keys: their scores are stored, 4 lanes at a time.
+// The lanes after the last 4 with queries repeat them.
+func (f *qkEmitter) store(tiles []tile) {
+	name, acc := storeLabel(1), f.acc[1]
+	f.endPlain(1, tiles)
 	f.g.Comment("Store 4 lanes.")
 	f.g.Label(name)
 	f.repeat(name, acc[:4])
