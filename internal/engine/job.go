@@ -10,7 +10,7 @@
 //	values     O = p·V, merged with earlier blocks      the strategy
 //
 // and ends with what finish.go and outputs.go write. The steps that depend on the
-// strategy are in panel.go, skinny.go, integers.go, skinny_integers.go, additive.go and
+// strategy are in panel.go, skinny.go, integers.go, additive.go and
 // exact.go, where rows that end as NaN are computed again without their hidden keys.
 //
 // The engine trusts its caller: package kernel has checked every argument.
