@@ -519,10 +519,10 @@ store1:
 	ADDQ    R15, CX
 	CMPQ    c_len+8(FP), $0x00
 	JE      rows
-
-segments:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R13
@@ -646,39 +646,14 @@ add1:
 
 sums:
 	CMPQ c_len+8(FP), $0x04
-	JE   max
+	JNE  stores
+	CMPQ a_len+40(FP), $0x00
+	JNE  stores
 
-stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x0000000c
-	JE   store12
-	CMPQ b_len+80(FP), $0x0000000b
-	JE   store11
-	CMPQ b_len+80(FP), $0x0000000a
-	JE   store10
-	CMPQ b_len+80(FP), $0x00000009
-	JE   store9
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
-
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVQ    c_cap+16(FP), R15
 	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
 	CMPQ    b_len+80(FP), $0x01
 	JE      max1
 	CMPQ    b_len+80(FP), $0x0000000c
@@ -704,75 +679,68 @@ max:
 	JMP     max2
 
 max12:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z0, Z12
 
 max11:
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z12, Z1, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z1, Z12
 
 max10:
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z12, Z2, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z2, Z12
 
 max9:
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z12, Z3, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z3, Z12
 
 max8:
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z4, Z12
 
 max7:
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z12, Z5, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z5, Z12
 
 max6:
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z6, Z12
 
 max5:
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z12, Z7, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z7, Z12
 
 max4:
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z8, Z12
 
 max3:
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z12, Z9, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z9, Z12
 
 max2:
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z12, Z10, Z12
-	ADDQ    R15, CX
+	VMAXPS Z12, Z10, Z12
 
 max1:
-	VMOVUPS Z11, (CX)
 	VMAXPS  Z12, Z11, Z12
-	ADDQ    R15, CX
-	CMPQ    c_len+8(FP), $0x03
-	JE      keep
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-keep:
-	MOVQ    c_cap+16(FP), R15
 	VMOVUPS Z12, (R15)
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	JMP     segments
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   store12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   store11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   store10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   store9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -1459,10 +1427,10 @@ store1:
 	ADDQ    R13, CX
 	CMPQ    c_len+8(FP), $0x00
 	JE      rows
-
-segments:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R11
@@ -1562,32 +1530,15 @@ add1:
 
 sums:
 	CMPQ c_len+8(FP), $0x04
-	JE   max
+	JNE  stores
+	CMPQ a_len+40(FP), $0x00
+	JNE  stores
 
-stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
-
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVQ    c_cap+16(FP), R13
 	VMOVUPS (R13), Z16
 	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
 	CMPQ    b_len+80(FP), $0x01
 	JE      max1
 	CMPQ    b_len+80(FP), $0x00000008
@@ -1605,72 +1556,57 @@ max:
 	JMP     max2
 
 max8:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z16, Z0, Z16
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z17, Z1, Z17
-	ADDQ    R13, CX
+	VMAXPS Z16, Z0, Z16
+	VMAXPS Z17, Z1, Z17
 
 max7:
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z16, Z2, Z16
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z17, Z3, Z17
-	ADDQ    R13, CX
+	VMAXPS Z16, Z2, Z16
+	VMAXPS Z17, Z3, Z17
 
 max6:
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z17, Z5, Z17
-	ADDQ    R13, CX
+	VMAXPS Z16, Z4, Z16
+	VMAXPS Z17, Z5, Z17
 
 max5:
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z16, Z6, Z16
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z17, Z7, Z17
-	ADDQ    R13, CX
+	VMAXPS Z16, Z6, Z16
+	VMAXPS Z17, Z7, Z17
 
 max4:
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z16, Z8, Z16
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z17, Z9, Z17
-	ADDQ    R13, CX
+	VMAXPS Z16, Z8, Z16
+	VMAXPS Z17, Z9, Z17
 
 max3:
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z16, Z10, Z16
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z17, Z11, Z17
-	ADDQ    R13, CX
+	VMAXPS Z16, Z10, Z16
+	VMAXPS Z17, Z11, Z17
 
 max2:
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z16, Z12, Z16
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z17, Z13, Z17
-	ADDQ    R13, CX
+	VMAXPS Z16, Z12, Z16
+	VMAXPS Z17, Z13, Z17
 
 max1:
-	VMOVUPS Z14, (CX)
 	VMAXPS  Z16, Z14, Z16
-	VMOVUPS Z15, 64(CX)
 	VMAXPS  Z17, Z15, Z17
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x03
-	JE      keep
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-keep:
-	MOVQ    c_cap+16(FP), R13
 	VMOVUPS Z16, (R13)
 	VMOVUPS Z17, 64(R13)
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	JMP     segments
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -2540,10 +2476,10 @@ store1:
 	ADDQ    R13, CX
 	CMPQ    c_len+8(FP), $0x00
 	JE      rows
-
-segments:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R11
@@ -2651,33 +2587,16 @@ add1:
 
 sums:
 	CMPQ c_len+8(FP), $0x04
-	JE   max
+	JNE  stores
+	CMPQ a_len+40(FP), $0x00
+	JNE  stores
 
-stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
-
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVQ    c_cap+16(FP), R13
 	VMOVUPS (R13), Z24
 	VMOVUPS 64(R13), Z25
 	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
 	CMPQ    b_len+80(FP), $0x01
 	JE      max1
 	CMPQ    b_len+80(FP), $0x00000008
@@ -2695,89 +2614,66 @@ max:
 	JMP     max2
 
 max8:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	ADDQ    R13, CX
+	VMAXPS Z24, Z0, Z24
+	VMAXPS Z25, Z1, Z25
+	VMAXPS Z26, Z2, Z26
 
 max7:
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z24, Z3, Z24
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z25, Z4, Z25
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z26, Z5, Z26
-	ADDQ    R13, CX
+	VMAXPS Z24, Z3, Z24
+	VMAXPS Z25, Z4, Z25
+	VMAXPS Z26, Z5, Z26
 
 max6:
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z24, Z6, Z24
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z25, Z7, Z25
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z26, Z8, Z26
-	ADDQ    R13, CX
+	VMAXPS Z24, Z6, Z24
+	VMAXPS Z25, Z7, Z25
+	VMAXPS Z26, Z8, Z26
 
 max5:
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z24, Z9, Z24
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z25, Z10, Z25
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z26, Z11, Z26
-	ADDQ    R13, CX
+	VMAXPS Z24, Z9, Z24
+	VMAXPS Z25, Z10, Z25
+	VMAXPS Z26, Z11, Z26
 
 max4:
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	ADDQ    R13, CX
+	VMAXPS Z24, Z12, Z24
+	VMAXPS Z25, Z13, Z25
+	VMAXPS Z26, Z14, Z26
 
 max3:
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z24, Z15, Z24
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z25, Z16, Z25
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z26, Z17, Z26
-	ADDQ    R13, CX
+	VMAXPS Z24, Z15, Z24
+	VMAXPS Z25, Z16, Z25
+	VMAXPS Z26, Z17, Z26
 
 max2:
-	VMOVUPS Z18, (CX)
-	VMAXPS  Z24, Z18, Z24
-	VMOVUPS Z19, 64(CX)
-	VMAXPS  Z25, Z19, Z25
-	VMOVUPS Z20, 128(CX)
-	VMAXPS  Z26, Z20, Z26
-	ADDQ    R13, CX
+	VMAXPS Z24, Z18, Z24
+	VMAXPS Z25, Z19, Z25
+	VMAXPS Z26, Z20, Z26
 
 max1:
-	VMOVUPS Z21, (CX)
 	VMAXPS  Z24, Z21, Z24
-	VMOVUPS Z22, 64(CX)
 	VMAXPS  Z25, Z22, Z25
-	VMOVUPS Z23, 128(CX)
 	VMAXPS  Z26, Z23, Z26
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x03
-	JE      keep
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-keep:
-	MOVQ    c_cap+16(FP), R13
 	VMOVUPS Z24, (R13)
 	VMOVUPS Z25, 64(R13)
 	VMOVUPS Z26, 128(R13)
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	JMP     segments
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -3666,10 +3562,10 @@ store1:
 	ADDQ    R12, CX
 	CMPQ    c_len+8(FP), $0x00
 	JE      rows
-
-segments:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R10
@@ -3763,28 +3659,17 @@ add1:
 
 sums:
 	CMPQ c_len+8(FP), $0x04
-	JE   max
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	JNE  stores
+	CMPQ a_len+40(FP), $0x00
+	JNE  stores
 
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVQ    c_cap+16(FP), R12
 	VMOVUPS (R12), Z24
 	VMOVUPS 64(R12), Z25
 	VMOVUPS 128(R12), Z26
 	VMOVUPS 192(R12), Z27
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	CMPQ    b_len+80(FP), $0x01
 	JE      max1
 	CMPQ    b_len+80(FP), $0x00000006
@@ -3798,84 +3683,59 @@ max:
 	JMP     max2
 
 max6:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z27, Z3, Z27
-	ADDQ    R12, CX
+	VMAXPS Z24, Z0, Z24
+	VMAXPS Z25, Z1, Z25
+	VMAXPS Z26, Z2, Z26
+	VMAXPS Z27, Z3, Z27
 
 max5:
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z24, Z4, Z24
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z25, Z5, Z25
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z26, Z6, Z26
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z27, Z7, Z27
-	ADDQ    R12, CX
+	VMAXPS Z24, Z4, Z24
+	VMAXPS Z25, Z5, Z25
+	VMAXPS Z26, Z6, Z26
+	VMAXPS Z27, Z7, Z27
 
 max4:
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z24, Z8, Z24
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z25, Z9, Z25
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z26, Z10, Z26
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z27, Z11, Z27
-	ADDQ    R12, CX
+	VMAXPS Z24, Z8, Z24
+	VMAXPS Z25, Z9, Z25
+	VMAXPS Z26, Z10, Z26
+	VMAXPS Z27, Z11, Z27
 
 max3:
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z27, Z15, Z27
-	ADDQ    R12, CX
+	VMAXPS Z24, Z12, Z24
+	VMAXPS Z25, Z13, Z25
+	VMAXPS Z26, Z14, Z26
+	VMAXPS Z27, Z15, Z27
 
 max2:
-	VMOVUPS Z16, (CX)
-	VMAXPS  Z24, Z16, Z24
-	VMOVUPS Z17, 64(CX)
-	VMAXPS  Z25, Z17, Z25
-	VMOVUPS Z18, 128(CX)
-	VMAXPS  Z26, Z18, Z26
-	VMOVUPS Z19, 192(CX)
-	VMAXPS  Z27, Z19, Z27
-	ADDQ    R12, CX
+	VMAXPS Z24, Z16, Z24
+	VMAXPS Z25, Z17, Z25
+	VMAXPS Z26, Z18, Z26
+	VMAXPS Z27, Z19, Z27
 
 max1:
-	VMOVUPS Z20, (CX)
 	VMAXPS  Z24, Z20, Z24
-	VMOVUPS Z21, 64(CX)
 	VMAXPS  Z25, Z21, Z25
-	VMOVUPS Z22, 128(CX)
 	VMAXPS  Z26, Z22, Z26
-	VMOVUPS Z23, 192(CX)
 	VMAXPS  Z27, Z23, Z27
-	ADDQ    R12, CX
-	CMPQ    c_len+8(FP), $0x03
-	JE      keep
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-keep:
-	MOVQ    c_cap+16(FP), R12
 	VMOVUPS Z24, (R12)
 	VMOVUPS Z25, 64(R12)
 	VMOVUPS Z26, 128(R12)
 	VMOVUPS Z27, 192(R12)
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	JMP     segments
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
