@@ -91,7 +91,7 @@ const chunkElements = 1024
 // A chunk is memory for some elements. f is the function of x, and slope its slope.
 type chunk struct{ f, slope [chunkElements]float32 }
 
-var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
+var chunks = parallel.FreeList[chunk]{}
 
 // A slope returns the kernel of a function and its slope.
 type slope func(t *tier.Tier) func(f, slope, x []float32)

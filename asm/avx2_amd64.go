@@ -596,6 +596,11 @@ func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 //go:noescape
 func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
+// rotateAVX2 is Elementwise.Rotate, see package ukernel.
+//
+//go:noescape
+func rotateAVX2(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
 // additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
 //
 //go:noescape

@@ -9355,7 +9355,7 @@ block:
 	XORQ R9, R9
 
 vector:
-	CMPQ      dst_len+8(FP), $0x00
+	CMPQ      dst_len+8(FP), $0x02
 	JNE       scales1
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
@@ -9384,7 +9384,7 @@ vector:
 	JMP       numbers
 
 scales1:
-	CMPQ      dst_len+8(FP), $0x01
+	CMPQ      dst_len+8(FP), $0x03
 	JNE       scales2
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
@@ -9404,7 +9404,7 @@ scales1:
 	JMP       numbers
 
 scales2:
-	CMPQ      dst_len+8(FP), $0x02
+	CMPQ      dst_len+8(FP), $0x04
 	JNE       scales3
 	LEAQ      (CX)(R9*2), R10
 	VPMOVZXWD (R10), Y4
@@ -9514,7 +9514,7 @@ more:
 	VPOR    Y12, Y10, Y10
 
 bytes:
-	CMPQ    dst_len+8(FP), $0x02
+	CMPQ    dst_len+8(FP), $0x04
 	JE      brain
 	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
 	CMPQ    b_len+32(FP), $0x0c
@@ -9704,7 +9704,7 @@ GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -9713,7 +9713,7 @@ TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -10929,7 +10929,7 @@ GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -10938,7 +10938,7 @@ TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000000, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -11843,7 +11843,7 @@ TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $0-113
 // func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -11852,7 +11852,7 @@ TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000001, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -12595,7 +12595,7 @@ vectors2rows1done:
 // func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -12611,7 +12611,7 @@ TEXT ·weightGemmInt8U5x16BF16AVX2(SB), NOSPLIT, $0-113
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -12620,7 +12620,7 @@ TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -29018,6 +29018,171 @@ lastrow:
 	ADDQ       DX, CX
 	ADDQ       AX, BX
 	DECQ       SI
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rotateAVX2(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+// Requires: AVX
+TEXT ·rotateAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    cos_len+72(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Y3
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y4
+	MOVQ    first_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    second_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Y5
+	VMOVUPS   32(DX), Y6
+	VMOVUPS   (SI), Y7
+	VMOVUPS   32(SI), Y8
+	VMULPS    Y1, Y5, Y9
+	VMULPS    Y2, Y6, Y10
+	VMULPS    Y3, Y7, Y11
+	VMULPS    Y4, Y8, Y12
+	VSUBPS    Y11, Y9, Y9
+	VSUBPS    Y12, Y10, Y10
+	VCMPPS    $0x03, Y9, Y9, Y11
+	VBLENDVPS Y11, Y0, Y9, Y9
+	VCMPPS    $0x03, Y10, Y10, Y11
+	VBLENDVPS Y11, Y0, Y10, Y10
+	VMOVUPS   Y9, (DX)
+	VMOVUPS   Y10, 32(DX)
+	VMULPS    Y1, Y7, Y7
+	VMULPS    Y2, Y8, Y8
+	VMULPS    Y3, Y5, Y5
+	VMULPS    Y4, Y6, Y6
+	VADDPS    Y5, Y7, Y7
+	VADDPS    Y6, Y8, Y8
+	VCMPPS    $0x03, Y7, Y7, Y5
+	VBLENDVPS Y5, Y0, Y7, Y7
+	VCMPPS    $0x03, Y8, Y8, Y5
+	VBLENDVPS Y5, Y0, Y8, Y8
+	VMOVUPS   Y7, (SI)
+	VMOVUPS   Y8, 32(SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    first_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    second_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Y3
+	VMOVUPS   (SI), Y4
+	VMULPS    Y1, Y3, Y5
+	VMULPS    Y2, Y4, Y6
+	VSUBPS    Y6, Y5, Y5
+	VCMPPS    $0x03, Y5, Y5, Y6
+	VBLENDVPS Y6, Y0, Y5, Y5
+	VMOVUPS   Y5, (DX)
+	VMULPS    Y1, Y4, Y4
+	VMULPS    Y2, Y3, Y3
+	VADDPS    Y3, Y4, Y4
+	VCMPPS    $0x03, Y4, Y4, Y3
+	VBLENDVPS Y3, Y0, Y4, Y4
+	VMOVUPS   Y4, (SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	MOVQ       cos_base+64(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       sin_base+88(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y3
+	MOVQ       first_base+0(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ld+48(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       second_base+24(FP), BX
+	ADDQ       AX, BX
+	MOVQ       n+56(FP), AX
+	TESTQ      AX, AX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS (CX), Y1, Y4
+	VMASKMOVPS (BX), Y1, Y5
+	VMULPS     Y2, Y4, Y6
+	VMULPS     Y3, Y5, Y7
+	VSUBPS     Y7, Y6, Y6
+	VCMPPS     $0x03, Y6, Y6, Y7
+	VBLENDVPS  Y7, Y0, Y6, Y6
+	VMASKMOVPS Y6, Y1, (CX)
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y3, Y4, Y4
+	VADDPS     Y4, Y5, Y5
+	VCMPPS     $0x03, Y5, Y5, Y4
+	VBLENDVPS  Y4, Y0, Y5, Y5
+	VMASKMOVPS Y5, Y1, (BX)
+	ADDQ       DX, CX
+	ADDQ       DX, BX
+	DECQ       AX
 	JNZ        lastrow
 
 lastrows:

@@ -571,6 +571,11 @@ func addRowsAVX512(dst []float32, src []float32, lds int, n int)
 //go:noescape
 func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
+// rotateAVX512 is Elementwise.Rotate, see package ukernel.
+//
+//go:noescape
+func rotateAVX512(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
 // additiveBackwardAVX512 is Elementwise.AdditiveBackward, see package ukernel.
 //
 //go:noescape

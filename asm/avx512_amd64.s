@@ -31070,6 +31070,172 @@ end:
 	VZEROUPPER
 	RET
 
+// func rotateAVX512(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rotateAVX512(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    cos_len+72(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z2
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Z3
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z4
+	MOVQ    first_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    second_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Z5
+	VMOVUPS   64(DX), Z6
+	VMOVUPS   (SI), Z7
+	VMOVUPS   64(SI), Z8
+	VMULPS    Z1, Z5, Z9
+	VMULPS    Z2, Z6, Z10
+	VMULPS    Z3, Z7, Z11
+	VMULPS    Z4, Z8, Z12
+	VSUBPS    Z11, Z9, Z9
+	VSUBPS    Z12, Z10, Z10
+	VCMPPS    $0x03, Z9, Z9, K1
+	VBLENDMPS Z0, Z9, K1, Z9
+	VCMPPS    $0x03, Z10, Z10, K1
+	VBLENDMPS Z0, Z10, K1, Z10
+	VMOVUPS   Z9, (DX)
+	VMOVUPS   Z10, 64(DX)
+	VMULPS    Z1, Z7, Z7
+	VMULPS    Z2, Z8, Z8
+	VMULPS    Z3, Z5, Z5
+	VMULPS    Z4, Z6, Z6
+	VADDPS    Z5, Z7, Z7
+	VADDPS    Z6, Z8, Z8
+	VCMPPS    $0x03, Z7, Z7, K1
+	VBLENDMPS Z0, Z7, K1, Z7
+	VCMPPS    $0x03, Z8, Z8, K1
+	VBLENDMPS Z0, Z8, K1, Z8
+	VMOVUPS   Z7, (SI)
+	VMOVUPS   Z8, 64(SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    cos_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    sin_base+88(FP), DX
+	VMOVUPS (DX)(AX*1), Z2
+	MOVQ    first_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    second_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Z3
+	VMOVUPS   (SI), Z4
+	VMULPS    Z1, Z3, Z5
+	VMULPS    Z2, Z4, Z6
+	VSUBPS    Z6, Z5, Z5
+	VCMPPS    $0x03, Z5, Z5, K1
+	VBLENDMPS Z0, Z5, K1, Z5
+	VMOVUPS   Z5, (DX)
+	VMULPS    Z1, Z4, Z4
+	VMULPS    Z2, Z3, Z3
+	VADDPS    Z3, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K1
+	VBLENDMPS Z0, Z4, K1, Z4
+	VMOVUPS   Z4, (SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      cos_base+64(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z1
+	MOVQ      sin_base+88(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z2
+	MOVQ      first_base+0(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+48(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      second_base+24(FP), BX
+	ADDQ      AX, BX
+	MOVQ      n+56(FP), AX
+	TESTQ     AX, AX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (CX), K1, Z3
+	VMOVUPS.Z (BX), K1, Z4
+	VMULPS    Z1, Z3, Z5
+	VMULPS    Z2, Z4, Z6
+	VSUBPS    Z6, Z5, Z5
+	VCMPPS    $0x03, Z5, Z5, K2
+	VBLENDMPS Z0, Z5, K2, Z5
+	VMOVUPS   Z5, K1, (CX)
+	VMULPS    Z1, Z4, Z4
+	VMULPS    Z2, Z3, Z3
+	VADDPS    Z3, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K2
+	VBLENDMPS Z0, Z4, K2, Z4
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      DX, CX
+	ADDQ      DX, BX
+	DECQ      AX
+	JNZ       lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
 // func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·additiveBackwardAVX512(SB), NOSPLIT, $0-168

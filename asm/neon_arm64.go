@@ -576,6 +576,11 @@ func addRowsNEON(dst []float32, src []float32, lds int, n int)
 //go:noescape
 func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
+// rotateNEON is Elementwise.Rotate, see package ukernel.
+//
+//go:noescape
+func rotateNEON(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
 // additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
 //
 //go:noescape

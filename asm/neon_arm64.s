@@ -8610,7 +8610,7 @@ lanes:
 	ADD R2<<1, R1, R5
 	ADD R2<<2, R13, R7
 	MOVD dst_len+8(FP), R8
-	CMP $0, R8
+	CMP $2, R8
 	BNE scales1
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
@@ -8679,7 +8679,7 @@ lanes:
 
 scales1:
 	MOVD dst_len+8(FP), R8
-	CMP $1, R8
+	CMP $3, R8
 	BNE scales2
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
@@ -8729,7 +8729,7 @@ scales1:
 
 scales2:
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $4, R8
 	BNE scales3
 	FMOVQ (R5), F15
 	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
@@ -8789,7 +8789,7 @@ scales3:
 numbers:
 	CBZ R9, plain
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $4, R8
 	BEQ brain
 	ADD R4<<2, R6, R12
 	MOVD R9, R11
@@ -9136,7 +9136,7 @@ done:
 
 // func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
-	MOVD $0, R0
+	MOVD $2, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $0, R0
 	MOVD R0, dst_cap+16(FP)
@@ -10959,7 +10959,7 @@ TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
-	MOVD $0, R0
+	MOVD $2, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -10995,7 +10995,7 @@ TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
-	MOVD $1, R0
+	MOVD $3, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $2, R0
 	MOVD R0, dst_cap+16(FP)
@@ -11031,7 +11031,7 @@ TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
-	MOVD $2, R0
+	MOVD $4, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -11067,7 +11067,7 @@ TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $0-64
-	MOVD $3, R0
+	MOVD $5, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -23165,185 +23165,117 @@ squareschains:
 	SUBS $64, R8, R8
 	BGE squareschains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 squaresrest:
 	ADDS $64, R8, R8
 	BEQ squaresall
-	CMP $4, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V1.S4
-	CMP $8, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V2.S4
-	CMP $12, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V3.S4
-	CMP $16, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V4.S4
-	CMP $20, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V5.S4
-	CMP $24, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V6.S4
-	CMP $28, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V7.S4
-	CMP $32, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V8.S4
-	CMP $36, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V9.S4
-	CMP $40, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V10.S4
-	CMP $44, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V11.S4
-	CMP $48, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V12.S4
-	CMP $52, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V13.S4
-	CMP $56, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V14.S4
-	CMP $60, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V15.S4
-	CMP $64, R8
-	BLT squareslast
-	FMOVQ.P 16(R7), F17
-	VFMLA V17.S4, V17.S4, V16.S4
-
-squareslast:
+	VMOVI $0, V17.B16
 	ANDS $3, R8, R9
-	BEQ squaresall
-	FMOVS.P 4(R7), F17
+	BEQ squaresloaded
+	SUB R9, R8, R10
+	ADD R10<<2, R7, R10
+	FMOVS.P 4(R10), F17
 	SUBS $1, R9, R9
 	BEQ squaresloaded
-	FMOVS.P 4(R7), F18
+	FMOVS.P 4(R10), F18
 	VMOV V18.S[0], V17.S[1]
 	SUBS $1, R9, R9
 	BEQ squaresloaded
-	FMOVS.P 4(R7), F18
+	FMOVS.P 4(R10), F18
 	VMOV V18.S[0], V17.S[2]
 
 squaresloaded:
 	CMP $4, R8
-	BLT squaresadd0
+	BLT squareswhole0
 	CMP $8, R8
-	BLT squaresadd1
+	BLT squareswhole1
 	CMP $12, R8
-	BLT squaresadd2
+	BLT squareswhole2
 	CMP $16, R8
-	BLT squaresadd3
+	BLT squareswhole3
 	CMP $20, R8
-	BLT squaresadd4
+	BLT squareswhole4
 	CMP $24, R8
-	BLT squaresadd5
+	BLT squareswhole5
 	CMP $28, R8
-	BLT squaresadd6
+	BLT squareswhole6
 	CMP $32, R8
-	BLT squaresadd7
+	BLT squareswhole7
 	CMP $36, R8
-	BLT squaresadd8
+	BLT squareswhole8
 	CMP $40, R8
-	BLT squaresadd9
+	BLT squareswhole9
 	CMP $44, R8
-	BLT squaresadd10
+	BLT squareswhole10
 	CMP $48, R8
-	BLT squaresadd11
+	BLT squareswhole11
 	CMP $52, R8
-	BLT squaresadd12
+	BLT squareswhole12
 	CMP $56, R8
-	BLT squaresadd13
+	BLT squareswhole13
 	CMP $60, R8
-	BLT squaresadd14
-	CMP $64, R8
-	BLT squaresadd15
-
-squaresadd0:
-	VFMLA V17.S4, V17.S4, V1.S4
-	B squaresall
-
-squaresadd1:
-	VFMLA V17.S4, V17.S4, V2.S4
-	B squaresall
-
-squaresadd2:
-	VFMLA V17.S4, V17.S4, V3.S4
-	B squaresall
-
-squaresadd3:
-	VFMLA V17.S4, V17.S4, V4.S4
-	B squaresall
-
-squaresadd4:
-	VFMLA V17.S4, V17.S4, V5.S4
-	B squaresall
-
-squaresadd5:
-	VFMLA V17.S4, V17.S4, V6.S4
-	B squaresall
-
-squaresadd6:
-	VFMLA V17.S4, V17.S4, V7.S4
-	B squaresall
-
-squaresadd7:
-	VFMLA V17.S4, V17.S4, V8.S4
-	B squaresall
-
-squaresadd8:
-	VFMLA V17.S4, V17.S4, V9.S4
-	B squaresall
-
-squaresadd9:
-	VFMLA V17.S4, V17.S4, V10.S4
-	B squaresall
-
-squaresadd10:
-	VFMLA V17.S4, V17.S4, V11.S4
-	B squaresall
-
-squaresadd11:
-	VFMLA V17.S4, V17.S4, V12.S4
-	B squaresall
-
-squaresadd12:
-	VFMLA V17.S4, V17.S4, V13.S4
-	B squaresall
-
-squaresadd13:
-	VFMLA V17.S4, V17.S4, V14.S4
-	B squaresall
-
-squaresadd14:
-	VFMLA V17.S4, V17.S4, V15.S4
-	B squaresall
-
-squaresadd15:
+	BLT squareswhole14
 	VFMLA V17.S4, V17.S4, V16.S4
-	B squaresall
+	FMOVQ 224(R7), F17
+
+squareswhole14:
+	VFMLA V17.S4, V17.S4, V15.S4
+	FMOVQ 208(R7), F17
+
+squareswhole13:
+	VFMLA V17.S4, V17.S4, V14.S4
+	FMOVQ 192(R7), F17
+
+squareswhole12:
+	VFMLA V17.S4, V17.S4, V13.S4
+	FMOVQ 176(R7), F17
+
+squareswhole11:
+	VFMLA V17.S4, V17.S4, V12.S4
+	FMOVQ 160(R7), F17
+
+squareswhole10:
+	VFMLA V17.S4, V17.S4, V11.S4
+	FMOVQ 144(R7), F17
+
+squareswhole9:
+	VFMLA V17.S4, V17.S4, V10.S4
+	FMOVQ 128(R7), F17
+
+squareswhole8:
+	VFMLA V17.S4, V17.S4, V9.S4
+	FMOVQ 112(R7), F17
+
+squareswhole7:
+	VFMLA V17.S4, V17.S4, V8.S4
+	FMOVQ 96(R7), F17
+
+squareswhole6:
+	VFMLA V17.S4, V17.S4, V7.S4
+	FMOVQ 80(R7), F17
+
+squareswhole5:
+	VFMLA V17.S4, V17.S4, V6.S4
+	FMOVQ 64(R7), F17
+
+squareswhole4:
+	VFMLA V17.S4, V17.S4, V5.S4
+	FMOVQ 48(R7), F17
+
+squareswhole3:
+	VFMLA V17.S4, V17.S4, V4.S4
+	FMOVQ 32(R7), F17
+
+squareswhole2:
+	VFMLA V17.S4, V17.S4, V3.S4
+	FMOVQ 16(R7), F17
+
+squareswhole1:
+	VFMLA V17.S4, V17.S4, V2.S4
+	FMOVQ (R7), F17
+
+squareswhole0:
+	VFMLA V17.S4, V17.S4, V1.S4
 
 squaresall:
 
@@ -23369,15 +23301,15 @@ squaresall:
 	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 
 	// 1/sqrt(sum/size + eps).
-	MOVWU size+96(FP), R10
-	VDUP R10, V19.S4
+	MOVWU size+96(FP), R9
+	VDUP R9, V19.S4
 	FDIVS F19, F1, F1
-	MOVWU eps+100(FP), R10
-	VDUP R10, V19.S4
+	MOVWU eps+100(FP), R9
+	VDUP R9, V19.S4
 	FADDS F19, F1, F1
 	FSQRTS F1, F1
-	MOVD $0x3f800000, R10
-	VDUP R10, V20.S4
+	MOVD $0x3f800000, R9
+	VDUP R9, V20.S4
 	FDIVS F1, F20, F1
 	VDUP V1.S[0], V0.S4
 	MOVD $0x7fc00000, R7
@@ -23497,185 +23429,117 @@ meanchains:
 	SUBS $64, R9, R9
 	BGE meanchains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 meanrest:
 	ADDS $64, R9, R9
 	BEQ meanall
-	CMP $4, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	CMP $8, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	CMP $12, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	CMP $16, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	CMP $20, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	CMP $24, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	CMP $28, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	CMP $32, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	CMP $36, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	CMP $40, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	CMP $44, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	CMP $48, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	CMP $52, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	CMP $56, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	CMP $60, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	CMP $64, R9
-	BLT meanlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-
-meanlast:
+	VMOVI $0, V19.B16
 	ANDS $3, R9, R10
-	BEQ meanall
-	FMOVS.P 4(R8), F19
+	BEQ meanloaded
+	SUB R10, R9, R11
+	ADD R11<<2, R8, R11
+	FMOVS.P 4(R11), F19
 	SUBS $1, R10, R10
 	BEQ meanloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	VMOV V20.S[0], V19.S[1]
 	SUBS $1, R10, R10
 	BEQ meanloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	VMOV V20.S[0], V19.S[2]
 
 meanloaded:
 	CMP $4, R9
-	BLT meanadd0
+	BLT meanwhole0
 	CMP $8, R9
-	BLT meanadd1
+	BLT meanwhole1
 	CMP $12, R9
-	BLT meanadd2
+	BLT meanwhole2
 	CMP $16, R9
-	BLT meanadd3
+	BLT meanwhole3
 	CMP $20, R9
-	BLT meanadd4
+	BLT meanwhole4
 	CMP $24, R9
-	BLT meanadd5
+	BLT meanwhole5
 	CMP $28, R9
-	BLT meanadd6
+	BLT meanwhole6
 	CMP $32, R9
-	BLT meanadd7
+	BLT meanwhole7
 	CMP $36, R9
-	BLT meanadd8
+	BLT meanwhole8
 	CMP $40, R9
-	BLT meanadd9
+	BLT meanwhole9
 	CMP $44, R9
-	BLT meanadd10
+	BLT meanwhole10
 	CMP $48, R9
-	BLT meanadd11
+	BLT meanwhole11
 	CMP $52, R9
-	BLT meanadd12
+	BLT meanwhole12
 	CMP $56, R9
-	BLT meanadd13
+	BLT meanwhole13
 	CMP $60, R9
-	BLT meanadd14
-	CMP $64, R9
-	BLT meanadd15
-
-meanadd0:
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	B meanall
-
-meanadd1:
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	B meanall
-
-meanadd2:
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	B meanall
-
-meanadd3:
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	B meanall
-
-meanadd4:
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	B meanall
-
-meanadd5:
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	B meanall
-
-meanadd6:
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	B meanall
-
-meanadd7:
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	B meanall
-
-meanadd8:
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	B meanall
-
-meanadd9:
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	B meanall
-
-meanadd10:
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	B meanall
-
-meanadd11:
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	B meanall
-
-meanadd12:
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	B meanall
-
-meanadd13:
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	B meanall
-
-meanadd14:
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	B meanall
-
-meanadd15:
+	BLT meanwhole14
 	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-	B meanall
+	FMOVQ 224(R8), F19
+
+meanwhole14:
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ 208(R8), F19
+
+meanwhole13:
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	FMOVQ 192(R8), F19
+
+meanwhole12:
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	FMOVQ 176(R8), F19
+
+meanwhole11:
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	FMOVQ 160(R8), F19
+
+meanwhole10:
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	FMOVQ 144(R8), F19
+
+meanwhole9:
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
+	FMOVQ 128(R8), F19
+
+meanwhole8:
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ 112(R8), F19
+
+meanwhole7:
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
+	FMOVQ 96(R8), F19
+
+meanwhole6:
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	FMOVQ 80(R8), F19
+
+meanwhole5:
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	FMOVQ 64(R8), F19
+
+meanwhole4:
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ 48(R8), F19
+
+meanwhole3:
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
+	FMOVQ 32(R8), F19
+
+meanwhole2:
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	FMOVQ 16(R8), F19
+
+meanwhole1:
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
+	FMOVQ (R8), F19
+
+meanwhole0:
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
 
 meanall:
 
@@ -23699,8 +23563,8 @@ meanall:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	VEXT $4, V3.B16, V3.B16, V4.B16
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	MOVWU size+120(FP), R11
-	VDUP R11, V21.S4
+	MOVWU size+120(FP), R10
+	VDUP R10, V21.S4
 	FDIVS F21, F3, F3
 	VDUP V3.S[0], V0.S4
 	VMOVI $0, V3.B16
@@ -23777,204 +23641,135 @@ restchains:
 	SUBS $64, R9, R9
 	BGE restchains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 restrest:
 	ADDS $64, R9, R9
 	BEQ restall
-	CMP $4, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	CMP $8, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	CMP $12, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	CMP $16, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	CMP $20, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	CMP $24, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	CMP $28, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	CMP $32, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	CMP $36, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	CMP $40, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	CMP $44, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	CMP $48, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	CMP $52, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	CMP $56, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	CMP $60, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	CMP $64, R9
-	BLT restlast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-
-restlast:
+	VMOVI $0, V19.B16
 	ANDS $3, R9, R10
-	BEQ restall
-	FMOVS.P 4(R8), F19
+	BEQ restloaded
+	SUB R10, R9, R11
+	ADD R11<<2, R8, R11
+	FMOVS.P 4(R11), F19
 	FSUBS F0, F19, F19
 	SUBS $1, R10, R10
 	BEQ restloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	VMOV V20.S[0], V19.S[1]
 	SUBS $1, R10, R10
 	BEQ restloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	VMOV V20.S[0], V19.S[2]
 
 restloaded:
 	CMP $4, R9
-	BLT restadd0
+	BLT restwhole0
 	CMP $8, R9
-	BLT restadd1
+	BLT restwhole1
 	CMP $12, R9
-	BLT restadd2
+	BLT restwhole2
 	CMP $16, R9
-	BLT restadd3
+	BLT restwhole3
 	CMP $20, R9
-	BLT restadd4
+	BLT restwhole4
 	CMP $24, R9
-	BLT restadd5
+	BLT restwhole5
 	CMP $28, R9
-	BLT restadd6
+	BLT restwhole6
 	CMP $32, R9
-	BLT restadd7
+	BLT restwhole7
 	CMP $36, R9
-	BLT restadd8
+	BLT restwhole8
 	CMP $40, R9
-	BLT restadd9
+	BLT restwhole9
 	CMP $44, R9
-	BLT restadd10
+	BLT restwhole10
 	CMP $48, R9
-	BLT restadd11
+	BLT restwhole11
 	CMP $52, R9
-	BLT restadd12
+	BLT restwhole12
 	CMP $56, R9
-	BLT restadd13
+	BLT restwhole13
 	CMP $60, R9
-	BLT restadd14
-	CMP $64, R9
-	BLT restadd15
-
-restadd0:
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	B restall
-
-restadd1:
-	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
-	B restall
-
-restadd2:
-	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	B restall
-
-restadd3:
-	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
-	B restall
-
-restadd4:
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	B restall
-
-restadd5:
-	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
-	B restall
-
-restadd6:
-	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	B restall
-
-restadd7:
-	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
-	B restall
-
-restadd8:
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	B restall
-
-restadd9:
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	B restall
-
-restadd10:
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	B restall
-
-restadd11:
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	B restall
-
-restadd12:
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	B restall
-
-restadd13:
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	B restall
-
-restadd14:
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	B restall
-
-restadd15:
+	BLT restwhole14
 	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-	B restall
+	FMOVQ 224(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole14:
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ 208(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole13:
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	FMOVQ 192(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole12:
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	FMOVQ 176(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole11:
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	FMOVQ 160(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole10:
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	FMOVQ 144(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole9:
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
+	FMOVQ 128(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole8:
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ 112(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole7:
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
+	FMOVQ 96(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole6:
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	FMOVQ 80(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole5:
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	FMOVQ 64(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole4:
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ 48(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole3:
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
+	FMOVQ 32(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole2:
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	FMOVQ 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole1:
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
+	FMOVQ (R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+
+restwhole0:
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
 
 restall:
 
@@ -23998,8 +23793,8 @@ restall:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	VEXT $4, V3.B16, V3.B16, V4.B16
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	MOVWU size+120(FP), R11
-	VDUP R11, V21.S4
+	MOVWU size+120(FP), R10
+	VDUP R10, V21.S4
 	FDIVS F21, F3, F3
 	VDUP V3.S[0], V1.S4
 	VMOVI $0, V3.B16
@@ -24092,223 +23887,153 @@ squareschains:
 	SUBS $64, R9, R9
 	BGE squareschains
 
-	// Less than 64 elements are left.
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
 squaresrest:
 	ADDS $64, R9, R9
 	BEQ squaresall
-	CMP $4, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V3.S4
-	CMP $8, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V4.S4
-	CMP $12, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V5.S4
-	CMP $16, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V6.S4
-	CMP $20, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V7.S4
-	CMP $24, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V8.S4
-	CMP $28, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V9.S4
-	CMP $32, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V10.S4
-	CMP $36, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V11.S4
-	CMP $40, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V12.S4
-	CMP $44, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V13.S4
-	CMP $48, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V14.S4
-	CMP $52, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V15.S4
-	CMP $56, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V16.S4
-	CMP $60, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V17.S4
-	CMP $64, R9
-	BLT squareslast
-	FMOVQ.P 16(R8), F19
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
-	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
-	VFMLA V19.S4, V19.S4, V18.S4
-
-squareslast:
+	VMOVI $0, V19.B16
 	ANDS $3, R9, R10
-	BEQ squaresall
-	FMOVS.P 4(R8), F19
+	BEQ squaresloaded
+	SUB R10, R9, R11
+	ADD R11<<2, R8, R11
+	FMOVS.P 4(R11), F19
 	FSUBS F0, F19, F19
 	FSUBS F1, F19, F19
 	SUBS $1, R10, R10
 	BEQ squaresloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	FSUBS F1, F20, F20
 	VMOV V20.S[0], V19.S[1]
 	SUBS $1, R10, R10
 	BEQ squaresloaded
-	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F20
 	FSUBS F0, F20, F20
 	FSUBS F1, F20, F20
 	VMOV V20.S[0], V19.S[2]
 
 squaresloaded:
 	CMP $4, R9
-	BLT squaresadd0
+	BLT squareswhole0
 	CMP $8, R9
-	BLT squaresadd1
+	BLT squareswhole1
 	CMP $12, R9
-	BLT squaresadd2
+	BLT squareswhole2
 	CMP $16, R9
-	BLT squaresadd3
+	BLT squareswhole3
 	CMP $20, R9
-	BLT squaresadd4
+	BLT squareswhole4
 	CMP $24, R9
-	BLT squaresadd5
+	BLT squareswhole5
 	CMP $28, R9
-	BLT squaresadd6
+	BLT squareswhole6
 	CMP $32, R9
-	BLT squaresadd7
+	BLT squareswhole7
 	CMP $36, R9
-	BLT squaresadd8
+	BLT squareswhole8
 	CMP $40, R9
-	BLT squaresadd9
+	BLT squareswhole9
 	CMP $44, R9
-	BLT squaresadd10
+	BLT squareswhole10
 	CMP $48, R9
-	BLT squaresadd11
+	BLT squareswhole11
 	CMP $52, R9
-	BLT squaresadd12
+	BLT squareswhole12
 	CMP $56, R9
-	BLT squaresadd13
+	BLT squareswhole13
 	CMP $60, R9
-	BLT squaresadd14
-	CMP $64, R9
-	BLT squaresadd15
-
-squaresadd0:
-	VFMLA V19.S4, V19.S4, V3.S4
-	B squaresall
-
-squaresadd1:
-	VFMLA V19.S4, V19.S4, V4.S4
-	B squaresall
-
-squaresadd2:
-	VFMLA V19.S4, V19.S4, V5.S4
-	B squaresall
-
-squaresadd3:
-	VFMLA V19.S4, V19.S4, V6.S4
-	B squaresall
-
-squaresadd4:
-	VFMLA V19.S4, V19.S4, V7.S4
-	B squaresall
-
-squaresadd5:
-	VFMLA V19.S4, V19.S4, V8.S4
-	B squaresall
-
-squaresadd6:
-	VFMLA V19.S4, V19.S4, V9.S4
-	B squaresall
-
-squaresadd7:
-	VFMLA V19.S4, V19.S4, V10.S4
-	B squaresall
-
-squaresadd8:
-	VFMLA V19.S4, V19.S4, V11.S4
-	B squaresall
-
-squaresadd9:
-	VFMLA V19.S4, V19.S4, V12.S4
-	B squaresall
-
-squaresadd10:
-	VFMLA V19.S4, V19.S4, V13.S4
-	B squaresall
-
-squaresadd11:
-	VFMLA V19.S4, V19.S4, V14.S4
-	B squaresall
-
-squaresadd12:
-	VFMLA V19.S4, V19.S4, V15.S4
-	B squaresall
-
-squaresadd13:
-	VFMLA V19.S4, V19.S4, V16.S4
-	B squaresall
-
-squaresadd14:
-	VFMLA V19.S4, V19.S4, V17.S4
-	B squaresall
-
-squaresadd15:
+	BLT squareswhole14
 	VFMLA V19.S4, V19.S4, V18.S4
-	B squaresall
+	FMOVQ 224(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole14:
+	VFMLA V19.S4, V19.S4, V17.S4
+	FMOVQ 208(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole13:
+	VFMLA V19.S4, V19.S4, V16.S4
+	FMOVQ 192(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole12:
+	VFMLA V19.S4, V19.S4, V15.S4
+	FMOVQ 176(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole11:
+	VFMLA V19.S4, V19.S4, V14.S4
+	FMOVQ 160(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole10:
+	VFMLA V19.S4, V19.S4, V13.S4
+	FMOVQ 144(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole9:
+	VFMLA V19.S4, V19.S4, V12.S4
+	FMOVQ 128(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole8:
+	VFMLA V19.S4, V19.S4, V11.S4
+	FMOVQ 112(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole7:
+	VFMLA V19.S4, V19.S4, V10.S4
+	FMOVQ 96(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole6:
+	VFMLA V19.S4, V19.S4, V9.S4
+	FMOVQ 80(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole5:
+	VFMLA V19.S4, V19.S4, V8.S4
+	FMOVQ 64(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole4:
+	VFMLA V19.S4, V19.S4, V7.S4
+	FMOVQ 48(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole3:
+	VFMLA V19.S4, V19.S4, V6.S4
+	FMOVQ 32(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole2:
+	VFMLA V19.S4, V19.S4, V5.S4
+	FMOVQ 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole1:
+	VFMLA V19.S4, V19.S4, V4.S4
+	FMOVQ (R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+
+squareswhole0:
+	VFMLA V19.S4, V19.S4, V3.S4
 
 squaresall:
 
@@ -24334,15 +24059,15 @@ squaresall:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 
 	// 1/sqrt(sum/size + eps).
-	MOVWU size+120(FP), R11
-	VDUP R11, V21.S4
+	MOVWU size+120(FP), R10
+	VDUP R10, V21.S4
 	FDIVS F21, F3, F3
-	MOVWU eps+124(FP), R11
-	VDUP R11, V21.S4
+	MOVWU eps+124(FP), R10
+	VDUP R10, V21.S4
 	FADDS F21, F3, F3
 	FSQRTS F3, F3
-	MOVD $0x3f800000, R11
-	VDUP R11, V22.S4
+	MOVD $0x3f800000, R10
+	VDUP R10, V22.S4
 	FDIVS F3, F22, F3
 	VDUP V3.S[0], V2.S4
 	MOVD $0x7fc00000, R8
@@ -28174,6 +27899,159 @@ singlerows:
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rotateNEON(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotateNEON(SB), NOSPLIT, $0-112
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 416(R0), F0
+	MOVD cos_len+72(FP), R1
+	MOVD first_base+0(FP), R2
+	MOVD second_base+24(FP), R3
+	MOVD cos_base+64(FP), R4
+	MOVD sin_base+88(FP), R5
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F5
+	FMOVQ 16(R7), F6
+	FMOVQ (R8), F7
+	FMOVQ 16(R8), F8
+	WORD $0x6e21dca9 // fmul v9.4s, v5.4s, v1.4s
+	WORD $0x6e22dcca // fmul v10.4s, v6.4s, v2.4s
+	WORD $0x6e23dceb // fmul v11.4s, v7.4s, v3.4s
+	WORD $0x6e24dd0c // fmul v12.4s, v8.4s, v4.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x4e29e52b // fcmeq v11.4s, v9.4s, v9.4s
+	VBIF V11.B16, V0.B16, V9.B16
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V0.B16, V10.B16
+	FMOVQ F9, (R7)
+	FMOVQ F10, 16(R7)
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
+	WORD $0x4e26d508 // fadd v8.4s, v8.4s, v6.4s
+	WORD $0x4e27e4e5 // fcmeq v5.4s, v7.4s, v7.4s
+	VBIF V5.B16, V0.B16, V7.B16
+	WORD $0x4e28e505 // fcmeq v5.4s, v8.4s, v8.4s
+	VBIF V5.B16, V0.B16, V8.B16
+	FMOVQ F7, (R8)
+	FMOVQ F8, 16(R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R4), F1
+	FMOVQ (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F3
+	FMOVQ (R8), F4
+	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
+	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	FMOVQ F5, (R7)
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
+	VBIF V3.B16, V0.B16, V4.B16
+	FMOVQ F4, (R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R4), F1
+	FMOVS (R5), F2
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD n+56(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F3
+	FMOVS (R8), F4
+	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
+	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	FMOVS F5, (R7)
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
+	VBIF V3.B16, V0.B16, V4.B16
+	FMOVS F4, (R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
 	SUBS $1, R1, R1
 	BNE single
 

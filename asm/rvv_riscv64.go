@@ -354,6 +354,11 @@ func addRowsRVV(dst []float32, src []float32, lds int, n int)
 //go:noescape
 func addWeightedRVV(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
+// rotateRVV is Elementwise.Rotate, see package ukernel.
+//
+//go:noescape
+func rotateRVV(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
 // additiveBackwardRVV is Elementwise.AdditiveBackward, see package ukernel.
 //
 //go:noescape

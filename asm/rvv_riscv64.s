@@ -6302,6 +6302,50 @@ rows:
 done:
 	RET
 
+// func rotateRVV(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotateRVV(SB), NOSPLIT, $0-112
+	MOV cos_len+72(FP), X5
+	MOV first_base+0(FP), X7
+	MOV second_base+24(FP), X8
+	MOV cos_base+64(FP), X9
+	MOV sin_base+88(FP), X10
+	MOV ld+48(FP), X11
+	SLLI $2, X11, X11
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M4, TA, MA, X6
+	VLE32V (X9), V4
+	VLE32V (X10), V8
+	MOV X7, X12
+	MOV X8, X13
+	MOV n+56(FP), X14
+	BEQZ X14, rows
+row:
+	VLE32V (X12), V12
+	VLE32V (X13), V16
+	VFMULVV V4, V12, V20
+	VFMULVV V8, V16, V24
+	VFSUBVV V24, V20, V20
+	VSE32V V20, (X12)
+	VFMULVV V4, V16, V16
+	VFMULVV V8, V12, V12
+	VFADDVV V12, V16, V16
+	VSE32V V16, (X13)
+	ADD X11, X12, X12
+	ADD X11, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	ADD X6, X10, X10
+	BNEZ X5, lanes
+done:
+	RET
+
 // func additiveBackwardRVV(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 TEXT ·additiveBackwardRVV(SB), NOSPLIT, $0-168
 	MOV q_len+40(FP), X5

@@ -401,6 +401,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Add:         addAVX2,
 		AddRows:     addRowsAVX2,
 		AddWeighted: addWeightedAVX2,
+		Rotate:      rotateAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Elementwise{
 		Exp2:             exp2AVX2,
@@ -417,6 +418,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Add:              addAVX512,
 		AddRows:          addRowsAVX512,
 		AddWeighted:      addWeightedAVX512,
+		Rotate:           rotateAVX512,
 		AdditiveBackward: additiveBackwardAVX512,
 	}},
 }

@@ -185,6 +185,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Add:              addNEON,
 		AddRows:          addRowsNEON,
 		AddWeighted:      addWeightedNEON,
+		Rotate:           rotateNEON,
 		AdditiveBackward: additiveBackwardNEON,
 	}},
 }

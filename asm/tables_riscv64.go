@@ -130,6 +130,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Add:              addRVV,
 		AddRows:          addRowsRVV,
 		AddWeighted:      addWeightedRVV,
+		Rotate:           rotateRVV,
 		AdditiveBackward: additiveBackwardRVV,
 	}},
 }

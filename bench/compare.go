@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/commits"
 	"github.com/attn-go/attn/bench/internal/compare"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/models/command"
 )
 
 const compareUsage = `usage: go run ./bench compare [flags] OLD NEW [-- FLAGS OF BENCH]
@@ -44,7 +44,7 @@ type comparison struct {
 }
 
 // parseCompare reads the command line.
-func parseCompare(fs *flag.FlagSet, args []string) (*comparison, error) {
+func parseCompare(fs *flag.FlagSet, args []string, help io.Writer) (*comparison, error) {
 	c := &comparison{}
 	fs.Float64Var(&c.threshold, "threshold", 5, "how many percent more time are slower and, of the old version, faster")
 	fs.BoolVar(&c.all, "all", false, "show the figures that hardly differ as well")
@@ -52,53 +52,43 @@ func parseCompare(fs *flag.FlagSet, args []string) (*comparison, error) {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, c.args = args[:i], args[i+1:]
 	}
-	var err error
-	if c.versions, err = parseMixed(fs, args); err != nil {
+	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
+	c.versions = fs.Args()
 	switch {
 	case len(c.versions) != 2:
-		return nil, fmt.Errorf("%d versions, want OLD and NEW", len(c.versions))
+		return nil, command.Usage(fmt.Errorf("%d versions, want OLD and NEW", len(c.versions)))
 	case !(c.threshold >= 0):
-		return nil, fmt.Errorf("-threshold %g: want 0 or more", c.threshold)
+		return nil, command.Usage(fmt.Errorf("-threshold %g: want 0 or more", c.threshold))
 	case c.rounds < 1:
-		return nil, fmt.Errorf("-rounds %d: want 1 or more", c.rounds)
+		return nil, command.Usage(fmt.Errorf("-rounds %d: want 1 or more", c.rounds))
 	}
 	for _, arg := range c.args {
 		if name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); strings.HasPrefix(arg, "-") && slices.Contains([]string{"json", "benchfmt"}, name) {
-			return nil, fmt.Errorf("%s behind --: want flags that say what to measure", arg)
+			return nil, command.Usage(fmt.Errorf("%s behind --: want flags that say what to measure", arg))
 		}
 	}
 	return c, nil
 }
 
 // runCompare runs the subcommand compare.
-func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	fs := newFlags("compare")
-	c, err := parseCompare(fs, args)
+func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := newFlags("compare", compareUsage)
+	c, err := parseCompare(fs, args, stdout)
 	if err != nil {
-		return usageOf(fs, compareUsage, err, stdout, stderr)
+		return err
 	}
 	found, err := c.run(ctx, fs, stderr)
-	if u := (usageError{}); errors.As(err, &u) {
-		return usageOf(fs, compareUsage, err, stdout, stderr)
-	}
-	if ctx.Err() != nil {
-		err = errors.New("interrupted")
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "bench compare: %v\n", err)
-		return exitFailed
+		return err
 	}
 	printComparison(stdout, found, c.threshold, c.all)
 	if len(found.Slower()) > 0 || len(found.Agreement.Names) > 0 {
-		return exitFailed
+		return errFailed
 	}
-	return exitOK
+	return nil
 }
-
-// A usageError says that the versions and flags do not go together.
-type usageError struct{ error }
 
 // run compares files or commits.
 func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (*compare.Comparison, error) {
@@ -107,7 +97,7 @@ func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (
 		rounds := false
 		fs.Visit(func(f *flag.Flag) { rounds = rounds || f.Name == "rounds" })
 		if rounds || len(c.args) > 0 {
-			return nil, usageError{errors.New("-rounds and flags behind -- are for commits: files are measured already")}
+			return nil, command.Usage(errors.New("-rounds and flags behind -- are for commits: files are measured already"))
 		}
 		return compareFiles(c.versions[0], c.versions[1], c.threshold)
 	}
@@ -115,18 +105,18 @@ func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (
 		if isFile {
 			continue
 		}
-		if err := commits.Check(ctx, "", c.versions[i]); err != nil {
+		if _, err := resolve(ctx, "", c.versions[i]); err != nil {
 			return nil, fmt.Errorf("no such file, and %w", err)
 		}
 		if old || new {
-			return nil, usageError{fmt.Errorf("%s is a commit, but %s a file: want two files or two commits, which are measured in turn", c.versions[i], c.versions[1-i])}
+			return nil, command.Usage(fmt.Errorf("%s is a commit, but %s a file: want two files or two commits, which are measured in turn", c.versions[i], c.versions[1-i]))
 		}
 	}
-	plan := commits.Plan{Names: [2]string(c.versions), Rounds: c.rounds, Args: c.args, Log: log}
-	if len(plan.Args) == 0 {
-		plan.Args = []string{"-time", "0.1s"}
+	plan := duel{names: [2]string(c.versions), rounds: c.rounds, args: c.args, log: log}
+	if len(plan.args) == 0 {
+		plan.args = []string{"-time", "0.1s"}
 	}
-	files, err := plan.Run(ctx)
+	files, err := plan.run(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -53,8 +53,7 @@ their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.
 // returns flag.ErrHelp.
 func parse(args []string, w io.Writer) (*config, error) {
 	c := &config{args: args, suites: make([]bool, len(suite.All))}
-	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
+	fs := newFlags("bench", usage)
 	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(problem.ShapeNames(), 68, "")+"\nnone: only check (default all; with -activations "+problem.Real+")"+suiteShapes())
 	tiers := fs.String("tiers", "", "`tiers` to measure, with commas between, some of "+fmt.Sprint(kernel.Tiers())+"\n(default all that run here, generic only on small shapes)")
 	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all; with -all 1,2,4,... and all)")
@@ -72,16 +71,13 @@ func parse(args []string, w io.Writer) (*config, error) {
 	for i, s := range suite.All {
 		fs.BoolVar(&c.suites[i], s.Name, false, s.Usage)
 	}
-	err := fs.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(w, usage)
-		fs.SetOutput(w)
-		fs.PrintDefaults()
-	}
-	if err != nil {
+	if err := command.Parse(fs, args, w); err != nil {
 		return nil, err
 	}
-	return c, c.resolve(fs, *shapes, *tiers, *threads)
+	if err := cmp.Or(noArguments(fs), c.resolve(fs, *shapes, *tiers, *threads)); err != nil {
+		return nil, command.Usage(err)
+	}
+	return c, nil
 }
 
 // resolve checks the flags and fills in the defaults.
@@ -89,8 +85,6 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 	set := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	switch {
-	case fs.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case set["time"] && c.Time <= 0:
 		return fmt.Errorf("-time %v: want more than 0", c.Time)
 	case c.Count < 1:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 const kernelsUsage = `usage: go run ./bench -kernels [flags]
@@ -21,24 +22,20 @@ query tiles stands once for each width, unless all widths have it from the same 
 `
 
 // runKernels runs the command with -kernels.
-func runKernels(args []string, stdout, stderr io.Writer) int {
-	fs := newFlags("-kernels")
+func runKernels(_ context.Context, args []string, stdout, _ io.Writer) error {
+	fs := newFlags("-kernels", kernelsUsage)
 	tiers := fs.String("tiers", "", "tiers to list (default all that run here)")
-	others, err := parseMixed(fs, args)
-	if err == nil && len(others) > 0 {
-		err = fmt.Errorf("unexpected argument %q", others[0])
+	if err := command.Parse(fs, args, stdout); err != nil {
+		return err
 	}
-	var list []kernel.Tier
-	if err == nil {
-		list, err = parseTiers(*tiers)
-	}
-	if err != nil {
-		return usageOf(fs, kernelsUsage, err, stdout, stderr)
+	list, err := parseTiers(*tiers)
+	if err := cmp.Or(noArguments(fs), err); err != nil {
+		return command.Usage(err)
 	}
 	for _, t := range list {
 		writeKernels(stdout, t.String(), inside(t).List())
 	}
-	return exitOK
+	return nil
 }
 
 // writeKernels writes the table of one tier.

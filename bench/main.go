@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+
+	"github.com/attn-go/attn/models/command"
 )
 
 func main() {
@@ -29,40 +31,74 @@ const (
 	exitUsage  = 2
 )
 
+// errFailed is the error of a command that has said what is wrong.
+var errFailed = errors.New("failed")
+
+// subcommands are those beside measuring. Each has a flag -h.
+var subcommands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
+	"report": runReport, "compare": runCompare, "tune": runTune, "kernels": runKernels,
+}
+
 // run runs the command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "report" {
-		return runReport(ctx, args[1:], stdout, stderr)
+	name, sub := "bench", runMeasure
+	if len(args) > 0 {
+		if f, ok := subcommands[strings.TrimLeft(args[0], "-")]; ok {
+			name, sub, args = "bench "+args[0], f, args[1:]
+		}
 	}
-	if len(args) > 0 && args[0] == "compare" {
-		return runCompare(ctx, args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "tune" {
-		return runTune(ctx, args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "kernels" {
-		return runKernels(args[1:], stdout, stderr)
-	}
-	c, err := parse(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
+	err := sub(ctx, args, stdout, stderr)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "bench: %v\nbench -h lists the flags\n", err)
+	case errors.As(err, new(command.UsageError)):
+		fmt.Fprintf(stderr, "%s: %v\n%[1]s -h lists the flags\n", name, err)
 		return exitUsage
+	case ctx.Err() != nil:
+		err = errors.New("interrupted")
+	}
+	if err != errFailed {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	}
+	return exitFailed
+}
+
+// newFlags returns the flags of a command with a usage.
+func newFlags(name, usage string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usage)
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// noArguments returns a usage error if a command line has any.
+func noArguments(fs *flag.FlagSet) error {
+	if fs.NArg() > 0 {
+		return command.Usage(fmt.Errorf("unexpected argument %q", fs.Arg(0)))
+	}
+	return nil
+}
+
+// runMeasure checks and measures.
+func runMeasure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parse(args, stdout)
+	if err != nil {
+		return err
 	}
 	failures, err := newBench(c, stdout, stderr).run(ctx)
 	for _, f := range failures {
 		fmt.Fprintf(stderr, "bench: %s\n", f)
 	}
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		err = errors.New("interrupted")
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		err = ctx.Err()
+	case ctx.Err() != nil && !errors.Is(err, context.Canceled):
 		fmt.Fprintf(stderr, "bench: %v\n", err)
 	}
-	if err != nil || len(failures) > 0 {
-		return exitFailed
+	if err == nil && len(failures) > 0 {
+		err = errFailed
 	}
-	return exitOK
+	return err
 }

@@ -99,7 +99,7 @@ func TestFlagsOfSuites(t *testing.T) {
 			}
 			got := newBench(c, io.Discard, io.Discard).suite
 			for f, ok := range map[string]bool{"shapes": slices.Equal(got.Shapes, []string{shape}), "time": got.Time == time.Millisecond, "count": c.Count == 2 && s.Repeats(),
-				"threads": slices.Equal(got.Threads, []int{1}), "tiers": fmt.Sprint(got.Tiers) == "[generic]", "quick": got.Quick, "benchfmt": c.benchfmt && s.Lines != nil, "json": c.json == "x"} {
+				"threads": slices.Equal(got.Threads, []int{1}), "tiers": fmt.Sprint(got.Tiers) == "[generic]", "quick": got.Quick, "benchfmt": c.benchfmt, "json": c.json == "x"} {
 				if f == flag && !ok {
 					t.Errorf("-%s ignores -%s", s.Name, flag)
 				}
@@ -111,7 +111,7 @@ func TestFlagsOfSuites(t *testing.T) {
 // Suites print lines for benchstat, and write the runs of -count.
 func TestSuiteBenchFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
-	code, out, err := runCommand("-linear", "-layer", "-shapes", "1x768x768,norm-128x384", "-tiers", "generic", "-threads", "1", "-time", "1ms", "-count", "3", "-benchfmt", "-json", path)
+	code, out, err := runCommand("-linear", "-shapes", "1x768x768", "-tiers", "generic", "-threads", "1", "-time", "1ms", "-count", "3", "-benchfmt", "-json", path)
 	if code != 0 || err != "" {
 		t.Fatalf("exit code %d: %s", code, err)
 	}
@@ -120,11 +120,11 @@ func TestSuiteBenchFormat(t *testing.T) {
 		name, _, _ := strings.Cut(l, "/")
 		count[name]++
 	}
-	if count["BenchmarkLinear"] != 36 || count["BenchmarkNorm"] != 12 {
+	if count["BenchmarkLinear"] != 36 {
 		t.Errorf("%v in\n%s", count, out)
 	}
 	f, e := results.Read(path)
-	if e != nil || len(f.Linear) != 12 || len(f.Norms) != 4 || len(f.Linear[0].Runs) != 3 {
+	if e != nil || len(f.Linear) != 12 || len(f.Linear[0].Runs) != 3 {
 		t.Errorf("%+v, %v", f, e)
 	}
 }

@@ -147,9 +147,7 @@ func (b *bench) runSuites(ctx context.Context, suites []suite.Suite) (err error)
 			err = s.Run(ctx, b.suite, run)
 			if b.benchfmt {
 				b.progress.clear()
-				for _, l := range s.Lines(run) {
-					fmt.Fprintln(b.out, l)
-				}
+				report.Bench(b.out, run)
 			}
 		}
 	}
@@ -184,9 +182,6 @@ func (b *bench) attention(ctx context.Context, later int) (failures []string, er
 		b.progress.begin("peaks and bandwidths")
 		limits = machine.NewLimits(probes, b.peakThreads())
 		limits.Measure()
-		if b.file.Errors, err = check.MeasureAccuracy(b.Shapes, b.Tiers[0]); err != nil {
-			return failures, err
-		}
 	} else {
 		report.BenchHeader(b.out)
 	}
@@ -244,7 +239,7 @@ func (b *bench) measured(_ speed.Cell, r results.Speed) {
 	b.progress.end(report.Line(r))
 	if b.benchfmt {
 		b.progress.clear()
-		fmt.Fprintln(b.out, report.BenchLine(r))
+		report.Bench(b.out, &results.File{Speed: []results.Speed{r}})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/page"
 	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/models/command"
 )
 
 const reportUsage = `usage: go run ./bench report [flags] [FILE...]
@@ -27,45 +28,30 @@ they did not.
 // committed are the files of a page for which none are named.
 const committed = "bench/results/*.json"
 
-// newFlags returns the flags of a subcommand. parse in runReport and runCompare reports errors.
-func newFlags(name string) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	return fs
-}
-
-// usageOf reports an error of a subcommand's flags, or prints its usage if that was asked for.
-func usageOf(fs *flag.FlagSet, text string, err error, stdout, stderr io.Writer) int {
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, text)
-		fs.SetOutput(stdout)
-		fs.PrintDefaults()
-		return exitOK
-	}
-	fmt.Fprintf(stderr, "bench %s: %v\nbench %[1]s -h lists the flags\n", fs.Name(), err)
-	return exitUsage
-}
-
 // runReport runs the subcommand report.
-func runReport(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	fs := newFlags("report")
+func runReport(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := newFlags("report", reportUsage)
 	out := fs.String("o", "report.html", "`file` to write the page to; -: standard output")
 	serve := fs.Bool("serve", false, "show the page on localhost until ^C, drawn anew at each visit; writes no file")
 	svg := fs.String("svg", "", "write the charts for a README to a `folder` as well")
-	files, err := parseMixed(fs, args)
-	if err == nil && len(files) == 0 {
-		files, err = filepath.Glob(committed)
+	if err := command.Parse(fs, args, stdout); err != nil {
+		return err
 	}
+	files := fs.Args()
+	if len(files) == 0 {
+		files, _ = filepath.Glob(committed)
+	}
+	var wrong error
 	fs.Visit(func(f *flag.Flag) {
 		if f.Name == "o" && *serve {
-			err = errors.New("-o does not go with -serve, which writes no file")
+			wrong = errors.New("-o does not go with -serve, which writes no file")
 		}
 	})
-	if err == nil && len(files) == 0 {
-		err = errors.New("want files that -json wrote: there are no " + committed + " here")
+	if len(files) == 0 {
+		wrong = errors.New("want files that -json wrote: there are no " + committed + " here")
 	}
-	if err != nil {
-		return usageOf(fs, reportUsage, err, stdout, stderr)
+	if wrong != nil {
+		return command.Usage(wrong)
 	}
 	all, err := results.ReadAll(files)
 	if err == nil && *svg != "" {
@@ -79,31 +65,17 @@ func runReport(ctx context.Context, args []string, stdout, stderr io.Writer) int
 		err = writePage(*out, all, stdout)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "bench report: %v\n", err)
-		return exitFailed
+		return err
 	}
 	a := results.Agree(all)
 	fmt.Fprintln(stderr, a.Line)
+	for _, name := range a.Names {
+		fmt.Fprintf(stderr, "bench report: %s\n", name)
+	}
 	if !a.Agree {
-		for _, name := range a.Names {
-			fmt.Fprintf(stderr, "bench report: %s\n", name)
-		}
-		return exitFailed
+		return errFailed
 	}
-	return exitOK
-}
-
-// parseMixed parses flags before, between and behind the other arguments, and returns those.
-func parseMixed(fs *flag.FlagSet, args []string) (others []string, err error) {
-	for {
-		if err := fs.Parse(args); err != nil {
-			return nil, err
-		}
-		if fs.NArg() == 0 {
-			return others, nil
-		}
-		others, args = append(others, fs.Arg(0)), fs.Args()[1:]
-	}
+	return nil
 }
 
 func writePage(path string, files []*results.File, stdout io.Writer) (err error) {

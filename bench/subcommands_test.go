@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/bench/internal/commits/commitstest"
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
@@ -165,7 +164,7 @@ func TestSubcommandErrors(t *testing.T) {
 // Commits are measured and compared.
 func TestCompareCommits(t *testing.T) {
 	path, _ := measureTo(t, "a.json")
-	t.Chdir(commitstest.Repository(t, 100, 200, 100))
+	t.Chdir(testRepository(t, 100, 200, 100))
 	for args, want := range map[string]struct {
 		code int
 		text string
@@ -213,7 +212,7 @@ func TestServe(t *testing.T) {
 	defer cancel()
 	r, w := io.Pipe()
 	done := make(chan int)
-	go func() { done <- runReport(ctx, []string{"-serve", path}, w, io.Discard) }()
+	go func() { done <- run(ctx, []string{"report", "-serve", path}, w, io.Discard) }()
 	url := make([]byte, 100)
 	n, err := r.Read(url)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/tune"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 const tuneUsage = `usage: go run ./bench -tune [flags]
@@ -23,16 +24,16 @@ program, set ATTN_TUNING as the documentation of kernel.Tier.Tuned says.
 `
 
 // runTune runs the command with -tune.
-func runTune(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	fs := newFlags("-tune")
+func runTune(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	fs := newFlags("-tune", tuneUsage)
 	tiers := fs.String("tiers", "", "tiers to measure (default all with vectors that run here)")
 	groups := fs.String("groups", strings.Join(tune.Groups(), ","), "groups of numbers to measure")
 	rounds := fs.Int("rounds", 9, "times are the best of so many")
 	per := fs.Duration("time", 2*time.Millisecond, "how long each of them takes at least")
-	others, err := parseMixed(fs, args)
-	if err == nil && len(others) > 0 {
-		err = fmt.Errorf("unexpected argument %q", others[0])
+	if err := command.Parse(fs, args, stdout); err != nil {
+		return err
 	}
+	err := noArguments(fs)
 	if err == nil && (*rounds < 1 || *per < 0) {
 		err = fmt.Errorf("-rounds %d -time %v: want at least 1 and 0", *rounds, *per)
 	}
@@ -50,15 +51,14 @@ func runTune(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	if err != nil {
-		return usageOf(fs, tuneUsage, err, stdout, stderr)
+		return command.Usage(err)
 	}
 	for _, tier := range list {
 		fmt.Fprintf(stdout, "\ntier %s\n", tier)
 		s := tune.Sweep{Tier: tier, Groups: chosen, Rounds: *rounds, Time: *per, Out: stdout}
 		if _, err := s.Run(ctx); err != nil {
-			fmt.Fprintf(stderr, "bench -tune: %v\n", err)
-			return exitFailed
+			return err
 		}
 	}
-	return exitOK
+	return nil
 }

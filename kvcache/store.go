@@ -127,11 +127,8 @@ func (b *Batch) checkOverlap(arg string, t *view.Tensor, layer int) *check.Failu
 
 // checkRows reports rows that cannot be stored to memory.
 func (b *Batch) checkRows(arg string, t, memory *view.Tensor) *check.Failure {
-	if f := t.Check(arg); f != nil {
+	if f := t.CheckFloats(arg); f != nil {
 		return f
-	}
-	if t.DType() != view.Float32 || t.IsPaged() {
-		return &check.Failure{Where: arg, Got: t.Describe(), Want: "float32, not paged"}
 	}
 	if want := [4]int{len(b.sequences), memory.Dim(1), b.steps, memory.Dim(3)}; t.Shape() != want {
 		return &check.Failure{Where: arg, Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}

@@ -91,7 +91,7 @@ type AdditiveWeights struct{ Query, Key []float32 }
 func (a Additive) Backward(g AdditiveGradients, dout, q, k, v, p kernel.Tensor, w AdditiveWeights, opts kernel.AdditiveBackwardOptions) error {
 	c := additiveBackward{
 		Additive: a, opts: opts,
-		sides: [2]additiveSide{{x: q, dx: g.Q, layer: a.Query, parameters: g.Query, weight: w.Query}, {x: k, dx: g.K, layer: a.Key, parameters: g.Key, weight: w.Key}},
+		sides: [2]side{{x: q, dx: g.Q, layer: a.Query, parameters: g.Query, weight: w.Query}, {x: k, dx: g.K, layer: a.Key, parameters: g.Key, weight: w.Key}},
 	}
 	if bad := c.check(&g, &dout, &v, &p); bad != nil {
 		return (*kernel.Error)(bad.In("layer.Additive.Backward"))
@@ -102,7 +102,7 @@ func (a Additive) Backward(g AdditiveGradients, dout, q, k, v, p kernel.Tensor, 
 	}
 	defer s.release()
 	for i := range c.sides {
-		if err := c.sides[i].project(s, &opts); err != nil {
+		if err := c.sides[i].project(s, opts.Accumulate, opts.Exec); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,8 @@ func (a Additive) Backward(g AdditiveGradients, dout, q, k, v, p kernel.Tensor, 
 		return renameArgument(renameArgument(err, "weights", "layer.Additive.Backward", "Additive.V"), "Gradients.Weights", "layer.Additive.Backward", "Gradients.Scoring")
 	}
 	for i := range c.sides {
-		if err := c.sides[i].backward(s, &opts); err != nil {
+		x := &c.sides[i]
+		if err := x.backward(s, weightsOf(x.layer, x.weight), opts.Accumulate, opts.Exec); err != nil {
 			return err
 		}
 	}
@@ -123,52 +124,8 @@ func (a Additive) Backward(g AdditiveGradients, dout, q, k, v, p kernel.Tensor, 
 type additiveBackward struct {
 	Additive
 	opts  kernel.AdditiveBackwardOptions
-	sides [2]additiveSide // queries and keys
-	sizes [8]int          // of scratch memory
-}
-
-// An additiveSide is the queries or the keys of a call, with their projection.
-type additiveSide struct {
-	x, dx      kernel.Tensor
-	layer      *linear.Linear // nil for none
-	parameters Parameters
-	weight     []float32
-
-	dense                 kernel.Tensor // x, contiguous
-	projected, dProjected kernel.Tensor // x and dx where there is no projection
-}
-
-// project projects the rows, and makes room for the gradients of their projections.
-func (c *additiveSide) project(s *scratch, o *kernel.AdditiveBackwardOptions) error {
-	if c.layer == nil {
-		c.projected, c.dProjected = c.x, c.dx
-		return nil
-	}
-	outputs, _ := c.layer.Shape()
-	c.dense, c.projected = s.dense(&c.x), s.denseLike(&c.x, outputs)
-	if viewOf(&c.dx).IsSet() || c.parameters.wanted() {
-		c.dProjected = s.gradientLike(&c.x, outputs, o.Accumulate)
-	}
-	return c.layer.Project(c.projected, c.dense, linear.Options{Exec: o.Exec})
-}
-
-// backward goes back through the projection.
-func (c *additiveSide) backward(s *scratch, o *kernel.AdditiveBackwardOptions) error {
-	if c.layer == nil || !viewOf(&c.dProjected).IsSet() {
-		return nil
-	}
-	var dx kernel.Tensor
-	var to *linear.Matrix
-	if viewOf(&c.dx).IsSet() {
-		dx = s.denseLike(&c.x, c.x.Shape()[3])
-		m := denseMatrix(&dx)
-		to = &m
-	}
-	err := c.parameters.backward(to, denseMatrix(&c.dProjected), denseMatrix(&c.dense), c.weight, c.layer, false, o.Accumulate, o.Exec)
-	if err == nil && viewOf(&c.dx).IsSet() {
-		put(&c.dx, &dx, o.Accumulate)
-	}
-	return err
+	sides [2]side // queries and keys
+	sizes [8]int  // of scratch memory
 }
 
 // The names of what belongs to queries and keys.
@@ -197,8 +154,7 @@ func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor
 		if x.layer == nil {
 			continue
 		}
-		n, bad := checkProjection(name.arg, &x.x, name.layer, x.layer)
-		if bad != nil {
+		if _, bad := checkProjection(name.arg, &x.x, name.layer, x.layer); bad != nil {
 			return bad
 		}
 		if viewOf(&x.dx).IsSet() {
@@ -206,9 +162,9 @@ func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor
 				return bad
 			}
 		}
-		shape := x.x.Shape()
-		m := product(shape[:]...)
-		copy(c.sizes[4*i:], []int{m, n, n, m})
+		outputs, _ := x.layer.Shape()
+		sizes := x.sizes(outputs)
+		copy(c.sizes[4*i:], sizes[:])
 	}
 	f.output("Gradients.V", viewOf(&g.V).Memory())
 	f.output("Gradients.Scoring", view.MemoryOf(g.Scoring))

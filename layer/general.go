@@ -76,40 +76,28 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 		return (*kernel.Error)(bad.In("layer.General.Backward"))
 	}
 	outputs, inputs := g.Query.Shape()
-	shape := q.Shape()
-	rows := product(shape[:3]...)
-	n, m := product(rows, inputs), product(rows, outputs)
-	s := getScratch(n, m, m, n)
+	c := side{x: q, dx: out.Q, layer: g.Query, parameters: Parameters{Weight: out.W}}
+	sizes := c.sizes(outputs)
+	s := getScratch(sizes[:]...)
 	if s == nil {
 		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries: memory for copies of them and for their projections").In("layer.General.Backward"))
 	}
 	defer s.release()
-	x, projected := s.dense(&q), s.denseLike(&q, outputs)
-	if err := g.Query.Project(projected, x, linear.Options{Exec: o.Exec}); err != nil {
+	if err := c.project(s, o.Accumulate, o.Exec); err != nil {
 		return err
 	}
 	inner := out.Gradients
-	inner.Q = kernel.Tensor{}
-	if viewOf(&out.Q).IsSet() || out.W != nil {
-		inner.Q = s.gradientLike(&q, outputs, o.Accumulate)
-	}
-	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, &o); err != nil {
+	inner.Q = c.dProjected
+	if err := (Dot{}).Backward(inner, dout, c.projected, k, v, lse, &o); err != nil {
 		return err
 	}
 	if out.W != nil {
-		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), linear.ProductOptions{Exec: o.Exec, Accumulate: o.Accumulate}); err != nil {
+		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&c.dense).T(), denseMatrix(&c.dProjected).T(), linear.ProductOptions{Exec: o.Exec, Accumulate: o.Accumulate}); err != nil {
 			return err
 		}
 	}
-	if !viewOf(&out.Q).IsSet() {
-		return nil
-	}
-	dq := s.denseLike(&q, inputs)
-	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), linear.ProductOptions{Exec: o.Exec}); err != nil {
-		return err
-	}
-	put(&out.Q, &dq, o.Accumulate)
-	return nil
+	c.parameters = Parameters{} // W lies the other way round
+	return c.backward(s, linear.DenseMatrix(w, inputs, outputs).T(), o.Accumulate, o.Exec)
 }
 
 // checkBackward reports what kernel.AttentionBackward, which gets the projected queries, does not

@@ -38,6 +38,15 @@ func (p *Parameters) check(names *parameterNames, l *linear.Linear) *check.Failu
 	)
 }
 
+// weightsOf returns the weights w of the layer, [outputs, inputs].
+func weightsOf(l *linear.Linear, w []float32) linear.Matrix {
+	if l == nil {
+		return linear.Matrix{}
+	}
+	outputs, inputs := l.Shape()
+	return linear.DenseMatrix(w, outputs, inputs)
+}
+
 // checkWeight reports weights, called arg, that are not those of the layer.
 func checkWeight(arg string, w []float32, l *linear.Linear) *check.Failure {
 	outputs, inputs := l.Shape()
@@ -46,16 +55,15 @@ func checkWeight(arg string, w []float32, l *linear.Linear) *check.Failure {
 
 // backward computes the gradients of a projection with these weights from dy, that of its outputs.
 // dx, unless it is nil, gets that of the inputs, or is added to. The caller has checked everything.
-func (p *Parameters) backward(dx *linear.Matrix, dy, x linear.Matrix, weight []float32, l *linear.Linear, accumulateX, accumulate bool, exec kernel.Exec) error {
-	outputs, inputs := l.Shape()
+func (p *Parameters) backward(dx *linear.Matrix, dy, x, weight linear.Matrix, l *linear.Linear, accumulateX, accumulate bool, exec kernel.Exec) error {
 	if dx != nil {
-		w := linear.DenseMatrix(weight, outputs, inputs)
-		if err := linear.Backward(linear.Gradients{X: *dx}, dy, linear.Matrix{}, w, linear.ProductOptions{Exec: exec, Accumulate: accumulateX}); err != nil {
+		if err := linear.Backward(linear.Gradients{X: *dx}, dy, linear.Matrix{}, weight, linear.ProductOptions{Exec: exec, Accumulate: accumulateX}); err != nil {
 			return err
 		}
 	}
 	g := linear.Gradients{Bias: p.Bias}
 	if p.Weight != nil {
+		outputs, inputs := l.Shape()
 		g.W = linear.DenseMatrix(p.Weight, outputs, inputs)
 	}
 	return linear.Backward(g, dy, x, linear.Matrix{}, linear.ProductOptions{Exec: exec, Accumulate: accumulate})

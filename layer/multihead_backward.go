@@ -101,7 +101,7 @@ func (c *multiHeadBackward) run(s *scratch) error {
 	if c.O != nil {
 		dHeads = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 		dx := tokenMatrix(&dHeads)
-		if err := new(Parameters).backward(&dx, tokenMatrix(&c.out), linear.Matrix{}, c.weights[3], c.O, false, false, c.settings.Exec); err != nil {
+		if err := new(Parameters).backward(&dx, tokenMatrix(&c.out), linear.Matrix{}, weightsOf(c.O, c.weights[3]), c.O, false, false, c.settings.Exec); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (c *multiHeadBackward) run(s *scratch) error {
 		return err
 	}
 	if c.O != nil {
-		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), nil, c.O, false, c.settings.Accumulate, c.settings.Exec); err != nil {
+		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), linear.Matrix{}, c.O, false, c.settings.Accumulate, c.settings.Exec); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (c *multiHeadBackward) backProject(i int, dy *kernel.Tensor) error {
 		m := tokenMatrix(to)
 		dx = &m
 	}
-	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), c.weights[i], l, adds, c.settings.Accumulate, c.settings.Exec)
+	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), weightsOf(l, c.weights[i]), l, adds, c.settings.Accumulate, c.settings.Exec)
 }
 
 // firstOf returns the first input whose gradient is the same tensor as that of input i.

@@ -170,10 +170,7 @@ func checkLengths(lengths []int, n, scores int) *check.Failure {
 //
 // exec says how the call is computed; the zero Exec is the default. The errors are those of [Softmax].
 func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
-	if bad := checkWeightedSum(&out, &weights, &v); bad != nil {
-		return (*kernel.Error)(bad.In("layer.WeightedSum"))
-	}
-	t, err := elementwise.Tier("layer.WeightedSum", &exec)
+	t, err := elementwise.Begin("layer.WeightedSum", &exec, checkWeightedSum(&out, &weights, &v))
 	if err != nil {
 		return err
 	}

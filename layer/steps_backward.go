@@ -74,10 +74,7 @@ type WeightedSumGradients struct {
 // float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and the errors are those of
 // WeightedSum.
 func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor, exec kernel.Exec) error {
-	if bad := checkWeightedSumBackward(&g, &dout, &weights, &v); bad != nil {
-		return (*kernel.Error)(bad.In("layer.WeightedSumBackward"))
-	}
-	t, err := elementwise.Tier("layer.WeightedSumBackward", &exec)
+	t, err := elementwise.Begin("layer.WeightedSumBackward", &exec, checkWeightedSumBackward(&g, &dout, &weights, &v))
 	if err != nil {
 		return err
 	}

@@ -123,6 +123,25 @@ func BenchmarkLength(b *testing.B) {
 	}
 }
 
+// BenchmarkMultiHead is self-attention with its four projections, of a BERT's width and heads.
+func BenchmarkMultiHead(b *testing.B) {
+	const width, heads = 768, 12
+	weights := normals(7, 3*width*width)
+	for i := range weights {
+		weights[i] /= 28 // about the root of the width
+	}
+	m, err := FromTorch(width, heads, TorchWeights{InProjWeight: weights, OutProjWeight: weights[:width*width]}, kernel.Exec{})
+	must(b, err)
+	for _, x := range [][2]int{{1, 128}, {8, 128}, {1, 1024}} {
+		b.Run(fmt.Sprintf("shape=%dx%dx%d", x[0], x[1], width), func(b *testing.B) {
+			in, out := normalTensor(1, x[0], 1, x[1], width), newTensor(x[0], 1, x[1], width)
+			for b.Loop() {
+				must(b, m.Attend(out, in, in, in, &kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+			}
+		})
+	}
+}
+
 // Dropout (Srivastava et al.) makes a weight 0 or multiplies it by 1/(1-Rate). The mean
 // over many seeds is the result without dropout, within four standard errors. A Rate of
 // 0 does not change a bit.

@@ -89,10 +89,7 @@ func FromAffine(w *AffineWeights, bias []float32, exec kernel.Exec) (*Linear, er
 	if f == nil {
 		f = checkBias(bias, w.N)
 	}
-	if f != nil {
-		return nil, (*kernel.Error)(f.In("linear.FromAffine"))
-	}
-	t, err := elementwise.Tier("linear.FromAffine", &exec)
+	t, err := elementwise.Begin("linear.FromAffine", &exec, f)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,12 @@ package linear
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
-	"github.com/attn-go/attn/kernel"
 )
 
 // Gradients are the outputs of [Backward]. Those that are not set are not computed.
@@ -45,12 +44,9 @@ type Gradients struct {
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // the gradients untouched.
 func Backward(g Gradients, dy, x, w Matrix, opts ProductOptions) error {
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = g.check(&dy, &x, &w, &opts)
-	}
-	if f != nil {
-		return (*kernel.Error)(f.In("linear.Backward"))
+	t, err := elementwise.Begin("linear.Backward", &opts.Exec, g.check(&dy, &x, &w, &opts))
+	if err != nil {
+		return err
 	}
 	if g.X.isSet() {
 		wt := w.T()
@@ -88,10 +84,7 @@ func (g *Gradients) check(dy, x, w *Matrix, opts *ProductOptions) *check.Failure
 			return f
 		}
 	}
-	if g.Bias != nil && len(g.Bias) != dy.cols {
-		return &check.Failure{Where: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(g.Bias)), Want: fmt.Sprintf("%d, one per output, or nil", dy.cols)}
-	}
-	return g.checkMemory(dy, x, w)
+	return cmp.Or(check.LengthOrNil("Gradients.Bias", g.Bias, dy.cols, "one per output"), g.checkMemory(dy, x, w))
 }
 
 // checkGradient reports a gradient or the matrix in, if it is not the product dy·in.

@@ -25,10 +25,7 @@ func FromNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec k
 	case f == nil:
 		f = checkScales(scales, n)
 	}
-	if f != nil {
-		return nil, (*kernel.Error)(f.In("linear.FromNVFP4"))
-	}
-	return newQuantized("linear.FromNVFP4", NVFP4, blocks, scales, n, k, bias, exec)
+	return newQuantized("linear.FromNVFP4", f, NVFP4, blocks, scales, n, k, bias, exec)
 }
 
 // checkScales reports scales of NVFP4 that do not fit: the product of one and a block's is a normal number, and

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
@@ -37,12 +38,9 @@ type ProductOptions struct {
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // out untouched.
 func Product(out, a, b Matrix, opts ProductOptions) error {
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = checkProduct(&out, &a, &b, &opts)
-	}
-	if f != nil {
-		return (*kernel.Error)(f.In("linear.Product"))
+	t, err := elementwise.Begin("linear.Product", &opts.Exec, checkProduct(&out, &a, &b, &opts))
+	if err != nil {
+		return err
 	}
 	multiply(t, &out, &a, &b, &opts)
 	return nil

@@ -1,13 +1,18 @@
 package linear
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/quantized"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -97,11 +102,11 @@ func (f Format) Widen(dst []float32, data []byte) error {
 	if len(data)%row.Bytes != 0 {
 		return &kernel.Error{Where: "linear.Format.Widen: data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("a multiple of %d, a block of %v", row.Bytes, f)}
 	}
-	if want := ints.MulSat(len(data)/row.Bytes, row.Weights); len(dst) != want {
-		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: fmt.Sprintf("%d numbers", len(dst)), Want: fmt.Sprintf("%d, as data has so many weights", want)}
-	}
-	if view.MemoryOf(dst).Overlaps(view.MemoryOf(data)) {
-		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: "memory that overlaps data", Want: "memory of its own"}
+	if bad := cmp.Or(
+		check.Length("dst", len(dst), ints.MulSat(len(data)/row.Bytes, row.Weights), "as data has so many weights"),
+		view.CheckApart(1, []string{"dst", "data"}, view.MemoryOf(dst), view.MemoryOf(data)),
+	); bad != nil {
+		return (*kernel.Error)(bad.In("linear.Format.Widen"))
 	}
 	if view.Races {
 		view.Announce(view.Read, data)
@@ -137,15 +142,12 @@ func (f Format) failure() *check.Failure {
 //
 // Errors are those of [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
-	if f := checkQuantized(format, data, n, k, bias); f != nil {
-		return nil, (*kernel.Error)(f.In("linear.FromBlocks"))
-	}
-	return newQuantized("linear.FromBlocks", format, data, nil, n, k, bias, exec)
+	return newQuantized("linear.FromBlocks", checkQuantized(format, data, n, k, bias), format, data, nil, n, k, bias, exec)
 }
 
-// newQuantized packs weights that a function has checked. Scales are none, one, or one per output.
-func newQuantized(function string, format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
-	t, err := elementwise.Tier(function, &exec)
+// newQuantized packs weights unless the check of a function has found bad. Scales are none, one, or one per output.
+func newQuantized(function string, bad *check.Failure, format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
+	t, err := elementwise.Begin(function, &exec, bad)
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +173,8 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 	if f == nil {
 		return format.failure()
 	}
-	if n < 0 {
-		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: "at least 0"}
+	if bad := check.Least("n", n, 0); bad != nil {
+		return bad
 	}
 	if k <= 0 || k%f.Weights != 0 {
 		return &check.Failure{Where: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", f.Weights)}
@@ -201,4 +203,121 @@ func (l *Linear) blockBytes(lanes int) int {
 // panelBlocks are the blocks of panel p.
 func (l *Linear) panelBlocks(p int) []byte {
 	return l.blocks[l.blockBytes(p*ukernel.PanelLanes):][:l.blockBytes(l.panelWidth(p))]
+}
+
+// QuantizeInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.DynamicInt8. w has a
+// type as in New, and K is positive. With the largest magnitude a of a block of 32
+// inputs of an output, the last of which may have fewer,
+//
+//	d = a/127 rounded to binary16
+//	q = w/d rounded to an integer, ties to even, and at most 127 in magnitude; 0 if d is 0
+//
+// Both quotients are those of float32. The layer takes 34 bytes for 32 weights. If K is no multiple of
+// 32, calls copy the last inputs of each row of x, which changes no bit.
+//
+// Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶ on),
+// is an error, too.
+func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
+	t, err := elementwise.Begin("linear.QuantizeInt8", &exec, checkInt8(&w, bias))
+	if err != nil {
+		return nil, err
+	}
+	if view.Races {
+		w.announce(view.Read)
+	}
+	l := &Linear{n: w.rows, k: w.cols, format: Q8_0, packed: Q8_0.row().Packed}
+	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
+	unfit := make([]int, l.panels()) // of each panel, 1 + the first row that does not fit, or 0
+	l.eachPanel(t, &exec, func(p int) {
+		first := p * ukernel.PanelLanes
+		n := min(ukernel.PanelLanes, l.n-first)
+		rows := make([]byte, n*l.blockBytes(1))
+		for i := range n {
+			if !roundRow(rows[i*l.blockBytes(1):][:l.blockBytes(1)], &w, first+i) {
+				unfit[p] = 1 + first + i
+				return
+			}
+		}
+		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.depth(), nil)
+	})
+	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
+		f := w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1)
+		return nil, (*kernel.Error)(f.In("linear.QuantizeInt8"))
+	}
+	l.bias = l.paddedBias(bias)
+	return l, nil
+}
+
+// checkInt8 reports the first argument of QuantizeInt8 that does not fit.
+func checkInt8(w *Matrix, bias []float32) *check.Failure {
+	if f := cmp.Or(w.check("w"), checkBias(bias, w.rows)); f != nil {
+		return f
+	}
+	if f := checkWeights("w", w, 2); f != nil { // 34 bytes for 32 weights
+		return f
+	}
+	if w.cols <= 0 {
+		return w.failure("w", "a positive number of columns")
+	}
+	blocks := ints.MulSat(ints.AddSat(w.rows, ukernel.PanelStep), ints.CeilDiv(w.cols, ukernel.BlockSteps))
+	if !hugepages.Fits(ints.MulSat(blocks, Q8_0.row().Bytes), 1) {
+		return check.TooLarge("w", w.failure("w", "").Got)
+	}
+	return nil
+}
+
+const largestF16 = 65504
+
+// roundRow writes the blocks of a row of w, and reports whether its weights fit them.
+func roundRow(dst []byte, w *Matrix, row int) bool {
+	var block [ukernel.BlockSteps]float32
+	for k := 0; k < w.cols; k += len(block) {
+		block = [ukernel.BlockSteps]float32{} // zeros are behind the last weight
+		for i := range min(len(block), w.cols-k) {
+			block[i] = w.float(row, k+i)
+		}
+		if !roundBlock(dst[:2+len(block)], &block) {
+			return false
+		}
+		dst = dst[2+len(block):]
+	}
+	return true
+}
+
+// roundBlock writes a block of Q8_0, and reports whether the weights fit it.
+func roundBlock(dst []byte, weights *[ukernel.BlockSteps]float32) bool {
+	var a float32
+	for _, x := range weights {
+		if x != x {
+			return false
+		}
+		a = max(a, x, -x)
+	}
+	half := scalar.ToF16(a / 127)
+	d := scalar.F16(half)
+	if d > largestF16 {
+		return false
+	}
+	binary.LittleEndian.PutUint16(dst, half)
+	for i, x := range weights {
+		q := 0.0
+		if d > 0 {
+			q = min(max(math.RoundToEven(float64(x/d)), -127), 127)
+		}
+		dst[2+i] = byte(int8(q))
+	}
+	return true
+}
+
+// float returns an element as float32.
+func (m *Matrix) float(i, j int) float32 {
+	at := i*m.rowStride + j*m.colStride
+	switch m.dtype {
+	case view.Float32:
+		return m.f32[at]
+	case view.Float16:
+		return scalar.F16(m.u16[at])
+	default:
+		return scalar.BF16(m.u16[at])
+	}
 }

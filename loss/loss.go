@@ -5,6 +5,7 @@
 package loss
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -41,10 +42,7 @@ const Ignore = -1
 // exec says how the call is computed; the zero Exec is the default. In the steady state a call allocates nothing. An
 // error is a [*kernel.Error], and leaves dlogits untouched.
 func CrossEntropy(dlogits, logits []float32, n int, targets []int32, exec kernel.Exec) (float32, error) {
-	if f := checkCrossEntropy(dlogits, logits, n, targets); f != nil {
-		return 0, (*kernel.Error)(f.In("loss.CrossEntropy"))
-	}
-	t, err := elementwise.Tier("loss.CrossEntropy", &exec)
+	t, err := elementwise.Begin("loss.CrossEntropy", &exec, checkCrossEntropy(dlogits, logits, n, targets))
 	if err != nil {
 		return 0, err
 	}
@@ -66,25 +64,22 @@ func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32) *check
 	if n < 1 || len(logits)%n != 0 {
 		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("the length of a row, which divides the length of logits, %d", len(logits))}
 	}
-	if rows := len(logits) / n; len(targets) != rows {
-		return &check.Failure{Where: "targets", Got: fmt.Sprintf("%d numbers", len(targets)), Want: fmt.Sprintf("%d, one for each row of logits", rows)}
+	if f := check.Length("targets", len(targets), len(logits)/n, "one for each row of logits"); f != nil {
+		return f
 	}
 	for i, t := range targets {
 		if t != Ignore && (t < 0 || int(t) >= n) {
 			return &check.Failure{Where: fmt.Sprintf("targets[%d]", i), Got: fmt.Sprint(t), Want: fmt.Sprintf("0 to %d, or Ignore", n-1)}
 		}
 	}
-	if dlogits != nil && len(dlogits) != len(logits) {
-		return &check.Failure{Where: "dlogits", Got: fmt.Sprintf("length %d", len(dlogits)), Want: fmt.Sprintf("length %d, that of logits, or nil", len(logits))}
-	}
 	d, l := view.MemoryOf(dlogits), view.MemoryOf(logits)
 	if d != l && d.Overlaps(l) {
 		return &check.Failure{Where: "dlogits", Got: "memory that overlaps a part of logits", Want: "logits itself, or memory of its own"}
 	}
-	if d.Overlaps(view.MemoryOf(targets)) {
-		return &check.Failure{Where: "dlogits", Got: "memory that overlaps targets", Want: "memory of its own"}
-	}
-	return nil
+	return cmp.Or(
+		check.LengthOrNil("dlogits", dlogits, len(logits), "as logits has them"),
+		view.CheckApart(1, []string{"dlogits", "targets"}, d, view.MemoryOf(targets)),
+	)
 }
 
 // A job is one call. Jobs are recycled with their memory, so that in the steady state a call
@@ -114,7 +109,7 @@ var jobs = parallel.FreeList[job]{
 	Memory: func(j *job) *parallel.Memory { return &j.memory },
 }
 
-var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
+var chunks = parallel.FreeList[chunk]{}
 
 // run computes the gradients and returns the mean.
 func (j *job) run(exec *kernel.Exec) float32 {

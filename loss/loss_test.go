@@ -250,7 +250,7 @@ func TestErrors(t *testing.T) {
 		{memory[50:70], memory[:20], 4, targets[:4], 0, "targets", "5, one for each row"},
 		{memory[50:70], memory[:20], 4, []int32{0, 1, 4, 0, 0}, 0, "targets[2]", "0 to 3"},
 		{memory[50:70], memory[:20], 4, []int32{0, 1, 2, 0, -2}, 0, "targets[4]", "Ignore"},
-		{memory[50:69], memory[:20], 4, targets, 0, "dlogits", "length 20"},
+		{memory[50:69], memory[:20], 4, targets, 0, "dlogits", "20, as logits"},
 		{memory[1:21], memory[:20], 4, targets, 0, "dlogits", "logits itself"},
 		{memory[50:70], memory[:20], 4, targets, -1, "exec.Threads", "at least 1"},
 	} {

@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -83,12 +88,9 @@ type backwardCall struct {
 func backward(function string, c *backwardCall, g *Gradients, opts *BackwardOptions) error {
 	c.dx, c.dWeight, c.dBias = view.Tensor(g.X), g.Weight, g.Bias
 	c.direct, c.accumulate = view.Tensor(opts.Direct), opts.Accumulate
-	t, f := tier.Handle(opts.Tier).Tier()
-	if f == nil {
-		f = c.check(opts.Threads)
-	}
-	if f != nil {
-		return (*kernel.Error)(f.In(function))
+	t, err := elementwise.Begin(function, &opts.Exec, c.check(opts.Threads))
+	if err != nil {
+		return err
 	}
 	if view.Races {
 		c.announce()
@@ -143,4 +145,193 @@ func (c *backwardCall) announce() {
 	view.Announce(view.Read, c.weight)
 	view.Announce(view.Write, c.dWeight)
 	view.Announce(view.Write, c.dBias)
+}
+
+// A backwardJob is the state of one call. Jobs are recycled, so that in the steady state a call
+// allocates nothing.
+//
+// The rows are numbered as they are in [B, H, L], those beyond a length too. A task is some blocks
+// of them. The gradients of weight and bias of each block wait in sums and are added up in order.
+type backwardJob struct {
+	backwardCall
+	rows int
+	tier *tier.Tier
+
+	split      parallel.Split[gradientRow, int]
+	sums, bias []float32 // [blocks, D]
+	sumsUsage  parallel.Usage
+	biasUsage  parallel.Usage
+	memory     parallel.Memory
+}
+
+// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row,
+// and the chains of its sum.
+type gradientRow struct {
+	g, y   []float32
+	chains [contract.NormChains]float32
+	usage  [2]parallel.Usage
+	memory parallel.Memory
+}
+
+const (
+	// blockRows is the number of rows whose gradients of weight and bias are summed up before they
+	// are added to those of other blocks, and groupBlocks the number of blocks whose sums are
+	// summed up before they are added.
+	blockRows   = 32
+	groupBlocks = 32
+
+	// An element takes as long as gradientFMAs FMAs of a product.
+	gradientFMAs = 60
+)
+
+var (
+	backwardJobs = parallel.FreeList[backwardJob]{
+		New: func() *backwardJob {
+			j := new(backwardJob)
+			j.split.Init(&gradientRows, func(r *gradientRow) { r.fit(j.x.Dim(3)) }, j.blocks, j.memory.Forget)
+			return j
+		},
+		Memory: func(j *backwardJob) *parallel.Memory { return &j.memory },
+	}
+	gradientRows = parallel.FreeList[gradientRow]{Memory: func(r *gradientRow) *parallel.Memory { return &r.memory }}
+)
+
+func (r *gradientRow) fit(d int) {
+	parallel.Fit(&r.memory, &r.usage[0], &r.g, d, parallel.Make[float32])
+	parallel.Fit(&r.memory, &r.usage[1], &r.y, d, parallel.Make[float32])
+}
+
+// run computes the call.
+func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
+	j.tier = t
+	d := j.x.Dim(3)
+	if s := j.x.Shape(); min(s[0], s[1], s[2]) > 0 { // else the others may be any numbers
+		j.rows = s[0] * s[1] * s[2]
+	} else {
+		j.rows = 0
+	}
+	if j.weight == nil {
+		j.weight = rows.Ones(d)
+	}
+	blocks := ints.CeilDiv(j.rows, blockRows)
+	if j.dWeight != nil {
+		parallel.Fit(&j.memory, &j.sumsUsage, &j.sums, blocks*d, parallel.Make[float32])
+	}
+	if j.dBias != nil {
+		parallel.Fit(&j.memory, &j.biasUsage, &j.bias, blocks*d, parallel.Make[float32])
+	}
+	work := float64(j.rows) * float64(d) * gradientFMAs / float64(t.ThreadFMAs)
+	j.split.Run(blocks, work, d, opts.Threads, opts.ParallelFor)
+	j.addUp(j.dWeight, j.sums, blocks)
+	j.addUp(j.dBias, j.bias, blocks)
+}
+
+// addUp adds the sums of the blocks to a gradient, if it is wanted: those of a group to its first
+// block's, and then those of the groups.
+func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
+	if gradient == nil {
+		return
+	}
+	rows.Start(gradient, j.accumulate)
+	of := func(block int) []float32 { return sums[block*len(gradient):][:len(gradient)] }
+	for group := 0; group < blocks; group += groupBlocks {
+		first := of(group)
+		for block := group + 1; block < min(group+groupBlocks, blocks); block++ {
+			j.tier.Elementwise().Add(first, first, of(block))
+		}
+		j.tier.Elementwise().Add(gradient, gradient, first)
+	}
+}
+
+// blocks computes the blocks lo to hi-1.
+func (j *backwardJob) blocks(s *gradientRow, lo, hi int) {
+	heads, length, d := j.x.Dim(1), j.x.Dim(2), j.x.Dim(3)
+	for block := lo; block < hi; block++ {
+		var weight, bias []float32
+		if j.dWeight != nil {
+			weight = j.sums[block*d:][:d]
+			clear(weight)
+		}
+		if j.dBias != nil {
+			bias = j.bias[block*d:][:d]
+			clear(bias)
+		}
+		for r := block * blockRows; r < min((block+1)*blockRows, j.rows); r++ {
+			if b, h, l := r/length/heads, r/length%heads, r%length; l < j.x.Length(b) {
+				s.row(j, b, h, l, weight, bias)
+			}
+		}
+	}
+}
+
+// row computes a row, and adds its part to the gradients of weight and bias, unless they are nil.
+func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
+	x, dy := j.x.Row(b, h, l), j.dy.Row(b, h, l)
+	d := len(x)
+	g, y, x := s.g[:d], s.y[:d], x[:d]
+	size := float64(d)
+	if j.layer {
+		s.subtractMean(j.tier, y, x)
+		s.subtractMean(j.tier, y, y) // what rounding took from it
+	} else {
+		copy(y, x)
+	}
+	inv := float32(1 / math.Sqrt(float64(scalar.Dot64(y, y)/size)+float64(j.eps)))
+	w, dy := j.weight[:d], dy[:d]
+	if weight != nil {
+		weight := weight[:d]
+		for i, z := range y {
+			z *= inv
+			y[i], g[i] = z, dy[i]*w[i]
+			weight[i] += float32(dy[i] * z)
+		}
+	} else {
+		for i, z := range y {
+			y[i], g[i] = z*inv, dy[i]*w[i]
+		}
+	}
+	if bias != nil {
+		bias := bias[:d]
+		for i, dy := range dy {
+			bias[i] += dy
+		}
+	}
+	if j.dx.IsSet() {
+		center, slope := float32(0), float32(scalar.Dot64(g, y)/size)
+		if j.layer {
+			center = float32(scalar.Sum64(g) / size)
+		}
+		s.store(j, b, h, l, center, slope, inv)
+	}
+}
+
+// store writes a row of the gradient of x.
+func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv float32) {
+	dx := j.dx.Row(b, h, l)
+	g, y := s.g[:len(dx)], s.y[:len(dx)]
+	if !j.direct.IsSet() {
+		for i := range dx {
+			dx[i] = scalar.Canonical(float32((g[i]-center)-float32(y[i]*slope)) * inv)
+		}
+		return
+	}
+	for i, direct := range j.direct.Row(b, h, l) {
+		dx[i] = scalar.Canonical(float32(float32((g[i]-center)-float32(y[i]*slope))*inv) + direct)
+	}
+}
+
+// subtractMean is y = x - mean(x), with the mean of a LayerNorm.
+func (s *gradientRow) subtractMean(t *tier.Tier, y, x []float32) {
+	chains := s.chains[:]
+	clear(chains)
+	whole := len(x) / len(chains)
+	if whole > 0 {
+		t.Elementwise().AddRows(chains, x, len(chains), whole)
+	}
+	rest := x[whole*len(chains):]
+	t.Elementwise().Add(chains[:len(rest)], chains, rest)
+	mean, y := scalar.SumOfHalves(chains)/float32(len(x)), y[:len(x)]
+	for i, x := range x {
+		y[i] = x - mean
+	}
 }

@@ -65,18 +65,18 @@ var (
 
 // quantize quantizes to elements of which per share a byte of dst.
 func quantize(dst []byte, per int, scales, src []float32, group int, exec *kernel.Exec, function *elementwise.Function) error {
-	t, err := elementwise.Tier(function.Name, exec)
+	t, err := elementwise.Begin(function.Name, exec, checkQuantize(dst, per, scales, src, group))
 	if err != nil {
 		return err
 	}
-	if f := checkQuantize(t, dst, per, scales, src, group); f != nil {
+	if f := checkFinite(t, src); f != nil {
 		return (*kernel.Error)(f.In(function.Name))
 	}
 	function.RunOn(t, exec, &elementwise.Call{Rows: len(scales), Slices: [6][]float32{scales, src}, Bytes: dst})
 	return nil
 }
 
-func checkQuantize(t *tier.Tier, dst []byte, per int, scales, src []float32, group int) *check.Failure {
+func checkQuantize(dst []byte, per int, scales, src []float32, group int) *check.Failure {
 	switch {
 	case group < 1:
 		return &check.Failure{Where: "group", Got: fmt.Sprint(group), Want: "at least 1"}
@@ -91,15 +91,8 @@ func checkQuantize(t *tier.Tier, dst []byte, per int, scales, src []float32, gro
 	case len(scales) != len(src)/group:
 		return &check.Failure{Where: "scales", Got: fmt.Sprintf("%d elements", len(scales)), Want: fmt.Sprintf("one for each group: %d", len(src)/group)}
 	}
-	switch to := view.MemoryOf(scales); {
-	case to.Overlaps(view.MemoryOf(src)):
-		return &check.Failure{Where: "scales", Got: "memory that overlaps src", Want: "memory of their own"}
-	case to.Overlaps(view.MemoryOf(dst)): // the program has converted a slice by unsafe
-		return &check.Failure{Where: "scales", Got: "memory that overlaps dst", Want: "memory of their own"}
-	case view.MemoryOf(dst).Overlaps(view.MemoryOf(src)):
-		return &check.Failure{Where: "dst", Got: "memory that overlaps src", Want: "memory of its own"}
-	}
-	return checkFinite(t, src)
+	// A program may have converted a slice by unsafe.
+	return view.CheckApart(2, []string{"scales", "dst", "src"}, view.MemoryOf(scales), view.MemoryOf(dst), view.MemoryOf(src))
 }
 
 // checkFinite reports the first number of src that is not finite.

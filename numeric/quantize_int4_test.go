@@ -69,7 +69,7 @@ func TestQuantizeInt4Errors(t *testing.T) {
 		{"src", 2, make([]float32, 1), src[:3], 2, "a multiple of the group"},
 		{"dst", 4, make([]float32, 2), src, 2, "2, one for each 2 of src"},
 		{"scales", 2, make([]float32, 3), src, 2, "one for each group: 2"},
-		{"scales", 2, src[2:], src, 2, "memory of their own"},
+		{"scales", 2, src[2:], src, 2, "memory of its own"},
 		{"src", 2, make([]float32, 2), []float32{1, 2, testutil.NaN, 4}, 2, "NaN as element 2"},
 	} {
 		dst := make([]kernel.Int4x2, c.dst)

@@ -70,7 +70,7 @@ func TestQuantizeInt8Errors(t *testing.T) {
 		{"src", make([]int8, 4), make([]float32, 1), src, 3, "a multiple of the group"},
 		{"dst", make([]int8, 3), make([]float32, 2), src, 2, "as many as src has: 4"},
 		{"scales", make([]int8, 4), make([]float32, 3), src, 2, "one for each group: 2"},
-		{"scales", make([]int8, 4), src[2:], src, 2, "memory of their own"},
+		{"scales", make([]int8, 4), src[2:], src, 2, "memory of its own"},
 		{"src", make([]int8, 4), make([]float32, 2), []float32{1, 2, 3, testutil.NaN}, 2, "NaN as element 3"},
 		{"src", make([]int8, 4), make([]float32, 2), []float32{1, -testutil.Inf, 3, 4}, 2, "-Inf as element 1"},
 	} {

@@ -28,10 +28,7 @@ import (
 // default. An error is a [*kernel.Error], and leaves the gradients untouched. In the
 // steady state a call allocates nothing.
 func ClipNorm(most float32, gradients [][]float32, exec kernel.Exec) (norm float32, err error) {
-	if f := checkClip(most, gradients); f != nil {
-		return 0, (*kernel.Error)(f.In("optimize.ClipNorm"))
-	}
-	t, err := elementwise.Tier("optimize.ClipNorm", &exec)
+	t, err := elementwise.Begin("optimize.ClipNorm", &exec, checkClip(most, gradients))
 	if err != nil {
 		return 0, err
 	}

@@ -11,7 +11,10 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -67,16 +70,12 @@ func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 // must have Dims()/2 elements and share none; otherwise the error is a
 // [*kernel.Error].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
-	for _, s := range []struct {
-		name string
-		len  int
-	}{{"cos", len(cos)}, {"sin", len(sin)}} {
-		if s.len != len(r.frequencies) {
-			return &kernel.Error{Where: "rope.Rope.CosSin: " + s.name, Got: fmt.Sprintf("%d elements", s.len), Want: fmt.Sprintf("%d, one per pair", len(r.frequencies))}
-		}
-	}
-	if view.MemoryOf(sin).Overlaps(view.MemoryOf(cos)) {
-		return &kernel.Error{Where: "rope.Rope.CosSin: sin", Got: "memory that overlaps cos", Want: "memory of its own"}
+	n := len(r.frequencies)
+	if f := cmp.Or(
+		check.Length("cos", len(cos), n, "one per pair"), check.Length("sin", len(sin), n, "one per pair"),
+		view.CheckApart(1, []string{"sin", "cos"}, view.MemoryOf(sin), view.MemoryOf(cos)),
+	); f != nil {
+		return (*kernel.Error)(f.In("rope.Rope.CosSin"))
 	}
 	r.cosSin(position, cos, sin)
 	return nil
@@ -112,10 +111,7 @@ func (r *Rope) compute(position int, row []float32) {
 // share no row may run at once. An error is a [*kernel.Error] and leaves x untouched.
 func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 	v := (*view.Tensor)(&x)
-	if f := r.check(v, positions); f != nil {
-		return (*kernel.Error)(f.In("rope.Rope.Apply"))
-	}
-	t, err := elementwise.Tier("rope.Rope.Apply", &exec)
+	t, err := elementwise.Begin("rope.Rope.Apply", &exec, r.check(v, positions))
 	if err != nil {
 		return err
 	}
@@ -123,7 +119,7 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 		return nil // the other dimensions may be any numbers
 	}
 	tokens := v.Dim(0) * v.Dim(2)
-	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
+	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * r.elementFMAs() / float64(t.ThreadFMAs)
 	jobs.Run(&job{r, *v, positions, t}, tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
 	return nil
 }
@@ -147,21 +143,13 @@ func (r *Rope) fromTable(position int) []float32 {
 	return r.table[position*n : (position+1)*n]
 }
 
-// rotate rotates the pairs of a head.
-func (r *Rope) rotate(head, row []float32) {
+// rotateNeighbours rotates the interleaved pairs of a head.
+func rotateNeighbours(head, row []float32) {
 	cos, sin := row[:len(row)/2], row[len(row)/2:]
 	sin = sin[:len(cos)]
-	if r.pairing == Interleaved {
-		for i, c := range cos {
-			pair := head[2*i : 2*i+2 : 2*i+2]
-			pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
-		}
-		return
-	}
-	first, second := head[:len(cos)], head[len(cos):]
-	second = second[:len(cos)]
 	for i, c := range cos {
-		first[i], second[i] = rotated(first[i], second[i], c, sin[i])
+		pair := head[2*i : 2*i+2 : 2*i+2]
+		pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
 	}
 }
 
@@ -204,4 +192,99 @@ func (r *Rope) checkPositions(x *view.Tensor, n int) *check.Failure {
 		of = fmt.Sprintf(", for each of %d sections", r.streams)
 	}
 	return &check.Failure{Where: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row%s", length, all, of)}
+}
+
+// elementFMAs is how many FMAs of a product take as long as an element. Neighbours are
+// rotated in Go.
+func (r *Rope) elementFMAs() float64 {
+	if r.pairing == Interleaved {
+		return 50
+	}
+	return 8
+}
+
+// A job is one call of Apply.
+type job struct {
+	rope      *Rope
+	x         view.Tensor
+	positions []int
+	tier      *tier.Tier
+}
+
+// A scratch holds the cosines and sines of positions that the table does not have as a row, and
+// a head that is widened.
+type scratch struct {
+	numbers []float32
+	usage   parallel.Usage
+	memory  parallel.Memory
+}
+
+var (
+	jobs      = parallel.Loop[job, scratch]{Scratch: &scratches, Fit: (*job).fit, Do: (*job).task}
+	scratches = parallel.FreeList[scratch]{Memory: func(s *scratch) *parallel.Memory { return &s.memory }}
+)
+
+func (j *job) fit(s *scratch) {
+	parallel.Fit(&s.memory, &s.usage, &s.numbers, 2*j.rope.Dims(), parallel.Make[float32])
+}
+
+// task rotates the tokens lo to hi-1, numbered through all batch rows.
+func (j *job) task(s *scratch, lo, hi int) {
+	length, n := j.x.Dim(2), j.rope.Dims()
+	each := len(j.positions) / j.rope.streams // positions of a section
+	for token := lo; token < hi; token++ {
+		b, l := token/length, token%length
+		at := l
+		if each > length {
+			at = token
+		}
+		var row []float32
+		if j.rope.sections == nil {
+			row = j.rope.row(j.positions[at], s.numbers[:n])
+		} else {
+			row = j.rope.mixed(j.positions[at:], each, s.numbers[:n])
+		}
+		if j.x.DType() == view.Float32 {
+			j.rotate(b, l, row)
+		} else {
+			j.rotateHalves(b, l, row, s.numbers[n:2*n])
+		}
+	}
+}
+
+// rotate rotates the heads of a token of float32.
+func (j *job) rotate(b, l int, row []float32) {
+	heads, half := j.x.Dim(1), len(row)/2
+	if j.rope.pairing == Interleaved {
+		for h := range heads {
+			rotateNeighbours(j.x.Row(b, h, l), row)
+		}
+		return
+	}
+	for h := range heads {
+		if view.Races {
+			j.x.AnnouncePart(view.Write, b, h, l, 0, len(row))
+		}
+	}
+	if heads > 0 {
+		at, x := j.x.Index(b, 0, l), j.x.F32()
+		j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), heads, row[:half], row[half:])
+	}
+}
+
+// rotateHalves rotates the heads of a token of 16 bits. wide is memory for one that is widened.
+func (j *job) rotateHalves(b, l int, row, wide []float32) {
+	for h := range j.x.Dim(1) {
+		if view.Races {
+			j.x.AnnouncePart(view.Write, b, h, l, 0, len(wide))
+		}
+		at := j.x.Index(b, h, l)
+		rows.WidenRow(j.tier, wide, &j.x, at, len(wide))
+		if half := len(row) / 2; j.rope.pairing == Interleaved {
+			rotateNeighbours(wide, row)
+		} else {
+			j.tier.Elementwise().Rotate(wide, wide[half:], 0, 1, row[:half], row[half:])
+		}
+		rows.Store(j.tier, &j.x, at, wide)
+	}
 }

@@ -47,7 +47,7 @@ func (g *gen) WeightUnpack(q ukernel.PackedFormat) {
 func (g *gen) groupedKernel(f spec.Function, q ukernel.PackedFormat, rows int) {
 	g.Kernel(f)
 	about := g.groupedAbout()
-	g.MOVQ(operand.U32(scaleKind(q)), about.kind)
+	g.MOVQ(operand.U32(spec.ScaleKind(q)), about.kind)
 	g.MOVQ(operand.U32(q.Bits()-4), about.more)
 	g.MOVQ(operand.U32(rows), about.rows)
 	g.MOVQ(operand.U32(q.BlockBytes(1)), about.size)
@@ -128,7 +128,7 @@ type groupWidener struct {
 func (w *groupWidener) steps() {
 	g := w.g
 	w.bytes()
-	g.CMPQ(w.about.kind, operand.Imm(uint64(scaleKind(ukernel.U5x16BF16))))
+	g.CMPQ(w.about.kind, operand.Imm(uint64(spec.ScaleKind(ukernel.U5x16BF16))))
 	g.JE(operand.LabelRef("brain"))
 	g.VMULPS(g.Constant(math.Float32bits(0x1p-16)), w.d[1], w.d[1])
 	g.CMPQ(w.about.rows, operand.Imm(spec.UnpackedRows))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -15,22 +14,12 @@ import (
 
 // All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
 
-// scaleKinds has a format for each kind of scales.
-var scaleKinds = []ukernel.PackedFormat{ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
-
-// scaleKind is the place of a format's kind in that.
-func scaleKind(q ukernel.PackedFormat) int {
-	return slices.IndexFunc(scaleKinds, func(k ukernel.PackedFormat) bool {
-		return k.Brain() == q.Brain() && k.Offset() == q.Offset()
-	})
-}
-
 // header makes the scales and minima of some lanes, and sets numbers to theirs.
 func (w *groupWidener) header(block, lane reg.GPVirtual) {
-	for kind, q := range scaleKinds {
-		next, last := fmt.Sprint("scales", kind+1), kind == len(scaleKinds)-1
+	for i, q := range spec.GroupedKinds {
+		next, last := fmt.Sprint("scales", i+1), i == len(spec.GroupedKinds)-1
 		if !last {
-			w.g.CMPQ(w.about.kind, operand.Imm(uint64(kind)))
+			w.g.CMPQ(w.about.kind, operand.Imm(uint64(spec.ScaleKind(q))))
 			w.g.JNE(operand.LabelRef(next))
 		}
 		if w.format = q; q.Float32Scales() {

@@ -10,6 +10,7 @@ var training = []Kernel{
 	}},
 	{Function: spec.AddRows, Lanes: "dst", Vectors: 8, Body: addRows},
 	{Function: spec.AddWeighted, Lanes: "weights", Vectors: 3, Body: addWeighted},
+	{Function: spec.Rotate, Lanes: "cos", Vectors: 2, Body: rotate},
 	{Function: spec.AdditiveBackward, Lanes: "q", Vectors: 1, Body: additiveBackward},
 	{Function: spec.AddBias, Lanes: "bias", Tile: true, Vectors: 2, Body: addBias},
 	{Function: spec.GRU, Lanes: "state", Body: gru},
@@ -43,6 +44,15 @@ func addWeighted(b *Builder) {
 	b.EachRow("n", func() {
 		x := b.Mul(b.Load(src), weight)
 		b.Store(dst, b.Canonical(b.Add(b.Load(dst), x)))
+	})
+}
+
+func rotate(b *Builder) {
+	first, second, cos, sin := b.Matrix("first", "ld"), b.Matrix("second", "ld"), b.Load(b.Slice("cos")), b.Load(b.Slice("sin"))
+	b.EachRow("n", func() {
+		x, y := b.Load(first), b.Load(second)
+		b.Store(first, b.Canonical(b.Sub(b.Mul(x, cos), b.Mul(y, sin))))
+		b.Store(second, b.Canonical(b.Add(b.Mul(y, cos), b.Mul(x, sin))))
 	})
 }
 

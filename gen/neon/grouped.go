@@ -40,7 +40,7 @@ func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
 	for _, a := range []struct {
 		value any
 		to    a64.Param
-	}{{scaleKind(q), kind}, {q.Bits() - 4, more}, {math.Float32bits(zero), power}, {q.BlockBytes(1), size}} {
+	}{{spec.ScaleKind(q), kind}, {q.Bits() - 4, more}, {math.Float32bits(zero), power}, {q.BlockBytes(1), size}} {
 		g.Op("MOVD", a.value, x)
 		g.Op("MOVD", x, a.to)
 	}
@@ -97,7 +97,7 @@ func (w *groupWidener) convert() {
 	w.t = w.Vec()
 	w.Jump("CBZ", "plain", w.more)
 	w.Op("MOVD", w.kind, w.count)
-	w.Op("CMP", scaleKind(ukernel.U5x16BF16), w.count)
+	w.Op("CMP", spec.ScaleKind(ukernel.U5x16BF16), w.count)
 	w.Jump("BEQ", "brain")
 	w.further("further", false)
 	w.Goto("next")

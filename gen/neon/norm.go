@@ -81,26 +81,26 @@ func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec
 		}
 		n.Op("SUBS", spec.NormChains, left, left)
 		n.Jump("BGE", name+"chains")
-		n.Commentf("Less than %d elements are left.", spec.NormChains)
+		n.Commentf("Less than %d elements are left: those beyond whole vectors first, then these, the last one first.", spec.NormChains)
 		n.Label(name + "rest")
 		n.Op("ADDS", spec.NormChains, left, left)
 		n.Jump("BEQ", name+"all")
-		for v, a := range acc {
-			n.Op("CMP", emit.VecLanes*(v+1), left)
-			n.Jump("BLT", name+"last")
-			n.next(p, x[0])
-			add(x[0], a)
-		}
-		n.Label(name + "last")
 		n.last(name, p, left, x)
-		for v := range acc {
+		whole := func(v int) string { return fmt.Sprint(name, "whole", v) }
+		most := len(acc) - 1
+		for v := range most {
 			n.Op("CMP", emit.VecLanes*(v+1), left)
-			n.Jump("BLT", fmt.Sprint(name, "add", v))
+			n.Jump("BLT", whole(v))
 		}
-		for v, a := range acc {
-			n.Label(fmt.Sprint(name, "add", v))
-			add(x[0], a)
-			n.Jump("B", name+"all")
+		for v := most; v >= 0; v-- {
+			if v < most {
+				n.Label(whole(v))
+			}
+			add(x[0], acc[v])
+			if v > 0 {
+				n.LoadVec(p, v-1, x[0])
+				n.subtract(x[0])
+			}
 		}
 		n.Label(name + "all")
 		n.sumOfHalves(acc)
@@ -114,26 +114,31 @@ func (n *normer) next(p a64.GP, x a64.Vec) {
 	n.subtract(x)
 }
 
-// last loads the elements that are no whole vector, left mod 4, into x[0], less the centers, and
-// clears the other lanes. If there is none it goes on to the label name+"all".
+// last loads the elements at the end that are no whole vector, left mod 4, into x[0], less the centers, and
+// clears the other lanes.
 func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
-	count := n.GP()
-	n.Op("ANDS", emit.VecLanes-1, left, count)
-	n.Jump("BEQ", name+"all")
-	for lane := range emit.VecLanes - 1 {
-		v := x[min(lane, 1)]
-		n.Op("FMOVS.P", a64.At(p, 4), v)
-		for _, c := range n.centers {
-			n.Op("FSUBS", c, v, v)
+	n.Scope(func() {
+		count, from := n.GP(), n.GP()
+		n.Zero(x[0])
+		n.Op("ANDS", emit.VecLanes-1, left, count)
+		n.Jump("BEQ", name+"loaded")
+		n.Op("SUB", count, left, from)
+		n.Op("ADD", from.Shl(2), p, from)
+		for lane := range emit.VecLanes - 1 {
+			v := x[min(lane, 1)]
+			n.Op("FMOVS.P", a64.At(from, 4), v)
+			for _, c := range n.centers {
+				n.Op("FSUBS", c, v, v)
+			}
+			if lane > 0 {
+				n.Op("VMOV", v.S(0), x[0].S(lane))
+			}
+			if lane < emit.VecLanes-2 {
+				n.Op("SUBS", 1, count, count)
+				n.Jump("BEQ", name+"loaded")
+			}
 		}
-		if lane > 0 {
-			n.Op("VMOV", v.S(0), x[0].S(lane))
-		}
-		if lane < emit.VecLanes-2 {
-			n.Op("SUBS", 1, count, count)
-			n.Jump("BEQ", name+"loaded")
-		}
-	}
+	})
 	n.Label(name + "loaded")
 }
 

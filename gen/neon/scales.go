@@ -14,23 +14,13 @@ import (
 
 // All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
 
-// scaleKinds has a format for each kind of scales.
-var scaleKinds = []ukernel.PackedFormat{ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
-
-// scaleKind is the place of a format's kind in that.
-func scaleKind(q ukernel.PackedFormat) int {
-	return slices.IndexFunc(scaleKinds, func(k ukernel.PackedFormat) bool {
-		return k.Brain() == q.Brain() && k.Offset() == q.Offset()
-	})
-}
-
 // header makes the scales and minima, and sets numbers to those of the lanes.
 func (w *groupWidener) header() {
-	for kind, q := range scaleKinds {
-		next, last := fmt.Sprint("scales", kind+1), kind == len(scaleKinds)-1
+	for i, q := range spec.GroupedKinds {
+		next, last := fmt.Sprint("scales", i+1), i == len(spec.GroupedKinds)-1
 		if !last {
 			w.Op("MOVD", w.kind, w.count)
-			w.Op("CMP", kind, w.count)
+			w.Op("CMP", spec.ScaleKind(q), w.count)
 			w.Jump("BNE", next)
 		}
 		if w.format = q; q.Float32Scales() {

@@ -48,7 +48,7 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 		minus = -1
 	}
 	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),
-		uint32(q.BlockBytes(1)), uint32(scaleKind(q)), uint32(more), uint32(per), uint32(upper)}
+		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper)}
 }
 
 // formats adds the table to the file.
@@ -107,7 +107,7 @@ func (b *blockReader) each(name string, consume func()) {
 	b.bytes(name)
 	b.Label("whole" + name)
 	b.field(fieldKind, b.n)
-	b.Op("ADD", -scaleKind(ukernel.U5x16BF16), b.n, b.n)
+	b.Op("ADD", -spec.ScaleKind(ukernel.U5x16BF16), b.n, b.n)
 	b.Jump("BEQZ", "brain"+name, b.n)
 	b.words(name, false, consume)
 	b.Jump("JMP", "read"+name)

@@ -2,7 +2,6 @@ package rvv
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
@@ -11,19 +10,9 @@ import (
 
 // All that kernels of quantized weights know of the kinds of scales: binary16, or bfloat16, and times integers; float32.
 
-// scaleKinds has a format for each kind of scales, those with a single one first.
-var scaleKinds = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
-
-// scaleKind is the place of a format's kind in that.
-func scaleKind(q ukernel.PackedFormat) int {
-	return slices.IndexFunc(scaleKinds, func(k ukernel.PackedFormat) bool {
-		return k.Grouped() == q.Grouped() && k.Brain() == q.Brain() && k.Float32Scales() == q.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
-	})
-}
-
 // header makes d and m, and sets row to the numbers.
 func (b *blockReader) header(name string) {
-	kinds := scaleKinds
+	kinds := spec.ScaleKinds
 	if b.groups == nil {
 		kinds = kinds[:2]
 	}

@@ -48,6 +48,7 @@ var (
 	BackwardSoftcap  = kernel(GradientTable, "BackwardSoftcap")
 	AdditiveBackward = kernel(ElementwiseTable, "AdditiveBackward")
 	AddWeighted      = kernel(ElementwiseTable, "AddWeighted")
+	Rotate           = kernel(ElementwiseTable, "Rotate")
 	SiLU             = kernel(ActivationTable, "SiLU")
 	GELU             = kernel(ActivationTable, "GELU")
 	GELUTanh         = kernel(ActivationTable, "GELUTanh")

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -16,6 +17,20 @@ func packedFormats(grouped bool) (list []ukernel.PackedFormat) {
 		}
 	}
 	return list
+}
+
+// ScaleKinds has a format for each kind of scales, those with a single one first, and GroupedKinds those with one for each
+// half of a block.
+var (
+	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
+	GroupedKinds = ScaleKinds[2:]
+)
+
+// ScaleKind is the place of a format's kind in ScaleKinds.
+func ScaleKind(q ukernel.PackedFormat) int {
+	return slices.IndexFunc(ScaleKinds, func(k ukernel.PackedFormat) bool {
+		return k.Grouped() == q.Grouped() && k.Brain() == q.Brain() && k.Float32Scales() == q.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
+	})
 }
 
 // The width of a packed panel of weights, and the steps of a block.

@@ -37,10 +37,7 @@ var (
 		},
 		Memory: func(a *Additive) *parallel.Memory { return &a.memory },
 	}
-	additiveScratches = parallel.FreeList[additiveScratch]{
-		New:    func() *additiveScratch { return new(additiveScratch) },
-		Memory: func(s *additiveScratch) *parallel.Memory { return &s.memory },
-	}
+	additiveScratches = parallel.FreeList[additiveScratch]{Memory: func(s *additiveScratch) *parallel.Memory { return &s.memory }}
 )
 
 // An additiveShape is what decides how much scratch memory a call needs: queries, keys, D and Dv.

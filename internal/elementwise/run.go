@@ -3,6 +3,7 @@
 package elementwise
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
@@ -57,10 +58,10 @@ func (c *Call) Row(i, r int) []float32 {
 	return cut(c.Slices[i], c.Rows, r, 1)
 }
 
-// Tier returns the tier of a call of a function. The error is a [*kernel.Error] about exec.
-func Tier(function string, exec *kernel.Exec) (*tier.Tier, error) {
-	f := check.Threads("exec.Threads", exec.Threads)
-	if f == nil {
+// Begin returns the tier of a call of a function, whose arguments a check has found to fit if f is nil. The error is
+// a [*kernel.Error] about them or about exec.
+func Begin(function string, exec *kernel.Exec, f *check.Failure) (*tier.Tier, error) {
+	if f = cmp.Or(f, check.Threads("exec.Threads", exec.Threads)); f == nil {
 		var t *tier.Tier
 		if t, f = tier.Handle(exec.Tier).Tier(); f == nil {
 			return t, nil
@@ -71,10 +72,7 @@ func Tier(function string, exec *kernel.Exec) (*tier.Tier, error) {
 
 // Run checks the slices of a call, and computes it. The error is a [*kernel.Error].
 func (f *Function) Run(exec *kernel.Exec, c *Call) error {
-	if bad := f.check(c); bad != nil {
-		return (*kernel.Error)(bad.In(f.Name))
-	}
-	t, err := Tier(f.Name, exec)
+	t, err := Begin(f.Name, exec, f.check(c))
 	if err != nil {
 		return err
 	}
@@ -82,7 +80,7 @@ func (f *Function) Run(exec *kernel.Exec, c *Call) error {
 	return nil
 }
 
-// RunOn computes a call that has passed all checks, on the tier that Tier has returned. Rows is set.
+// RunOn computes a call that has passed all checks, on the tier that Begin has returned. Rows is set.
 func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	if c.Rows == 0 {
 		return
@@ -94,13 +92,13 @@ func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	run := run{f, *c, max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))}
 	run.call.Tier, run.call.All = t, c.Rows
 	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
-	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // not worth a second thread
+	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // as Loop.Run, without a copy
 		part := parts.Get()
 		run.rows(part, 0, c.Rows)
 		parts.Put(part)
-	} else {
-		runs.Run(&run, c.Rows, work, 0, exec.Threads, exec.ParallelFor)
+		return
 	}
+	runs.Run(&run, c.Rows, work, 0, exec.Threads, exec.ParallelFor)
 }
 
 // announce tells the race detector what a call reads and writes.
@@ -132,7 +130,7 @@ type run struct {
 
 var (
 	runs  = parallel.Loop[run, Call]{Scratch: &parts, Do: (*run).rows}
-	parts = parallel.FreeList[Call]{New: func() *Call { return new(Call) }}
+	parts = parallel.FreeList[Call]{}
 )
 
 // callFMAs is how many FMAs of a product take as long as one call of a kernel, if a row is no longer: less than 50 µs, in

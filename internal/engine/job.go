@@ -50,10 +50,7 @@ var (
 		Memory: func(j *Job) *parallel.Memory { return &j.memory },
 		OnFree: (*Job).free,
 	}
-	scratches = parallel.FreeList[scratch]{
-		New:    func() *scratch { return new(scratch) },
-		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
-	}
+	scratches = parallel.FreeList[scratch]{Memory: func(s *scratch) *parallel.Memory { return &s.memory }}
 )
 
 func newJob() *Job {

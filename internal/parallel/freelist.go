@@ -4,11 +4,11 @@ import "sync"
 
 // A FreeList recycles values across calls. In the steady state, where calls repeat, a
 // program allocates nothing: unlike those of a sync.Pool, values survive garbage
-// collections as long as calls need them, see Memory. The zero value is ready for use
-// once New is set. All methods may be called concurrently.
+// collections as long as calls need them, see Memory. The zero value is ready for use.
+// All methods may be called concurrently.
 type FreeList[T any] struct {
-	// New makes a value if none is free. It must be safe for concurrent use and must
-	// not use the list.
+	// New makes a value if none is free; nil makes a zero. It must be safe for concurrent use
+	// and must not use the list.
 	New func() *T
 
 	// Memory returns what counts the memory of a value. If it is nil, values hold little
@@ -26,19 +26,14 @@ type FreeList[T any] struct {
 
 // Get takes the value that was put back last, or makes a new one.
 func (l *FreeList[T]) Get() *T {
-	if x := l.take(); x != nil {
-		return x
-	}
-	return l.New()
-}
-
-// take takes the value that was put back last, or nil if there is none.
-func (l *FreeList[T]) take() *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.values)
 	if n == 0 {
-		return nil
+		if l.New == nil {
+			return new(T)
+		}
+		return l.New()
 	}
 	x := l.values[n-1]
 	l.values[n-1] = nil // or it would be reachable when it has been dropped

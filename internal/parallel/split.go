@@ -11,7 +11,7 @@ type Split[W any, S comparable] struct {
 }
 
 // NoScratch is for a Split that needs no scratch memory.
-var NoScratch = FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
+var NoScratch = FreeList[struct{}]{}
 
 // splitTasks is how many ranges a thread should find at least, so that no thread waits long for
 // the last ones.
@@ -58,26 +58,37 @@ type Loop[A, W any] struct {
 type loopJob[A, W any] struct {
 	args  A
 	split Split[W, int]
+	ready bool // split is
 }
 
 // Run computes the things 0 to n-1 of a call. The other arguments are those of [Split.Run].
 func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallelFor func(n int, task func(i int))) {
-	j := l.jobs.take()
-	if j == nil {
-		j = l.newJob()
+	j := l.jobs.Get()
+	if !j.ready {
+		l.init(j)
 	}
 	j.args = *a
-	j.split.Run(n, work, shape, threads, parallelFor)
+	switch {
+	case n == 0:
+	case parallelFor == nil && (threads == 1 || work*WarmGain < 1): // not worth a second thread
+		w := l.Scratch.Get()
+		if l.Fit != nil {
+			l.Fit(&j.args, w)
+		}
+		l.Do(&j.args, w, 0, n)
+		l.Scratch.Put(w)
+	default:
+		j.split.Run(n, work, shape, threads, parallelFor)
+	}
 	j.args = *new(A) // the caller's memory
 	l.jobs.Put(j)
 }
 
-func (l *Loop[A, W]) newJob() *loopJob[A, W] {
-	j := new(loopJob[A, W])
+func (l *Loop[A, W]) init(j *loopJob[A, W]) {
 	var fit func(w *W)
 	if l.Fit != nil {
 		fit = func(w *W) { l.Fit(&j.args, w) }
 	}
 	j.split.Init(l.Scratch, fit, func(w *W, lo, hi int) { l.Do(&j.args, w, lo, hi) }, nil)
-	return j
+	j.ready = true
 }

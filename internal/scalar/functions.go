@@ -69,7 +69,7 @@ func LSE(max, sum float32) float32 {
 	case sum == 0:
 		return NegInf
 	case sum != sum:
-		return NaN
+		return math.Float32frombits(contract.Canonical)
 	}
 	return float32((max+Log2(sum))*math.Float32frombits(contract.Ln2)) + 0
 }

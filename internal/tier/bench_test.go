@@ -129,6 +129,7 @@ func benchFunctions() []benchmark {
 	return []benchmark{
 		{"Elementwise.Exp2", "n=4096", 0, n, func(p *kernelSet) { p.Elementwise.Exp2(dst, src) }},
 		{"Elementwise.Tanh", "n=4096", 0, n, func(p *kernelSet) { p.Elementwise.Tanh(dst, src) }},
+		{"Elementwise.Rotate", "n=32/d=128", 0, n, func(p *kernelSet) { p.Elementwise.Rotate(dst, dst[64:], 128, 32, src[:64], src[64:]) }},
 	}
 }
 

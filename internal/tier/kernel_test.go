@@ -89,6 +89,7 @@ var kernelTests = []struct {
 	{"Skinny.Additive", additiveCases},
 	{"Elementwise.AdditiveBackward", additiveBackwardCases},
 	{"Elementwise.AddWeighted", addWeightedCases},
+	{"Elementwise.Rotate", rotateCases},
 	{"Elementwise.AdamW", adamWCases},
 	{"Softcap", softcapCases},
 	{"MaskSpan", maskSpanCases},

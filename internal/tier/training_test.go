@@ -141,6 +141,26 @@ func (c additiveBackwardCase) call(a *testutil.Arena, r *testutil.Rand, _ int) f
 	return func(p *kernelSet) { p.Elementwise.AdditiveBackward(dk, ldd, q, k, ldk, c.n, x, dq, dw) }
 }
 
+// A rotateCase is a call of Rotate. The halves of a row lie one after the other.
+type rotateCase struct{ addWeightedCase }
+
+func rotateCases(w int) (list []kernelCase) {
+	for _, c := range addWeightedCases(w) {
+		list = append(list, rotateCase{c.(addWeightedCase)})
+	}
+	return list
+}
+
+func (c rotateCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	ld := distance(2*c.d, c.gap)
+	x, cos, sin := a.Matrix("x", c.n, 2*c.d, ld, testutil.Canary), a.Vector("cos", c.d, 0), a.Vector("sin", c.d, 0)
+	c.values.Fill(r, x, c.n, 2*c.d, ld)
+	c.values.Fill(r, cos, 1, c.d, c.d)
+	c.values.Fill(r, sin, 1, c.d, c.d)
+	a.Slots[0].Exact = true
+	return func(p *kernelSet) { p.Elementwise.Rotate(x, x[min(c.d, len(x)):], ld, c.n, cos, sin) }
+}
+
 // An addWeightedCase is a call of AddWeighted.
 type addWeightedCase struct {
 	n, d, gap int
@@ -306,6 +326,17 @@ var trainingMutants = []mutant{
 			for j := range n {
 				for e, w := range weights {
 					dst[j*ldd+e] += float32(src[j*lds+e] * w)
+				}
+			}
+		}
+	}},
+	{"Elementwise.Rotate", "a product is not rounded", func(p *kernelSet) {
+		p.Elementwise.Rotate = func(first, second []float32, ld, n int, cos, sin []float32) {
+			for j := range n {
+				for e, c := range cos {
+					x, y := first[j*ld+e], second[j*ld+e]
+					first[j*ld+e] = scalar.Canonical(scalar.FMA(x, c, -float32(y*sin[e])))
+					second[j*ld+e] = scalar.Canonical(float32(y*c) + float32(x*sin[e]))
 				}
 			}
 		}

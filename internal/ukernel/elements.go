@@ -66,3 +66,68 @@ func (e Element) IsFloat() bool { return e.IsKnown() && elements[e].isFloat }
 
 // IsScaled tells whether elements have scales.
 func (e Element) IsScaled() bool { return e.IsKnown() && elements[e].isScaled }
+
+// WidenRows converts n rows of d elements of a narrow type to float32, which is exact, row r from
+// src[r·lds:] to dst[r·ldd:]. src are the elements' bytes as they lie in memory, in the order of the
+// machine, and lds counts bytes.
+type WidenRows func(dst []float32, ldd int, src []byte, lds, n, d int)
+
+// NarrowRows rounds n rows of d numbers to a narrow type. dst are bytes as in WidenRows, and ldd counts
+// them.
+type NarrowRows func(dst []byte, ldd int, src []float32, lds, n, d int)
+
+// Converters convert n rows of d elements from one type to another, row r from
+// src[r·lds:] to dst[r·ldd:].
+type Converters struct {
+	// Widen are the conversions to float32 by type. Float32 and types with scales have none.
+	Widen [Elements]WidenRows
+
+	// Narrow are the conversions from float32 by type, of the same types. They round to the
+	// nearest number, ties to even. Beyond the largest, Float16 and BFloat16 become infinite,
+	// Float8E4M3 and Float8E5M2 stay the largest. Every NaN becomes 0x7e00, 0x7fc0, 0x7f or 0x7e.
+	Narrow [Elements]NarrowRows
+
+	// WidenInt8 converts scaled integers; group neighbours share a scale,
+	// 1 ≤ group ≤ d:
+	//
+	//	dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group]
+	WidenInt8 func(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)
+
+	// QuantizeInt8 makes scaled integers of finite numbers. group neighbours of a row share a
+	// scale, and group divides d. With m the largest magnitude of a group,
+	//
+	//	scales[r·lsc+g] = m/127, m at most contract.MostInt8, or 0 if m is below contract.LeastInt8
+	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even
+	//
+	// where both quotients are rounded, and dst is 0 if the scale is. At a number that is not
+	// finite it returns false, and has written neither the number's group nor those after it.
+	QuantizeInt8 func(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
+
+	// WidenInt4 is WidenInt8 for integers of 4 bits, two in a byte, the first in its low half. lds
+	// counts bytes; d and group are even.
+	WidenInt4 func(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc, group, n, d int)
+
+	// UnpackInt4 makes int8 of n rows of d integers of 4 bits, as WidenInt4 takes them; lds counts bytes.
+	UnpackInt4 func(dst []int8, ldd int, src []byte, lds, n, d int)
+
+	// QuantizeInt4 is QuantizeInt8 for integers of 4 bits, as WidenInt4 takes them; ldd counts bytes.
+	// With m the number of largest magnitude in a group, the positive one of two,
+	//
+	//	scales[r·lsc+g] = m/-8 + (+0), or 0 if m is below contract.LeastInt4 in magnitude
+	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at least -8 and at most 7
+	QuantizeInt4 func(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
+
+	// PairColumns and PairRows make pairs of 16 bits of n ≥ 1 rows of d integers, side by side, the first in the
+	// low half of a word. d is a multiple of SkinnyGroup. A last row without a second is its own second.
+	//
+	//	dst[r·d/2+x/2] has columns x and x+1, for an even x
+	//	dst[r/2·d+x]   has rows r and r+1, for an even r
+	PairColumns, PairRows func(dst []int32, src []int8, lds, n, d int)
+
+	// Flush copies n rows of d numbers, of which those whose magnitude is below least
+	// become +0. A NaN stays. dst may be src.
+	Flush func(dst []float32, ldd int, src []float32, lds, n, d int, least float32)
+
+	// Finite tells whether all of src is finite.
+	Finite func(src []float32) bool
+}

@@ -40,4 +40,83 @@ type Elementwise struct {
 	//
 	//	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
 	AddWeighted func(dst []float32, ldd int, src []float32, lds, n int, weights []float32)
+
+	// Rotate rotates the pairs x = first[j·ld+e], y = second[j·ld+e] of n rows, for e < len(cos), any number. Each
+	// operation is rounded, and a NaN becomes 0x7FC00000. first and second share no elements.
+	//
+	//	first[j·ld+e]  = x·cos[e] - y·sin[e]
+	//	second[j·ld+e] = y·cos[e] + x·sin[e]
+	Rotate func(first, second []float32, ld, n int, cos, sin []float32)
+}
+
+// Activations are the activations of feed-forward layers over slices. dst may be any of the
+// others.
+type Activations struct {
+	// SiLU, GELU and GELUTanh compute dst[x] = f(src[x]), x < len(dst).
+	SiLU, GELU, GELUTanh func(dst, src []float32)
+
+	// SwiGLU, GeGLU and GeGLUTanh compute dst[x] = f(gate[x])·up[x], x < len(dst), with
+	// the same functions in the same order. The product is rounded.
+	SwiGLU, GeGLU, GeGLUTanh func(dst, gate, up []float32)
+
+	// SiLUSlope, GELUSlope and GELUTanhSlope compute f[x] = f(src[x]) and slope[x], the derivative there,
+	// x < len(f). Package fallback has the formulas. f or slope may be src.
+	SiLUSlope, GELUSlope, GELUTanhSlope func(f, slope, src []float32)
+
+	// GRU is the element-wise part of a step of a gated recurrent unit, and GRUBackward its
+	// gradients. Package fallback has the formulas. gates, in, hidden, dIn and dHidden have
+	// 3·len(state) elements; state and d are read and written.
+	GRU         func(state, gates, in, hidden []float32)
+	GRUBackward func(d, dIn, dHidden, gates, hidden, before []float32)
+}
+
+// Norms normalise n rows of len(weight) ≥ 1 elements each, from src[i·lds:] to dst[i·ldd:],
+// which may be the same rows. size is float32(len(weight)). Every NaN becomes 0x7fc00000. A sum
+// over a row has 64 chains: element e belongs to chain e mod 64, a chain starts from +0 and takes
+// its elements in ascending order, and then acc[r] += acc[r+32] for r < 32, acc[r] += acc[r+16]
+// for r < 16, and so on.
+type Norms struct {
+	// RMSNorm divides by the root of the mean square:
+	//
+	//	inv = 1/sqrt(sum(x²)/size + eps), the sum by acc = fma(x, x, acc)
+	//	y = (x·inv)·weight
+	RMSNorm func(dst []float32, ldd int, src []float32, lds, n int, weight []float32, size, eps float32)
+
+	// LayerNorm makes the mean 0 and the variance 1:
+	//
+	//	mean = sum(x)/size, the sum by acc = acc + x
+	//	rest = sum(x-mean)/size, the sum by acc = acc + (x-mean)
+	//	z = (x-mean)-rest
+	//	inv = 1/sqrt(sum(z²)/size + eps), the sum by acc = fma(z, z, acc)
+	//	y = fma(z·inv, weight, bias)
+	LayerNorm func(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32)
+}
+
+// Gradients are the micro-kernels of the backward pass of attention that work on the lanes of a query
+// tile, as LaneKernels do.
+type Gradients struct {
+	// BackwardWeights turns n rows of scores into weights that are not yet
+	// normalised, in place, and adds them up, and their products with their gradients dp:
+	//
+	//	p         = weight(min(s - lse[lane], 0)); +0, by select, where s is -Inf
+	//	sum[lane] = sum of p, j ascending, from +0
+	//	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc)
+	//
+	// Where p is ±0, dp counts as +0, by select.
+	BackwardWeights func(s, dp []float32, ld, n int, lse, sum, dot []float32)
+
+	// BackwardScores normalises n rows of weights, and turns their gradients into those of the
+	// scores, both in place:
+	//
+	//	p  = p·inv[lane]
+	//	ds = p·(dp - mean[lane])
+	//
+	// Where the weight was ±0 both are +0, by select.
+	BackwardScores func(p, dp []float32, ld, n int, inv, mean []float32)
+
+	// BackwardSoftcap multiplies n rows of gradients, lanes wide, by the derivative of the
+	// softcap, given the scores after it:
+	//
+	//	ds = ds·fma(-u, u, 1), u = s·inv; +0, by select, where ds is ±0
+	BackwardSoftcap func(ds, s []float32, ld, n, lanes int, inv float32)
 }

@@ -3,13 +3,10 @@ package decoder
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/gguf"
 )
 
 // LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding, or one that sees both ways, as
@@ -19,114 +16,25 @@ import (
 // one, whose state is that of the text for Qwen3-Embedding, are those of the tokenizer. The path is found as with
 // [Load], and the errors are the same.
 func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
-	p, err := loadParts(model, o, embedderOfFile, embedderOfFolder)
+	x, m, err := load(model, embeds, optionsOf(o))
 	if err != nil {
 		return nil, err
+	}
+	p, err := m.parts(x.modules)
+	if err == nil && x.file != nil {
+		p.Steps = append(x.steps, embedding.Unit)
+	} else if err == nil {
+		p.Steps, err = embedding.ReadSteps(x.path, x.modules, p.Width, embedding.LoadOptions{Unit: o.Unit})
+	}
+	if err != nil {
+		return nil, naming(x.path, err)
 	}
 	return embedding.New(*p), nil
 }
 
-// loadParts finds a model that makes vectors or scores, and reads it as a file or as a folder.
-func loadParts[P any](model string, o embedding.LoadOptions, ofFile, ofFolder func(path string, options Options, o embedding.LoadOptions) (*P, error)) (*P, error) {
-	options := Options{DynamicInt8: o.Int8, Context: o.Context, Progress: o.Progress}
-	if err := options.Check(); err != nil {
-		return nil, err
-	}
-	path, isFolder, err := find(model)
-	if err != nil {
-		return nil, err
-	}
-	load := ofFile
-	if isFolder {
-		load = ofFolder
-	}
-	p, err := load(path, options, o)
-	return p, naming(path, err)
-}
-
-func embedderOfFolder(dir string, options Options, o embedding.LoadOptions) (*embedding.Parts, error) {
-	modules, err := folder.ReadModules(dir)
-	if err != nil {
-		return nil, err
-	}
-	if !modules.Listed {
-		return nil, &kernel.Error{Where: "modules.json: the pooling", Got: "no such file", Want: "the modules of a model of embeddings; this is a model that generates text"}
-	}
-	m, err := loadFolder(folder.Transformer(dir), options, true)
-	if err != nil {
-		return nil, err
-	}
-	p, err := m.parts(modules)
-	if err != nil {
-		return nil, err
-	}
-	p.Steps, err = embedding.ReadSteps(dir, modules, p.Width, embedding.LoadOptions{Unit: o.Unit})
-	return p, err
-}
-
-// poolings are the values of pooling_type in GGUF files.
-var poolings = map[int64]folder.Pooling{1: folder.Mean, 2: folder.First, 3: folder.Last}
-
-func embedderOfFile(path string, options Options, _ embedding.LoadOptions) (*embedding.Parts, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var key string
-	var n int64
-	var missing error
-	m, dense, err := newModel(f, path, options, true, func() {
-		arch, _ := f.String("general.architecture") // which has been read
-		key = arch + ".pooling_type"
-		n, missing = f.Int(key)
-		f.DropMetadata()
-	})
-	if err != nil {
-		return nil, err
-	}
-	if missing != nil {
-		return nil, missing
-	}
-	how, ok := poolings[n]
-	if !ok {
-		return nil, gguf.KeyError(key, fmt.Sprint(n), "1 (mean), 2 (cls) or 3 (last token)")
-	}
-	p, err := m.parts(&folder.Modules{Poolings: []folder.Pooling{how}})
-	if err != nil {
-		return nil, err
-	}
-	p.Steps = append(dense, embedding.Unit)
-	return p, nil
-}
-
-// dense loads the layers that follow the pooling in GGUF files of EmbeddingGemma, if they are there:
-// dense_2 and dense_3, without bias and activation.
-func (l *loader) dense(c *Config) (steps []embedding.Step, err error) {
-	width := c.Width
-	for _, name := range []string{"dense_2.weight", "dense_3.weight"} {
-		info, ok := l.Info(name)
-		if !ok {
-			continue
-		}
-		if len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
-			return nil, l.Bad(name, fmt.Sprintf("[outputs, %d]", width))
-		}
-		n := info.Shape[0]
-		w := l.Floats(name, n, width)
-		if l.Err() != nil {
-			return nil, l.Err()
-		}
-		if l.Dry == nil {
-			s, err := embedding.Dense(w, n, width)
-			if err != nil {
-				return nil, fmt.Errorf("decoder: %s: %w", l.Where(name), err)
-			}
-			steps = append(steps, s)
-		}
-		width = n
-	}
-	return steps, nil
+// optionsOf returns the options of a model that makes vectors or scores.
+func optionsOf(o embedding.LoadOptions) Options {
+	return Options{DynamicInt8: o.Int8, Context: o.Context, Progress: o.Progress}
 }
 
 // parts returns what an embedder of the model has, without the steps after the pooling.
@@ -155,11 +63,11 @@ type embedder struct {
 }
 
 // States computes the states after the last norm, of the last token alone if only that counts. See [embedding.Model].
-func (e *embedder) States(ctx context.Context, ids [][]int32, o *embedding.Options, last bool, each func(text int, states []float32) error) error {
+func (e *embedder) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(text int, states []float32) error) error {
 	m := *e.model
 	m.options.Exec = o.Exec
 	rows := All
-	if last {
+	if how == folder.Last {
 		rows = Last
 	}
 	for batch := range embedding.Batches(ids, o.Tokens()) {

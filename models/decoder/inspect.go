@@ -3,10 +3,7 @@ package decoder
 import (
 	"errors"
 
-	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/inventory"
 )
 
@@ -14,98 +11,43 @@ import (
 // weights: all that is missing or does not fit, and the memory that is taken. The error is that of
 // files that say too little for that.
 func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
-	path, isFolder, err := find(model)
-	if err != nil {
-		return nil, err
-	}
-	if isFolder {
-		return inspectFolder(path, embedder)
-	}
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	v := &inventory.Inventory{}
-	n, l, err := networkOfFile(f, path)
-	if err != nil {
-		return nil, naming(path, err)
-	}
-	l.Dry = v
 	if embedder {
-		l.dense(&n.config)
-	} else if n.config.Bidirectional {
-		v.Problem(noGenerator(n.arch, gguf.KeyError))
+		return inspect(model, embeds)
 	}
-	return n.inspect(l, headIfThere)
-}
-
-func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
-	at := dir
-	if embedder {
-		at = folder.Transformer(dir)
-	}
-	n, l, head, err := networkOfFolder(at)
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	v := &inventory.Inventory{}
-	l.Dry = v
-	if embedder {
-		head = headUnread
-		modules, err := folder.ReadModules(dir)
-		if err == nil {
-			_, err = embedding.ReadSteps(dir, modules, n.config.Width, embedding.LoadOptions{})
-		}
-		v.Problem(err)
-	} else if n.config.Bidirectional {
-		v.Problem(noGenerator(n.arch, configError))
-	}
-	return n.inspect(l, head)
+	return inspect(model, generates)
 }
 
 // InspectReranker is [Inspect] for what [LoadReranker] would read.
-func InspectReranker(model string) (*inventory.Inventory, error) {
-	path, isFolder, err := find(model)
+func InspectReranker(model string) (*inventory.Inventory, error) { return inspect(model, ranks) }
+
+func inspect(model string, u use) (*inventory.Inventory, error) {
+	x, err := open(model, u)
 	if err != nil {
 		return nil, err
 	}
-	var n *network
-	var l *loader
-	head := headIfThere
-	if isFolder {
-		if n, l, head, err = networkOfFolder(folder.Transformer(path)); err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		n.ranking, err = ranking.ReadFolder(path, n.ranked())
-	} else {
-		f, bad := gguf.Open(path)
-		if bad != nil {
-			return nil, bad
-		}
-		defer f.Close()
-		if n, l, err = networkOfFile(f, path); err != nil {
-			return nil, naming(path, err)
-		}
-		n.ranking, err = ranking.ReadFile(f, n.ranked())
-	}
+	defer x.close()
 	v := &inventory.Inventory{}
-	l.Dry = v
-	v.Problem(err)
-	if err == nil {
-		_, err = n.ranking.Prompt(n.ranked())
-		v.Problem(err)
+	x.Dry = v
+	if err = x.prepare(); err == nil && u == embeds && x.file == nil {
+		_, err = embedding.ReadSteps(x.path, x.modules, x.config.Width, embedding.LoadOptions{})
+	} else if err == nil && u == ranks {
+		_, err = x.ranking.Prompt(x.ranked())
 	}
-	v, err = n.inspect(l, head)
-	v.Template = nil // a conversation is no work of a reranker
-	return v, err
+	v.Problem(err)
+	x.describe(v)
+	if u == ranks {
+		v.Template = nil // a conversation is no work of a reranker
+	}
+	_, err = x.model(x.loader, x.head, Options{})
+	if errors.Is(err, errDry) {
+		v.Problem(x.Unused())
+	}
+	return v, nil
 }
 
-// inspect notes all tensors that the model has.
-func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, error) {
-	v, c := l.Dry, &n.config
+// describe notes the sizes of a model.
+func (n *network) describe(v *inventory.Inventory) {
+	c := &n.config
 	v.Size("layers", c.Layers)
 	v.Size("width", c.Width)
 	v.Size("heads", c.Heads)
@@ -120,11 +62,6 @@ func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, err
 	v.Size("vocabulary", c.Vocab)
 	v.TokenMemory = 8 * int64(c.Layers) * int64(c.KVHeads) * int64(c.HeadSize)
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
-	_, err := n.model(l, head, Options{})
-	if errors.Is(err, errDry) {
-		v.Problem(l.Unused())
-	}
-	return v, nil
 }
 
 // errDry ends the loading of a model of which nothing is read.

@@ -2,20 +2,14 @@ package decoder
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
-	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	engine "github.com/attn-go/attn/models/internal/network"
-	"github.com/attn-go/attn/models/internal/settings"
-	"github.com/attn-go/attn/models/weights"
 )
 
 // Options are the settings of a model. Only Context, CacheType, CacheValueType, Unrotated, DynamicInt12 and DynamicInt8 change results.
@@ -92,141 +86,21 @@ type network struct {
 // [*kernel.Error], a [*kernel.Error] or a [*kernel.Error] if there is not what the model needs or more than this package
 // computes.
 func Load(model string, o Options) (*Model, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	path, isFolder, err := find(model)
-	if err != nil {
-		return nil, err
-	}
-	if isFolder {
-		m, err := loadFolder(path, o, false)
-		return m, naming(path, err)
-	}
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	m, _, err := newModel(f, path, o, false, f.DropMetadata)
-	return m, naming(path, errors.Join(err, f.Close()))
-}
-
-// find returns where a model is, and whether that is a folder.
-func find(model string) (path string, isFolder bool, err error) {
-	if path, err = weights.Resolve(model); err != nil {
-		return "", false, fmt.Errorf("decoder: %w", err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", false, err
-	}
-	return path, info.IsDir(), nil
-}
-
-// naming returns an error that names a path, once.
-func naming(path string, err error) error {
-	if err == nil || strings.Contains(err.Error(), path) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", path, err)
+	_, m, err := load(model, generates, o)
+	return m, err
 }
 
 // New is [Load] for a file that is open. The file may be closed afterwards.
 func New(f *gguf.File, o Options) (*Model, error) {
-	m, _, err := newModel(f, "", o, false, func() {})
-	return m, err
-}
-
-// newModel is New for a file of a path, or LoadEmbedder with the layers that follow the pooling. It calls known when it has read the metadata, before the weights.
-func newModel(f *gguf.File, path string, o Options, embedder bool, known func()) (*Model, []embedding.Step, error) {
-	n, l, err := networkOfFile(f, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if n.config.Bidirectional && !embedder {
-		return nil, nil, noGenerator(n.arch, gguf.KeyError)
-	}
-	known()
-	l.with(o)
-	var dense []embedding.Step
-	if embedder {
-		if dense, err = l.dense(&n.config); err != nil {
-			return nil, nil, err
-		}
-	}
-	m, err := n.model(l, headIfThere, o)
-	return m, dense, err
-}
-
-// networkOfFile reads what a file says, without the weights, which the loader is for.
-func networkOfFile(f *gguf.File, path string) (*network, *loader, error) {
-	m, err := settings.Decoders.ReadFile(f, gguf.KeyError)
-	if err != nil {
-		return nil, nil, err
-	}
-	n, l := &network{arch: m, config: configOf(m)}, fileLoader(f, path)
-	if n.config.Vocab, err = l.vocabulary(); err != nil {
-		return nil, nil, err
-	}
-	if key := m.Family.GGUF + ".vocab_size"; has(f, key) {
-		if size, err := f.Int(key); err != nil {
-			return nil, nil, err
-		} else if size != int64(n.config.Vocab) {
-			return nil, nil, gguf.KeyError(key, fmt.Sprint(size), fmt.Sprintf("%d, the rows of %q", n.config.Vocab, embeddingName))
-		}
-	}
-	return n, l, n.vocabulary.fromGGUF(f, n.config.Vocab)
-}
-
-func has(f *gguf.File, key string) bool {
-	_, ok := f.Value(key)
-	return ok
-}
-
-// loadFolder loads the model of a folder.
-func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
-	n, l, head, err := networkOfFolder(dir)
+	x, err := openFile(f, "", generates)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	if n.config.Bidirectional && !embedder {
-		return nil, noGenerator(n.arch, configError)
-	}
-	if embedder {
-		head = headUnread
-	}
-	return n.model(l.with(o), head, o)
-}
-
-// networkOfFolder reads what a folder says, without the weights, which the loader is for. The caller closes it.
-func networkOfFolder(dir string) (_ *network, l *loader, head headSource, err error) {
-	m, err := settings.Decoders.ReadFolder(dir, configError)
-	if err != nil {
-		return nil, nil, head, err
-	}
-	if l, err = folderLoader(dir, m); err != nil {
-		return nil, nil, head, err
-	}
-	if head = headOwn; m.Logits.Tied {
-		head = headTied
-		l.tie()
-	}
-	n := &network{arch: m, config: configOf(m)}
-	if n.config.Vocab, err = l.vocabulary(); err == nil {
-		err = n.vocabulary.fromFolder(dir, n.config.Vocab)
-	}
-	if err != nil {
-		return nil, nil, head, errors.Join(err, l.Close())
-	}
-	return n, l, head, nil
+	return x.load(o)
 }
 
 // model reads the weights.
 func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
-	if n.ranking != nil && !n.ranking.Answers {
-		head = headUnread
-	}
 	words, logits := l.ends(&n.config, head)
 	n.head = engine.Head{Linear: logits, Softcap: n.config.LogitSoftcap}
 	n.layers = engine.Read(n.arch, l.Reader, engine.Packed{Linear: words.One()})

@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -25,9 +23,13 @@ import (
 //
 // The path is found as with [Load], and the errors are the same.
 func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
-	p, err := loadParts(model, o, rerankerOfFile, rerankerOfFolder)
+	x, m, err := load(model, ranks, optionsOf(o))
 	if err != nil {
 		return nil, err
+	}
+	p, err := m.reranker(x.path)
+	if err != nil {
+		return nil, naming(x.path, err)
 	}
 	return reranking.New(*p), nil
 }
@@ -76,43 +78,6 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 	}
 }
 
-func rerankerOfFolder(dir string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
-	n, l, head, err := networkOfFolder(folder.Transformer(dir))
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	if n.ranking, err = ranking.ReadFolder(dir, n.ranked()); err != nil {
-		return nil, err
-	}
-	m, err := n.model(l.with(options), head, options)
-	if err != nil {
-		return nil, err
-	}
-	return m.reranker(dir)
-}
-
-func rerankerOfFile(path string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	n, l, err := networkOfFile(f, path)
-	if err != nil {
-		return nil, err
-	}
-	if n.ranking, err = ranking.ReadFile(f, n.ranked()); err != nil {
-		return nil, err
-	}
-	f.DropMetadata()
-	m, err := n.model(l.with(options), headIfThere, options)
-	if err != nil {
-		return nil, err
-	}
-	return m.reranker(path)
-}
-
 // reranker returns the parts of a reranker.
 func (m *Model) reranker(path string) (*reranking.Parts, error) {
 	h, err := m.rankingHead(path)
@@ -120,7 +85,7 @@ func (m *Model) reranker(path string) (*reranking.Parts, error) {
 		return nil, err
 	}
 	p := &reranking.Parts{
-		Model: &pairStates{embedder{model: m}}, Head: h,
+		Model: &embedder{model: m}, Head: h,
 		Vocab: m.config.Vocab, MaxTokens: min(m.options.Context, m.config.Context), Positions: m.options.Context,
 	}
 	if n := m.ranking.Limit; n > 0 {
@@ -172,12 +137,4 @@ func (m *Model) answerHead(path string, h *reranking.Head) error {
 		return err
 	}
 	return h.SetLabels(path, names, len(tokens))
-}
-
-// pairStates are the states of pairs, whose tokens have no types.
-type pairStates struct{ embedder }
-
-// States is that of an embedder, see [reranking.Model].
-func (p *pairStates) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(pair int, states []float32) error) error {
-	return p.embedder.States(ctx, ids, o, how == folder.Last, each)
 }

@@ -73,8 +73,12 @@ func checkTinyFolder(t *testing.T, folder string) {
 	default:
 		t.Fatalf("kind %q is not known", r.Kind)
 	}
+	use := generates
+	if r.Kind == "embedder" {
+		use = embeds
+	}
 	var err error
-	if r.model, err = loadFolder(folder, Options{}, r.Kind == "embedder"); err != nil {
+	if _, r.model, err = load(folder, use, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if r.Kind == "embedder" {

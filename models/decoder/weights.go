@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
-	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
@@ -27,12 +26,6 @@ func folderLoader(dir string, m *arch.Model) (*loader, error) {
 	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
 	l.Ignore(".rotary_emb.inv_freq") // of older checkpoints: config.json says it
 	return l, nil
-}
-
-// with prepares the loader for reading with options.
-func (l *loader) with(o Options) *loader {
-	l.Pack.Exec, l.Meter = o.Exec, loading.New(l.Bytes(), o.Progress)
-	return l
 }
 
 // vocabulary returns the number of tokens: the rows of the embedding.

@@ -22,9 +22,9 @@ import (
 // A Model computes the states of tokens. It is for any number of goroutines at once.
 type Model interface {
 	// States calls each with the states of every text, [tokens, width], in any order. They are valid during
-	// the call alone. The ids are checked. If only the last row of each text counts, it may leave out the others.
-	// An error of each ends it, and so does ctx, with its error.
-	States(ctx context.Context, ids [][]int32, o *Options, last bool, each func(text int, states []float32) error) error
+	// the call alone. The ids are checked. types are the types of tokens; those of a text, or all, may be nil, which is type 0. It
+	// may leave out rows that the pooling does not look at; "" looks at all. An error of each ends it, and so does ctx, with its error.
+	States(ctx context.Context, ids, types [][]int32, o *Options, how folder.Pooling, each func(text int, states []float32) error) error
 }
 
 // Parts are what an [Embedder] consists of.
@@ -189,10 +189,13 @@ func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([
 		out[i] = all[i*width : (i+1)*width : (i+1)*width]
 	}
 	poolings := e.p.Modules.Poolings
-	v, last := make([]float64, e.p.Width*len(poolings)), len(poolings) == 1 && poolings[0] == folder.Last
-	err := e.p.Model.States(ctx, ids, &e.opts, last, func(text int, states []float32) error {
+	v, how := make([]float64, e.p.Width*len(poolings)), folder.Pooling("")
+	if len(poolings) == 1 && (prompts == nil || poolings[0] == folder.Last) { // the first row that counts may be another one
+		how = poolings[0]
+	}
+	err := e.p.Model.States(ctx, ids, nil, &e.opts, how, func(text int, states []float32) error {
 		first := 0
-		if prompts != nil && (!last || prompts[text] >= len(ids[text])) {
+		if prompts != nil && (how == "" || prompts[text] >= len(ids[text])) {
 			first = prompts[text]
 		}
 		return e.finish(out[text], states, v, first)

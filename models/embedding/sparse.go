@@ -107,7 +107,7 @@ func (e *Embedder) tokenWeights(ctx context.Context, ids [][]int32) ([][]float32
 	}
 	weights := make([][]float32, len(ids))
 	opts := linear.Options{Exec: e.opts.Exec}
-	err := e.p.Model.States(ctx, ids, &e.opts, false, func(text int, states []float32) error {
+	err := e.p.Model.States(ctx, ids, nil, &e.opts, "", func(text int, states []float32) error {
 		rows := len(ids[text])
 		if len(states) != rows*e.p.Width {
 			return fmt.Errorf("embedding: %d numbers of states for %d tokens", len(states), rows)

@@ -64,7 +64,7 @@ func BenchmarkRerank(b *testing.B) {
 		b.Fatal(err)
 	}
 	m := reranking.New(reranking.Parts{
-		Model: &pairs{runner{model: e.net.model}}, Prompt: &reranking.TwoTexts{Tokenizer: e.Tokenizer()}, Head: head,
+		Model: &runner{model: e.net.model}, Prompt: &reranking.TwoTexts{Tokenizer: e.Tokenizer()}, Head: head,
 		Typed: true, Vocab: e.Vocab(), MaxTokens: e.MaxTokens(), Positions: e.MaxTokens(),
 	})
 	words := strings.Fields("the cat sits on a mat and looks at some water while two dogs run over green fields near an old house")

@@ -179,6 +179,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	layers := 0
 	p := e.net.pass(kernel.Exec{})
+	p.All = true
 	p.Reset()
 	p.Add([]int32{101, 102}, nil, 0)
 	p.See = func(name string, _ int, _ []float32) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
@@ -40,7 +41,7 @@ type runner struct {
 func (r *runner) pass(exec kernel.Exec) *network.Pass {
 	p, ok := r.free.Get().(*network.Pass)
 	if !ok {
-		p = &network.Pass{Cache: network.Whole{}, All: true}
+		p = &network.Pass{Cache: network.Whole{}}
 	}
 	p.Settings = network.Settings{Exec: exec, Int8: r.int8, Ropes: r.ropes}
 	return p
@@ -52,14 +53,10 @@ func (e *Encoder) With(opts Options) *Encoder {
 }
 
 // States computes the outputs of the last layer for batches of texts, see [embedding.Model].
-func (r *runner) States(ctx context.Context, ids [][]int32, o *Options, _ bool, each func(text int, states []float32) error) error {
-	return r.batches(ctx, ids, nil, o, each)
-}
-
-// batches is States for tokens with types, which may be nil, as those of a text may.
-func (r *runner) batches(ctx context.Context, ids, types [][]int32, o *Options, each func(text int, states []float32) error) error {
+func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, how folder.Pooling, each func(text int, states []float32) error) error {
 	p := r.pass(o.Exec)
 	defer r.free.Put(p)
+	p.All = how != folder.First && how != folder.Last
 	for batch := range embedding.Batches(ids, o.Tokens()) {
 		p.Reset()
 		for _, text := range batch {
@@ -68,6 +65,11 @@ func (r *runner) batches(ctx context.Context, ids, types [][]int32, o *Options, 
 				of = types[text]
 			}
 			p.Add(ids[text], of, 0)
+			at := len(p.Tokens) - 1
+			if how == folder.First {
+				at = len(p.Tokens) - len(ids[text])
+			}
+			p.Wanted = append(p.Wanted, at)
 		}
 		x, err := r.network.Run(ctx, p)
 		if err != nil {
@@ -75,7 +77,11 @@ func (r *runner) batches(ctx context.Context, ids, types [][]int32, o *Options, 
 		}
 		tensors.PermuteColumns(x, r.inverse)
 		for i, text := range batch {
-			if err := each(text, x[p.Starts[i]*r.Width:p.Starts[i+1]*r.Width]); err != nil {
+			from, to := i, i+1
+			if p.All {
+				from, to = p.Starts[i], p.Starts[i+1]
+			}
+			if err := each(text, x[from*r.Width:to*r.Width]); err != nil {
 				return err
 			}
 		}
@@ -91,6 +97,7 @@ func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]flo
 		return nil, bad
 	}
 	p := e.net.pass(e.opts.Exec)
+	p.All = true
 	p.Reset()
 	p.Add(ids, nil, 0)
 	p.See = func(name string, layer int, x []float32) {

@@ -66,7 +66,7 @@ func (r *tinyRefs) compareSorted(t *testing.T, dir string) {
 		}
 		c.check(i, "hidden", slices.Concat(states...))
 		last := states[len(states)-1]
-		err = sorted.net.States(t.Context(), [][]int32{ids}, &e.opts, false, func(_ int, x []float32) error {
+		err = sorted.net.States(t.Context(), [][]int32{ids}, nil, &e.opts, "", func(_ int, x []float32) error {
 			if !equalBits(x, last) {
 				t.Errorf("text %d: States and HiddenStates differ", i)
 			}

@@ -1,7 +1,6 @@
 package encoder
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -46,18 +45,10 @@ func (x *origin) reranker(o LoadOptions) (*reranking.Parts, error) {
 		return nil, err
 	}
 	return &reranking.Parts{
-		Model: &pairs{runner{model: m}}, Head: h, Typed: typed,
+		Model: &runner{model: m}, Head: h, Typed: typed,
 		Prompt: &reranking.TwoTexts{Tokenizer: x.tokenizer, Before: x.modules.Prompts[x.modules.DefaultPrompt]},
 		Vocab:  m.Vocab, MaxTokens: x.maxTokens, Positions: x.longest(),
 	}, nil
-}
-
-// pairs are the states of pairs of texts.
-type pairs struct{ runner }
-
-// States computes the outputs of the last layer for batches of pairs, see [reranking.Model].
-func (r *pairs) States(ctx context.Context, ids, types [][]int32, o *Options, _ folder.Pooling, each func(pair int, states []float32) error) error {
-	return r.batches(ctx, ids, types, o, each)
 }
 
 // head reads the classifier, or checks it if the reader reads nothing.

@@ -12,20 +12,11 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 )
-
-// A Model computes the states of tokens. It is for any number of goroutines at once.
-type Model interface {
-	// States calls each with the states of every pair, [tokens, width], in any order. They are valid during
-	// the call alone. The ids are checked. types may be nil, which is type 0 for all tokens. It may leave out rows that the pooling
-	// does not look at. An error of each ends it, and so does ctx, with its error.
-	States(ctx context.Context, ids, types [][]int32, o *embedding.Options, how folder.Pooling, each func(pair int, states []float32) error) error
-}
 
 // Parts are what a [Reranker] consists of.
 type Parts struct {
-	Model     Model
+	Model     embedding.Model
 	Prompt    Prompt
 	Head      *Head
 	Typed     bool // the model is given the types of tokens

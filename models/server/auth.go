@@ -57,7 +57,7 @@ func (s *Server) who(r *http.Request) (string, error) {
 			return name, nil
 		}
 	}
-	return "", dialect.Fail(http.StatusUnauthorized, "invalid_request_error", "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY")
+	return "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY")
 }
 
 // foreign reports a request that a page of another site makes in the browser of somebody who may use the
@@ -67,11 +67,11 @@ func (s *Server) foreign(r *http.Request) error {
 		return nil
 	}
 	if s.origins.Check(r) != nil {
-		return dialect.Fail(http.StatusForbidden, "invalid_request_error", "", "the request is one of another site, of the origin %.100q", r.Header.Get("Origin"))
+		return dialect.Fail(http.StatusForbidden, "", "the request is one of another site, of the origin %.100q", r.Header.Get("Origin"))
 	}
 	// A name that leads here by DNS makes every page a page of this site.
 	if to, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && to.IP.IsLoopback() && !s.known(r.Host) {
-		return dialect.Fail(http.StatusForbidden, "invalid_request_error", "", "the header Host is %.100q, want localhost, a loopback address, or one of Settings.Hosts (serve -host)", r.Host)
+		return dialect.Fail(http.StatusForbidden, "", "the header Host is %.100q, want localhost, a loopback address, or one of Settings.Hosts (serve -host)", r.Host)
 	}
 	return nil
 }

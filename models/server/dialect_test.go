@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -42,12 +43,14 @@ func (l *lines) Whole(r *request.Request) any {
 
 func (*lines) Stream() string { return "application/x-ndjson" }
 
-func (*lines) Event(_ *request.Request, e *request.Event) ([]byte, error) {
-	return fmt.Appendf(nil, "%d %v %q %d %v\n", e.Choice, e.First, e.Text, e.Offset, e.End), nil
+func (*lines) Event(b *bytes.Buffer, _ *request.Request, e *request.Event) error {
+	fmt.Fprintf(b, "%d %v %q %d %v\n", e.Choice, e.First, e.Text, e.Offset, e.End)
+	return nil
 }
 
-func (*lines) End(r *request.Request) ([]byte, error) {
-	return fmt.Appendf(nil, "%d %d\n", r.Prompt, r.Made), nil
+func (*lines) End(b *bytes.Buffer, r *request.Request) error {
+	fmt.Fprintf(b, "%d %d\n", r.Prompt, r.Made)
+	return nil
 }
 
 func (*lines) Fail(f *dialect.Failure) []byte  { return fmt.Appendf(nil, "%q", f.Message) }

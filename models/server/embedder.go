@@ -75,9 +75,8 @@ func (e *embedder) cut(dimensions int) *embedding.Embedder {
 	return e.m.With(o)
 }
 
-// prepare is that of served.
-func (e *embedder) prepare(r *request.Request) error {
-	w := r.Work.(*request.Embed)
+// prepare checks a request, and makes tokens of its texts.
+func (e *embedder) prepare(r *request.Request, w *request.Embed) error {
 	if d := w.Dimensions; d != nil && (*d < 1 || *d > e.m.Width()) {
 		return badParam("dimensions", "dimensions: got %d, want 1 to %d", *d, e.m.Width())
 	}
@@ -136,6 +135,9 @@ func (e *embedder) encode(w *request.Embed) error {
 // do is that of served.
 func (e *embedder) do(r *request.Request, _ func(*request.Event) error) (err error) {
 	w := r.Work.(*request.Embed)
+	if err := e.prepare(r, w); err != nil {
+		return err
+	}
 	dimensions := e.m.Options().Dimensions
 	if w.Dimensions != nil {
 		dimensions = *w.Dimensions

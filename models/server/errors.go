@@ -18,7 +18,7 @@ import (
 
 // bad returns an error about a request.
 func bad(format string, args ...any) *dialect.Failure {
-	return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "", format, args...)
+	return dialect.Fail(http.StatusBadRequest, "", format, args...)
 }
 
 // badParam returns an error about a field of a request.
@@ -28,21 +28,10 @@ func badParam(param, format string, args ...any) *dialect.Failure {
 
 // tooLong returns an error about a text of more tokens than the model sees.
 func tooLong(param string, most int) *dialect.Failure {
-	return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text has more than %d tokens, which is the most that the model sees", most).Of(param)
+	return dialect.Fail(http.StatusBadRequest, "context_length_exceeded", "the text has more than %d tokens, which is the most that the model sees", most).Of(param)
 }
 
-// busy returns an error that says to try again.
-func busy(status int, format string, args ...any) *dialect.Failure {
-	kind := "overloaded_error"
-	if status == http.StatusTooManyRequests {
-		kind = "rate_limit_error"
-	}
-	f := dialect.Fail(status, kind, "", format, args...)
-	f.Retry = true
-	return f
-}
-
-// failureOf returns the error for a client. What is no fault of the request says nothing of the inside.
+// failureOf returns the error for a client.
 func failureOf(err error) *dialect.Failure {
 	var f *dialect.Failure
 	var field *fields.Error
@@ -66,35 +55,37 @@ func failureOf(err error) *dialect.Failure {
 	case errors.As(err, &render):
 		return badParam("messages", "%v", render)
 	case errors.As(err, &tooBig):
-		return dialect.Fail(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request has more than %d bytes", tooBig.Limit)
-	case errors.Is(err, batch.ErrLong):
-		return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text does not fit into the cache")
-	case errors.Is(err, batch.ErrFull):
-		return busy(http.StatusServiceUnavailable, "too many requests wait")
-	case errors.Is(err, batch.ErrKeyFull):
-		return busy(http.StatusTooManyRequests, "too many of your requests wait")
-	case errors.Is(err, ErrUnavailable):
-		return busy(http.StatusServiceUnavailable, "nobody can answer now")
-	case errors.Is(err, ErrBackend):
-		return dialect.Fail(http.StatusBadGateway, "server_error", "", "those who could answer have failed")
-	case errors.Is(err, batch.ErrClosed):
-		return busy(http.StatusServiceUnavailable, "the server is shutting down")
+		return dialect.Fail(http.StatusRequestEntityTooLarge, "", "the request has more than %d bytes", tooBig.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded):
-		return dialect.Fail(http.StatusRequestTimeout, "invalid_request_error", "", "the request did not come in time")
-	case errors.Is(err, context.DeadlineExceeded):
-		return dialect.Fail(http.StatusGatewayTimeout, "timeout_error", "", "the request took longer than it may")
-	case errors.Is(err, context.Canceled):
-		return dialect.Fail(statusGone, "client_closed_request", "", "the client has gone")
+		return dialect.Fail(http.StatusRequestTimeout, "", "the request did not come in time")
 	}
-	return dialect.Fail(http.StatusInternalServerError, "server_error", "", "internal error")
+	for _, row := range failures {
+		if errors.Is(err, row.err) {
+			return dialect.Fail(row.status, row.code, "%s", row.message)
+		}
+	}
+	return dialect.Fail(http.StatusInternalServerError, "", "internal error")
 }
 
-// statusGone is what logs have for a client that has gone, as nginx's do.
-const statusGone = 499
+// failures are what clients learn of errors that always mean the same. The first that fits counts.
+var failures = []struct {
+	err           error
+	status        int
+	code, message string
+}{
+	{batch.ErrLong, http.StatusBadRequest, "context_length_exceeded", "the text does not fit into the cache"},
+	{batch.ErrFull, http.StatusServiceUnavailable, "", "too many requests wait"},
+	{batch.ErrKeyFull, http.StatusTooManyRequests, "", "too many of your requests wait"},
+	{ErrUnavailable, http.StatusServiceUnavailable, "", "nobody can answer now"},
+	{ErrBackend, http.StatusBadGateway, "", "those who could answer have failed"},
+	{batch.ErrClosed, http.StatusServiceUnavailable, "", "the server is shutting down"},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "", "the request took longer than it may"},
+	{context.Canceled, dialect.StatusGone, "", "the client has gone"},
+}
 
 // refuse writes an error as a response, in the form of an API.
 func refuse(w http.ResponseWriter, api dialect.Errors, f *dialect.Failure, retryAfter time.Duration) {
-	if f.Retry {
+	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(retryAfter/time.Second))))
 	}
 	if f.Status == http.StatusUnauthorized {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,36 +92,47 @@ type stream struct {
 	x *exchange
 	r *request.Request
 	dialect.Streamer
+	part bytes.Buffer // that is written next
 }
 
 // event writes what an event adds.
-func (s *stream) event(e *request.Event) error { return s.send(s.Event(s.r, e)) }
+func (s *stream) event(e *request.Event) error {
+	if err := s.Event(&s.part, s.r, e); err != nil {
+		return err
+	}
+	return s.send()
+}
 
 // end ends the stream, with an error if the work has one.
 func (s *stream) end(err error) error {
 	if err == nil {
-		err = s.send(s.End(s.r))
+		if err = s.End(&s.part, s.r); err == nil {
+			err = s.send()
+		}
 	}
 	if err == errGone {
 		return nil
 	}
 	if err != nil && s.x.status != 0 {
-		_ = s.send(s.Break(failureOf(err)), nil) // it ends anyway
+		s.part.Reset()
+		s.part.Write(s.Break(failureOf(err)))
+		_ = s.send() // it ends anyway
 	}
 	return err
 }
 
-// send writes a part at once, unless there is an error in its place.
-func (s *stream) send(data []byte, err error) error {
-	if err != nil || len(data) == 0 {
-		return err
+// send writes a part at once.
+func (s *stream) send() error {
+	if s.part.Len() == 0 {
+		return nil
 	}
+	defer s.part.Reset()
 	if s.x.status == 0 {
 		s.x.Header().Set("Content-Type", s.Stream())
 		s.x.Header().Set("Cache-Control", "no-cache")
 		s.x.Header().Set("X-Accel-Buffering", "no") // of proxies that would wait for more
 	}
-	if _, err := s.x.Write(data); err != nil {
+	if _, err := s.x.Write(s.part.Bytes()); err != nil {
 		return errGone
 	}
 	if err := s.x.control.Flush(); err != nil && !errors.Is(err, errors.ErrUnsupported) {

@@ -55,20 +55,23 @@ func (g *generator) ready() error                             { return g.texts.R
 
 // do is that of served.
 func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
+	w := r.Work.(*request.Generate)
+	if err := g.prepare(r, w); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(r.Ctx)
 	defer cancel() // ends those that have begun, if one cannot
-	w, begin := r.Work.(*request.Generate), time.Now()
+	begin := time.Now()
 	var records []*receipt.Recorder
-	for at := range w.Prompts {
-		for i := range w.Choices {
-			record, err := g.begin(ctx, r, w, at, i)
-			if err != nil {
-				return err
-			}
-			if record != nil {
-				records = append(records, record)
-			}
+	for i := range len(w.Prompts) * w.Choices {
+		task, record, err := g.task(ctx, r, w, i)
+		if err == nil {
+			err = g.texts.Submit(task)
 		}
+		if err != nil {
+			return err
+		}
+		records = append(records, record)
 	}
 	for {
 		e, err := r.Next(ctx)
@@ -85,6 +88,9 @@ func (g *generator) do(r *request.Request, emit func(*request.Event) error) erro
 			return err
 		}
 	}
+	if !r.Receipt {
+		return nil
+	}
 	all := make([]*receipt.Receipt, len(records))
 	for i, record := range records {
 		all[i] = record.Receipt()
@@ -92,21 +98,22 @@ func (g *generator) do(r *request.Request, emit func(*request.Event) error) erro
 	return g.receipts(r, all...)
 }
 
-// begin lets a choice of a prompt wait for its turn. The recorder is nil if no receipt is wanted.
-func (g *generator) begin(ctx context.Context, r *request.Request, w *request.Generate, at, choice int) (record *receipt.Recorder, err error) {
+// task returns what makes a choice of an answer, and its recorder, nil if no receipt is wanted.
+func (g *generator) task(ctx context.Context, r *request.Request, w *request.Generate, choice int) (task *batch.Task, record *receipt.Recorder, err error) {
+	at, nth := choice/w.Choices, choice%w.Choices
 	prompt, o := w.Prompts[at], w.Options
-	o.Sampler.Seed += uint64(choice)
+	o.Sampler.Seed += uint64(nth)
 	if r.Receipt {
 		if record, err = g.record(w, prompt, &o); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	c, err := g.m.Continue(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	answer := r.Begin()
-	task := &batch.Task{
+	task = &batch.Task{
 		Context: ctx, Key: r.Key, Prompt: prompt, Most: len(prompt) + min(o.MaxTokens, g.m.Options().Context+1-len(prompt)),
 		Next: func(logits []float32, tokens []int32) (int32, bool, error) {
 			t, err := c.Next(tokens, logits)
@@ -121,14 +128,14 @@ func (g *generator) begin(ctx context.Context, r *request.Request, w *request.Ge
 		},
 		Done: answer.Finish,
 	}
-	if choice == 0 && w.Echo && o.Logprobs { // the other choices have those of the first
+	if nth == 0 && w.Echo && o.Logprobs { // the other choices have those of the first
 		scores := w.Echoed[at].Tokens
 		task.Read = func(at int, logits []float32) (err error) {
 			scores[at+1], err = c.Score(logits, prompt[at+1])
 			return err
 		}
 	}
-	return record, g.texts.Submit(task)
+	return task, record, nil
 }
 
 // record lets o and the recorder it returns make the receipt of a text.

@@ -12,9 +12,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// prepare is that of served.
-func (g *generator) prepare(r *request.Request) error {
-	w := r.Work.(*request.Generate)
+// prepare checks a request, and makes tokens of its texts.
+func (g *generator) prepare(r *request.Request, w *request.Generate) error {
 	if err := g.wantReceipt(r); err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (g *generator) limit(r *request.Request, w *request.Generate) (err error) {
 	select {
 	case g.grammars <- struct{}{}:
 	default:
-		return busy(http.StatusServiceUnavailable, "too many requests with a %s are being answered", w.Shape.Field)
+		return dialect.Fail(http.StatusServiceUnavailable, "", "too many requests with a %s are being answered", w.Shape.Field)
 	}
 	r.OnClose(func() { <-g.grammars })
 	w.Options.Grammar, err = w.Shape.Parse()
@@ -117,7 +116,7 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	case !fits:
 		return tooLong("messages", most)
 	case len(prompt) == 0:
-		return dialect.Fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
+		return dialect.Fail(http.StatusBadRequest, "", "the conversation has no token")
 	}
 	w.Prompts = [][]int32{prompt}
 	return nil

@@ -45,9 +45,8 @@ func (k *ranker) with(w *request.Rank) *reranking.Reranker {
 	return k.m.With(o)
 }
 
-// prepare is that of served.
-func (k *ranker) prepare(r *request.Request) error {
-	w := r.Work.(*request.Rank)
+// prepare checks a request, and makes tokens of its texts.
+func (k *ranker) prepare(r *request.Request, w *request.Rank) error {
 	if n := len(w.Texts); n < 1 || n > k.s.Texts {
 		return badParam(w.Field, "%s: got %d, want 1 to %d", w.Field, n, k.s.Texts)
 	}
@@ -86,6 +85,9 @@ func (k *ranker) prepare(r *request.Request) error {
 // do is that of served.
 func (k *ranker) do(r *request.Request, _ func(*request.Event) error) (err error) {
 	w := r.Work.(*request.Rank)
+	if err := k.prepare(r, w); err != nil {
+		return err
+	}
 	if w.Scores, err = k.passages.Do(r.Ctx, r.Key, w.Pairs); err != nil || !r.Receipt {
 		return err
 	}

@@ -33,7 +33,7 @@ func (s *Server) routes() {
 	}
 	s.mux.Handle("GET /{$}", page.Handler()) // without a key, as it holds nothing: it asks for one
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, dialect.OpenAI{}, dialect.Fail(http.StatusNotFound, "invalid_request_error", "", "there is no %s %s", r.Method, r.URL.Path), 0)
+		refuse(w, dialect.OpenAI{}, dialect.Fail(http.StatusNotFound, "", "there is no %s %s", r.Method, r.URL.Path), 0)
 	})
 	if s.s.Pprof {
 		for name, h := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
@@ -122,7 +122,7 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		return busy(http.StatusServiceUnavailable, "too many requests are being answered")
+		return dialect.Fail(http.StatusServiceUnavailable, "", "too many requests are being answered")
 	}
 	size := s.s.BodyBytes // the most that the body will have
 	if n := x.r.ContentLength; n >= 0 && n < size {
@@ -130,7 +130,7 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 	}
 	defer s.bytes.Add(size)
 	if s.bytes.Add(-size) < 0 {
-		return busy(http.StatusServiceUnavailable, "the requests that are being answered are too large together")
+		return dialect.Fail(http.StatusServiceUnavailable, "", "the requests that are being answered are too large together")
 	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), s.s.Timeout)
 	defer cancel()
@@ -173,7 +173,7 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 		}
 		return x.reply(d.Whole(r))
 	}
-	out := &stream{x, r, d.(dialect.Streamer)}
+	out := &stream{x: x, r: r, Streamer: d.(dialect.Streamer)}
 	return out.end(s.work(r, out.event))
 }
 

@@ -21,9 +21,7 @@ type served interface {
 	facts(f *request.Facts)                   // adds what the model is
 	tokenizer() (*tokenizer.Tokenizer, error) // or an error for the client
 
-	// prepare makes tokens of what a request of the model's kind has, and checks it.
-	prepare(r *request.Request) error
-	// do lets the model do the work. What is made piece by piece is given to emit, whose error ends the work.
+	// do does the work of a request of the model's kind. What is made piece by piece is given to emit, whose error ends it.
 	do(r *request.Request, emit func(*request.Event) error) error
 
 	run(ctx context.Context) // computes until ctx ends
@@ -123,9 +121,6 @@ func (s *Server) work(r *request.Request, emit func(*request.Event) error) error
 	if want := r.Work.Kind(); want != m.kind() {
 		return badParam("model", "%q is %s, want %s", r.Model, kinds[m.kind()], kinds[want])
 	}
-	if err := m.prepare(r); err != nil {
-		return err
-	}
 	return m.do(r, emit)
 }
 
@@ -140,7 +135,7 @@ func (s *Server) model(r *request.Request) (served, error) {
 		}
 	}
 	if len(found) != 1 {
-		return nil, dialect.Fail(http.StatusNotFound, "invalid_request_error", "model_not_found", "there is no model %.100q", name).Of("model")
+		return nil, dialect.Fail(http.StatusNotFound, "model_not_found", "there is no model %.100q", name).Of("model")
 	}
 	h := found[0].about()
 	r.Model, r.Fingerprint = h.name, h.fingerprint

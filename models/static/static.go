@@ -91,7 +91,7 @@ type table struct {
 }
 
 // States copies the vectors of the tokens of each text.
-func (t *table) States(ctx context.Context, ids [][]int32, _ *embedding.Options, _ bool, each func(text int, states []float32) error) error {
+func (t *table) States(ctx context.Context, ids, _ [][]int32, _ *embedding.Options, _ folder.Pooling, each func(text int, states []float32) error) error {
 	var x []float32
 	for i, text := range ids {
 		if ctx.Err() != nil {

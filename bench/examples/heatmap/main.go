@@ -16,11 +16,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/bench/examples/heat"
 	"github.com/attn-go/attn/bench/examples/internal/pictures"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 func main() {

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // TestRun: the files hold the chosen heads, name the model and the text, and are reported.

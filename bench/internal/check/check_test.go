@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/kernel"
 )
@@ -103,17 +102,6 @@ func TestExact(t *testing.T) {
 	p.Lengths = []int{0}
 	if got := exact(p); got[0] != 0 || got[1] != 0 {
 		t.Errorf("rows without keys: %v, want zeros", got)
-	}
-}
-
-func TestMeasureAccuracy(t *testing.T) {
-	shapes := []*problem.Shape{{Name: "S1", Alias: "S1"}, {Name: "x", Alias: "D", Heads: 2, KVHeads: 1, Lq: 64, Lk: 64, D: 8, Causal: true}}
-	all, err := MeasureAccuracy(shapes, machine.Generic)
-	if err != nil || len(all) != 1 || all[0].Rows != 128 || all[0].Of != 128 {
-		t.Fatalf("%+v, %v", all, err)
-	}
-	if e := all[0].Error; e.Max == 0 || e.Max > ExpectedMax || e.RMS > ExpectedRMS {
-		t.Errorf("max %g, rms %g", e.Max, e.RMS)
 	}
 }
 

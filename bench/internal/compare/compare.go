@@ -121,54 +121,16 @@ func sample(values []float64) *benchmath.Sample {
 // samples collects the times of each figure of all files, and the names in their order.
 func samples(files []*results.File) (values map[string][]float64, names []string) {
 	values = map[string][]float64{}
-	add := func(name string, ns float64, runs []float64) {
-		if values[name] == nil {
-			names = append(names, name)
-		}
-		if len(runs) == 0 {
-			runs = []float64{ns}
-		}
-		values[name] = append(values[name], runs...)
-	}
 	for _, f := range files {
-		for _, rows := range [][]results.Speed{f.Speed, f.Lengths} {
-			for _, s := range rows {
-				add(fmt.Sprintf("%s %s threads=%d", s.Shape, s.Tier, s.Threads), s.Ns, s.Runs)
+		for _, t := range f.Times() {
+			name, runs := t.Name(), t.Runs
+			if values[name] == nil {
+				names = append(names, name)
 			}
-		}
-		for _, l := range f.Linear {
-			add(fmt.Sprintf("linear %d×%d→%d %s %s threads=%d", l.Rows, l.Inputs, l.Outputs, l.Weights, l.Tier, l.Threads), l.Ns, l.Runs)
-		}
-		for _, m := range f.MultiHead {
-			add(fmt.Sprintf("multi-head %d×%d×%d,%d %s threads=%d", m.Batch, m.Tokens, m.Width, m.Heads, m.Tier, m.Threads), m.Ns, m.Runs)
-		}
-		for _, a := range f.Additive {
-			add(fmt.Sprintf("additive [%d,%d,%d],%d,%d %s threads=%d", a.Batch, a.Queries, a.Hidden, a.Keys, a.Values, a.Tier, a.Threads), a.Ns, a.Runs)
-		}
-		for _, n := range f.Norms {
-			add(fmt.Sprintf("%s norm %d×%d %s threads=%d", n.Norm, n.Tokens, n.Width, n.Tier, n.Threads), n.Ns, n.Runs)
-		}
-		for _, b := range f.Backward {
-			add(fmt.Sprintf("%s %s threads=%d", b.Name(), b.Tier, b.Threads), b.Ns, b.Runs)
-		}
-		for _, d := range f.Decode {
-			add(fmt.Sprintf("decode %s %s %s threads=%d", d.Level, d.Type, d.Tier, d.Threads), d.Ns, d.Runs)
-		}
-		for _, d := range f.Groups {
-			add(fmt.Sprintf("decode %s %s group=%d %s threads=%d", d.Level, d.Type, d.Group, d.Tier, d.Threads), d.Ns, d.Runs)
-		}
-		for _, o := range f.Options {
-			add(fmt.Sprintf("option %s %s %s", o.Option, o.Shape, o.Tier), o.With, o.Runs)
-		}
-		for _, q := range f.Queries {
-			add(fmt.Sprintf("%d queries %s", q.Queries, q.Tier), q.Ns, q.Runs)
-		}
-		for _, r := range f.Ragged {
-			add(fmt.Sprintf("ragged %s %s %s threads=1", r.Level, r.Type, r.Tier), r.One, r.Runs)
-		}
-		for i := range f.Models {
-			m := &f.Models[i]
-			add(fmt.Sprintf("%s %s threads=%d", m.Name(), m.Tier, m.Threads), m.Ns, m.Runs)
+			if len(runs) == 0 {
+				runs = []float64{t.Ns}
+			}
+			values[name] = append(values[name], runs...)
 		}
 	}
 	return values, names

@@ -51,13 +51,3 @@ func TestReader(t *testing.T) {
 		}
 	}
 }
-
-func TestTanhProbe(t *testing.T) {
-	for _, tier := range kernel.Tiers() {
-		for threads := 1; threads <= 2; threads++ {
-			if ns := TanhProbe(tier)(threads); ns <= 0 {
-				t.Errorf("%s on %d threads: %g ns", tier, threads, ns)
-			}
-		}
-	}
-}

@@ -28,13 +28,3 @@ func vectorReader(tier kernel.Tier) func(p []float32) {
 	}
 	return nil
 }
-
-// vectorTanh returns a tier's tanh of slices, nil if it has no vectors.
-func vectorTanh(tier kernel.Tier) func(dst, src []float32) {
-	for _, e := range asm.Elementwise {
-		if e.ISA == tier.String() && e.Kernels.Tanh != nil {
-			return e.Kernels.Tanh
-		}
-	}
-	return nil
-}

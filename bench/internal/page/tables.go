@@ -12,7 +12,7 @@ import (
 
 // furtherTables are what has no chart.
 func furtherTables(f *results.File, i int) []table {
-	all := []table{tiers(f), limits(f, i), checks(f, i), modules(f, i), additive(f, i), norms(f, i), groups(f, i), queries(f, i), ragged(f, i)}
+	all := []table{tiers(f), limits(f, i), checks(f, i), groups(f, i), queries(f, i)}
 	var filled []table
 	for _, t := range all {
 		if len(t.Rows) > 0 {
@@ -50,41 +50,6 @@ func checks(f *results.File, i int) table {
 		t.Rows = append(t.Rows, []cell{text("%s", c.Name), text("%s", c.Input), from.num("error.max", c.Error.Max, tables.Error(c.Error.Max)), from.num("error.rms", c.Error.RMS, tables.Error(c.Error.RMS)),
 			from.num("pytorch.max", c.PyTorch.Max, tables.Error(c.PyTorch.Max)), from.num("pytorch.rms", c.PyTorch.RMS, tables.Error(c.PyTorch.RMS))})
 	}
-	for k, e := range f.Errors {
-		from := from(i, "errors", k)
-		t.Rows = append(t.Rows, []cell{text("%s", e.Shape), text("unit normal, %d of %d rows", e.Rows, e.Of), from.num("error.max", e.Error.Max, tables.Error(e.Error.Max)), from.num("error.rms", e.Error.RMS, tables.Error(e.Error.RMS)), text("–"), text("–")})
-	}
-	return t
-}
-
-func modules(f *results.File, i int) table {
-	t := table{Caption: "Multi-head self-attention with its four projections", Head: []string{"batch × tokens × width, heads", "tier", "threads", "time", "GFLOP/s", "peak", "% of peak"}}
-	for k, m := range f.MultiHead {
-		from := from(i, "multihead", k)
-		percent, ok := m.Share()
-		t.Rows = append(t.Rows, []cell{text("%d × %d × %d, %d", m.Batch, m.Tokens, m.Width, m.Heads), text("%s", m.Tier), from.int("threads", m.Threads), from.num("ns", m.Ns, tables.Duration(m.Ns)),
-			from.fixed("gflops", m.GFLOPs, 1), from.fixed("peak_gflops", m.Peak, 1), from.share("peak_percent", 1, percent, ok)})
-	}
-	return t
-}
-
-func additive(f *results.File, i int) table {
-	t := table{Caption: "Additive attention, beside a loop that only computes tanh", Head: []string{"queries, keys, values", "tier", "threads", "time", "ns/tanh", "alone", "% of its rate"}}
-	for k, a := range f.Additive {
-		from := from(i, "additive", k)
-		t.Rows = append(t.Rows, []cell{text("[%d, %d, %d], %d, %d", a.Batch, a.Queries, a.Hidden, a.Keys, a.Values), text("%s", a.Tier), from.int("threads", a.Threads), from.num("ns", a.Ns, tables.Duration(a.Ns)),
-			from.fixed("tanh_ns", a.Tanh, 3), from.fixed("tanh_alone_ns", a.Alone, 3), from.fixed("tanh_percent", a.Percent, 1)})
-	}
-	return t
-}
-
-func norms(f *results.File, i int) table {
-	t := table{Caption: "Norms of tokens in L2, beside a copy of them", Head: []string{"tokens × width", "norm", "tier", "threads", "time", "ns/element", "copied"}}
-	for k, n := range f.Norms {
-		from := from(i, "norms", k)
-		t.Rows = append(t.Rows, []cell{text("%d × %d", n.Tokens, n.Width), text("%s", n.Norm), text("%s", n.Tier), from.int("threads", n.Threads), from.num("ns", n.Ns, tables.Duration(n.Ns)),
-			from.fixed("element_ns", n.Element, 3), from.fixed("copy_element_ns", n.Copy, 3)})
-	}
 	return t
 }
 
@@ -105,15 +70,6 @@ func queries(f *results.File, i int) table {
 	for k, q := range f.Queries {
 		from := from(i, "queries", k)
 		t.Rows = append(t.Rows, []cell{from.int("queries", q.Queries), from.int("rows", q.Rows), text("%s", q.Tier), from.num("query_ns", q.Ns, tables.Duration(q.Ns)), from.fixed("of_one_percent", q.Percent, 0)})
-	}
-	return t
-}
-
-func ragged(f *results.File, i int) table {
-	t := table{Caption: "Batches of uneven lengths: the speedup by threads, and that of only reading", Head: []string{"from", "type", "tier", "one thread", "threads", "speedup", "reading"}}
-	for k, r := range f.Ragged {
-		from := from(i, "ragged", k)
-		t.Rows = append(t.Rows, []cell{text("%s", r.Level), text("%s", r.Type), text("%s", r.Tier), from.num("one_thread_ns", r.One, tables.Duration(r.One)), from.int("threads", r.Threads), from.fixed("speedup", r.Speedup, 2), from.fixed("reading_speedup", r.Reading, 2)})
 	}
 	return t
 }

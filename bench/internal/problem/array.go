@@ -33,12 +33,6 @@ func (a *Array) Head(b, h int) []float32 {
 	return a.Data[at : at+n]
 }
 
-// Rows returns rows [i, i+n) of head h of the first batch row. They share a's memory.
-func (a *Array) Rows(h, i, n int) Array {
-	d := a.Shape[3]
-	return Array{a.Head(0, h)[i*d : (i+n)*d], [4]int{1, 1, n, d}}
-}
-
 // SHA256 returns the hash of the bits of all elements, as little-endian float32.
 func (a *Array) SHA256() string {
 	raw := make([]byte, 0, 4*len(a.Data))

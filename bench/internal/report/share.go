@@ -13,11 +13,3 @@ func Share(percent float64, ok bool) func(decimals int) string {
 		return fmt.Sprintf("%.*f%%", decimals, percent)
 	}
 }
-
-// share returns a share for a line of Go's benchmark format, none if it cannot be relied on.
-func share(unit string, of func() (percent float64, ok bool)) []value {
-	if percent, ok := of(); ok {
-		return []value{{percent, unit}}
-	}
-	return nil
-}

@@ -34,7 +34,7 @@ func TestNoShare(t *testing.T) {
 			t.Errorf("the verdict lacks %q:\n%s", want, &verdict)
 		}
 	}
-	for text, want := range map[string]bool{Line(f.Speed[0]): false, Line(f.Speed[1]): true, BenchLine(f.Speed[0]): false, BenchLine(f.Speed[1]): true} {
+	for text, want := range map[string]bool{Line(f.Speed[0]): false, Line(f.Speed[1]): true, bench(f.Speed[0]): false, bench(f.Speed[1]): true} {
 		if strings.Contains(text, "% of peak") || strings.Contains(text, "%peak") {
 			if !want {
 				t.Errorf("a share of a peak that varied: %s", text)
@@ -58,5 +58,29 @@ func TestQuietRun(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "DISTURBED") {
 		t.Errorf("a note without a reason:\n%s", &b)
+	}
+}
+
+// bench returns the line of a call in Go's benchmark format.
+func bench(s results.Speed) string {
+	var b strings.Builder
+	Bench(&b, &results.File{Speed: []results.Speed{s}})
+	return b.String()
+}
+
+// TestBench: there is a line for every row that was measured.
+func TestBench(t *testing.T) {
+	f := &results.File{Options: make([]results.Option, 2), Linear: make([]results.Linear, 2), Backward: make([]results.Backward, 2), Decode: make([]results.Decode, 2),
+		Groups: make([]results.Decode, 2), Queries: make([]results.Queries, 2), Models: make([]results.Model, 2)}
+	f.Options[1].Option, f.Linear[1].Limit = "bool mask [B, 1, 1, Lk]", results.LimitRead
+	var b strings.Builder
+	Bench(&b, f)
+	for l := range strings.Lines(b.String()) {
+		if name, _, ok := strings.Cut(l, "\t"); !ok || !strings.HasPrefix(name, "Benchmark") || strings.ContainsAny(name, " []") {
+			t.Errorf("not in Go's benchmark format: %q", l)
+		}
+	}
+	if n := strings.Count(b.String(), "\n"); n != 14 {
+		t.Errorf("%d lines, want 14", n)
 	}
 }

@@ -9,8 +9,8 @@ package results
 import "fmt"
 
 // Schema is the version of the form. A change that an older reader would misunderstand
-// increments it. New fields alone do not.
-const Schema = 1
+// increments it. New fields alone do not. Those of schema 1 have some lists more, which are not read.
+const Schema = 2
 
 // Format is the value of File.Format in all versions.
 const Format = "attn-bench"
@@ -30,28 +30,23 @@ type File struct {
 	Machine  Machine  `json:"machine"`
 	Tiers    []Tier   `json:"tiers"` // best first
 
-	Peaks      []Peak       `json:"peaks,omitempty"`
-	Bandwidths []Bandwidth  `json:"bandwidths,omitempty"`
-	Checks     []Check      `json:"checks,omitempty"`
-	Errors     []ShapeError `json:"errors,omitempty"`
-	Speed      []Speed      `json:"speed,omitempty"`
-	Lengths    []Speed      `json:"lengths,omitempty"` // a sweep over sequence lengths
-	Skipped    []string     `json:"skipped,omitempty"` // shapes that the generic tier was not timed on
+	Peaks      []Peak      `json:"peaks,omitempty"`
+	Bandwidths []Bandwidth `json:"bandwidths,omitempty"`
+	Checks     []Check     `json:"checks,omitempty"`
+	Speed      []Speed     `json:"speed,omitempty"`
+	Lengths    []Speed     `json:"lengths,omitempty"` // a sweep over sequence lengths
+	Skipped    []string    `json:"skipped,omitempty"` // shapes that the generic tier was not timed on
 
-	Options   []Option   `json:"options,omitempty"`
-	Linear    []Linear   `json:"linear,omitempty"`
-	MultiHead []Module   `json:"multihead,omitempty"`
-	Additive  []Additive `json:"additive,omitempty"`
-	Norms     []Norm     `json:"norms,omitempty"`
-	Backward  []Backward `json:"backward,omitempty"` // gradients of attention
-	Decode    []Decode   `json:"decode,omitempty"`
-	Groups    []Decode   `json:"groups,omitempty"` // other groups of query heads
-	Queries   []Queries  `json:"queries,omitempty"`
-	Ragged    []Ragged   `json:"ragged,omitempty"`
-	Accuracy  *Accuracy  `json:"accuracy,omitempty"`
-	Models    []Model    `json:"models,omitempty"`
-	Peers     []Peer     `json:"peers,omitempty"`
-	NotRun    []string   `json:"not_run,omitempty"` // what was asked for but could not be measured, and why
+	Options  []Option   `json:"options,omitempty"`
+	Linear   []Linear   `json:"linear,omitempty"`
+	Backward []Backward `json:"backward,omitempty"` // gradients of attention
+	Decode   []Decode   `json:"decode,omitempty"`
+	Groups   []Decode   `json:"groups,omitempty"` // other groups of query heads
+	Queries  []Queries  `json:"queries,omitempty"`
+	Accuracy *Accuracy  `json:"accuracy,omitempty"`
+	Models   []Model    `json:"models,omitempty"`
+	Peers    []Peer     `json:"peers,omitempty"`
+	NotRun   []string   `json:"not_run,omitempty"` // what was asked for but could not be measured, and why
 }
 
 // A Build says which code was measured.

@@ -14,14 +14,10 @@ func (f *File) AddRuns(runs []*File) {
 	}
 	addMedians(f, runs, func(f *File) *[]Option { return &f.Options }, func(r *Option) (float64, *[]float64) { return r.With, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Linear { return &f.Linear }, func(r *Linear) (float64, *[]float64) { return r.Ns, &r.Runs })
-	addMedians(f, runs, func(f *File) *[]Module { return &f.MultiHead }, func(r *Module) (float64, *[]float64) { return r.Ns, &r.Runs })
-	addMedians(f, runs, func(f *File) *[]Additive { return &f.Additive }, func(r *Additive) (float64, *[]float64) { return r.Ns, &r.Runs })
-	addMedians(f, runs, func(f *File) *[]Norm { return &f.Norms }, func(r *Norm) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Backward { return &f.Backward }, func(r *Backward) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Decode { return &f.Decode }, func(r *Decode) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Decode { return &f.Groups }, func(r *Decode) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Queries { return &f.Queries }, func(r *Queries) (float64, *[]float64) { return r.Ns, &r.Runs })
-	addMedians(f, runs, func(f *File) *[]Ragged { return &f.Ragged }, func(r *Ragged) (float64, *[]float64) { return r.One, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Model { return &f.Models }, func(r *Model) (float64, *[]float64) { return r.Ns, &r.Runs })
 	first := runs[0]
 	if first.Accuracy != nil {

@@ -56,14 +56,6 @@ type Hash struct {
 	SHA256  string `json:"sha256"` // of float32 bits, little endian, in row-major order
 }
 
-// A ShapeError is the error of some rows of a shape's output on unit-normal input.
-type ShapeError struct {
-	Shape string `json:"shape"`
-	Rows  int    `json:"rows"` // that were computed
-	Of    int    `json:"of"`   // rows of the output
-	Error Error  `json:"error"`
-}
-
 // A Speed is that of one attention call on one tier and number of threads.
 type Speed struct {
 	Shape   string `json:"shape"`           // descriptive name
@@ -125,49 +117,6 @@ type Linear struct {
 	LimitSpread float64 `json:"limit_spread,omitempty"` // interquartile range of the measurements of LimitRate, relative to it
 }
 
-// A Module is the speed of multi-head self-attention with its projections.
-type Module struct {
-	Batch   int    `json:"batch"`
-	Tokens  int    `json:"tokens"`
-	Width   int    `json:"width"`
-	Heads   int    `json:"heads"`
-	Tier    string `json:"tier"`
-	Threads int    `json:"threads"`
-	Timing
-	GFLOPs  float64 `json:"gflops"`
-	Peak    float64 `json:"peak_gflops"`  // of as many threads
-	Percent float64 `json:"peak_percent"` // see Share
-
-	PeakSpread float64 `json:"peak_spread,omitempty"` // interquartile range of the measurements of Peak, relative to it
-}
-
-// An Additive is the speed of additive attention.
-type Additive struct {
-	Batch   int    `json:"batch"`
-	Queries int    `json:"queries"`
-	Keys    int    `json:"keys"`
-	Hidden  int    `json:"hidden"` // size of queries and keys
-	Values  int    `json:"values"` // size of values
-	Tier    string `json:"tier"`
-	Threads int    `json:"threads"`
-	Timing
-	Tanh    float64 `json:"tanh_ns"`       // for each tanh of the call
-	Alone   float64 `json:"tanh_alone_ns"` // for each tanh of a loop in L1 on as many threads
-	Percent float64 `json:"tanh_percent"`  // of the loop's rate
-}
-
-// A Norm is the speed of a norm beside a copy.
-type Norm struct {
-	Tokens  int    `json:"tokens"`
-	Width   int    `json:"width"`
-	Norm    string `json:"norm"`
-	Tier    string `json:"tier"`
-	Threads int    `json:"threads"`
-	Timing
-	Element float64 `json:"element_ns"`
-	Copy    float64 `json:"copy_element_ns"` // to copy an element
-}
-
 // A Backward is the speed of the gradients of an attention call, beside that of the call itself,
 // which was made right before each time.
 type Backward struct {
@@ -227,20 +176,6 @@ type Queries struct {
 	Percent float64 `json:"of_one_percent"` // of the time of one query alone
 
 	Runs []float64 `json:"runs_ns,omitempty"` // Ns of each repetition (-count)
-}
-
-// A Ragged is the speedup by threads on a batch of uneven lengths.
-type Ragged struct {
-	Level   string  `json:"level"`
-	Bytes   int     `json:"bytes"`
-	Type    string  `json:"type"`
-	Tier    string  `json:"tier"`
-	One     float64 `json:"one_thread_ns"`
-	Threads int     `json:"threads"`
-	Speedup float64 `json:"speedup"`
-	Reading float64 `json:"reading_speedup"` // of threads that only read as much memory
-
-	Runs []float64 `json:"runs_ns,omitempty"` // One of each repetition (-count)
 }
 
 // Accuracy has the errors against float64 beside those of PyTorch.

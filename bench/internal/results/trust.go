@@ -50,11 +50,6 @@ func (l *Linear) Share() (percent float64, ok bool) {
 }
 
 // Share returns the percentage of the FMA peak, and whether it can be relied on.
-func (m *Module) Share() (percent float64, ok bool) {
-	return m.Percent, trusted(m.Percent, m.PeakSpread, mostOfPeak)
-}
-
-// Share returns the percentage of the FMA peak, and whether it can be relied on.
 func (b *Backward) Share() (percent float64, ok bool) {
 	return b.Percent, trusted(b.Percent, b.PeakSpread, mostOfPeak)
 }

@@ -31,8 +31,6 @@ func TestShares(t *testing.T) {
 		"a layer, peak":             {(&Linear{Limit: LimitPeak, Percent: 107}).Share, 107, false},
 		"a layer, reading":          {(&Linear{Limit: LimitRead, Percent: 107}).Share, 107, true},
 		"a layer, limit varied":     {(&Linear{Limit: LimitRead, Percent: 90, LimitSpread: 0.3}).Share, 90, false},
-		"a module":                  {(&Module{Percent: 70}).Share, 70, true},
-		"a module, peak varied":     {(&Module{Percent: 70, PeakSpread: 0.3}).Share, 70, false},
 		"gradients":                 {(&Backward{Percent: 70}).Share, 70, true},
 		"gradients, forward":        {(&Backward{ForwardPercent: 60}).ForwardShare, 60, true},
 		"gradients, forward varied": {(&Backward{ForwardPercent: 60, PeakSpread: 0.3}).ForwardShare, 60, false},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/attn-go/attn/bench/internal/check"
 	"github.com/attn-go/attn/bench/internal/numbers"
@@ -39,8 +40,8 @@ type accuracyCase struct {
 }
 
 const (
-	accuracyRows    = 128
-	accuracyOutputs = 64 // columns of the values, or outputs of a linear layer
+	accuracyRowCount = 128
+	accuracyOutputs  = 64 // columns of the values, or outputs of a linear layer
 )
 
 func (c accuracyCase) isLinear() bool { return c.keys == 0 && c.norm == "" }
@@ -89,32 +90,35 @@ func accuracyCases() (cases []accuracyCase) {
 	return cases
 }
 
-// Accuracy measures the errors of attention, linear layers and norms against float64, and
-// lays them beside those of PyTorch on the same numbers.
-func Accuracy(ctx context.Context, c *Config, f *results.File) error {
-	var pytorch pytorchAccuracy
-	if err := json.Unmarshal(pytorchErrors, &pytorch); err != nil {
-		return err
-	}
-	f.Accuracy = &results.Accuracy{PyTorch: pytorch.Version, CPU: pytorch.CPU, Tier: c.Tiers[0].String(), Rows: accuracyRows}
+// accuracyRows measure the errors of attention, linear layers and norms against float64, and
+// lay them beside those of PyTorch on the same numbers.
+func accuracyRows(c *Config, f *results.File) (rows []row) {
+	pytorch := sync.OnceValues(func() (p pytorchAccuracy, err error) { return p, json.Unmarshal(pytorchErrors, &p) })
 	for _, a := range accuracyCases() {
 		if !c.takesAccuracy(a) {
 			continue
 		}
-		if err := c.begin(ctx, "accuracy "+a.String()); err != nil {
-			return err
-		}
-		e, err := a.measure(c.Tiers[0])
-		if err != nil {
-			return err
-		}
-		p, ok := pytorch.Cases[a.String()]
-		if !ok {
-			return fmt.Errorf("bench/peers/accuracy.py has not measured %v", a)
-		}
-		f.Accuracy.Cases = append(f.Accuracy.Cases, results.AccuracyCase{Kind: a.kind(), Case: a.String(), Error: e.Row(), PyTorch: results.Error{Max: p.Max, RMS: p.RMS}})
+		rows = append(rows, row{"accuracy " + a.String(), func(context.Context) error {
+			p, err := pytorch()
+			if err != nil {
+				return err
+			}
+			of, ok := p.Cases[a.String()]
+			if !ok {
+				return fmt.Errorf("bench/peers/accuracy.py has not measured %v", a)
+			}
+			e, err := a.measure(c.Tiers[0])
+			if err != nil {
+				return err
+			}
+			if f.Accuracy == nil {
+				f.Accuracy = &results.Accuracy{PyTorch: p.Version, CPU: p.CPU, Tier: c.Tiers[0].String(), Rows: accuracyRowCount}
+			}
+			f.Accuracy.Cases = append(f.Accuracy.Cases, results.AccuracyCase{Kind: a.kind(), Case: a.String(), Error: e.Row(), PyTorch: results.Error{Max: of.Max, RMS: of.RMS}})
+			return nil
+		}})
 	}
-	return nil
+	return rows
 }
 
 // takesAccuracy says whether a case is measured.
@@ -152,25 +156,25 @@ func (c accuracyCase) measure(tier kernel.Tier) (check.Error, error) {
 	case c.isLinear():
 		return c.measureLinear(tier)
 	}
-	q, k, v := c.numbers(1, accuracyRows*c.width), c.numbers(2, c.keys*c.width), c.numbers(3, c.keys*accuracyOutputs)
+	q, k, v := c.numbers(1, accuracyRowCount*c.width), c.numbers(2, c.keys*c.width), c.numbers(3, c.keys*accuracyOutputs)
 	for i := range q {
 		q[i] *= c.factor
 	}
-	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
-	err := kernel.Attention(kernel.BHLD(got, 1, 1, accuracyRows, accuracyOutputs), kernel.BHLD(q, 1, 1, accuracyRows, c.width),
+	got, want := make([]float32, accuracyRowCount*accuracyOutputs), make([]float64, accuracyRowCount*accuracyOutputs)
+	err := kernel.Attention(kernel.BHLD(got, 1, 1, accuracyRowCount, accuracyOutputs), kernel.BHLD(q, 1, 1, accuracyRowCount, c.width),
 		kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, accuracyOutputs), &kernel.Options{Exec: kernel.Exec{Tier: tier}})
-	fallback.Oracle(want, q, k, v, accuracyRows, c.keys, c.width, accuracyOutputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
+	fallback.Oracle(want, q, k, v, accuracyRowCount, c.keys, c.width, accuracyOutputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
 	return check.ErrorOf(got, want), err
 }
 
 func (c accuracyCase) measureLinear(tier kernel.Tier) (check.Error, error) {
-	x, w := c.numbers(1, accuracyRows*c.width), c.numbers(2, accuracyOutputs*c.width)
-	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
+	x, w := c.numbers(1, accuracyRowCount*c.width), c.numbers(2, accuracyOutputs*c.width)
+	got, want := make([]float32, accuracyRowCount*accuracyOutputs), make([]float64, accuracyRowCount*accuracyOutputs)
 	l, err := linear.New(linear.DenseMatrix(w, accuracyOutputs, c.width), nil, kernel.Exec{})
 	if err != nil {
 		return check.Error{}, err
 	}
-	err = l.Apply(linear.DenseMatrix(got, accuracyRows, accuracyOutputs), linear.DenseMatrix(x, accuracyRows, c.width), linear.Options{Exec: kernel.Exec{Tier: tier}})
+	err = l.Apply(linear.DenseMatrix(got, accuracyRowCount, accuracyOutputs), linear.DenseMatrix(x, accuracyRowCount, c.width), linear.Options{Exec: kernel.Exec{Tier: tier}})
 	for i := range want {
 		row, weights := x[i/accuracyOutputs*c.width:], w[i%accuracyOutputs*c.width:]
 		for k := range c.width {
@@ -184,10 +188,10 @@ func (c accuracyCase) measureLinear(tier kernel.Tier) (check.Error, error) {
 const normEps = 1e-5
 
 func (c accuracyCase) measureNorm(tier kernel.Tier) (check.Error, error) {
-	n := accuracyRows * c.width
+	n := accuracyRowCount * c.width
 	x, w, b := c.numbers(1, n), c.numbers(2, c.width), c.numbers(3, c.width)
 	got, want := make([]float32, n), make([]float64, n)
-	tensor := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, accuracyRows, 1, c.width) }
+	tensor := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, accuracyRowCount, 1, c.width) }
 	o := norm.Options{Exec: kernel.Exec{Tier: tier}}
 	var err error
 	if c.norm == "LayerNorm" {
@@ -196,7 +200,7 @@ func (c accuracyCase) measureNorm(tier kernel.Tier) (check.Error, error) {
 		err = norm.RMSNorm(tensor(got), tensor(x), w, normEps, o)
 		clear(b)
 	}
-	for r := range accuracyRows {
+	for r := range accuracyRowCount {
 		normalise(want[r*c.width:][:c.width], x[r*c.width:], w, b, c.norm == "LayerNorm")
 	}
 	return check.ErrorOf(got, want), err

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
@@ -55,35 +56,27 @@ const backwardFlops = 2.5
 // attentionBackward is what is timed. A test replaces it by a faulty one.
 var attentionBackward = kernel.AttentionBackward
 
-// Backward measures the gradients of attention in comparison with the FMA peak, and beside the
+// backwardRows measure the gradients of attention in comparison with the FMA peak, and beside the
 // forward call, in turns with it. Gradients whose bits differ are an error.
-func Backward(ctx context.Context, c *Config, f *results.File) error {
+func backwardRows(c *Config, f *results.File) (rows []row) {
 	if c.noVectors("gradients", f) {
-		return ctx.Err()
+		return nil
 	}
-	probes := machine.NewProbes()
+	probes := sync.OnceValue(machine.NewProbes)
 	for _, s := range c.chosenBackward() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		g := newGradients(s)
-		for _, tier := range c.vectorTiers() {
-			for _, threads := range c.Threads {
-				if err := c.begin(ctx, fmt.Sprintf("gradients %s %s threads=%d", s.Label(), tier, threads)); err != nil {
-					return err
-				}
-				row, err := c.backwardRow(ctx, g, kernel.Exec{Tier: tier, Threads: threads}, probes.For(tier))
+		input := sync.OnceValue(func() *gradients { return newGradients(s) })
+		for _, e := range c.execs(c.vectorTiers()) {
+			rows = append(rows, row{fmt.Sprintf("gradients %s %s threads=%d", s.Label(), e.Tier, e.Threads), func(ctx context.Context) error {
+				r, err := c.backwardRow(ctx, input(), e, probes().For(e.Tier))
 				if err != nil {
 					return err
 				}
-				f.Backward = append(f.Backward, row)
-				if err := g.compare(row); err != nil {
-					return err
-				}
-			}
+				f.Backward = append(f.Backward, r)
+				return input().compare(r)
+			}})
 		}
 	}
-	return nil
+	return rows
 }
 
 // gradients are the inputs and outputs of a forward call and of its backward call.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
@@ -17,31 +18,25 @@ import (
 // are less, they are read several times.
 const leastRead = 4 << 20
 
-// Decode measures decoding: for each type, cache level and number of threads, then with other
-// groups of query heads, with more queries per head, and for batches of uneven lengths.
-func Decode(ctx context.Context, c *Config, f *results.File) error {
-	tiers := c.decodeTiers()
+// decodeRows measure decoding: for each type, cache level and number of threads, then with other
+// groups of query heads, and with more queries per head.
+func decodeRows(c *Config, f *results.File) (rows []row) {
 	for _, level := range chosen(c, cacheLevels()) {
 		for _, t := range elementTypes {
-			if err := c.decodeRows(ctx, newDecoder(level, t, decodeGroup), tiers, c.Threads, &f.Decode); err != nil {
-				return err
-			}
+			rows = append(rows, c.decoding(level, t, []int{decodeGroup}, c.Threads, &f.Decode)...)
 		}
 	}
 	if c.takes(false, groupsShape) {
-		if err := c.groups(ctx, tiers, f); err != nil {
-			return err
+		for _, level := range cacheLevels() {
+			for _, t := range elementTypes {
+				rows = append(rows, c.decoding(level, t, groupSizes(level, t), []int{1}, &f.Groups)...)
+			}
 		}
 	}
 	if c.takes(false, queriesShape) {
-		if err := c.queries(ctx, tiers, f); err != nil {
-			return err
-		}
+		rows = append(rows, c.queries(f)...)
 	}
-	if c.takes(false, raggedShape) {
-		return c.ragged(ctx, tiers, f)
-	}
-	return nil
+	return rows
 }
 
 // decodeTiers returns the tiers with vectors, or else those that there are.
@@ -52,50 +47,61 @@ func (c *Config) decodeTiers() []kernel.Tier {
 	return c.Tiers
 }
 
-// decodeRows appends the rows of a decoder for all tiers and numbers of threads.
-func (c *Config) decodeRows(ctx context.Context, d *stepDecoder, tiers []kernel.Tier, numbersOfThreads []int, rows *[]results.Decode) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// decoding returns rows of one level and type for groups of several sizes.
+func (c *Config) decoding(level cacheLevel, t elementType, groups, numbersOfThreads []int, to *[]results.Decode) (rows []row) {
+	decoder, probes := sync.OnceValue(func() *stepDecoder { return newDecoder(level, t, groups[0]) }), sync.OnceValue(machine.NewProbes)
+	for _, group := range groups {
+		for _, tier := range c.decodeTiers() {
+			for _, threads := range numbersOfThreads {
+				rows = append(rows, row{fmt.Sprintf("decode %s %s group=%d %s threads=%d", level.name, t.name, group, tier, threads),
+					appended(to, func(ctx context.Context) (results.Decode, error) {
+						d := decoder()
+						if d.group != group {
+							d.group = group
+							d.setQueries(1)
+						}
+						return c.decodeRow(ctx, d, kernel.Exec{Tier: tier, Threads: threads}, probes().For(tier))
+					})})
+			}
+		}
 	}
+	return rows
+}
+
+// decodeRow measures decoding, and right beside it reading as much memory and the FMA peak.
+func (c *Config) decodeRow(ctx context.Context, d *stepDecoder, e kernel.Exec, probe *machine.Probe) (r results.Decode, err error) {
 	level, t := d.level, d.element
 	elements := 2 * float64(level.heads*level.keys*decodeSize)
 	bytes := t.bytes * elements
-	memory := numbers.Huge(int(bytes) * level.sets(t) / 4)
-	part := max(int(bytes)/4, min(leastRead, len(memory)))
-	reader := machine.NewReader(nil)
-	probes := machine.NewProbes()
-	for _, tier := range tiers {
-		for _, threads := range numbersOfThreads {
-			if err := c.begin(ctx, fmt.Sprintf("decode %s %s group=%d %s threads=%d", level.name, t.name, d.group, tier, threads)); err != nil {
-				return err
-			}
-			d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{DynamicInt12: t.quantized}}
-			var times, reads, peaks []float64
-			at := 0
-			for start := time.Now(); len(times) < minRounds || time.Since(start) < c.time(decodeTime); {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				reader.Data = memory[at : at+part]
-				reads = append(reads, reader.Rate(max(1, leastRead/part), threads))
-				peaks = append(peaks, stats.Median(probes.For(tier).Sample(threads)))
-				if at += part; at+part > len(memory) {
-					at = 0
-				}
-				x, err := d.seconds()
-				if err != nil {
-					return err
-				}
-				times = append(times, 1e9*x)
-			}
-			r := results.Decode{Level: level.name, KVHeads: level.heads, Keys: level.keys, Size: decodeSize, Group: d.group, Type: t.name,
-				Tier: tier.String(), Threads: threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:]), ReadSpread: stats.Spread(reads[1:]), PeakSpread: stats.Spread(peaks[1:])}
-			r.GBs, r.Tokens = bytes/r.Ns, 1e9/r.Ns
-			r.ReadPercent, r.PeakPercent = 100*r.GBs/r.Read, 100*r.Flops/r.Ns/stats.Median(peaks[1:])
-			*rows = append(*rows, r)
-		}
+	if d.memory == nil {
+		d.memory = numbers.Huge(int(bytes) * level.sets(t) / 4)
 	}
-	return nil
+	part := max(int(bytes)/4, min(leastRead, len(d.memory)))
+	reader := machine.NewReader(nil)
+	d.opts = kernel.Options{Exec: e, Scoring: kernel.Scoring{DynamicInt12: t.quantized}}
+	var times, reads, peaks []float64
+	at := 0
+	for start := time.Now(); len(times) < minRounds || time.Since(start) < c.time(decodeTime); {
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		reader.Data = d.memory[at : at+part]
+		reads = append(reads, reader.Rate(max(1, leastRead/part), e.Threads))
+		peaks = append(peaks, stats.Median(probe.Sample(e.Threads)))
+		if at += part; at+part > len(d.memory) {
+			at = 0
+		}
+		x, err := d.seconds()
+		if err != nil {
+			return r, err
+		}
+		times = append(times, 1e9*x)
+	}
+	r = results.Decode{Level: level.name, KVHeads: level.heads, Keys: level.keys, Size: decodeSize, Group: d.group, Type: t.name,
+		Tier: e.Tier.String(), Threads: e.Threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:]), ReadSpread: stats.Spread(reads[1:]), PeakSpread: stats.Spread(peaks[1:])}
+	r.GBs, r.Tokens = bytes/r.Ns, 1e9/r.Ns
+	r.ReadPercent, r.PeakPercent = 100*r.GBs/r.Read, 100*r.Flops/r.Ns/stats.Median(peaks[1:])
+	return r, nil
 }
 
 // Numbers of query heads for each KV head: without groups, of models such as Llama 3 (4) and
@@ -111,45 +117,26 @@ func groupSizes(level cacheLevel, t elementType) []int {
 	return slices.Concat(smallGroups, largeGroups)
 }
 
-// groups measures decoding on one thread with groups of several sizes.
-func (c *Config) groups(ctx context.Context, tiers []kernel.Tier, f *results.File) error {
-	for _, level := range cacheLevels() {
-		for _, t := range elementTypes {
-			d := newDecoder(level, t, 1)
-			for _, d.group = range groupSizes(level, t) {
-				d.setQueries(1)
-				if err := c.decodeRows(ctx, d, tiers, []int{1}, &f.Groups); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // queryCounts are numbers of queries per head, as in speculative decoding. They include
 // those at which the kernels change.
 var queryCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}
 
-// queries measures the time for each token when several are decoded at once.
-func (c *Config) queries(ctx context.Context, tiers []kernel.Tier, f *results.File) error {
+// queries measure the time for each token when several are decoded at once.
+func (c *Config) queries(f *results.File) (rows []row) {
 	level := cacheLevels()[1]
-	single := newDecoder(level, elementTypes[0], decodeGroup)
-	for _, tier := range tiers {
+	decoder := sync.OnceValue(func() *stepDecoder { return newDecoder(level, elementTypes[0], decodeGroup) })
+	for _, tier := range c.decodeTiers() {
 		for _, n := range queryCounts {
-			if err := c.begin(ctx, fmt.Sprintf("%d queries %s", n, tier)); err != nil {
-				return err
-			}
-			single.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
-			several := *single
-			several.setQueries(n)
-			one, x, err := single.compare(ctx, c, &several)
-			if err != nil {
-				return err
-			}
-			x /= float64(n)
-			f.Queries = append(f.Queries, results.Queries{Keys: level.keys, Queries: n, Rows: n * decodeGroup, Tier: tier.String(), Ns: 1e9 * x, Percent: 100 * x / one})
+			rows = append(rows, row{fmt.Sprintf("%d queries %s", n, tier), appended(&f.Queries, func(ctx context.Context) (r results.Queries, err error) {
+				single := decoder()
+				single.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
+				several := *single
+				several.setQueries(n)
+				one, x, err := single.compare(ctx, c, &several)
+				x /= float64(n)
+				return results.Queries{Keys: level.keys, Queries: n, Rows: n * decodeGroup, Tier: tier.String(), Ns: 1e9 * x, Percent: 100 * x / one}, err
+			})})
 		}
 	}
-	return nil
+	return rows
 }

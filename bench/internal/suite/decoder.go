@@ -23,6 +23,7 @@ type stepDecoder struct {
 	k, v   []kernel.Tensor
 	opts   kernel.Options
 	next   int
+	memory []float32 // of as much as all sets, to measure reading; nil before it is needed
 }
 
 // newDecoder makes the keys and values of a level, and one query per head.

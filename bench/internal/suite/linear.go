@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
@@ -34,49 +35,27 @@ func (s linearShape) flops() float64 { return 2 * float64(s.rows) * float64(s.n)
 // isSkinny says whether reading the weights takes longer than the arithmetic.
 func (s linearShape) isSkinny() bool { return s.rows < 16 }
 
-// Linear measures linear layers, and their share of the FMA peak or of the bandwidth of reading.
-func Linear(ctx context.Context, c *Config, f *results.File) error {
-	probes := machine.NewProbes()
+// linearRows measure linear layers, and their share of the FMA peak or of the bandwidth of reading.
+func linearRows(c *Config, f *results.File) (rows []row) {
+	probes := sync.OnceValue(machine.NewProbes)
 	for _, s := range chosen(c, linearShapes) {
 		for _, w := range s.weights() {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			l, err := newLinearLayer(s, w)
-			if err != nil {
-				return err
-			}
-			if err := c.linearRows(ctx, l, probes, f); err != nil {
-				return err
+			layer := sync.OnceValues(func() (*linearLayer, error) { return newLinearLayer(s, w) })
+			for _, e := range c.execs(c.Tiers) {
+				if e.Tier == machine.Generic && !c.Generic && s.flops() > machine.GenericFlops {
+					continue // it would take long
+				}
+				rows = append(rows, row{fmt.Sprintf("linear %v %s %s threads=%d", s, w.name, e.Tier, e.Threads), appended(&f.Linear, func(ctx context.Context) (r results.Linear, err error) {
+					l, err := layer()
+					if err != nil {
+						return r, err
+					}
+					return l.measure(ctx, c, e.Tier, e.Threads, probes().For(e.Tier))
+				})})
 			}
 		}
 	}
-	return nil
-}
-
-// timesLinear says whether a shape is measured on a tier, or would take long.
-func (c *Config) timesLinear(s linearShape, tier kernel.Tier) bool {
-	return tier != machine.Generic || c.Generic || s.flops() <= machine.GenericFlops
-}
-
-// linearRows measures one layer on all tiers and numbers of threads.
-func (c *Config) linearRows(ctx context.Context, l *linearLayer, probes machine.Probes, f *results.File) error {
-	for _, tier := range c.Tiers {
-		if !c.timesLinear(l.linearShape, tier) {
-			continue
-		}
-		for _, threads := range c.Threads {
-			if err := c.begin(ctx, fmt.Sprintf("linear %v %s %s threads=%d", l.linearShape, l.weights, tier, threads)); err != nil {
-				return err
-			}
-			row, err := l.measure(ctx, c, tier, threads, probes.For(tier))
-			if err != nil {
-				return err
-			}
-			f.Linear = append(f.Linear, row)
-		}
-	}
-	return nil
+	return rows
 }
 
 // linearWeights are the types of weights that are measured.

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
@@ -65,83 +67,62 @@ type loaded interface {
 	prepare(ctx context.Context, t modelTask, exec kernel.Exec) (call func() (any, error), err error)
 }
 
-// Models measures whole models on all tiers with vectors. Those whose weights are not there are
+// modelRows measure whole models on all tiers with vectors. Those whose weights are not there are
 // noted in f.NotRun.
-func Models(ctx context.Context, c *Config, f *results.File) error {
+func modelRows(c *Config, f *results.File) (rows []row) {
 	tasks := chosen(c, modelTasks)
 	if c.noVectors("models", f) {
-		return ctx.Err()
+		return nil
 	}
 	for _, m := range []*model{miniLM, smolLM2} {
-		if err := m.run(ctx, c, tasks, f); err != nil {
-			return err
+		path, missing := weights.Find(m.path)
+		sum := sync.OnceValues(func() (string, error) { return fileSum(filepath.Join(path, m.weights)) })
+		load := sync.OnceValues(func() (loaded, error) { return m.load(path) })
+		for _, t := range tasks {
+			if t.model != m {
+				continue
+			}
+			if errors.Is(missing, os.ErrNotExist) {
+				f.NotRun = append(f.NotRun, fmt.Sprintf("%s: %v", m.name, missing))
+				break
+			}
+			for _, e := range c.execs(c.vectorTiers()) {
+				rows = append(rows, row{fmt.Sprintf("%s %s threads=%d", t.name, e.Tier, e.Threads), appended(&f.Models, func(ctx context.Context) (r results.Model, err error) {
+					l, err := load()
+					if err := cmp.Or(missing, err); err != nil {
+						return r, err
+					}
+					if r, err = t.measure(ctx, c, l, e); err == nil {
+						r.Weights, err = sum()
+					}
+					return r, err
+				})})
+			}
 		}
 	}
-	return nil
+	return rows
 }
 
-// run loads the model, if it has any of the tasks, and measures them.
-func (m *model) run(ctx context.Context, c *Config, tasks []modelTask, f *results.File) error {
-	var l loaded
-	var sum string
-	for _, t := range tasks {
-		if t.model != m {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if l == nil {
-			path, err := weights.Find(m.path)
-			if errors.Is(err, os.ErrNotExist) {
-				f.NotRun = append(f.NotRun, fmt.Sprintf("%s: %v", m.name, err))
-				return nil
-			}
-			if err == nil {
-				sum, err = fileSum(filepath.Join(path, m.weights))
-			}
-			if err == nil {
-				l, err = m.load(path)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if err := t.rows(ctx, c, l, sum, f); err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
-		}
+// measure measures a task.
+func (t modelTask) measure(ctx context.Context, c *Config, l loaded, e kernel.Exec) (r results.Model, err error) {
+	call, err := l.prepare(ctx, t, e)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", t.name, err)
 	}
-	return nil
-}
-
-// rows measures a task on all tiers and numbers of threads.
-func (t modelTask) rows(ctx context.Context, c *Config, l loaded, sum string, f *results.File) error {
-	for _, tier := range c.vectorTiers() {
-		for _, threads := range c.Threads {
-			if err := c.begin(ctx, fmt.Sprintf("%s %s threads=%d", t.name, tier, threads)); err != nil {
-				return err
-			}
-			call, err := l.prepare(ctx, t, kernel.Exec{Tier: tier, Threads: threads})
-			if err != nil {
-				return err
-			}
-			var last any
-			timing, _, _, err := c.measureWithLimit(ctx, func() (err error) {
-				last, err = call()
-				return err
-			}, func() float64 { return 0 })
-			if err != nil {
-				return err
-			}
-			r := results.Model{Model: t.model.name, Weights: sum, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: tier.String(), Threads: threads, Timing: timing, SHA256: digest(last)}
-			r.Rate = 1e9 * float64(t.tokens) / r.Ns
-			if t.task == results.TaskEmbed {
-				r.Rate = 1e9 * float64(t.texts) / r.Ns
-			}
-			f.Models = append(f.Models, r)
-		}
+	var last any
+	timing, _, _, err := c.measureWithLimit(ctx, func() (err error) {
+		last, err = call()
+		return err
+	}, func() float64 { return 0 })
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", t.name, err)
 	}
-	return nil
+	r = results.Model{Model: t.model.name, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: e.Tier.String(), Threads: e.Threads, Timing: timing, SHA256: digest(last)}
+	r.Rate = 1e9 * float64(t.tokens) / r.Ns
+	if t.task == results.TaskEmbed {
+		r.Rate = 1e9 * float64(t.texts) / r.Ns
+	}
+	return r, nil
 }
 
 // A sentences turns texts into vectors.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
@@ -80,35 +81,26 @@ func (o *option) appliesTo(s *problem.Shape) bool {
 // they go on.
 const optionRounds = 7
 
-// Options measures the cost of each option: the median ratio of calls with it to calls
+// optionRows measure the cost of each option: the median ratio of calls with it to calls
 // without it right before.
-func Options(ctx context.Context, c *Config, f *results.File) error {
+func optionRows(c *Config, f *results.File) (rows []row) {
 	if c.noVectors("options", f) {
-		return ctx.Err()
+		return nil
 	}
 	for i := range optionShapes {
 		s := &optionShapes[i]
-		if !c.takesOptions(s) {
-			continue
-		}
-		p := s.Random()
+		random := sync.OnceValue(s.Random)
 		for _, tier := range c.vectorTiers() {
 			for j := range options {
-				if !options[j].appliesTo(s) {
-					continue
+				if o := &options[j]; c.takesOptions(s) && o.appliesTo(s) {
+					rows = append(rows, row{fmt.Sprintf("option %s %s %s", o.name, s.Name, tier), appended(&f.Options, func(context.Context) (results.Option, error) {
+						return o.measure(s, random(), tier, c.Time)
+					})})
 				}
-				if err := c.begin(ctx, fmt.Sprintf("option %s %s %s", options[j].name, s.Name, tier)); err != nil {
-					return err
-				}
-				row, err := options[j].measure(s, p, tier, c.Time)
-				if err != nil {
-					return err
-				}
-				f.Options = append(f.Options, row)
 			}
 		}
 	}
-	return ctx.Err()
+	return rows
 }
 
 // measure measures the option on a tier, for at least d.

@@ -49,22 +49,17 @@ func optionShapeNames() (names []string) {
 	return names
 }
 
-func layerShapeNames() []string {
-	return slices.Concat(shapesOf(multiHeadShapes), shapesOf(additiveShapes), shapesOf(normShapes))
-}
-
 // The parts of the decoding suite behind those of single calls.
 const (
 	groupsShape  = "groups"
 	queriesShape = "queries"
-	raggedShape  = "ragged"
 )
 
 func decodeShapeNames() (names []string) {
 	for _, l := range cacheLevels() {
 		names = append(names, l.name)
 	}
-	return append(names, groupsShape, queriesShape, raggedShape)
+	return append(names, groupsShape, queriesShape)
 }
 
 // takesOptions says whether options are measured with a shape.

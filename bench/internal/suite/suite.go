@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
-	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 )
@@ -17,12 +16,48 @@ import (
 type Suite struct {
 	Name    string
 	Usage   string
-	Run     func(ctx context.Context, c *Config, f *results.File) error // after an error, f has the rows measured before it
-	Lines   func(f *results.File) []string                              // its rows in Go's benchmark format; nil: they are no times of calls
-	Steps   func(c *Config) int                                         // how many rows Run measures
-	Shapes  func() []string                                             // names for Config.Shapes, with their aliases; nil: it has none
-	OneTier bool                                                        // only the first tier is measured
-	Refuses map[string]string                                           // flags that say nothing to it, and why
+	Rows    func(c *Config, f *results.File) []row // what it measures and adds to f, where it notes what cannot be measured
+	Shapes  func() []string                        // names for Config.Shapes, with their aliases; nil: it has none
+	OneTier bool                                   // only the first tier is measured
+	Refuses map[string]string                      // flags that say nothing to it, and why
+}
+
+// A row is one that a suite measures. It makes its input when it is first needed.
+type row struct {
+	name    string // for the display of progress
+	measure func(ctx context.Context) error
+}
+
+// Steps returns how many rows Run measures.
+func (s *Suite) Steps(c *Config) int { return len(s.Rows(c, &results.File{})) }
+
+// Run measures all rows. After an error f has those that were measured before it.
+func (s *Suite) Run(ctx context.Context, c *Config, f *results.File) error {
+	rows := s.Rows(c, f)
+	for i := range rows {
+		if ctx.Err() != nil {
+			break
+		}
+		if c.Progress != nil {
+			c.Progress(rows[i].name)
+		}
+		if err := rows[i].measure(ctx); err != nil {
+			return err
+		}
+		rows[i].measure = nil // with the last row of an input its memory is free
+	}
+	return ctx.Err()
+}
+
+// appended returns a measurement whose result is appended to a list.
+func appended[T any](to *[]T, measure func(ctx context.Context) (T, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r, err := measure(ctx)
+		if err == nil {
+			*to = append(*to, r)
+		}
+		return err
+	}
 }
 
 // Repeats says whether the suite is measured again for -count.
@@ -31,22 +66,20 @@ func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 // All lists the suites in the order in which they run. To add one, add an entry.
 var All = []Suite{
 	{Name: "options", Usage: "measure what each option costs",
-		Run: Options, Lines: report.OptionLines, Steps: optionSteps, Shapes: optionShapeNames,
+		Rows: optionRows, Shapes: optionShapeNames,
 		Refuses: map[string]string{"threads": "options are measured on one thread"}},
 	{Name: "linear", Usage: "measure linear layers",
-		Run: Linear, Lines: report.LinearLines, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
-	{Name: "layer", Usage: "measure the multi-head module, additive attention and norms",
-		Run: Layer, Lines: report.LayerLines, Steps: layerSteps, Shapes: layerShapeNames},
+		Rows: linearRows, Shapes: func() []string { return shapesOf(linearShapes) }},
 	{Name: "backward", Usage: "measure the gradients of attention beside the forward call",
-		Run: Backward, Lines: report.BackwardLines, Steps: backwardSteps, Shapes: backwardShapeNames},
+		Rows: backwardRows, Shapes: backwardShapeNames},
 	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
-		Run: Decode, Lines: report.DecodeLines, Steps: decodeSteps, Shapes: decodeShapeNames},
+		Rows: decodeRows, Shapes: decodeShapeNames},
 	{Name: "accuracy", Usage: "compare the errors against float64 with PyTorch's",
-		Run: Accuracy, Steps: accuracySteps, OneTier: true,
+		Rows: accuracyRows, OneTier: true,
 		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "benchfmt": noTimes, "time": noTimes,
 			"count": "errors are the same each time", "threads": "errors are the same with any number of threads"}},
 	{Name: "models", Usage: "measure whole models, if make models has fetched their weights",
-		Run: Models, Lines: report.ModelLines, Steps: modelSteps, Shapes: func() []string { return shapesOf(modelTasks) }},
+		Rows: modelRows, Shapes: func() []string { return shapesOf(modelTasks) }},
 }
 
 // Why suites refuse flags.
@@ -65,12 +98,14 @@ type Config struct {
 	Progress func(row string) // is called before each row is measured; may be nil
 }
 
-// begin reports which row is measured next, unless the context has ended.
-func (c *Config) begin(ctx context.Context, row string) error {
-	if c.Progress != nil && ctx.Err() == nil {
-		c.Progress(row)
+// execs returns how calls are executed: on each of the tiers with each number of threads.
+func (c *Config) execs(tiers []kernel.Tier) (all []kernel.Exec) {
+	for _, t := range tiers {
+		for _, n := range c.Threads {
+			all = append(all, kernel.Exec{Tier: t, Threads: n})
+		}
 	}
-	return ctx.Err()
+	return all
 }
 
 // time returns how long to measure what takes d in a whole run.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -63,16 +62,7 @@ func allTiers() *Config {
 func TestLinear(t *testing.T) {
 	replace(t, &linearShapes, []linearShape{{17, 20, 32}, {1, 50, 256}})
 	replace(t, &limitTime, time.Millisecond)
-	run(t, "linear", allTiers(), "17 × 32 → 20", "1 × 256 → 50", "float16", "Q6_K × int8", "generic", "% of peak", "% of read")
-}
-
-func TestLayer(t *testing.T) {
-	replace(t, &multiHeadShapes, []multiHeadShape{{2, 5, 8, 2}})
-	replace(t, &additiveShapes, []additiveShape{{2, 1, 20, 8, 4}})
-	replace(t, &normShapes, normShapes[:1])
-	replace(t, &limitTime, time.Millisecond)
-	replace(t, &alternateTime, time.Millisecond)
-	run(t, "layer", allTiers(), "2 × 5 × 8, 2", "[2, 1, 8], 20, 4", "generic", "% of peak", "ns/tanh")
+	run(t, "linear", allTiers(), "17 × 32 → 20", "1 × 256 → 50", "float16", "Q6_K × int8", "generic", "GFLOP/s", "GB/s")
 }
 
 func TestBackward(t *testing.T) {
@@ -81,9 +71,9 @@ func TestBackward(t *testing.T) {
 		{problem.Shape{Name: "y", Heads: 4, KVHeads: 2, Lq: 9, Lk: 130, D: 5}},
 	})
 	replace(t, &alternateTime, time.Millisecond)
-	run(t, "backward", allTiers(), "x (X)", "2 heads 70×70 D8 causal", "4 heads on 2, 9×130 D5", "generic", "% of peak", "÷ forward")
+	run(t, "backward", allTiers(), "2 heads 70×70 D8 causal", "4 heads on 2, 9×130 D5", "generic", "% of peak", "forward")
 	var f results.File
-	if err := Backward(t.Context(), allTiers(), &f); err != nil {
+	if err := find("backward").Run(t.Context(), allTiers(), &f); err != nil {
 		t.Fatal(err)
 	}
 	if a := results.Agree([]*results.File{&f}); !a.Agree || len(results.Outputs([]*results.File{&f})) != 2 {
@@ -109,7 +99,7 @@ func TestGradientsDiffer(t *testing.T) {
 			wrong := []kernel.Gradients{{Q: g.Q}, {K: g.K}, {V: g.V}}[i] // the other two stay
 			return kernel.AttentionBackward(wrong, v, q, k, v, lse, o)
 		})
-		err := Backward(t.Context(), &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
+		err := find("backward").Run(t.Context(), &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
 		if err == nil || !strings.Contains(err.Error(), "the gradients of x DIFFER: generic threads=2") {
 			t.Errorf("gradient %d: %v", i, err)
 		}
@@ -144,11 +134,15 @@ func TestDecoder(t *testing.T) {
 	replace(t, &decodeTime, time.Millisecond)
 	level := cacheLevel{"x", 2, 256, 3}
 	for _, e := range elementTypes {
-		var c Config
+		c := Config{Tiers: []kernel.Tier{machine.Generic}}
 		var rows []results.Decode
-		err := c.decodeRows(context.Background(), newDecoder(level, e, 3), []kernel.Tier{machine.Generic}, []int{1, 2}, &rows)
-		if err != nil || len(rows) != 2 {
-			t.Fatalf("%s: %+v, %v", e.name, rows, err)
+		for _, r := range c.decoding(level, e, []int{1, 3}, []int{2}, &rows) {
+			if err := r.measure(t.Context()); err != nil {
+				t.Fatalf("%s: %v", e.name, err)
+			}
+		}
+		if len(rows) != 2 || rows[0].Group != 1 {
+			t.Fatalf("%s: %+v", e.name, rows)
 		}
 		elements := float64(2 * 2 * 256 * decodeSize)
 		if r := rows[1]; r.Type != e.name || r.Threads != 2 || r.Group != 3 || r.Flops != 6*elements || r.Bytes != e.bytes*elements || r.ReadPercent <= 0 || r.PeakPercent <= 0 {
@@ -156,12 +150,6 @@ func TestDecoder(t *testing.T) {
 		}
 		if got, want := level.sets(e), int(12/e.bytes); got != want {
 			t.Errorf("%s: %d sets, want %d", e.name, got, want)
-		}
-	}
-	for _, e := range raggedTypes {
-		d := newRaggedDecoder(1<<20, e)
-		if one, speedup, err := d.speedup(context.Background(), &Config{}, machine.Generic, runtime.GOMAXPROCS(0)); err != nil || one <= 0 || speedup <= 0 {
-			t.Errorf("%s: %g, %g, %v", e.name, one, speedup, err)
 		}
 	}
 }
@@ -194,7 +182,7 @@ func TestModels(t *testing.T) {
 	c := &Config{Tiers: kernel.Tiers(), Threads: []int{1, 2}}
 	run(t, "models", c, "all-MiniLM-L6-v2, 2 × 5 tokens", "SmolLM2-135M-Instruct, generation of 3 tokens", "sentences/s", "tokens/s")
 	var f results.File
-	if err := Models(t.Context(), c, &f); err != nil {
+	if err := find("models").Run(t.Context(), c, &f); err != nil {
 		t.Fatal(err)
 	}
 	if a := results.Agree([]*results.File{&f}); !a.Agree || len(results.Outputs([]*results.File{&f})) != 3 {
@@ -212,11 +200,11 @@ func TestNotRun(t *testing.T) {
 	t.Setenv("ATTN_MODELS", t.TempDir())
 	var f results.File
 	c := &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1}, Generic: true}
-	if err := Models(t.Context(), c, &f); err != nil || len(f.NotRun) != 2 || len(f.Models) != 0 {
+	if err := find("models").Run(t.Context(), c, &f); err != nil || len(f.NotRun) != 2 || len(f.Models) != 0 {
 		t.Errorf("%q, %v", f.NotRun, err)
 	}
 	c.Generic = false
-	for _, name := range []string{"models", "options", "layer", "backward"} {
+	for _, name := range []string{"models", "options", "backward"} {
 		f.NotRun = nil
 		if err := find(name).Run(t.Context(), c, &f); err != nil || len(f.NotRun) != 1 {
 			t.Errorf("%s on the tier generic alone: %q, %v", name, f.NotRun, err)
@@ -236,7 +224,7 @@ func TestShapes(t *testing.T) {
 			name, _, _ := strings.Cut(label, " (")
 			c.Shapes = []string{strings.ToUpper(name)}
 			n := s.Steps(c)
-			if n == 0 && s.Name != "models" && name != raggedShape {
+			if n == 0 && s.Name != "models" {
 				t.Errorf("%s measures nothing for %s", s.Name, name)
 			}
 			sum += n
@@ -245,31 +233,5 @@ func TestShapes(t *testing.T) {
 		if all := s.Steps(c); sum != all {
 			t.Errorf("%s: %d steps for each shape, %d for all", s.Name, sum, all)
 		}
-	}
-}
-
-// A suite that takes -benchfmt has a line for every row that was measured.
-func TestLines(t *testing.T) {
-	f := &results.File{Options: make([]results.Option, 2), Linear: make([]results.Linear, 2), MultiHead: make([]results.Module, 2), Additive: make([]results.Additive, 2), Norms: make([]results.Norm, 2),
-		Backward: make([]results.Backward, 2), Decode: make([]results.Decode, 2), Groups: make([]results.Decode, 2), Queries: make([]results.Queries, 2), Ragged: make([]results.Ragged, 2), Models: make([]results.Model, 2)}
-	f.Options[1].Option, f.Linear[1].Limit, f.Norms[1].Norm = "bool mask [B, 1, 1, Lk]", results.LimitRead, "RMS of a sum"
-	n := 0
-	for _, s := range All {
-		if (s.Lines == nil) != (s.Refuses["benchfmt"] != "") {
-			t.Errorf("%s refuses -benchfmt, or has no lines, but not both", s.Name)
-		}
-		if s.Lines == nil {
-			continue
-		}
-		n += len(s.Lines(f))
-		for _, l := range s.Lines(f) {
-			name, _, ok := strings.Cut(l, "\t")
-			if !ok || !strings.HasPrefix(name, "Benchmark") || strings.ContainsAny(name, " []") {
-				t.Errorf("not in Go's benchmark format: %q", l)
-			}
-		}
-	}
-	if n != 22 {
-		t.Errorf("%d lines, want 22", n)
 	}
 }

@@ -193,6 +193,12 @@ func addWeighted(k *Kernel, quick bool) []Case {
 	})
 }
 
+func rotate(k *Kernel, quick bool) []Case {
+	return shapes(quick, 1, func(i, n, d, gap int) Case {
+		return Case{"first": out(span(n, d+gap, d)), "second": out(span(n, d+gap, d)), "ld": d + gap, "n": n, "cos": in(d), "sin": in(d)}
+	})
+}
+
 func norm(withBias bool) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
 		for i, d := range lengths(quick) {

@@ -74,6 +74,7 @@ var contracts = map[string]contract{
 	"Elementwise.AdamW":            {cases: adamW},
 	"Elementwise.AdditiveBackward": {cases: additiveBackward},
 	"Elementwise.AddWeighted":      {cases: addWeighted, strict: true},
+	"Elementwise.Rotate":           {cases: rotate, strict: true},
 
 	"Norms.RMSNorm":   {cases: norm(false), strict: true},
 	"Norms.LayerNorm": {cases: norm(true), strict: true},

@@ -53,10 +53,7 @@ var (
 		New:    newJob,
 		Memory: func(j *Job) *parallel.Memory { return &j.memory },
 	}
-	scratches = parallel.FreeList[scratch]{
-		New:    func() *scratch { return new(scratch) },
-		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
-	}
+	scratches = parallel.FreeList[scratch]{Memory: func(s *scratch) *parallel.Memory { return &s.memory }}
 )
 
 func newJob() *Job {

@@ -32,7 +32,7 @@ func (s *Scheduler) admit() {
 		}
 		t.line = line
 		if err := s.begin(t, from); err != nil {
-			line.users--
+			s.left(line)
 			s.ended(t, err)
 		}
 	}

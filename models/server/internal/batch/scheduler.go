@@ -182,7 +182,7 @@ func (s *Scheduler) recovered(err error) {
 		t := s.running[0]
 		s.running = s.running[1:]
 		t.text, t.shared = nil, nil
-		t.line.users--
+		s.left(t.line)
 		s.ended(t, err)
 	}
 	s.session, s.tree = nil, nil
@@ -248,8 +248,15 @@ func (s *Scheduler) end(t *Task, err error) {
 		err = s.tree.keep(t.text, t.tokens[:t.done])
 	}
 	s.release(t)
-	t.line.users--
+	s.left(t.line)
 	s.ended(t, err)
+}
+
+// left says that work of a key is over.
+func (s *Scheduler) left(l *line[*Task]) {
+	s.mu.Lock()
+	l.users--
+	s.mu.Unlock()
 }
 
 // release takes a request out of those that run and gives its pages back.

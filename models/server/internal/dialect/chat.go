@@ -170,10 +170,10 @@ func (chatForm) delta(e *request.Event) any {
 func (chatForm) end(reason string) any { return chatEvent{Reason: &reason} }
 
 func chatLogprobsOf(e *request.Event) *chatLogprobs {
-	if e.Logprobs == nil {
+	if e.Tokens == nil {
 		return nil
 	}
-	return &chatLogprobs{Content: logprobsOf(e.Logprobs)}
+	return &chatLogprobs{Content: logprobsOf(e)}
 }
 
 func (chatForm) whole(e *request.Event) any {

@@ -90,12 +90,12 @@ func (completionForm) whole(e *request.Event) any {
 // completionLogprobsOf returns the logarithms of a choice. Of tokens of the same text the most probable
 // one counts.
 func completionLogprobsOf(e *request.Event) *completionLogprobs {
-	if e.Logprobs == nil {
+	if e.Tokens == nil {
 		return nil
 	}
 	l := &completionLogprobs{Tokens: []string{}, Logprobs: []*float32{}, Top: []map[string]float32{}, Offsets: []int{}}
 	at := e.Offset
-	for i, t := range logprobsOf(e.Logprobs) {
+	for i, t := range logprobsOf(e) {
 		logprob, top := &t.Logprob, map[string]float32{}
 		for _, other := range *t.Top {
 			if _, ok := top[other.written()]; !ok {

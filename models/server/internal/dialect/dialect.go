@@ -1,8 +1,10 @@
 // Package dialect translates what clients send to a [request.Request], and what comes of it to what they expect. It knows
-// neither the server nor models. An API is a file: its paths, a [Dialect] for each of them, and how it writes errors.
+// neither the server nor models. An API is a file: its paths, which [Paths] lists, a [Dialect] for each of them with the
+// fields of a body, and how it writes errors. What becomes of fields that it does not use is a table of package fields.
 package dialect
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
@@ -29,9 +31,9 @@ type Streamer interface {
 	// Stream is the type of what follows.
 	Stream() string
 
-	// Event returns what is written for an event, perhaps nothing, and End what is written after the last one.
-	Event(r *request.Request, e *request.Event) ([]byte, error)
-	End(r *request.Request) ([]byte, error)
+	// Event adds what is written for an event, perhaps nothing, and End what is written after the last one.
+	Event(b *bytes.Buffer, r *request.Request, e *request.Event) error
+	End(b *bytes.Buffer, r *request.Request) error
 
 	// Break returns what ends a stream that cannot go on.
 	Break(f *Failure) []byte

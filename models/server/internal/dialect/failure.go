@@ -2,22 +2,24 @@ package dialect
 
 import "fmt"
 
-// A Failure is an error for a client. The fields that JSON has are those of OpenAI's API, of which others are made.
+// A Failure is an error for a client, which each API writes in its form. What is no fault of the request says nothing of the
+// inside.
 type Failure struct {
-	Status  int     `json:"-"` // of HTTP
-	Retry   bool    `json:"-"` // the client may try again later
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
+	Status  int // of HTTP
+	Message string
+	Param   *string // the field that it is about
+	Code    *string // what programs tell it by
 }
+
+// StatusGone is what logs have for a client that has gone, as nginx's do.
+const StatusGone = 499
 
 // Error returns the message.
 func (f *Failure) Error() string { return f.Message }
 
-// Fail returns a failure with a status, a type and a code, "" for none.
-func Fail(status int, kind, code, format string, args ...any) *Failure {
-	f := &Failure{Status: status, Type: kind, Message: fmt.Sprintf(format, args...)}
+// Fail returns a failure with a status and a code, "" for none.
+func Fail(status int, code, format string, args ...any) *Failure {
+	f := &Failure{Status: status, Message: fmt.Sprintf(format, args...)}
 	if code != "" {
 		f.Code = &code
 	}

@@ -25,25 +25,30 @@ type tokenLogprob struct {
 // leastLogprob stands for the logarithm of 0, which JSON has no number for.
 const leastLogprob = -9999
 
-// logprobsOf returns the logarithms of tokens.
-func logprobsOf(list []request.Logprob) []tokenLogprob {
-	all := make([]tokenLogprob, len(list))
-	for i, t := range list {
-		l := tokenLogprob{Logprob: max(t.Logprob, leastLogprob), Bytes: make([]int, len(t.Bytes)), bytes: t.Bytes}
-		if math.IsNaN(float64(t.Logprob)) {
-			l.Logprob = leastLogprob
+// logprobsOf returns the logarithms of the tokens of an event.
+func logprobsOf(e *request.Event) []tokenLogprob {
+	all := make([]tokenLogprob, len(e.Tokens))
+	for i, t := range e.Tokens {
+		all[i] = newTokenLogprob(e.Bytes(t.ID), t.Logprob)
+		list := make([]tokenLogprob, len(t.Top))
+		for k, top := range t.Top {
+			list[k] = newTokenLogprob(e.Bytes(top.ID), top.Logprob)
 		}
-		l.Token = strings.ToValidUTF8(string(t.Bytes), "\uFFFD")
-		for k, b := range t.Bytes {
-			l.Bytes[k] = int(b)
-		}
-		if t.Top != nil {
-			top := logprobsOf(t.Top)
-			l.Top = &top
-		}
-		all[i] = l
+		all[i].Top = &list
 	}
 	return all
+}
+
+func newTokenLogprob(bytes []byte, logprob float32) tokenLogprob {
+	l := tokenLogprob{Logprob: max(logprob, leastLogprob), Bytes: make([]int, len(bytes)), bytes: bytes}
+	if math.IsNaN(float64(logprob)) {
+		l.Logprob = leastLogprob
+	}
+	l.Token = strings.ToValidUTF8(string(bytes), "\uFFFD")
+	for i, b := range bytes {
+		l.Bytes[i] = int(b)
+	}
+	return l
 }
 
 // written returns the token as completions have it, whose form has no bytes: one that is a part of a

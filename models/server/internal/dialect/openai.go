@@ -2,7 +2,10 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"net/http"
 
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -22,25 +25,32 @@ var openAI = []Path{
 // OpenAI writes errors as OpenAI's API does.
 type OpenAI struct{}
 
+// types are the types of errors by their status, for others than faults of a request.
+var types = map[int]string{
+	http.StatusTooManyRequests: "rate_limit_error", http.StatusServiceUnavailable: "overloaded_error", http.StatusGatewayTimeout: "timeout_error",
+	http.StatusBadGateway: "server_error", http.StatusInternalServerError: "server_error", StatusGone: "client_closed_request",
+}
+
 // Fail is that of [Errors].
 func (OpenAI) Fail(f *Failure) []byte {
-	data, _ := json.Marshal(map[string]*Failure{"error": f}) // texts have no error
+	type body struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	}
+	data, _ := json.Marshal(map[string]body{"error": {f.Message, cmp.Or(types[f.Status], "invalid_request_error"), f.Param, f.Code}}) // texts have no error
 	return data
 }
 
 // Break is that of [Streamer].
-func (o OpenAI) Break(f *Failure) []byte { return between("data: ", o.Fail(f), "\n\n") }
+func (o OpenAI) Break(f *Failure) []byte { return fmt.Appendf(nil, "data: %s\n\n", o.Fail(f)) }
 
 // Stream is that of [Streamer].
 func (OpenAI) Stream() string { return EventStream }
 
 // EventStream is the type of server-sent events.
 const EventStream = "text/event-stream"
-
-// between returns data between two texts.
-func between(before string, data []byte, after string) []byte {
-	return append(append([]byte(before), data...), after...)
-}
 
 // texts is how answers are written that are texts: of /v1/chat/completions and /v1/completions, by form.
 type texts struct {
@@ -125,19 +135,8 @@ func (t *texts) Whole(r *request.Request) any {
 }
 
 // Event is that of [Streamer].
-func (t *texts) Event(r *request.Request, e *request.Event) ([]byte, error) {
-	var all []any
-	if first := t.begin(); e.First && first != nil {
-		all = append(all, first)
-	}
-	if e.Prompt || e.Text != "" || len(e.Logprobs) > 0 {
-		all = append(all, t.delta(e))
-	}
-	if reason := reasons[e.End]; reason != "" {
-		all = append(all, t.end(reason))
-	}
-	var b bytes.Buffer
-	for _, choice := range all {
+func (t *texts) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
+	add := func(choice any) error {
 		body := t.body(r)
 		body.Choices = append(body.Choices, withIndex{e.Choice, choice})
 		switch {
@@ -146,35 +145,41 @@ func (t *texts) Event(r *request.Request, e *request.Event) ([]byte, error) {
 		case t.usage:
 			body.Usage = json.RawMessage("null")
 		}
-		if err := addEvent(&b, body); err != nil {
-			return nil, err
-		}
+		return addEvent(b, body)
 	}
-	return b.Bytes(), nil
+	var err error
+	if first := t.begin(); e.First && first != nil {
+		err = add(first)
+	}
+	if err == nil && (e.Prompt || e.Text != "" || len(e.Tokens) > 0) {
+		err = add(t.delta(e))
+	}
+	if reason := reasons[e.End]; err == nil && reason != "" {
+		err = add(t.end(reason))
+	}
+	return err
 }
 
 // End is that of [Streamer]: an event of the usage and of the receipts, which has no choice, if either is wanted.
-func (t *texts) End(r *request.Request) ([]byte, error) {
-	var b bytes.Buffer
+func (t *texts) End(b *bytes.Buffer, r *request.Request) error {
 	if t.usage || len(r.Receipts) > 0 {
 		body := t.body(r)
 		if body.Receipts = r.Receipts; t.usage {
 			body.Usage = usageOf(r)
 		}
-		if err := addEvent(&b, body); err != nil {
-			return nil, err
+		if err := addEvent(b, body); err != nil {
+			return err
 		}
 	}
 	b.WriteString("data: [DONE]\n\n")
-	return b.Bytes(), nil
+	return nil
 }
 
 // addEvent adds an event to a stream.
 func addEvent(b *bytes.Buffer, body any) error {
-	data, err := json.Marshal(body)
-	if err == nil {
-		b.Write(between("data: ", data, "\n\n"))
-	}
+	b.WriteString("data: ")
+	err := json.NewEncoder(b).Encode(body) // with the end of a line
+	b.WriteByte('\n')
 	return err
 }
 

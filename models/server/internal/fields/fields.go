@@ -106,9 +106,6 @@ type Inputs struct {
 	Tokens [][]int32 // if not nil, instead of Texts
 }
 
-// Len returns how many there are.
-func (in *Inputs) Len() int { return max(len(in.Texts), len(in.Tokens)) }
-
 // UnmarshalJSON is that of [json.Unmarshaler].
 func (in *Inputs) UnmarshalJSON(data []byte) error {
 	var one string

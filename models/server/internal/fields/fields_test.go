@@ -65,7 +65,7 @@ func TestDecode(t *testing.T) {
 	if err != nil || unknown != nil {
 		t.Fatal(unknown, err)
 	}
-	if *r.Seed != 3 || !slices.Equal(r.Stop, Texts{"x"}) || r.Input.Len() != 2 || !slices.Equal(r.Input.Tokens[0], []int32{1, 2}) || r.Text != "ab" || !slices.Equal(r.IDs, Tokens{4}) {
+	if *r.Seed != 3 || !slices.Equal(r.Stop, Texts{"x"}) || len(r.Input.Tokens) != 2 || !slices.Equal(r.Input.Tokens[0], []int32{1, 2}) || r.Text != "ab" || !slices.Equal(r.IDs, Tokens{4}) {
 		t.Errorf("%+v", r)
 	}
 	if r.One.Name != "a" || !slices.Equal(r.List, []item{{}, {"b"}}) || !slices.Equal(r.Texts, []Passage{"a", "b"}) || !r.On || r.Model != "m" {

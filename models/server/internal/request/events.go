@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -12,24 +13,21 @@ import (
 
 // An Event is what a token adds to a choice, or what the prompt does, if that is written, too.
 type Event struct {
-	Choice   int
-	First    bool // of the choice
-	Text     string
-	Offset   int       // of Text in the whole text, in characters
-	Logprobs []Logprob // of the tokens in Text, nil if they are not wanted
-	End      decoder.End
+	Choice int
+	First  bool // of the choice
+	Text   string
+	Offset int // of Text in the whole text, in characters
+	End    decoder.End
+
+	// Tokens are those of Text with their logarithms, nil if these are not wanted, and Bytes returns the bytes of one, which
+	// may be a part of a character.
+	Tokens []decoder.Token
+	Bytes  func(id int32) []byte
 
 	// Prompt says that the event begins with the prompt: nothing precedes its first token, and Outside of the first
 	// tokens are not written in the text.
 	Prompt  bool
 	Outside int
-}
-
-// A Logprob is a token with the logarithm of its probability.
-type Logprob struct {
-	Bytes   []byte // a part of a character perhaps
-	Logprob float32
-	Top     []Logprob // the most probable tokens in its place
 }
 
 // A Choice is an answer that grows while somebody reads it. The scheduler adds tokens and never waits for the reader; the
@@ -133,22 +131,23 @@ func (r *Request) Next(ctx context.Context) (*Event, error) {
 // event returns the event of a token. The first token of a choice comes after all of the prompt has been read.
 func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	w := r.Work.(*Generate)
-	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End}
-	var tokens []decoder.Token
+	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Bytes: w.Bytes}
+	if w.Options.Logprobs {
+		e.Tokens = []decoder.Token{}
+	}
 	if w.Quiet {
 		e.Text, e.End = "", decoder.EndMaxTokens
-	} else if r.Made++; t.End != decoder.EndToken || w.Echo {
+	} else if r.Made++; w.Options.Logprobs && (t.End != decoder.EndToken || w.Echo) {
 		// With the prompt's logarithms an answer has that of the token that ends it, too: who scores a text asks for
 		// one token more and leaves the last one out, whatever it is.
-		tokens = []decoder.Token{t}
+		e.Tokens = append(e.Tokens, t)
 	}
-	e.Logprobs = w.logprobs(tokens)
 	c.begun, c.ended = true, e.End != decoder.Going
 	if !e.First || !w.Echo {
 		return c.place(e)
 	}
 	before := w.Echoed[c.index/w.Choices]
-	first := c.place(&Event{Choice: c.index, First: true, Text: before.Text, Logprobs: w.logprobs(before.Tokens), Prompt: true, Outside: before.Outside})
+	first := c.place(&Event{Choice: c.index, First: true, Text: before.Text, Tokens: slices.Clip(before.Tokens), Bytes: w.Bytes, Prompt: true, Outside: before.Outside})
 	e.First = false
 	r.held = c.place(e)
 	return first
@@ -159,21 +158,6 @@ func (c *Choice) place(e *Event) *Event {
 	e.Offset = c.offset
 	c.offset += utf8.RuneCountInString(e.Text)
 	return e
-}
-
-// logprobs returns the logarithms of tokens, nil if they are not wanted.
-func (w *Generate) logprobs(tokens []decoder.Token) []Logprob {
-	if !w.Options.Logprobs {
-		return nil
-	}
-	list := make([]Logprob, len(tokens))
-	for i, t := range tokens {
-		list[i] = Logprob{w.Bytes(t.ID), t.Logprob, make([]Logprob, len(t.Top))}
-		for k, top := range t.Top {
-			list[i].Top[k] = Logprob{Bytes: w.Bytes(top.ID), Logprob: top.Logprob}
-		}
-	}
-	return list
 }
 
 // Collect keeps an event for Whole.
@@ -191,7 +175,7 @@ func (r *Request) Whole() []*Event {
 			all[e.Choice] = e
 			continue
 		}
-		all[e.Choice].Logprobs = append(all[e.Choice].Logprobs, e.Logprobs...)
+		all[e.Choice].Tokens = append(all[e.Choice].Tokens, e.Tokens...)
 		all[e.Choice].End = e.End
 	}
 	for i, e := range all {

@@ -1,5 +1,5 @@
-// Package request has what clients ask of models and what comes of it, whatever API they speak. It knows neither HTTP
-// nor JSON: package dialect translates, and package server lets a model do the work.
+// Package request has what clients ask of models and what comes of it, whatever API they speak. It knows nothing of HTTP,
+// and of JSON no more than the names of [Facts]: package dialect translates, and package server lets a model do the work.
 package request
 
 import (

@@ -1,4 +1,4 @@
-package commits
+package main
 
 import (
 	"bytes"
@@ -8,21 +8,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/attn-go/attn/bench/internal/commits/commitstest"
 )
 
 // Both versions are measured as often, the repository stays as it was.
-func TestRun(t *testing.T) {
-	dir := commitstest.Repository(t, 100, 200, 300)
+func TestDuel(t *testing.T) {
+	dir := testRepository(t, 100, 200, 300)
 	var log bytes.Buffer
-	p := Plan{Dir: filepath.Join(dir, "bench"), Names: [2]string{"v0", "main"}, Rounds: 3, Args: []string{"-shapes", "A"}, Log: &log}
+	p := duel{dir: filepath.Join(dir, "bench"), names: [2]string{"v0", "main"}, rounds: 3, args: []string{"-shapes", "A"}, log: &log}
 	for _, c := range []struct {
 		names    [2]string
 		old, new float64
-	}{{[2]string{"v0", "main"}, 100, 200}, {[2]string{"v1", Here}, 200, 300}, {[2]string{"main", "v1"}, 200, 200}} {
-		p.Names = c.names
-		files, err := p.Run(t.Context())
+	}{{[2]string{"v0", "main"}, 100, 200}, {[2]string{"v1", here}, 200, 300}, {[2]string{"main", "v1"}, 200, 200}} {
+		p.names = c.names
+		files, err := p.run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +41,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
-	dir := commitstest.Repository(t, 100, -1, 0)
+func TestDuelErrors(t *testing.T) {
+	dir := testRepository(t, 100, -1, 0)
 	if err := os.WriteFile(filepath.Join(dir, "bench/main.go"), []byte("no Go"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -52,23 +50,23 @@ func TestErrors(t *testing.T) {
 		"no-such-branch": "no-such-branch: no commit of this repository",
 		"-x":             "no commit of this repository",
 		"v1":             "bits differ",
-		Here:             "building bench of the files as they lie",
+		here:             "building bench of the files as they lie",
 	} {
-		p := Plan{Dir: dir, Names: [2]string{"v0", name}, Rounds: 1, Log: new(bytes.Buffer)}
-		if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		p := duel{dir: dir, names: [2]string{"v0", name}, rounds: 1, log: new(bytes.Buffer)}
+		if _, err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if err := Check(t.Context(), dir, "v0"); err != nil {
+	if _, err := resolve(t.Context(), dir, "v0"); err != nil {
 		t.Error(err)
 	}
-	if err := Check(t.Context(), dir, "nothing"); !errors.Is(err, ErrNoCommit) {
+	if _, err := resolve(t.Context(), dir, "nothing"); !errors.Is(err, errNoCommit) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := Plan{Dir: dir, Names: [2]string{"v0", "v0"}, Rounds: 1, Log: new(bytes.Buffer)}
-	if _, err := p.Run(ctx); !errors.Is(err, context.Canceled) {
+	p := duel{dir: dir, names: [2]string{"v0", "v0"}, rounds: 1, log: new(bytes.Buffer)}
+	if _, err := p.run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the error of the context", err)
 	}
 	if out, err := git(t.Context(), dir, "worktree", "list"); err != nil || strings.Count(out, "\n") != 0 {

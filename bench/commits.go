@@ -1,6 +1,4 @@
-// Package commits measures two commits of the repository in turn: it checks both out beside the
-// files as they lie, builds their bench commands, and runs these alternately.
-package commits
+package main
 
 import (
 	"bytes"
@@ -18,36 +16,31 @@ import (
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
-// Here names the files of the repository as they lie, with changes that are not committed.
-const Here = "."
+// here names the files of the repository as they lie, with changes that are not committed.
+const here = "."
 
-// A Plan says what to measure.
-type Plan struct {
-	Dir    string    // a folder of the repository; "" is the current one
-	Names  [2]string // two commits, as git names them, or Here
-	Rounds int       // how often each is measured
-	Args   []string  // of the bench command, without -json
-	Log    io.Writer // gets a line for each round
+// A duel measures two commits of the repository in turn: it checks both out beside the files as they lie, builds
+// their bench commands, and runs these alternately.
+type duel struct {
+	dir    string    // a folder of the repository; "" is the current one
+	names  [2]string // two commits, as git names them, or here
+	rounds int       // how often each is measured
+	args   []string  // of the bench command, without -json
+	log    io.Writer // gets a line for each round
 }
 
-// ErrNoCommit is in the chain of errors about names that git does not know.
-var ErrNoCommit = errors.New("no commit of this repository")
+// errNoCommit is in the chain of errors about names that git does not know.
+var errNoCommit = errors.New("no commit of this repository")
 
-// Check returns an error if git does not know a name.
-func Check(ctx context.Context, dir, name string) error {
-	_, err := resolve(ctx, dir, name)
-	return err
-}
-
-// resolve returns the hash of a commit, "" for Here.
+// resolve returns the hash of a commit, "" for here.
 func resolve(ctx context.Context, dir, name string) (string, error) {
-	if name == Here {
+	if name == here {
 		_, err := git(ctx, dir, "rev-parse", "--show-toplevel")
 		return "", err
 	}
 	hash, err := git(ctx, dir, "rev-parse", "--verify", "--end-of-options", name+"^{commit}")
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%s: %w: %v", name, ErrNoCommit, err)
+		err = fmt.Errorf("%s: %w: %v", name, errNoCommit, err)
 	}
 	return hash, err
 }
@@ -60,10 +53,10 @@ type version struct {
 	files   []*results.File
 }
 
-// Run measures both versions Rounds times, in turn, and returns the results of each round. The
+// run measures both versions rounds times, in turn, and returns the results of each round. The
 // repository stays as it was.
-func (p *Plan) Run(ctx context.Context) (files [2][]*results.File, err error) {
-	root, err := git(ctx, p.Dir, "rev-parse", "--show-toplevel")
+func (p *duel) run(ctx context.Context) (files [2][]*results.File, err error) {
+	root, err := git(ctx, p.dir, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return files, err
 	}
@@ -73,26 +66,26 @@ func (p *Plan) Run(ctx context.Context) (files [2][]*results.File, err error) {
 	}
 	defer os.RemoveAll(tmp)
 	versions := make([]*version, 2)
-	for i, name := range p.Names {
+	for i, name := range p.names {
 		v, remove, err := checkOut(ctx, root, name, filepath.Join(tmp, []string{"old", "new"}[i]))
 		if err != nil {
 			return files, err
 		}
 		defer remove()
-		fmt.Fprintf(p.Log, "building %s\n", v.label)
+		fmt.Fprintf(p.log, "building %s\n", v.label)
 		if err := v.build(ctx); err != nil {
 			return files, err
 		}
 		versions[i] = v
 	}
-	for round := range p.Rounds {
+	for round := range p.rounds {
 		order := slices.Clone(versions)
 		if round%2 == 1 { // a machine that gets slower does not favour the first
 			slices.Reverse(order)
 		}
 		for _, v := range order {
-			fmt.Fprintf(p.Log, "round %d of %d: %s\n", round+1, p.Rounds, v.label)
-			if err := v.run(ctx, p.Args, filepath.Join(tmp, "result.json")); err != nil {
+			fmt.Fprintf(p.log, "round %d of %d: %s\n", round+1, p.rounds, v.label)
+			if err := v.run(ctx, p.args, filepath.Join(tmp, "result.json")); err != nil {
 				return files, err
 			}
 		}
@@ -107,7 +100,7 @@ func checkOut(ctx context.Context, root, name, dir string) (v *version, remove f
 		return nil, nil, err
 	}
 	v = &version{label: "the files as they lie", dir: root, command: dir + ".exe"}
-	if name == Here {
+	if name == here {
 		return v, func() {}, nil
 	}
 	v.label, v.dir = fmt.Sprintf("%s (%.12s)", name, hash), dir

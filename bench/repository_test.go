@@ -1,5 +1,4 @@
-// Package commitstest makes repositories for tests of what measures commits.
-package commitstest
+package main
 
 import (
 	"errors"
@@ -32,11 +31,11 @@ func main() {
 }
 `
 
-// Repository makes a repository in a temporary folder and returns its path. Its commits have the
+// testRepository makes a repository in a temporary folder and returns its path. Its commits have the
 // tags v0, v1, ..., and in place of the bench command a program that writes results of these times,
 // in nanoseconds, or fails if the time is negative. The last time is that of the files as they lie.
 // Without git or go the test is skipped.
-func Repository(t *testing.T, times ...int) string {
+func testRepository(t *testing.T, times ...int) string {
 	t.Helper()
 	for _, need := range []string{"git", "go"} {
 		if _, err := exec.LookPath(need); err != nil {

@@ -1,9 +1,45 @@
 package fallback
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
 )
+
+// adamW is Elementwise.AdamW. A new m, v or w that is subnormal is +0.
+func adamW(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32) {
+	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
+	for e, g := range g {
+		mean := m[e] + float32(gain1*(g-m[e]))
+		square := float32(beta2*v[e]) + float32(float32(gain2*g)*g)
+		mean, square = scalar.Flush(mean, scalar.LeastNormal), scalar.Flush(square, scalar.LeastNormal)
+		m[e], v[e] = mean, square
+		d := float32(math.Sqrt(float64(square)))/root + epsilon
+		w[e] = scalar.Flush(float32(w[e]*keep)-float32(rate*(mean/d)), scalar.LeastNormal)
+	}
+}
+
+// hadamard is Elementwise.Hadamard.
+func hadamard(x []float32, n int, scale float32) {
+	for ; len(x) > 0; x = x[n:] {
+		block := x[:n]
+		for i := range block {
+			block[i] = float32(block[i] * scale)
+		}
+		for h := 1; h < n; h *= 2 {
+			for i := range n {
+				if i&h == 0 {
+					a, b := block[i], block[i+h]
+					block[i], block[i+h] = a+b, a-b
+				}
+			}
+		}
+		for i, y := range block {
+			block[i] = scalar.Canonical(y)
+		}
+	}
+}
 
 // additive is SkinnyKernels.Additive.
 func additive(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, _ []float32) {
@@ -44,6 +80,19 @@ func addWeighted(dst []float32, ldd int, src []float32, lds, n int, weights []fl
 		to, from := window(dst, j*ldd, len(weights)), window(src, j*lds, len(weights))
 		for e, w := range weights {
 			to[e] = scalar.Canonical(to[e] + float32(from[e]*w))
+		}
+	}
+}
+
+// rotate is Elementwise.Rotate.
+func rotate(first, second []float32, ld, n int, cos, sin []float32) {
+	sin = sin[:len(cos)]
+	for j := range n {
+		xs, ys := window(first, j*ld, len(cos)), window(second, j*ld, len(cos))
+		for e, c := range cos {
+			x, y, s := xs[e], ys[e], sin[e]
+			xs[e] = scalar.Canonical(float32(x*c) - float32(y*s))
+			ys[e] = scalar.Canonical(float32(y*c) + float32(x*s))
 		}
 	}
 }
