@@ -1005,10 +1005,10 @@ store1:
 	ADDQ    R15, CX
 	CMPQ    c_len+8(FP), $0x00
 	JE      rows
-
-segments:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R13
@@ -1132,37 +1132,14 @@ add1:
 
 sums:
 	CMPQ c_len+8(FP), $0x04
-	JE   max
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x0000000c
-	JE   store12
-	CMPQ b_len+80(FP), $0x0000000b
-	JE   store11
-	CMPQ b_len+80(FP), $0x0000000a
-	JE   store10
-	CMPQ b_len+80(FP), $0x00000009
-	JE   store9
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	JNE  stores
+	CMPQ a_len+40(FP), $0x00
+	JNE  stores
 
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVQ    c_cap+16(FP), R15
 	VMOVUPS (R15), Y12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
 	CMPQ    b_len+80(FP), $0x01
 	JE      max1
 	CMPQ    b_len+80(FP), $0x0000000c
@@ -1188,75 +1165,68 @@ max:
 	JMP     max2
 
 max12:
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y12, Y0, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y0, Y12
 
 max11:
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y12, Y1, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y1, Y12
 
 max10:
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y12, Y2, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y2, Y12
 
 max9:
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y12, Y3, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y3, Y12
 
 max8:
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y12, Y4, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y4, Y12
 
 max7:
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y12, Y5, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y5, Y12
 
 max6:
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y12, Y6, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y6, Y12
 
 max5:
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y12, Y7, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y7, Y12
 
 max4:
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y12, Y8, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y8, Y12
 
 max3:
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y12, Y9, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y9, Y12
 
 max2:
-	VMOVUPS Y10, (CX)
-	VMAXPS  Y12, Y10, Y12
-	ADDQ    R15, CX
+	VMAXPS Y12, Y10, Y12
 
 max1:
-	VMOVUPS Y11, (CX)
 	VMAXPS  Y12, Y11, Y12
-	ADDQ    R15, CX
-	CMPQ    c_len+8(FP), $0x03
-	JE      keep
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-keep:
-	MOVQ    c_cap+16(FP), R15
 	VMOVUPS Y12, (R15)
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	JMP     segments
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   store12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   store11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   store10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   store9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -1995,10 +1965,10 @@ store1:
 	ADDQ    R13, CX
 	CMPQ    c_len+8(FP), $0x00
 	JE      rows
-
-segments:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R11
@@ -2080,28 +2050,15 @@ add1:
 
 sums:
 	CMPQ c_len+8(FP), $0x04
-	JE   max
+	JNE  stores
+	CMPQ a_len+40(FP), $0x00
+	JNE  stores
 
-stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
-
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVQ    c_cap+16(FP), R13
 	VMOVUPS (R13), Y12
 	VMOVUPS 32(R13), Y13
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
 	CMPQ    b_len+80(FP), $0x01
 	JE      max1
 	CMPQ    b_len+80(FP), $0x00000006
@@ -2115,58 +2072,45 @@ max:
 	JMP     max2
 
 max6:
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y12, Y0, Y12
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y13, Y1, Y13
-	ADDQ    R13, CX
+	VMAXPS Y12, Y0, Y12
+	VMAXPS Y13, Y1, Y13
 
 max5:
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y12, Y2, Y12
-	VMOVUPS Y3, 32(CX)
-	VMAXPS  Y13, Y3, Y13
-	ADDQ    R13, CX
+	VMAXPS Y12, Y2, Y12
+	VMAXPS Y13, Y3, Y13
 
 max4:
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y12, Y4, Y12
-	VMOVUPS Y5, 32(CX)
-	VMAXPS  Y13, Y5, Y13
-	ADDQ    R13, CX
+	VMAXPS Y12, Y4, Y12
+	VMAXPS Y13, Y5, Y13
 
 max3:
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y12, Y6, Y12
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y13, Y7, Y13
-	ADDQ    R13, CX
+	VMAXPS Y12, Y6, Y12
+	VMAXPS Y13, Y7, Y13
 
 max2:
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y12, Y8, Y12
-	VMOVUPS Y9, 32(CX)
-	VMAXPS  Y13, Y9, Y13
-	ADDQ    R13, CX
+	VMAXPS Y12, Y8, Y12
+	VMAXPS Y13, Y9, Y13
 
 max1:
-	VMOVUPS Y10, (CX)
 	VMAXPS  Y12, Y10, Y12
-	VMOVUPS Y11, 32(CX)
 	VMAXPS  Y13, Y11, Y13
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x03
-	JE      keep
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-keep:
-	MOVQ    c_cap+16(FP), R13
 	VMOVUPS Y12, (R13)
 	VMOVUPS Y13, 32(R13)
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	JMP     segments
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -2698,10 +2642,10 @@ store1:
 	ADDQ    R11, CX
 	CMPQ    c_len+8(FP), $0x00
 	JE      rows
-
-segments:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R9
@@ -2769,23 +2713,16 @@ add1:
 
 sums:
 	CMPQ c_len+8(FP), $0x04
-	JE   max
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	JNE  stores
+	CMPQ a_len+40(FP), $0x00
+	JNE  stores
 
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVQ    c_cap+16(FP), R11
 	VMOVUPS (R11), Y12
 	VMOVUPS 32(R11), Y13
 	VMOVUPS 64(R11), Y14
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	CMPQ    b_len+80(FP), $0x01
 	JE      max1
 	CMPQ    b_len+80(FP), $0x00000004
@@ -2795,53 +2732,38 @@ max:
 	JMP     max2
 
 max4:
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y12, Y0, Y12
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y13, Y1, Y13
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y14, Y2, Y14
-	ADDQ    R11, CX
+	VMAXPS Y12, Y0, Y12
+	VMAXPS Y13, Y1, Y13
+	VMAXPS Y14, Y2, Y14
 
 max3:
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y12, Y3, Y12
-	VMOVUPS Y4, 32(CX)
-	VMAXPS  Y13, Y4, Y13
-	VMOVUPS Y5, 64(CX)
-	VMAXPS  Y14, Y5, Y14
-	ADDQ    R11, CX
+	VMAXPS Y12, Y3, Y12
+	VMAXPS Y13, Y4, Y13
+	VMAXPS Y14, Y5, Y14
 
 max2:
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y12, Y6, Y12
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y13, Y7, Y13
-	VMOVUPS Y8, 64(CX)
-	VMAXPS  Y14, Y8, Y14
-	ADDQ    R11, CX
+	VMAXPS Y12, Y6, Y12
+	VMAXPS Y13, Y7, Y13
+	VMAXPS Y14, Y8, Y14
 
 max1:
-	VMOVUPS Y9, (CX)
 	VMAXPS  Y12, Y9, Y12
-	VMOVUPS Y10, 32(CX)
 	VMAXPS  Y13, Y10, Y13
-	VMOVUPS Y11, 64(CX)
 	VMAXPS  Y14, Y11, Y14
-	ADDQ    R11, CX
-	CMPQ    c_len+8(FP), $0x03
-	JE      keep
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-keep:
-	MOVQ    c_cap+16(FP), R11
 	VMOVUPS Y12, (R11)
 	VMOVUPS Y13, 32(R11)
 	VMOVUPS Y14, 64(R11)
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	JMP     segments
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:

@@ -1656,8 +1656,8 @@ store1:
 	ADD R8, R4, R4
 	MOVD c_len+8(FP), R25
 	CBZ R25, rows
-
-segments:
+	CMP $3, R25
+	BEQ rows
 	MOVD a_len+40(FP), R2
 	CBNZ R2, next
 
@@ -1837,41 +1837,11 @@ add1:
 sums:
 	MOVD c_len+8(FP), R25
 	CMP $4, R25
-	BEQ max
-	MOVD b_len+80(FP), R25
-	CMP $1, R25
-	BEQ store1
-	CMP $16, R25
-	BEQ store16
-	CMP $15, R25
-	BEQ store15
-	CMP $14, R25
-	BEQ store14
-	CMP $13, R25
-	BEQ store13
-	CMP $12, R25
-	BEQ store12
-	CMP $11, R25
-	BEQ store11
-	CMP $10, R25
-	BEQ store10
-	CMP $9, R25
-	BEQ store9
-	CMP $8, R25
-	BEQ store8
-	CMP $7, R25
-	BEQ store7
-	CMP $6, R25
-	BEQ store6
-	CMP $5, R25
-	BEQ store5
-	CMP $4, R25
-	BEQ store4
-	CMP $3, R25
-	BEQ store3
-	B store2
+	BNE stores
+	MOVD a_len+40(FP), R2
+	CBNZ R2, stores
 
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVD c_cap+16(FP), R25
 	FMOVQ (R25), F16
@@ -1909,112 +1879,104 @@ max:
 	B max2
 
 max16:
-	FMOVQ F0, (R4)
 	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
 	VBIT V17.B16, V0.B16, V16.B16
-	ADD R8, R4, R4
 
 max15:
-	FMOVQ F1, (R4)
 	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
 	VBIT V17.B16, V1.B16, V16.B16
-	ADD R8, R4, R4
 
 max14:
-	FMOVQ F2, (R4)
 	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
 	VBIT V17.B16, V2.B16, V16.B16
-	ADD R8, R4, R4
 
 max13:
-	FMOVQ F3, (R4)
 	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
 	VBIT V17.B16, V3.B16, V16.B16
-	ADD R8, R4, R4
 
 max12:
-	FMOVQ F4, (R4)
 	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
 	VBIT V17.B16, V4.B16, V16.B16
-	ADD R8, R4, R4
 
 max11:
-	FMOVQ F5, (R4)
 	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
 	VBIT V17.B16, V5.B16, V16.B16
-	ADD R8, R4, R4
 
 max10:
-	FMOVQ F6, (R4)
 	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
 	VBIT V17.B16, V6.B16, V16.B16
-	ADD R8, R4, R4
 
 max9:
-	FMOVQ F7, (R4)
 	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
 	VBIT V17.B16, V7.B16, V16.B16
-	ADD R8, R4, R4
 
 max8:
-	FMOVQ F8, (R4)
 	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
 	VBIT V17.B16, V8.B16, V16.B16
-	ADD R8, R4, R4
 
 max7:
-	FMOVQ F9, (R4)
 	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
 	VBIT V17.B16, V9.B16, V16.B16
-	ADD R8, R4, R4
 
 max6:
-	FMOVQ F10, (R4)
 	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
 	VBIT V17.B16, V10.B16, V16.B16
-	ADD R8, R4, R4
 
 max5:
-	FMOVQ F11, (R4)
 	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
 	VBIT V17.B16, V11.B16, V16.B16
-	ADD R8, R4, R4
 
 max4:
-	FMOVQ F12, (R4)
 	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
 	VBIT V17.B16, V12.B16, V16.B16
-	ADD R8, R4, R4
 
 max3:
-	FMOVQ F13, (R4)
 	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
 	VBIT V17.B16, V13.B16, V16.B16
-	ADD R8, R4, R4
 
 max2:
-	FMOVQ F14, (R4)
 	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
 	VBIT V17.B16, V14.B16, V16.B16
-	ADD R8, R4, R4
 
 max1:
-	FMOVQ F15, (R4)
 	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
 	VBIT V17.B16, V15.B16, V16.B16
-	ADD R8, R4, R4
-	MOVD c_len+8(FP), R25
-	CMP $3, R25
-	BEQ keep
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-keep:
 	MOVD c_cap+16(FP), R2
 	FMOVQ F16, (R2)
+
+stores:
+	MOVD b_len+80(FP), R25
+	CMP $1, R25
+	BEQ store1
+	CMP $16, R25
+	BEQ store16
+	CMP $15, R25
+	BEQ store15
+	CMP $14, R25
+	BEQ store14
+	CMP $13, R25
+	BEQ store13
+	CMP $12, R25
+	BEQ store12
+	CMP $11, R25
+	BEQ store11
+	CMP $10, R25
+	BEQ store10
+	CMP $9, R25
+	BEQ store9
+	CMP $8, R25
+	BEQ store8
+	CMP $7, R25
+	BEQ store7
+	CMP $6, R25
+	BEQ store6
+	CMP $5, R25
+	BEQ store5
+	CMP $4, R25
+	BEQ store4
 	CMP $3, R25
-	BEQ rows
-	B segments
+	BEQ store3
+	B store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -3079,8 +3041,8 @@ store1:
 	ADD R8, R4, R4
 	MOVD c_len+8(FP), R21
 	CBZ R21, rows
-
-segments:
+	CMP $3, R21
+	BEQ rows
 	MOVD a_len+40(FP), R2
 	CBNZ R2, next
 
@@ -3248,33 +3210,11 @@ add1:
 sums:
 	MOVD c_len+8(FP), R21
 	CMP $4, R21
-	BEQ max
-	MOVD b_len+80(FP), R21
-	CMP $1, R21
-	BEQ store1
-	CMP $12, R21
-	BEQ store12
-	CMP $11, R21
-	BEQ store11
-	CMP $10, R21
-	BEQ store10
-	CMP $9, R21
-	BEQ store9
-	CMP $8, R21
-	BEQ store8
-	CMP $7, R21
-	BEQ store7
-	CMP $6, R21
-	BEQ store6
-	CMP $5, R21
-	BEQ store5
-	CMP $4, R21
-	BEQ store4
-	CMP $3, R21
-	BEQ store3
-	B store2
+	BNE stores
+	MOVD a_len+40(FP), R2
+	CBNZ R2, stores
 
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVD c_cap+16(FP), R21
 	FMOVQ (R21), F24
@@ -3305,125 +3245,105 @@ max:
 	B max2
 
 max12:
-	FMOVQ F0, (R4)
 	WORD $0x6eb8e41a // fcmgt v26.4s, v0.4s, v24.4s
 	VBIT V26.B16, V0.B16, V24.B16
-	FMOVQ F1, 16(R4)
 	WORD $0x6eb9e43b // fcmgt v27.4s, v1.4s, v25.4s
 	VBIT V27.B16, V1.B16, V25.B16
-	ADD R8, R4, R4
 
 max11:
-	FMOVQ F2, (R4)
 	WORD $0x6eb8e45a // fcmgt v26.4s, v2.4s, v24.4s
 	VBIT V26.B16, V2.B16, V24.B16
-	FMOVQ F3, 16(R4)
 	WORD $0x6eb9e47b // fcmgt v27.4s, v3.4s, v25.4s
 	VBIT V27.B16, V3.B16, V25.B16
-	ADD R8, R4, R4
 
 max10:
-	FMOVQ F4, (R4)
 	WORD $0x6eb8e49a // fcmgt v26.4s, v4.4s, v24.4s
 	VBIT V26.B16, V4.B16, V24.B16
-	FMOVQ F5, 16(R4)
 	WORD $0x6eb9e4bb // fcmgt v27.4s, v5.4s, v25.4s
 	VBIT V27.B16, V5.B16, V25.B16
-	ADD R8, R4, R4
 
 max9:
-	FMOVQ F6, (R4)
 	WORD $0x6eb8e4da // fcmgt v26.4s, v6.4s, v24.4s
 	VBIT V26.B16, V6.B16, V24.B16
-	FMOVQ F7, 16(R4)
 	WORD $0x6eb9e4fb // fcmgt v27.4s, v7.4s, v25.4s
 	VBIT V27.B16, V7.B16, V25.B16
-	ADD R8, R4, R4
 
 max8:
-	FMOVQ F8, (R4)
 	WORD $0x6eb8e51a // fcmgt v26.4s, v8.4s, v24.4s
 	VBIT V26.B16, V8.B16, V24.B16
-	FMOVQ F9, 16(R4)
 	WORD $0x6eb9e53b // fcmgt v27.4s, v9.4s, v25.4s
 	VBIT V27.B16, V9.B16, V25.B16
-	ADD R8, R4, R4
 
 max7:
-	FMOVQ F10, (R4)
 	WORD $0x6eb8e55a // fcmgt v26.4s, v10.4s, v24.4s
 	VBIT V26.B16, V10.B16, V24.B16
-	FMOVQ F11, 16(R4)
 	WORD $0x6eb9e57b // fcmgt v27.4s, v11.4s, v25.4s
 	VBIT V27.B16, V11.B16, V25.B16
-	ADD R8, R4, R4
 
 max6:
-	FMOVQ F12, (R4)
 	WORD $0x6eb8e59a // fcmgt v26.4s, v12.4s, v24.4s
 	VBIT V26.B16, V12.B16, V24.B16
-	FMOVQ F13, 16(R4)
 	WORD $0x6eb9e5bb // fcmgt v27.4s, v13.4s, v25.4s
 	VBIT V27.B16, V13.B16, V25.B16
-	ADD R8, R4, R4
 
 max5:
-	FMOVQ F14, (R4)
 	WORD $0x6eb8e5da // fcmgt v26.4s, v14.4s, v24.4s
 	VBIT V26.B16, V14.B16, V24.B16
-	FMOVQ F15, 16(R4)
 	WORD $0x6eb9e5fb // fcmgt v27.4s, v15.4s, v25.4s
 	VBIT V27.B16, V15.B16, V25.B16
-	ADD R8, R4, R4
 
 max4:
-	FMOVQ F16, (R4)
 	WORD $0x6eb8e61a // fcmgt v26.4s, v16.4s, v24.4s
 	VBIT V26.B16, V16.B16, V24.B16
-	FMOVQ F17, 16(R4)
 	WORD $0x6eb9e63b // fcmgt v27.4s, v17.4s, v25.4s
 	VBIT V27.B16, V17.B16, V25.B16
-	ADD R8, R4, R4
 
 max3:
-	FMOVQ F18, (R4)
 	WORD $0x6eb8e65a // fcmgt v26.4s, v18.4s, v24.4s
 	VBIT V26.B16, V18.B16, V24.B16
-	FMOVQ F19, 16(R4)
 	WORD $0x6eb9e67b // fcmgt v27.4s, v19.4s, v25.4s
 	VBIT V27.B16, V19.B16, V25.B16
-	ADD R8, R4, R4
 
 max2:
-	FMOVQ F20, (R4)
 	WORD $0x6eb8e69a // fcmgt v26.4s, v20.4s, v24.4s
 	VBIT V26.B16, V20.B16, V24.B16
-	FMOVQ F21, 16(R4)
 	WORD $0x6eb9e6bb // fcmgt v27.4s, v21.4s, v25.4s
 	VBIT V27.B16, V21.B16, V25.B16
-	ADD R8, R4, R4
 
 max1:
-	FMOVQ F22, (R4)
 	WORD $0x6eb8e6da // fcmgt v26.4s, v22.4s, v24.4s
 	VBIT V26.B16, V22.B16, V24.B16
-	FMOVQ F23, 16(R4)
 	WORD $0x6eb9e6fb // fcmgt v27.4s, v23.4s, v25.4s
 	VBIT V27.B16, V23.B16, V25.B16
-	ADD R8, R4, R4
-	MOVD c_len+8(FP), R21
-	CMP $3, R21
-	BEQ keep
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-keep:
 	MOVD c_cap+16(FP), R2
 	FMOVQ F24, (R2)
 	FMOVQ F25, 16(R2)
+
+stores:
+	MOVD b_len+80(FP), R21
+	CMP $1, R21
+	BEQ store1
+	CMP $12, R21
+	BEQ store12
+	CMP $11, R21
+	BEQ store11
+	CMP $10, R21
+	BEQ store10
+	CMP $9, R21
+	BEQ store9
+	CMP $8, R21
+	BEQ store8
+	CMP $7, R21
+	BEQ store7
+	CMP $6, R21
+	BEQ store6
+	CMP $5, R21
+	BEQ store5
+	CMP $4, R21
+	BEQ store4
 	CMP $3, R21
-	BEQ rows
-	B segments
+	BEQ store3
+	B store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -4236,8 +4156,8 @@ store1:
 	ADD R8, R4, R4
 	MOVD c_len+8(FP), R16
 	CBZ R16, rows
-
-segments:
+	CMP $3, R16
+	BEQ rows
 	MOVD a_len+40(FP), R2
 	CBNZ R2, next
 
@@ -4377,25 +4297,11 @@ add1:
 sums:
 	MOVD c_len+8(FP), R16
 	CMP $4, R16
-	BEQ max
-	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ store1
-	CMP $8, R16
-	BEQ store8
-	CMP $7, R16
-	BEQ store7
-	CMP $6, R16
-	BEQ store6
-	CMP $5, R16
-	BEQ store5
-	CMP $4, R16
-	BEQ store4
-	CMP $3, R16
-	BEQ store3
-	B store2
+	BNE stores
+	MOVD a_len+40(FP), R2
+	CBNZ R2, stores
 
-	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+	// Maxima.
 max:
 	MOVD c_cap+16(FP), R16
 	FMOVQ (R16), F24
@@ -4419,114 +4325,90 @@ max:
 	B max2
 
 max8:
-	FMOVQ F0, (R4)
 	WORD $0x6eb8e41b // fcmgt v27.4s, v0.4s, v24.4s
 	VBIT V27.B16, V0.B16, V24.B16
-	FMOVQ F1, 16(R4)
 	WORD $0x6eb9e43c // fcmgt v28.4s, v1.4s, v25.4s
 	VBIT V28.B16, V1.B16, V25.B16
-	FMOVQ F2, 32(R4)
 	WORD $0x6ebae45d // fcmgt v29.4s, v2.4s, v26.4s
 	VBIT V29.B16, V2.B16, V26.B16
-	ADD R8, R4, R4
 
 max7:
-	FMOVQ F3, (R4)
 	WORD $0x6eb8e47b // fcmgt v27.4s, v3.4s, v24.4s
 	VBIT V27.B16, V3.B16, V24.B16
-	FMOVQ F4, 16(R4)
 	WORD $0x6eb9e49c // fcmgt v28.4s, v4.4s, v25.4s
 	VBIT V28.B16, V4.B16, V25.B16
-	FMOVQ F5, 32(R4)
 	WORD $0x6ebae4bd // fcmgt v29.4s, v5.4s, v26.4s
 	VBIT V29.B16, V5.B16, V26.B16
-	ADD R8, R4, R4
 
 max6:
-	FMOVQ F6, (R4)
 	WORD $0x6eb8e4db // fcmgt v27.4s, v6.4s, v24.4s
 	VBIT V27.B16, V6.B16, V24.B16
-	FMOVQ F7, 16(R4)
 	WORD $0x6eb9e4fc // fcmgt v28.4s, v7.4s, v25.4s
 	VBIT V28.B16, V7.B16, V25.B16
-	FMOVQ F8, 32(R4)
 	WORD $0x6ebae51d // fcmgt v29.4s, v8.4s, v26.4s
 	VBIT V29.B16, V8.B16, V26.B16
-	ADD R8, R4, R4
 
 max5:
-	FMOVQ F9, (R4)
 	WORD $0x6eb8e53b // fcmgt v27.4s, v9.4s, v24.4s
 	VBIT V27.B16, V9.B16, V24.B16
-	FMOVQ F10, 16(R4)
 	WORD $0x6eb9e55c // fcmgt v28.4s, v10.4s, v25.4s
 	VBIT V28.B16, V10.B16, V25.B16
-	FMOVQ F11, 32(R4)
 	WORD $0x6ebae57d // fcmgt v29.4s, v11.4s, v26.4s
 	VBIT V29.B16, V11.B16, V26.B16
-	ADD R8, R4, R4
 
 max4:
-	FMOVQ F12, (R4)
 	WORD $0x6eb8e59b // fcmgt v27.4s, v12.4s, v24.4s
 	VBIT V27.B16, V12.B16, V24.B16
-	FMOVQ F13, 16(R4)
 	WORD $0x6eb9e5bc // fcmgt v28.4s, v13.4s, v25.4s
 	VBIT V28.B16, V13.B16, V25.B16
-	FMOVQ F14, 32(R4)
 	WORD $0x6ebae5dd // fcmgt v29.4s, v14.4s, v26.4s
 	VBIT V29.B16, V14.B16, V26.B16
-	ADD R8, R4, R4
 
 max3:
-	FMOVQ F15, (R4)
 	WORD $0x6eb8e5fb // fcmgt v27.4s, v15.4s, v24.4s
 	VBIT V27.B16, V15.B16, V24.B16
-	FMOVQ F16, 16(R4)
 	WORD $0x6eb9e61c // fcmgt v28.4s, v16.4s, v25.4s
 	VBIT V28.B16, V16.B16, V25.B16
-	FMOVQ F17, 32(R4)
 	WORD $0x6ebae63d // fcmgt v29.4s, v17.4s, v26.4s
 	VBIT V29.B16, V17.B16, V26.B16
-	ADD R8, R4, R4
 
 max2:
-	FMOVQ F18, (R4)
 	WORD $0x6eb8e65b // fcmgt v27.4s, v18.4s, v24.4s
 	VBIT V27.B16, V18.B16, V24.B16
-	FMOVQ F19, 16(R4)
 	WORD $0x6eb9e67c // fcmgt v28.4s, v19.4s, v25.4s
 	VBIT V28.B16, V19.B16, V25.B16
-	FMOVQ F20, 32(R4)
 	WORD $0x6ebae69d // fcmgt v29.4s, v20.4s, v26.4s
 	VBIT V29.B16, V20.B16, V26.B16
-	ADD R8, R4, R4
 
 max1:
-	FMOVQ F21, (R4)
 	WORD $0x6eb8e6bb // fcmgt v27.4s, v21.4s, v24.4s
 	VBIT V27.B16, V21.B16, V24.B16
-	FMOVQ F22, 16(R4)
 	WORD $0x6eb9e6dc // fcmgt v28.4s, v22.4s, v25.4s
 	VBIT V28.B16, V22.B16, V25.B16
-	FMOVQ F23, 32(R4)
 	WORD $0x6ebae6fd // fcmgt v29.4s, v23.4s, v26.4s
 	VBIT V29.B16, V23.B16, V26.B16
-	ADD R8, R4, R4
-	MOVD c_len+8(FP), R16
-	CMP $3, R16
-	BEQ keep
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-keep:
 	MOVD c_cap+16(FP), R2
 	FMOVQ F24, (R2)
 	FMOVQ F25, 16(R2)
 	FMOVQ F26, 32(R2)
+
+stores:
+	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ store1
+	CMP $8, R16
+	BEQ store8
+	CMP $7, R16
+	BEQ store7
+	CMP $6, R16
+	BEQ store6
+	CMP $5, R16
+	BEQ store5
+	CMP $4, R16
+	BEQ store4
 	CMP $3, R16
-	BEQ rows
-	B segments
+	BEQ store3
+	B store2
 
 	// C = fma(sum, beta, C·alpha)
 merge:

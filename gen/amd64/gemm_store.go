@@ -58,7 +58,9 @@ func (t *gemmer) eachRow(kind string, f func(sum reg.VecVirtual, v int, c operan
 		for v, sum := range t.acc[i] {
 			f(sum, v, emit.At(t.c, v*t.g.VecBytes()))
 		}
-		t.g.ADDQ(t.ldc, t.c)
+		if kind != "max" { // which leaves C to store
+			t.g.ADDQ(t.ldc, t.c)
+		}
 	}
 }
 
@@ -72,6 +74,10 @@ func (t *gemmer) store() {
 	t.eachRow("store", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(sum, c) })
 	t.g.CMPQ(t.mode, operand.Imm(storeOne))
 	t.g.JE(operand.LabelRef("rows"))
+	if !t.weights {
+		t.g.CMPQ(t.mode, operand.Imm(maxOne))
+		t.g.JE(operand.LabelRef("rows"))
+	}
 	t.nextSegment()
 
 	t.g.Comment("C is added.")
@@ -91,44 +97,34 @@ func (t *gemmer) store() {
 	t.g.Label("sums")
 	if !t.weights {
 		t.g.CMPQ(t.mode, operand.Imm(maxMore))
-		t.g.JE(operand.LabelRef("max"))
+		t.g.JNE(operand.LabelRef("stores"))
+		t.g.CMPQ(t.left, operand.Imm(0))
+		t.g.JNE(operand.LabelRef("stores"))
+		t.raiseMax()
 	}
 	t.g.Label("stores")
 	t.toRowOf("store")
 	if !t.weights {
-		t.storeMax()
 		t.storeMerge()
 	}
 }
 
-// storeMax emits the end for scores. VMAXPS returns its second source if one is NaN or both are
-// zero, which here is the running maximum.
-func (t *gemmer) storeMax() {
-	t.g.Comment("Store; max = C > max ? C : max. But the maxima are kept after the last segment only.")
+// raiseMax raises the maxima of scores, after the last segment: max = C > max ? C : max. VMAXPS returns its second
+// source if one is NaN or both are zero, which here is the running maximum.
+func (t *gemmer) raiseMax() {
+	t.g.Comment("Maxima.")
 	t.g.Label("max")
 	max := t.g.Vecs(t.vectors)
 	t.g.MOVQ(t.maxima, t.ldc) // which is free until below
 	for v := range max {
 		t.g.VMOVUPS(emit.At(t.ldc, v*t.g.VecBytes()), max[v])
 	}
-	t.loadStride()
 	t.toRowOf("max")
-	t.eachRow("max", func(sum reg.VecVirtual, v int, c operand.Mem) {
-		t.g.VMOVUPS(sum, c)
-		t.g.VMAXPS(max[v], sum, max[v])
-	})
-	t.g.CMPQ(t.mode, operand.Imm(maxOne))
-	t.g.JE(operand.LabelRef("keep"))
-	t.g.CMPQ(t.left, operand.Imm(0))
-	t.g.JNE(operand.LabelRef("next"))
-	t.g.Label("keep")
-	t.g.MOVQ(t.maxima, t.ldc)
+	t.eachRow("max", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMAXPS(max[v], sum, max[v]) })
 	for v := range max {
 		t.g.VMOVUPS(max[v], emit.At(t.ldc, v*t.g.VecBytes()))
 	}
-	t.g.CMPQ(t.mode, operand.Imm(maxOne))
-	t.g.JE(operand.LabelRef("rows"))
-	t.g.JMP(operand.LabelRef("segments"))
+	t.loadStride()
 }
 
 // storeMerge leaves alpha and beta in memory, as AVX2 has no registers for them.
@@ -151,7 +147,6 @@ func (t *gemmer) storeMerge() {
 
 // nextSegment emits what follows a segment, unless it is the only one and C holds no sum.
 func (t *gemmer) nextSegment() {
-	t.g.Label("segments")
 	t.g.CMPQ(t.left, operand.Imm(0))
 	t.g.JNE(operand.LabelRef("next"))
 	t.g.Comment("It was the last one: the next tile begins with the first one.")

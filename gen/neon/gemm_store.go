@@ -44,7 +44,9 @@ func (t *gemmer) eachRow(kind string, f func(sum a64.Vec, v int, c a64.Mem)) {
 		for v, sum := range t.all[i] {
 			f(sum, v, a64.At(t.c, v*emit.VecBytes))
 		}
-		t.Op("ADD", t.ldc, t.c, t.c)
+		if kind != "max" { // which leaves C to store
+			t.Op("ADD", t.ldc, t.c, t.c)
+		}
 	}
 }
 
@@ -54,6 +56,10 @@ func (t *gemmer) store() {
 	t.eachRow("store", func(sum a64.Vec, v int, c a64.Mem) { t.StoreTo(sum, c) })
 	t.Load(t.mode, t.x)
 	t.Jump("CBZ", "rows", t.x) // storeOne
+	if !t.isWeights {
+		t.Op("CMP", maxOne, t.x)
+		t.Jump("BEQ", "rows")
+	}
 	t.nextSegment()
 
 	t.Commentf("C is added.")
@@ -73,11 +79,14 @@ func (t *gemmer) store() {
 	if !t.isWeights {
 		t.Load(t.mode, t.x)
 		t.Op("CMP", maxMore, t.x)
-		t.Jump("BEQ", "max")
+		t.Jump("BNE", "stores")
+		t.Load(t.left, t.k)
+		t.Jump("CBNZ", "stores", t.k)
+		t.Scope(t.raiseMax)
+		t.Label("stores")
 	}
 	t.toRowOf("store")
 	if !t.isWeights {
-		t.Scope(t.storeMax)
 		t.Scope(t.storeMerge)
 	}
 }
@@ -94,31 +103,19 @@ func (t *gemmer) add() {
 	t.Load(t.start, t.c)
 }
 
-// storeMax emits the end for scores.
-func (t *gemmer) storeMax() {
-	t.Commentf("Store; max = C > max ? C : max. But the maxima are kept after the last segment only.")
+// raiseMax raises the maxima of scores, after the last segment: max = C > max ? C : max.
+func (t *gemmer) raiseMax() {
+	t.Commentf("Maxima.")
 	t.Label("max")
 	max, larger := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
 	t.Load(t.maxima, t.x)
 	t.loadRow(t.x, max)
 	t.toRowOf("max")
-	t.eachRow("max", func(sum a64.Vec, v int, c a64.Mem) {
-		t.StoreTo(sum, c)
-		t.Raise(max[v], sum, larger[v])
-	})
-	t.Load(t.mode, t.x)
-	t.Op("CMP", maxOne, t.x)
-	t.Jump("BEQ", "keep")
-	t.Load(t.left, t.k)
-	t.Jump("CBNZ", "next", t.k)
-	t.Label("keep")
+	t.eachRow("max", func(sum a64.Vec, v int, _ a64.Mem) { t.Raise(max[v], sum, larger[v]) })
 	t.Load(t.maxima, t.k)
 	for v := range max {
 		t.StoreTo(max[v], a64.At(t.k, v*emit.VecBytes))
 	}
-	t.Op("CMP", maxOne, t.x)
-	t.Jump("BEQ", "rows")
-	t.Jump("B", "segments")
 }
 
 // storeMerge emits the end for weighted sums.
@@ -151,9 +148,6 @@ func (t *gemmer) loadRow(p a64.GP, vecs []a64.Vec) {
 
 // nextSegment emits what follows a segment, unless it is the only one and C holds no sum.
 func (t *gemmer) nextSegment() {
-	if !t.isWeights {
-		t.Label("segments")
-	}
 	t.Load(t.left, t.k)
 	t.Jump("CBNZ", "next", t.k)
 	t.Commentf("It was the last one: the next tile begins with the first one.")

@@ -90,14 +90,11 @@ func (f *qkEmitter) endPlain(times int, tiles []tile) {
 	}
 }
 
-// halve emits the end of all tiles of twice 16 keys: the scores of the second 16 wait on the stack, where sums are in
-// other segments, until those of the first are stored.
+// halve emits the end of all tiles of twice 16 keys: the scores of the second 16 wait until those of the first are
+// stored. On the stack they would cost 4 queries of 64 columns 2% of the time on Zen 4.
 func (f *qkEmitter) halve(tiles []tile) {
 	f.endPlain(2, tiles)
 	f.g.Label(storeLabel(2))
-	for i, acc := range f.acc[2] {
-		f.g.VMOVUPS(acc[1], f.sums.Offset(i*f.g.VecBytes()))
-	}
 	f.g.MOVQ(operand.U32(1), f.size)
 	f.g.JMP(operand.LabelRef(storeLabel(1)))
 }
@@ -108,8 +105,8 @@ func (f *qkEmitter) other() {
 	f.g.JE(operand.LabelRef("next"))
 	f.g.MOVQ(operand.U32(0), f.size)
 	f.g.MOVQ(operand.U32(0), f.lane)
-	for i, acc := range f.acc[2] {
-		f.g.VMOVUPS(f.sums.Offset(i*f.g.VecBytes()), acc[0])
+	for _, acc := range f.acc[2] {
+		f.g.VMOVAPS(acc[1], acc[0])
 	}
 	f.forward("again")
 	f.g.JMP(operand.LabelRef(storeLabel(1)))
