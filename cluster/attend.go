@@ -9,9 +9,9 @@ import (
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 const attendUsage = `usage: cluster attend [flags]

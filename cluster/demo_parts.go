@@ -7,8 +7,8 @@ import (
 
 	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // modelConfig is the form of the keys and values of the model.

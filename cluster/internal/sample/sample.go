@@ -5,8 +5,8 @@ package sample
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 // The form of the model's attention.

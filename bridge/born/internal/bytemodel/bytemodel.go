@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/models/safetensors"
 	"github.com/born-ml/born/models/llama"
 	"github.com/born-ml/born/nn"
