@@ -21,10 +21,10 @@ func contractDoc(root string) ([]byte, error) {
 		if section, ok := strings.CutPrefix(line, "## "); ok {
 			line = "# " + section
 		}
-		if line != "\n" && line[0] != '\t' {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '\t' {
 			line = " " + line
 		}
-		b.WriteString("//" + line)
+		b.WriteString("//" + line + "\n")
 	}
 	b.WriteString("package contract\n")
 	return []byte(b.String()), nil

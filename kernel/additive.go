@@ -79,7 +79,7 @@ type AdditiveGradients struct {
 type AdditiveBackwardOptions struct {
 	Exec // changes no bit of the result
 
-	// Scale is Options.Scale of the call of [Additive]: 0 means 1, and -0 is 0.
+	// Scale is Options.Scale of the call of [Additive], up to ±2^127: 0 means 1, and -0 is 0.
 	Scale float32
 
 	// Accumulate adds the gradients to what the outputs hold: in a decoder, the steps add to the

@@ -169,7 +169,10 @@ func (c *backwardCall) check() *check.Failure {
 	if f := c.checkShapes("dout"); f != nil {
 		return f
 	}
-	return cmp.Or(c.checkOptions(), c.checkLSE(), c.checkGradients())
+	if f := c.checkOptions(); f != nil {
+		return f // the checks of gradients read what it has found to fit
+	}
+	return cmp.Or(c.checkLSE(), c.checkGradients())
 }
 
 func (c *backwardCall) checkLSE() *check.Failure {

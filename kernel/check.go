@@ -28,7 +28,10 @@ func (c *call) check() *check.Failure {
 	if f := c.checkShapes("out"); f != nil {
 		return f
 	}
-	return cmp.Or(c.out.CheckWritable("out"), c.checkOptions(), c.checkOutputs())
+	if f := cmp.Or(c.out.CheckWritable("out"), c.checkOptions()); f != nil {
+		return f // the checks of outputs read what it has found to fit
+	}
+	return c.checkOutputs()
 }
 
 // checkShapes reports a tensor that does not fit those before it. out is the name of c.out.

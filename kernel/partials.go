@@ -54,8 +54,8 @@ func NewPartials(blocks, batch, heads, queries, headSize int) (*Partials, error)
 func (p *Partials) checkDims() *check.Failure {
 	names := [...]string{"blocks", "batch", "heads", "queries", "headSize"}
 	for i, n := range [...]int{p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize} {
-		if least := i / 4; n < least {
-			return &check.Failure{Where: names[i], Got: fmt.Sprint(n), Want: fmt.Sprintf("at least %d", least)}
+		if f := check.Least(names[i], n, i/4); f != nil {
+			return f
 		}
 	}
 	return nil

@@ -108,7 +108,7 @@ func (f *footprint) outputParameters(names *parameterNames, p *Parameters) {
 	f.output(names.bias, view.MemoryOf(p.Bias))
 }
 
-// inputScoring lists the options that a backward pass reads.
+// inputScoring lists the options that a call reads.
 func (f *footprint) inputScoring(s *kernel.Scoring) {
 	for _, x := range scoringOf(s).Inputs() {
 		f.add(x.Arg, x.Memory)

@@ -62,8 +62,8 @@ func packPanel[E any](panel []E, lanes int, data []E, rowStride, colStride, rows
 	case colStride == 1:
 		transpose(panel, lanes, data, rowStride, rows, k, pack, rest)
 	default:
-		for lane := range rows {
-			for x := range k {
+		for x := range k {
+			for lane := range rows {
 				panel[x*lanes+lane] = data[lane*rowStride+x*colStride]
 			}
 		}

@@ -210,7 +210,7 @@ func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 	} else {
 		j.rows = 0
 	}
-	if j.weight == nil {
+	if j.weight == nil && j.rows > 0 {
 		j.weight = rows.Ones(d)
 	}
 	blocks := ints.CeilDiv(j.rows, blockRows)

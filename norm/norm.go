@@ -156,9 +156,6 @@ func (c *call) announce() {
 	view.Announce(view.Read, c.bias)
 }
 
-// The rows are numbered as they are in [B, H, L], those beyond a length too. A task is a range
-// of them.
-
 // A scratch is the memory of one goroutine of a call: a row of sums, if the call does not want them.
 type scratch struct {
 	row    []float32
@@ -199,7 +196,8 @@ func (c *call) run(opts *Options) {
 	calls.Run(c, n, work, d, opts.Threads, opts.ParallelFor)
 }
 
-// task normalises the rows lo to hi-1, run by run: rows of a head follow each other.
+// task normalises the rows lo to hi-1, run by run: rows of a head follow each other. They are numbered
+// as they are in [B, H, L], those beyond a length too.
 func (c *call) task(s *scratch, lo, hi int) {
 	heads, length := c.x.Dim(1), c.x.Dim(2)
 	for r := lo; r < hi; {

@@ -43,7 +43,7 @@ type AdamW struct {
 func (a AdamW) Step(w, g, m, v []float32, step int, exec kernel.Exec) error {
 	f := a.check()
 	if f == nil && step < 1 {
-		f = &check.Failure{Where: "step", Got: fmt.Sprint(step), Want: "at least 1, the number of the first step"}
+		f = check.Least("step", step, 1)
 	}
 	if f != nil {
 		return (*kernel.Error)(f.In(adamW.Name))

@@ -203,6 +203,9 @@ func (r *Rope) elementFMAs() float64 {
 	return 8
 }
 
+// maxElements bounds a call of the kernel, in which the goroutine cannot be preempted.
+const maxElements = 64 << 10
+
 // A job is one call of Apply.
 type job struct {
 	rope      *Rope
@@ -266,8 +269,11 @@ func (j *job) rotate(b, l int, row []float32) {
 			j.x.AnnouncePart(view.Write, b, h, l, 0, len(row))
 		}
 	}
-	at, x := j.x.Index(b, 0, l), j.x.F32()
-	j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), heads, row[:half], row[half:])
+	x, n := j.x.F32(), max(1, maxElements/len(row))
+	for h := 0; h < heads; h += n {
+		at := j.x.Index(b, h, l)
+		j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), min(n, heads-h), row[:half], row[half:])
+	}
 }
 
 // rotateHalves rotates the heads of a token of 16 bits. wide is memory for one that is widened.

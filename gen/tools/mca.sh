@@ -13,7 +13,7 @@
 #
 # Needs llvm-mca and llvm-objdump of version LLVM_VERSION (default 19).
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 version=${LLVM_VERSION:-19}
 mca=llvm-mca-$version objdump=llvm-objdump-$version

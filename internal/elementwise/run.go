@@ -89,10 +89,10 @@ func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 		f.announce(c)
 	}
 	elements := c.longest()
-	run := run{f, *c, max(1, int(callFMAs/f.ElementFMAs)/(elements/c.Rows))}
+	run := run{f, *c, max(1, min(callElements, int(callFMAs/f.ElementFMAs))/(elements/c.Rows))}
 	run.call.Tier, run.call.All = t, c.Rows
 	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
-	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // as Loop.Run, without a copy
+	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // as Loop.Run, without one on the heap
 		part := parts.Get()
 		run.rows(part, 0, c.Rows)
 		parts.Put(part)
@@ -133,9 +133,12 @@ var (
 	parts = parallel.FreeList[Call]{}
 )
 
-// callFMAs is how many FMAs of a product take as long as one call of a kernel, if a row is no longer: less than 50 µs, in
-// which the goroutine cannot be preempted.
-const callFMAs = 100 << 14
+// One call of a kernel, in which the goroutine cannot be preempted, takes less than 50 µs if a row is no longer: as long as
+// callFMAs FMAs of a product, and, for functions that memory bounds, as some elements take that come from there.
+const (
+	callFMAs     = 100 << 14
+	callElements = 1 << 15
+)
 
 // rows computes the rows lo to hi-1.
 func (r *run) rows(part *Call, lo, hi int) {

@@ -30,15 +30,20 @@ func (l *FreeList[T]) Get() *T {
 	defer l.mu.Unlock()
 	n := len(l.values)
 	if n == 0 {
-		if l.New == nil {
-			return new(T)
-		}
-		return l.New()
+		return l.make()
 	}
 	x := l.values[n-1]
 	l.values[n-1] = nil // or it would be reachable when it has been dropped
 	l.values = l.values[:n-1]
 	return x
+}
+
+// make makes a value.
+func (l *FreeList[T]) make() *T {
+	if l.New == nil {
+		return new(T)
+	}
+	return l.New()
 }
 
 // Put gives x back, which the caller must not use any more.

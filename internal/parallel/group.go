@@ -235,7 +235,7 @@ func (g *Group[W, S]) scratchOf(n int) *W {
 	if n < len(g.scratches) {
 		return g.scratches[n]
 	}
-	w := g.scratch.New()
+	w := g.scratch.make()
 	g.fit(w)
 	return w
 }

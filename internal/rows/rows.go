@@ -101,7 +101,8 @@ func Start(row []float32, accumulate bool) {
 	}
 }
 
-// A constant is a slice of one number, which calls share and nobody writes.
+// A constant is a slice of one number, which calls share and nobody writes. It is kept for as many
+// elements as rows have; longer ones are made by each call.
 type constant struct {
 	number float32
 	mu     sync.Mutex
@@ -116,14 +117,26 @@ func Ones(n int) []float32 { return ones.of(n) }
 // NegativeZeros returns n times -0, which must not be written: x + -0 is x, also for x = -0.
 func NegativeZeros(n int) []float32 { return negativeZeros.of(n) }
 
+// mostKept is how many elements are kept, in 4 MiB: more than rows have.
+const mostKept = 1 << 20
+
 func (c *constant) of(n int) []float32 {
+	if n > mostKept {
+		return filled(n, c.number)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.made) < n {
-		c.made = make([]float32, n)
-		for i := range c.made {
-			c.made[i] = c.number
-		}
+		c.made = filled(n, c.number)
 	}
 	return c.made[:n:n]
+}
+
+// filled returns n times a number.
+func filled(n int, number float32) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = number
+	}
+	return x
 }

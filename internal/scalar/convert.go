@@ -1,8 +1,6 @@
 package scalar
 
-import (
-	"math"
-)
+import "math"
 
 // The element types narrower than float32: F16 is IEEE-754 binary16, BF16 is bfloat16,
 // the upper half of a binary32. Both are converted as bits, so that it does not matter
