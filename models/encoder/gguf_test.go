@@ -77,7 +77,7 @@ func TestGGUFReranker(t *testing.T) {
 		}
 	}
 	var bad *kernel.Error
-	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf"), LoadOptions{}); !errors.As(err, &bad) {
+	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf"), LoadOptions{}); !errors.As(err, &bad) || bad.Got != "one without a known classifier" {
 		t.Errorf("a model without a classifier: %v", err)
 	}
 }

@@ -50,12 +50,10 @@ func (r *reader) pad(key string, id int) {
 	r.model.Embed.Padding = id
 }
 
-// bucketsOfMPNet are the buckets of distances.
-const bucketsOfMPNet = 32
-
 func buckets(r *reader) {
-	r.attention.Relative = bucketsOfMPNet
-	r.json.Only("relative_attention_num_buckets", bucketsOfMPNet)
+	r.attention.Relative = arch.Buckets
+	r.json.Only("relative_attention_num_buckets", arch.Buckets)
+	r.apart(r.model.Context - r.model.Embed.Padding - 1)
 }
 
 // plainRope reads an object whose rotations are not scaled. Their base may be a key of the model.
@@ -151,8 +149,15 @@ func packed(r *reader) {
 	r.json.Only("logn_attention_scale", false)
 }
 
-// mostApart is the most tokens of a text of DeBERTa, as a bias for each pair of tokens takes memory.
-const mostApart = 1 << 13
+// MostApart is the most tokens of a text of DeBERTa and of MPNet, as a bias for each pair of tokens takes memory.
+const MostApart = 1 << 13
+
+// apart checks how many there are.
+func (r *reader) apart(tokens int) {
+	if tokens > MostApart {
+		r.Fail("max_position_embeddings", fmt.Sprint(r.model.Context), fmt.Sprintf("at most %d, as a bias for each pair of tokens takes memory", r.model.Context-tokens+MostApart))
+	}
+}
 
 // mostBuckets is the largest number of buckets of distances, or of distances without buckets.
 const mostBuckets = 1 << 14
@@ -162,9 +167,7 @@ func inputOfDeBERTa(r *reader) {
 	if r.json.Yes("position_biased_input") {
 		table(r)
 	}
-	if r.model.Context > mostApart {
-		r.Fail("max_position_embeddings", fmt.Sprint(r.model.Context), fmt.Sprintf("at most %d, as a bias for each pair of tokens takes memory", mostApart))
-	}
+	r.apart(r.model.Context)
 }
 
 // sameSizes refuses sizes of their own of the embedding, of heads and of the pooler of DeBERTa, and a convolution.

@@ -222,6 +222,8 @@ func TestTurns(t *testing.T) {
 		{"phi3", `{"partial_rotary_factor": 0.1, "rope_parameters": {"partial_rotary_factor": 0.5}}`, ""},
 		{"distilbert", `{"max_position_embeddings": 1}`, "max_position_embeddings"},
 		{"bert", `{"max_position_embeddings": 1}`, "max_position_embeddings"},
+		{"mpnet", `{"max_position_embeddings": 8195}`, "max_position_embeddings"}, // 2 of which are not of texts
+		{"mpnet", `{"max_position_embeddings": 8194}`, ""},
 	} {
 		sizes := `{"model_type": "` + x.kind + `", "vocab_size": 9, "max_position_embeddings": 64, "hidden_size": 64, "intermediate_size": 32, "num_attention_heads": 4, "num_hidden_layers": 6}`
 		if x.kind == "distilbert" {
