@@ -88,8 +88,8 @@ type network struct {
 // Load reads a model from a GGUF file or a folder as Hugging Face has it, of which
 // nothing is used afterwards: one with this path, or one that [weights.Resolve] finds by
 // its name, such as SmolLM2-135M-Instruct. The error is a [*kernel.Error], also of a file
-// that is damaged or has more than this package computes, or names the path and is that
-// of the system.
+// that is damaged or has more than this package computes, or it names the path and is
+// that of the system, or of package encoding/json if a file is no JSON.
 func Load(model string, o Options) (*Model, error) {
 	_, m, err := load(model, generates, o)
 	return m, err
