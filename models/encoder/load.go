@@ -170,7 +170,8 @@ func (x *origin) checkEnds(n int) error {
 
 // readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else to the
 // length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
-// more than the model was trained for, and so may those of DeBERTa without a table, up to its limit. A table ends, where sentence-transformers fails with a longer text: here it is cut.
+// more than the model was trained for, and so may those of DeBERTa without a table, up to settings.MostApart. A table ends, where
+// sentence-transformers fails with a longer text: here it is cut.
 func (x *origin) readLength() {
 	n := x.modules.MaxTokens
 	if x.positions = cmp.Or(x.model.Embed.Table, x.model.Context); x.model.Embed.Table == 0 {
