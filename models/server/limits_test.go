@@ -83,7 +83,6 @@ func TestBadRequests(t *testing.T) {
 		{"/tokenize", `{"model": "tiny"}`, 400, "content"},
 		{"/tokenize", `{"model": "reranker-bert-1", "content": "a"}`, 400, "model"},
 		{"/detokenize", `{"model": "tiny", "tokens": [211]}`, 400, "tokens"},
-		{"/v1/chat/completions", `{"model": "tiny", "messages": [` + strings.Repeat(`{}, `, 5) + `{}]}`, 400, "messages"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "repeat_last_n": -2}`, 400, "repeat_last_n"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "stop": [null]}`, 400, "stop"},
 		{"/v1/completions", `{"model": "tiny", "prompt": [1, null]}`, 400, "prompt"},
@@ -109,6 +108,26 @@ func TestBadRequests(t *testing.T) {
 		if err != nil || w.Code != c.status || e.Error.Message == "" || e.Error.Type == "" || param != c.param {
 			t.Errorf("%s %.200s: status %d, %s, want %d and the field %q", c.path, c.body, w.Code, w.Body, c.status, c.param)
 		}
+	}
+}
+
+// TestMessages: a conversation has at least one message and at most as many as the settings say, before any is read.
+func TestMessages(t *testing.T) {
+	settings := fixed()
+	settings.Messages = 5
+	s := newServer(t, settings)
+	for _, message := range []string{`{"role": "user", "content": "hi"}`, `{}`} {
+		for _, n := range []int{0, 6} {
+			list := strings.TrimSuffix(strings.Repeat(message+",", n), ",")
+			w := post(s, "/v1/chat/completions", `{"model": "tiny", "messages": [`+list+`]}`)
+			if want := fmt.Sprintf("messages: got %d, want 1 to 5", n); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%d of %s: status %d, %s, want %s", n, message, w.Code, w.Body, want)
+			}
+		}
+	}
+	list := strings.Repeat(`{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}, `, 2) + `{"role": "user", "content": "hi"}`
+	if w := post(s, "/v1/chat/completions", `{"model": "tiny", "max_tokens": 1, "messages": [`+list+`]}`); w.Code != 200 {
+		t.Errorf("5 messages: status %d, %s", w.Code, w.Body)
 	}
 }
 

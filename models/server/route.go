@@ -156,7 +156,7 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
 	r, err := d.Read(&dialect.Input{
 		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) },
-		MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
+		Messages: s.s.Messages, MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
 	})
 	if err != nil {
 		return err
