@@ -163,7 +163,7 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	}
 	defer func() {
 		r.Close()
-		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made, First: r.First}
+		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made}
 	}()
 	r.Ctx, r.Key, r.Size = x.ctx, x.key, len(body)
 	r.ID, r.Created = s.stamp(x, r)
