@@ -25,6 +25,7 @@ import (
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // TestBadRequests: each has a status and an error in OpenAI's form that names the field.
@@ -282,14 +283,21 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestPanic: a panic of a handler is an answer of status 500, a line of the log, and no end of the process.
+// lost is a dialect that panics.
+type lost struct{ dialect.OpenAI }
+
+func (lost) Read(*dialect.Input) (*request.Request, error) { panic("lost") }
+func (lost) Whole(*request.Request) any                    { return nil }
+
+// TestPanic: a panic of a handler is an answer of status 500, a line of the log, and no end of the process. What the
+// request held is free again.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	settings := fixed()
 	settings.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s := newServer(t, settings)
-	s.mux.Handle("GET /panic", s.answering(dialect.Path{Pattern: "GET /panic", New: func() dialect.Dialect { panic("lost") }}))
-	if w := get(s, "/panic", "X-Request-Id", "mine"); w.Code != 500 || w.Header().Get("X-Request-Id") != "mine" || strings.Contains(w.Body.String(), "lost") {
+	s.mux.Handle("POST /panic", s.answering(dialect.Path{Pattern: "POST /panic", New: func() dialect.Dialect { return lost{} }}))
+	if w := post(s, "/panic", "{}", "X-Request-Id", "mine"); w.Code != 500 || w.Header().Get("X-Request-Id") != "mine" || strings.Contains(w.Body.String(), "lost") {
 		t.Errorf("status %d, %v, %s", w.Code, w.Header(), w.Body)
 	}
 	if !strings.Contains(log.String(), "value=lost") || !strings.Contains(log.String(), "id=mine") {
@@ -297,6 +305,9 @@ func TestPanic(t *testing.T) {
 	}
 	if w := get(s, "/metrics"); !strings.Contains(w.Body.String(), "attn_panics_total 1") {
 		t.Error("the panic is not counted")
+	}
+	if len(s.slots) != 0 || s.open != 0 || s.bytes.Load() != s.s.BodiesBytes {
+		t.Errorf("after it: %d slots are taken, %d requests are open, %d of %d bytes are free", len(s.slots), s.open, s.bytes.Load(), s.s.BodiesBytes)
 	}
 	if w := get(s, "/v1/models"); w.Code != 200 {
 		t.Errorf("after it: status %d", w.Code)
