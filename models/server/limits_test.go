@@ -333,6 +333,17 @@ func TestSlowClient(t *testing.T) {
 	waitUntil(t, "the slow request is over", func() bool { return len(s.slots) == 0 })
 }
 
+// TestAnnouncedBody: a body gets no more memory at once than it may have, whatever its client announces.
+func TestAnnouncedBody(t *testing.T) {
+	const most = 100
+	r := httptest.NewRequest("POST", "/v1/completions", strings.NewReader("{}"))
+	r.ContentLength = 1 << 20
+	body, err := newExchange(httptest.NewRecorder(), r, "", time.Second).body(most, time.Second)
+	if err != nil || string(body) != "{}" || cap(body) > most+1 {
+		t.Errorf("%v, %q of %d bytes, want at most %d", err, body, cap(body), most+1)
+	}
+}
+
 // TestBodyThatNobodyReads: whatever answers, a connection ends whose client announces a body and does not
 // send it.
 func TestBodyThatNobodyReads(t *testing.T) {
