@@ -249,21 +249,24 @@ type Generates interface {
 // What [Open] returns.
 type (
 	embeds struct {
-		*Description
+		about
 		model *embedding.Embedder
 	}
 	ranks struct {
-		*Description
+		about
 		model *reranking.Reranker
 	}
 	generates struct {
-		*Description
+		about
 		model *decoder.Model
 	}
 )
 
-// About returns the description itself, as that of a [Model].
-func (d *Description) About() *Description { return d }
+// about is what they have in common. A Description has no About itself, as it is no [Model].
+type about struct{ d *Description }
+
+// About is that of [Model].
+func (a about) About() *Description { return a.d }
 
 func (m embeds) Embedder() *embedding.Embedder { return m.model }
 func (m ranks) Reranker() *reranking.Reranker  { return m.model }
@@ -292,7 +295,7 @@ func Open(model string, o Options) (Model, error) {
 }
 
 func (d *Description) embeds(o Options) (m embeds, err error) {
-	m.Description = d
+	m.d = d
 	switch d.family {
 	case tables:
 		m.model, err = static.Load(d.Path, o.Embedding)
@@ -308,7 +311,7 @@ func (d *Description) embeds(o Options) (m embeds, err error) {
 }
 
 func (d *Description) ranks(o Options) (m ranks, err error) {
-	m.Description = d
+	m.d = d
 	if d.family == decoders {
 		m.model, err = decoder.LoadReranker(d.Path, o.Embedding)
 	} else {
@@ -318,7 +321,7 @@ func (d *Description) ranks(o Options) (m ranks, err error) {
 }
 
 func (d *Description) generates(o Options) (m generates, err error) {
-	m.Description = d
+	m.d = d
 	m.model, err = decoder.Load(d.Path, o.Generator)
 	return m, err
 }

@@ -180,7 +180,10 @@ func TestMoreGoroutinesThanThreads(t *testing.T) {
 	c := newCall()
 	all := testutil.NewBarrier(goroutines)
 	c.during = func(int) { all.Wait() } // so each goroutine does one task
-	for range repeats(50) {
+	for i := range repeats(50) {
+		if i%2 == 1 {
+			c.list.New = nil // which makes zeros
+		}
 		c.run(t, "more goroutines", goroutines, threads, goroutines-threads, func(n int, task func(i int)) {
 			concurrentFor(goroutines, task)
 		})

@@ -404,6 +404,26 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
+// A keyboard is a standard input that waits for a user.
+type keyboard struct{ strings.Reader }
+
+func (*keyboard) Terminal() bool { return true }
+
+// TestNothingIsAwaited: the command asks for lines only if it can write what it makes of them.
+func TestNothingIsAwaited(t *testing.T) {
+	const asks = "embed: reading lines of the standard input, which ^D ends\n"
+	none := filepath.Join(t.TempDir(), "none")
+	for _, c := range []struct {
+		flag, file, report string
+	}{{"-o", filepath.Join(none, "x.npy"), ""}, {"-receipt", filepath.Join(none, "x"), ""}, {"-model", none, asks}} {
+		var report strings.Builder
+		err := run(t.Context(), []string{"-model", none, c.flag, c.file}, &keyboard{}, io.Discard, &report)
+		if err == nil || !strings.Contains(err.Error(), c.file) || report.String() != c.report {
+			t.Errorf("%s: %v, report %q, want %q", c.flag, err, &report, c.report)
+		}
+	}
+}
+
 // TestEmptyInput: where there is nothing to embed, a line says so.
 func TestEmptyInput(t *testing.T) {
 	model, report := testweights.Path(t, testweights.MiniLM), &strings.Builder{}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -459,5 +460,34 @@ func TestFingerprint(t *testing.T) {
 	}
 	if len(prints) != 4 {
 		t.Errorf("%d fingerprints of 4 kinds of attention", len(prints))
+	}
+}
+
+// A midway calls before each part of a response is written.
+type midway struct {
+	*httptest.ResponseRecorder
+	before func()
+}
+
+func (m midway) Write(data []byte) (int, error) {
+	m.before()
+	return m.ResponseRecorder.Write(data)
+}
+
+// TestFirstTokenSeconds: /metrics has the time to the first token of a text while the text goes on, once for all choices.
+func TestFirstTokenSeconds(t *testing.T) {
+	s := newServer(t, fixed())
+	parts := 0
+	check := func() {
+		parts++
+		data := get(s, "/metrics").Body.String()
+		if !strings.Contains(data, "attn_first_token_seconds_count{model=\"tiny\"} 1\n") || parts == 1 && strings.Contains(data, "attn_tokens_total{") {
+			t.Errorf("before part %d: %s", parts, data)
+		}
+	}
+	body := `{"model": "tiny", "prompt": "a", "max_tokens": 5, "n": 2, "stream": true}`
+	s.ServeHTTP(midway{httptest.NewRecorder(), check}, httptest.NewRequest("POST", "/v1/completions", strings.NewReader(body)))
+	if check(); parts < 5 {
+		t.Errorf("%d parts, want more", parts-1)
 	}
 }

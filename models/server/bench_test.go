@@ -20,8 +20,12 @@ import (
 func BenchmarkOverhead(b *testing.B) {
 	models := tinyModels(b, kernel.Exec{Threads: 1}, 16)
 	b.Run("Embed", func(b *testing.B) {
+		m := embedOf(models[1])
+		o := m.Options()
+		o.Exec.Threads = 1 // as the server's
+		m = m.With(o)
 		for b.Loop() {
-			if _, err := embedOf(models[1]).Embed(b.Context(), []string{"the cat"}); err != nil {
+			if _, err := m.Embed(b.Context(), []string{"the cat"}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -70,7 +70,7 @@ func (x *exchange) body(most int64, within time.Duration) ([]byte, error) {
 		return nil, nil
 	}
 	x.limitRead(within)
-	return fields.Read(http.MaxBytesReader(x, x.r.Body, most), x.r.ContentLength)
+	return fields.Read(http.MaxBytesReader(x, x.r.Body, most), min(x.r.ContentLength, most))
 }
 
 // reply writes a JSON object.

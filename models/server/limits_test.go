@@ -25,6 +25,7 @@ import (
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // TestBadRequests: each has a status and an error in OpenAI's form that names the field.
@@ -83,7 +84,6 @@ func TestBadRequests(t *testing.T) {
 		{"/tokenize", `{"model": "tiny"}`, 400, "content"},
 		{"/tokenize", `{"model": "reranker-bert-1", "content": "a"}`, 400, "model"},
 		{"/detokenize", `{"model": "tiny", "tokens": [211]}`, 400, "tokens"},
-		{"/v1/chat/completions", `{"model": "tiny", "messages": [` + strings.Repeat(`{}, `, 5) + `{}]}`, 400, "messages"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "repeat_last_n": -2}`, 400, "repeat_last_n"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "stop": [null]}`, 400, "stop"},
 		{"/v1/completions", `{"model": "tiny", "prompt": [1, null]}`, 400, "prompt"},
@@ -109,6 +109,26 @@ func TestBadRequests(t *testing.T) {
 		if err != nil || w.Code != c.status || e.Error.Message == "" || e.Error.Type == "" || param != c.param {
 			t.Errorf("%s %.200s: status %d, %s, want %d and the field %q", c.path, c.body, w.Code, w.Body, c.status, c.param)
 		}
+	}
+}
+
+// TestMessages: a conversation has at least one message and at most as many as the settings say, before any is read.
+func TestMessages(t *testing.T) {
+	settings := fixed()
+	settings.Messages = 5
+	s := newServer(t, settings)
+	for _, message := range []string{`{"role": "user", "content": "hi"}`, `{}`} {
+		for _, n := range []int{0, 6} {
+			list := strings.TrimSuffix(strings.Repeat(message+",", n), ",")
+			w := post(s, "/v1/chat/completions", `{"model": "tiny", "messages": [`+list+`]}`)
+			if want := fmt.Sprintf("messages: got %d, want 1 to 5", n); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%d of %s: status %d, %s, want %s", n, message, w.Code, w.Body, want)
+			}
+		}
+	}
+	list := strings.Repeat(`{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}, `, 2) + `{"role": "user", "content": "hi"}`
+	if w := post(s, "/v1/chat/completions", `{"model": "tiny", "max_tokens": 1, "messages": [`+list+`]}`); w.Code != 200 {
+		t.Errorf("5 messages: status %d, %s", w.Code, w.Body)
 	}
 }
 
@@ -263,14 +283,21 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestPanic: a panic of a handler is an answer of status 500, a line of the log, and no end of the process.
+// lost is a dialect that panics.
+type lost struct{ dialect.OpenAI }
+
+func (lost) Read(*dialect.Input) (*request.Request, error) { panic("lost") }
+func (lost) Whole(*request.Request) any                    { return nil }
+
+// TestPanic: a panic of a handler is an answer of status 500, a line of the log, and no end of the process. What the
+// request held is free again.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	settings := fixed()
 	settings.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s := newServer(t, settings)
-	s.mux.Handle("GET /panic", s.answering(dialect.Path{Pattern: "GET /panic", New: func() dialect.Dialect { panic("lost") }}))
-	if w := get(s, "/panic", "X-Request-Id", "mine"); w.Code != 500 || w.Header().Get("X-Request-Id") != "mine" || strings.Contains(w.Body.String(), "lost") {
+	s.mux.Handle("POST /panic", s.answering(dialect.Path{Pattern: "POST /panic", New: func() dialect.Dialect { return lost{} }}))
+	if w := post(s, "/panic", "{}", "X-Request-Id", "mine"); w.Code != 500 || w.Header().Get("X-Request-Id") != "mine" || strings.Contains(w.Body.String(), "lost") {
 		t.Errorf("status %d, %v, %s", w.Code, w.Header(), w.Body)
 	}
 	if !strings.Contains(log.String(), "value=lost") || !strings.Contains(log.String(), "id=mine") {
@@ -278,6 +305,9 @@ func TestPanic(t *testing.T) {
 	}
 	if w := get(s, "/metrics"); !strings.Contains(w.Body.String(), "attn_panics_total 1") {
 		t.Error("the panic is not counted")
+	}
+	if len(s.slots) != 0 || s.open != 0 || s.bytes.Load() != s.s.BodiesBytes {
+		t.Errorf("after it: %d slots are taken, %d requests are open, %d of %d bytes are free", len(s.slots), s.open, s.bytes.Load(), s.s.BodiesBytes)
 	}
 	if w := get(s, "/v1/models"); w.Code != 200 {
 		t.Errorf("after it: status %d", w.Code)
@@ -301,6 +331,17 @@ func TestSlowClient(t *testing.T) {
 		response.Body.Close()
 	}
 	waitUntil(t, "the slow request is over", func() bool { return len(s.slots) == 0 })
+}
+
+// TestAnnouncedBody: a body gets no more memory at once than it may have, whatever its client announces.
+func TestAnnouncedBody(t *testing.T) {
+	const most = 100
+	r := httptest.NewRequest("POST", "/v1/completions", strings.NewReader("{}"))
+	r.ContentLength = 1 << 20
+	body, err := newExchange(httptest.NewRecorder(), r, "", time.Second).body(most, time.Second)
+	if err != nil || string(body) != "{}" || cap(body) > most+1 {
+		t.Errorf("%v, %q of %d bytes, want at most %d", err, body, cap(body), most+1)
+	}
 }
 
 // TestBodyThatNobodyReads: whatever answers, a connection ends whose client announces a body and does not

@@ -52,7 +52,6 @@ func (m *metrics) count(path string, r *request.Request, status int, took time.D
 	}
 	if r.Made > 0 {
 		m.tokens.WithLabelValues(r.Model, "completion").Add(float64(r.Made))
-		m.first.WithLabelValues(r.Model).Observe(r.First.Seconds())
 	}
 }
 

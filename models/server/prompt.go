@@ -81,9 +81,6 @@ func (g *generator) limit(r *request.Request, w *request.Generate) (err error) {
 // converse sets the prompt to the tokens of a conversation.
 func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	c := w.Conversation
-	if n := len(c.Messages); n < 1 || n > g.s.Messages {
-		return badParam("messages", "messages: got %d, want 1 to %d", n, g.s.Messages)
-	}
 	template, err := g.m.Template()
 	if err != nil {
 		return badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", g.name)

@@ -156,14 +156,14 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
 	r, err := d.Read(&dialect.Input{
 		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) },
-		MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
+		Messages: s.s.Messages, MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() {
 		r.Close()
-		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made, First: r.First}
+		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made}
 	}()
 	r.Ctx, r.Key, r.Size = x.ctx, x.key, len(body)
 	r.ID, r.Created = s.stamp(x, r)

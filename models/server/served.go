@@ -121,7 +121,12 @@ func (s *Server) work(r *request.Request, emit func(*request.Event) error) error
 	if want := r.Work.Kind(); want != m.kind() {
 		return badParam("model", "%q is %s, want %s", r.Model, kinds[m.kind()], kinds[want])
 	}
-	return m.do(r, emit)
+	return m.do(r, func(e *request.Event) error {
+		if e.First && r.Made == 1 {
+			s.metrics.first.WithLabelValues(r.Model).Observe(r.First.Seconds())
+		}
+		return emit(e)
+	})
 }
 
 // model returns the model that a request means.

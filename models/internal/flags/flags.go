@@ -103,10 +103,13 @@ func (t *Texts) Start(name string, stdin io.Reader, report io.Writer) error {
 	if err := t.Inputs.Check(report); err != nil {
 		return err
 	}
+	if err := t.Inputs.CheckOutput("-receipt", t.Receipt.File); err != nil {
+		return err
+	}
 	if slices.Contains(t.Inputs.Files, "-") && terminal.Is(stdin) {
 		fmt.Fprintf(report, "%s: reading lines of the standard input, which ^D ends\n", name)
 	}
-	return t.Inputs.CheckOutput("-receipt", t.Receipt.File)
+	return nil
 }
 
 // Choice defines a flag of one of several words, which set gets.

@@ -56,5 +56,5 @@ func Sampler(fs *flag.FlagSet, s *decoder.Sampler, date *chattemplate.Date, unle
 	command.Float(fs, &s.TopP, "top-p", 0.9, decoder.LeastTopP, "draw from the most probable tokens with this `share` of the probability; 0 means the most probable one, 1 means all"+unless)
 	fs.Float64Var(&s.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one; 0 means all"+unless)
 	fs.Uint64Var(&s.Seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU"+unless)
-	fs.Var(date, "date", fmt.Sprintf("`day` that a template which writes the date takes for today: YYYY-MM-DD, or today for the clock's (default 2024-07-26)%s", unless))
+	fs.Var(date, "date", fmt.Sprintf("`day` that a template which writes the date takes for today: YYYY-MM-DD, or today for the day on which the command starts (default 2024-07-26)%s", unless))
 }

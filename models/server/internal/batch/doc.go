@@ -1,5 +1,6 @@
-// Package batch decides which requests a model computes together. It knows nothing of HTTP, and of
-// a model only what [Session] says: the tokens of a [Task] are those that its functions choose.
+// Package batch decides which requests a model computes together. It knows nothing of HTTP. A model
+// is the texts of a [decoder.Session], or of one in its place in a test, see [Session], and the tokens
+// of a [Task] are those that its functions choose.
 //
 // A [Scheduler] runs a language model with continuous batching. In every step, all answers that run
 // get one token, and prompts are read in chunks beside them:

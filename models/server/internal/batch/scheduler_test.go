@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/attn-go/attn/models/decoder"
@@ -392,6 +393,63 @@ func TestRun(t *testing.T) {
 	}
 	cancel()
 	<-over
+}
+
+// Goroutines submit requests, give some up and read the numbers while Run computes, with too few pages for all.
+func TestSubmitBesideRun(t *testing.T) {
+	s, _ := newScheduler(t, 20, 4, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var run, clients sync.WaitGroup
+	run.Go(func() { s.Run(ctx) })
+	stays, goes := make([]*call, 8), make([]*call, 8)
+	for k := range 4 {
+		clients.Go(func() {
+			var over sync.WaitGroup
+			put := func(ctx context.Context, i int) *call {
+				c := newCall(ctx, fmt.Sprint(k), []int32{1, 2, 3, int32(i)}, 30)
+				done := c.Done
+				c.Done = func(err error) { done(err); over.Done() }
+				over.Add(1)
+				if err := s.Submit(&c.Task); err != nil {
+					t.Error(err)
+					over.Done()
+				}
+				return c
+			}
+			for i := 2 * k; i < 2*k+2; i++ {
+				ctx, leave := context.WithCancel(t.Context())
+				stays[i], goes[i] = put(t.Context(), i), put(ctx, i)
+				leave()
+			}
+			over.Wait()
+		})
+	}
+	idle := make(chan struct{})
+	go func() {
+		clients.Wait()
+		close(idle)
+	}()
+	for open := true; open; {
+		if stats := s.Stats(); stats.Waiting > 16 || stats.Running > s.o.Running || s.Ready() != nil {
+			t.Errorf("%+v, ready: %v", stats, s.Ready())
+		}
+		select {
+		case <-idle:
+			open = false
+		default:
+		}
+	}
+	check(t, stays...)
+	for i, c := range goes {
+		if !c.ended || c.err != nil && !errors.Is(c.err, context.Canceled) {
+			t.Errorf("request %d, which was given up: ended %v, %v", i, c.ended, c.err)
+		}
+	}
+	cancel()
+	run.Wait()
+	if stats := s.Stats(); stats.Done+stats.Ended != 16 || stats.Running+stats.Waiting != 0 || stats.Free+stats.Kept != 20 {
+		t.Errorf("in the end: %+v", stats)
+	}
 }
 
 // A request that is taken back, for want of pages, keeps its key's place: the key has not paused.

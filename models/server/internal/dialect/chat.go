@@ -74,6 +74,9 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 			return nil, fields.Errorf("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)
 		}
 	}
+	if n := len(q.Messages); n < 1 || n > in.Messages {
+		return nil, fields.Errorf("messages", "messages: got %d, want 1 to %d", n, in.Messages)
+	}
 	if w.Conversation.Messages, err = messagesOf(q.Messages); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ type Input struct {
 	Name    string            // the rest of the path
 	Unknown func(name string) // is told of fields that are not known
 
+	Messages  int // most of a conversation, which Read checks
 	MaxTokens int
 	Sampler   decoder.Sampler
 	Date      chattemplate.Date
