@@ -71,7 +71,7 @@ type Continuation struct {
 }
 
 // Continue returns a continuation of a text, with the tokens of o.Sampler.Seed. o.Draft does not
-// matter. The error is a [*kernel.Error], or a [*kernel.Error].
+// matter. The error is a [*kernel.Error].
 func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if err := o.Check(); err != nil {
 		return nil, err

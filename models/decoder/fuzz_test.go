@@ -71,6 +71,8 @@ func FuzzConfig(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add([]byte(`{"model_type": "gemma3", "text_config": 5}`))
+	f.Add([]byte("null"))
 	dir := copied(f, "qwen3-2")
 	f.Fuzz(func(t *testing.T, config []byte) {
 		if err := os.WriteFile(filepath.Join(dir, configFile), config, 0o666); err != nil {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -135,5 +137,50 @@ func TestHeadOfEmbedder(t *testing.T) {
 			want = got
 		}
 		sameBits(t, "a vector", got[0], want[0])
+	}
+}
+
+// TestHeadOfFile: an embedder of a GGUF file does not keep an output matrix either, and does not need its scales.
+func TestHeadOfFile(t *testing.T) {
+	memory := func(change func(f *tinyllama.File)) int64 {
+		f := tinyllama.New(nil)
+		f.Set("llama.pooling_type", uint32(3))
+		change(f)
+		v, err := Inspect(f.Write(t), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Problems) != 0 {
+			t.Error(v.Problems)
+		}
+		return v.Memory
+	}
+	want := memory(func(*tinyllama.File) {})
+	if got := memory(func(f *tinyllama.File) {
+		f.Matrix("output.weight", tinyVocab, tinyWidth)
+		f.Vector("output.scale", 1)
+		f.Vector("output.input_scale", 1)
+	}); got != want {
+		t.Errorf("%d bytes with an output matrix, want %d", got, want)
+	}
+}
+
+// TestNamesOfFiles: tensors of a folder are not known by the names that GGUF files have.
+func TestNamesOfFiles(t *testing.T) {
+	for name, shape := range map[string][]int{
+		"rope_freqs.weight": {4}, "blk.0.attn_qkv.weight": {24, 8}, "blk.0.ffn_gate_up.weight": {200, 8},
+	} {
+		dir := copied(t, "llama-2")
+		retensored(t, dir, func(all map[string]safetensors.Tensor) {
+			n := 1
+			for _, size := range shape {
+				n *= size
+			}
+			all[name] = safetensors.Tensor{Shape: shape, Data: make([]float32, n)}
+		})
+		_, err := Load(dir, Options{})
+		if e := (*kernel.Error)(nil); !errors.As(err, &e) || !strings.Contains(e.Where, name) || e.Want != "only tensors that this architecture is known to have" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -241,6 +241,7 @@ func tensorError(name, got, want string) error {
 
 // Bad files get typed errors that say what and where.
 func TestLoadErrors(t *testing.T) {
+	const scaled = "no such tensor, as frequencies are scaled already"
 	const numbersOf, unknownTensor = "F32, F16, BF16 or blocks ", "only tensors that this architecture is known to have"
 	key := func(name, found, want string) error { return gguf.KeyError(name, found, want) }
 	set := func(name string, value any) func(*tinyllama.File) {
@@ -292,6 +293,14 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, tensorError("blk.0.attn_q_norm.weight", "F32 [16]", unknownTensor)},
 		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, tensorError("blk.0.attn_q.bias", "F32 [16]", numbersOf+"[64]")},
 		{"factors", func(f *tinyllama.File) { f.Vector("rope_freqs.weight", 16) }, tensorError("rope_freqs.weight", "F32 [16]", numbersOf+"[8]")},
+		{"factors beside YaRN", func(f *tinyllama.File) {
+			f.Set("llama.rope.scaling.type", "yarn")
+			f.Vector("rope_freqs.weight", 8)
+		}, tensorError("rope_freqs.weight", "F32 [8]", scaled)},
+		{"factors of pairs and of lengths", func(f *tinyllama.File) {
+			f.Vector("rope_freqs.weight", 8)
+			f.Vector("rope_factors_short.weight", 8)
+		}, tensorError("rope_factors_short.weight", "F32 [8]", scaled)},
 		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, tensorError("output.weight", "F32 [200 64]", numbersOf+"[211 64]")},
 	} {
 		t.Run(x.name, func(t *testing.T) {

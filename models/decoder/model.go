@@ -87,11 +87,9 @@ type network struct {
 
 // Load reads a model from a GGUF file or a folder as Hugging Face has it, of which
 // nothing is used afterwards: one with this path, or one that [weights.Resolve] finds by
-// its name, such as SmolLM2-135M-Instruct. The error is a [*kernel.Error], or it names
-// the path and is that of the system, one of package gguf or safetensors if a file is
-// damaged, or a [*kernel.Error], a [*kernel.Error], a [*kernel.Error] or a
-// [*kernel.Error] if there is not what the model needs or more than this package
-// computes.
+// its name, such as SmolLM2-135M-Instruct. The error is a [*kernel.Error], also of a file
+// that is damaged or has more than this package computes, or it names the path and is
+// that of the system, or of package encoding/json if a file is no JSON.
 func Load(model string, o Options) (*Model, error) {
 	_, m, err := load(model, generates, o)
 	return m, err
@@ -122,7 +120,7 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	return (&Model{network: n}).With(o)
 }
 
-// With returns the model with other options. The weights are shared. The error is an
+// With returns the model with other options. The weights are shared. The error is a
 // [*kernel.Error].
 func (m *Model) With(o Options) (*Model, error) {
 	if err := o.Check(); err != nil {

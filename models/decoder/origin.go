@@ -164,6 +164,7 @@ func (x *origin) prepare() (err error) {
 	case x.use == ranks:
 		x.ranking, err = ranking.ReadFolder(x.path, x.ranked())
 	case x.use == embeds && x.file != nil:
+		x.head = headUnread
 		return errors.Join(x.readPooling(), x.readDense())
 	case x.use == embeds:
 		x.head = headUnread

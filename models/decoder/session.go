@@ -36,8 +36,8 @@ type Session struct {
 // NewSession returns a session without texts, whose cache has room for so many texts of so
 // many tokens each. tokens 0 means Options.Context. Texts of other lengths share the same
 // room, and tokens that texts have in common by [Text.Fork] take it once, but for a
-// page that each of them copies to go on in it. The error is an
-// [*kernel.Error], or a kernel.Error if the cache does not fit memory.
+// page that each of them copies to go on in it. The error is a
+// [*kernel.Error], also if the cache does not fit memory.
 func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	if tokens == 0 {
 		tokens = m.options.Context

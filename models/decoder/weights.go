@@ -60,7 +60,9 @@ func (l *loader) ends(c *Config, from headSource) (embedding, head tensors.Linea
 	case from == headOwn && !has:
 		l.Fail(configError("tie_word_embeddings", "false, and no tensor lm_head.weight", "that tensor, or true if it is the embedding"))
 	case from == headUnread || from == headTied && (!has || l.Dry != nil || l.Equal(headName, embeddingName, c.Vocab, c.Width)):
-		l.Skip(headName) // not needed, if it is there
+		for _, name := range []string{headName, "output.scale", "output.input_scale"} {
+			l.Skip(name) // not needed, if it is there
+		}
 	case has:
 		return embedding, matrix(headName)
 	}

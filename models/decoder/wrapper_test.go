@@ -86,6 +86,7 @@ func TestWrapper(t *testing.T) {
 		"text_config.hidden_size": func(_, inner map[string]any) { inner["hidden_size"] = 0 },
 		"architectures":           func(outer, _ map[string]any) { outer["architectures"] = []string{"Gemma3ForCausalLM", "Other"} },
 		"sliding_window":          func(outer, _ map[string]any) { outer["sliding_window"] = 5 },
+		"text_config":             func(outer, _ map[string]any) { outer["text_config"] = 5 },
 	} {
 		_, err := Load(wrapped(t, "gemma3-whole-2", "gemma3", "language_model.model.", "", change), Options{})
 		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != key {

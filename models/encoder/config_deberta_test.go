@@ -33,6 +33,7 @@ func TestRerankerKeys(t *testing.T) {
 		{"deberta-6", "norm_rel_ebd", "batch_norm"},
 		{"deberta-6", "type_vocab_size", -1},
 		{"deberta-6", "max_position_embeddings", 1 << 14},
+		{"bert-1", "max_position_embeddings", 2}, // of the three tokens around two texts
 		{"modernbert-cls-6", "classifier_pooling", "max"},
 		{"modernbert-cls-6", "classifier_activation", "mish"},
 	} {

@@ -1,7 +1,6 @@
 package encoder
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,7 +50,11 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if err != nil {
 		return err
 	}
-	x.model, x.positions = m, cmp.Or(m.Embed.Table, m.Context)
+	m.Head = nil // which is of folders
+	x.model, x.positions, x.limits = m, m.Embed.Table, x.path+": position_embd.weight"
+	if x.positions == 0 {
+		x.positions, x.limits = m.Context, x.path+": "+m.Family.GGUF+".context_length"
+	}
 	x.maxTokens = min(x.longest(), m.Context)
 	pooling, err := readPooling(f, m.Family.GGUF, bad)
 	if err != nil {
@@ -72,7 +75,7 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if n := x.tokenizer.Len(); n > m.Vocab {
 		return bad("token_embd.weight", fmt.Sprintf("%d rows", m.Vocab), fmt.Sprintf("at least %d, the tokens of the tokenizer", n))
 	}
-	return nil
+	return x.checkEnds(len(x.tokenizer.Encode("", tokenizer.Options{Limit: 1})))
 }
 
 func has(f *gguf.File, key string) bool {

@@ -77,8 +77,19 @@ func TestGGUFReranker(t *testing.T) {
 		}
 	}
 	var bad *kernel.Error
-	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf"), LoadOptions{}); !errors.As(err, &bad) {
+	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf"), LoadOptions{}); !errors.As(err, &bad) || bad.Got != "one without a known classifier" {
 		t.Errorf("a model without a classifier: %v", err)
+	}
+	const table = "position_embd.weight"
+	w := ggufwriter.Read(t, filepath.Join(ggufFolder, "reranker-bert-1.gguf"))
+	for i := range w.Tensors {
+		if x := &w.Tensors[i]; x.Name == table {
+			x.Data = x.Data[:2*len(x.Data)/x.Shape[0]]
+			x.Shape = []int{2, x.Shape[1]}
+		}
+	}
+	if _, err := LoadReranker(w.Write(t, t.TempDir(), "bert", 1), LoadOptions{}); !errors.As(err, &bad) || bad.Arg() != table || bad.Got != "2 positions of tokens" {
+		t.Errorf("three tokens around two texts, and two positions: %v", err)
 	}
 }
 

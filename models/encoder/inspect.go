@@ -29,7 +29,7 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	x.readModel(r)
 	if reranker {
 		_, err = x.head(head)
-	} else if !reranker {
+	} else {
 		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
 		sparse, bad := x.readSparse(m.Width)
 		v.Problem(bad)

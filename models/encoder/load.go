@@ -84,7 +84,8 @@ type origin struct {
 	*tensors.Store
 	path      string
 	model     *arch.Model
-	positions int // that tokens may have
+	positions int    // that tokens may have
+	limits    string // what says so in the files
 	modules   *folder.Modules
 	tokenizer *tokenizer.Tokenizer
 	maxTokens int
@@ -155,16 +156,29 @@ func (x *origin) readFolder(f *folder.Folder) (err error) {
 		}
 	}
 	x.readLength()
+	x.limits = f.Path(configName) + ": max_position_embeddings"
+	return x.checkEnds(len(x.tokenizer.Encode("", tokenizer.Options{Limit: 1})))
+}
+
+// checkEnds reports that the tokens around texts, of which there are so many, have more positions than the model.
+func (x *origin) checkEnds(n int) error {
+	if most := x.longest(); n > most {
+		return &kernel.Error{Where: x.limits, Got: fmt.Sprintf("%d positions of tokens", most), Want: fmt.Sprintf("%d or more, for the tokens around a text", n)}
+	}
 	return nil
 }
 
 // readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else to the
 // length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
-// more than the model was trained for. A table ends, where sentence-transformers fails with a longer text: here it is cut.
+// more than the model was trained for, and so may those of DeBERTa without a table, up to settings.MostApart. A table ends, where
+// sentence-transformers fails with a longer text: here it is cut.
 func (x *origin) readLength() {
 	n := x.modules.MaxTokens
 	if x.positions = cmp.Or(x.model.Embed.Table, x.model.Context); x.model.Embed.Table == 0 {
 		x.positions = max(x.positions, n)
+	}
+	if x.model.Layers[0].Mixer.(*arch.Attention).Apart != nil {
+		x.positions = min(x.positions, settings.MostApart)
 	}
 	x.maxTokens = x.longest()
 	if n = cmp.Or(n, x.modules.TokenizerMax); n > 0 {

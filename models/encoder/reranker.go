@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/reranking"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // LoadReranker reads a cross-encoder: from a folder as Hugging Face has it BertForSequenceClassification, and the same of
@@ -56,6 +57,10 @@ func (x *origin) head(r *tensors.Reader) (*reranking.Head, error) {
 	w, h := x.model.Width, x.model.Head
 	if h == nil {
 		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
+	}
+	ends, _ := x.tokenizer.EncodePair("", "", tokenizer.Options{Limit: 1})
+	if err := x.checkEnds(len(ends)); err != nil {
+		return nil, err
 	}
 	out := &reranking.Head{Pooling: h.Pooling, Padding: -1, Activation: h.Activation.Alone}
 	if h.Dense != "" {

@@ -67,9 +67,9 @@ func (r *Receipt) CheckModel(model Model) error {
 }
 
 // Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with Options.Spot what
-// was chosen. A [*kernel.Error] is the first thing that does not. Other errors say that it could not be verified:
-// those of [decoder.Session.Forward], a [*kernel.Error] for a grammar that is none, a [*kernel.Error], and
-// ctx.Err(). m has the receipt's [Settings.Options]; model is what it was loaded from, see [Files].
+// was chosen. A [*kernel.Error] of [ErrMismatch] is the first thing that does not. Other errors say that it could not be
+// verified: those of [decoder.Session.Forward], a [*kernel.Error] of a grammar that is none, and ctx.Err(). m has the
+// receipt's [Settings.Options]; model is what it was loaded from, see [Files].
 //
 // A hash tells that logits differ, not by how much.
 func Verify(ctx context.Context, model Model, m *decoder.Model, r *Receipt, o Options) error {

@@ -45,7 +45,7 @@ var ggufModels = map[string]func(*ggufFile) (config, error){
 // Hugging Face's tokenizers have for the models that the files were made of, but that no text leads
 // to a special token by merging.
 //
-// Errors are of type *kernel.Error or *kernel.Error.
+// Errors are of type *kernel.Error.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	const key = "tokenizer.ggml."
 	model, err := f.String(key + "model")

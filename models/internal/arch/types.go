@@ -17,7 +17,7 @@ type Model struct {
 	Family *Family
 
 	Width   int // of the hidden states
-	Vocab   int // rows of the embedding, which a decoder has from its tensor: 0 until then
+	Vocab   int // rows of the embedding of an encoder; 0 of a decoder, which has them from its tensor
 	Context int // tokens that the model was trained for
 
 	// BothWays says that tokens also see those after them. Says has the key that says so and its value,
@@ -105,9 +105,12 @@ type Attention struct {
 	Rope     *Rope   // or nil, where no rotation says positions
 	Scale    float32 // of scores; 0 means 1/√Size
 	Softcap  float32 // limits scores, if not 0
-	Relative int     // buckets of distances, of which scores have a bias (MPNet), or 0
+	Relative int     // [Buckets] of distances, of which scores have a bias (MPNet), or 0
 	Apart    *Apart  // scores of positions apart from those of contents (DeBERTa), or nil
 }
+
+// Buckets is the number of rows of a table of relative positions: half of them for keys before the query, half for those after it.
+const Buckets = 32
 
 // A Rope rotates queries and keys by their position.
 type Rope struct {

@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// An Embedding makes the first states of tokens: the sums of their embeddings and of
-// those of their types and positions, added in this order, as PyTorch's models do.
+// An Embedding makes the first states of tokens: to their embeddings it adds those of
+// their types, and then those of their positions. This is the order of BERT.
 type Embedding struct {
 	Words            Table
 	Types, Positions []float32 // [.., Width], or nil

@@ -106,13 +106,22 @@ func part(i int, name string, bias arch.Bias, n, k int) tensors.Part {
 	return tensors.Part{Name: at(i, name), Shape: []int{n, k}, Bias: bias}
 }
 
+// has tells whether a layer has a matrix. A folder has none but those that its family
+// names: one with the name that a GGUF file would have is not known.
+func (b *builder) has(i int, name string) bool {
+	if b.Rename != nil && b.model.Family.Names["blk.%d."+name] == "" {
+		return false
+	}
+	return b.Has(at(i, name+".weight"))
+}
+
 // attention reads queries, keys and values, which some models have in one matrix, and
 // what stands around them.
 func (b *builder) attention(i int, t *arch.Attention) *Attention {
 	w, queries, keys := b.model.Width, t.Heads*t.Size, t.KVHeads*t.Size
 	qkv := []tensors.Part{part(i, "attn_q", t.Bias, queries, w), part(i, "attn_k", t.Bias, keys, w), part(i, "attn_v", t.Bias, keys, w)}
-	if one := part(i, "attn_qkv", t.Bias, queries+2*keys, w); t.Fused || b.Has(one.Name+".weight") {
-		qkv = []tensors.Part{one}
+	if t.Fused || b.has(i, "attn_qkv") {
+		qkv = []tensors.Part{part(i, "attn_qkv", t.Bias, queries+2*keys, w)}
 	}
 	a := &Attention{
 		Heads: t.Heads, KVHeads: t.KVHeads, Size: t.Size, Rope: b.rope(t.Rope),
@@ -140,8 +149,11 @@ func (b *builder) rope(r *arch.Rope) int {
 }
 
 // factors reads divisors of the frequencies, one for each pair, of layers that see all
-// tokens, if not all have a window.
+// tokens, if not all have a window. GGUF files alone have them, in place of a scaling.
 func (b *builder) factors() {
+	if b.Rename != nil {
+		return
+	}
 	var to *arch.Rope
 	for i, l := range b.model.Layers {
 		if t := l.Mixer.(*arch.Attention); t.Rope != nil && b.Err() == nil && (i == 0 || t.Window == 0) {
@@ -158,6 +170,10 @@ func (b *builder) factors() {
 		if !b.Has(list.name) {
 			continue
 		}
+		if s := &to.Scaling; s.YaRN || s.Llama3 || s.Factors != nil {
+			b.Fail(b.Bad(list.name, "no such tensor, as frequencies are scaled already"))
+			return
+		}
 		for _, x := range b.Floats(list.name, to.Dims/2) {
 			*list.to = append(*list.to, float64(x))
 		}
@@ -173,9 +189,9 @@ func (b *builder) dense(i int, d *arch.Dense) Feed {
 		return &Dense{Up: b.Linear(tensors.Reads, up), Down: b.Linear(tensors.Writes, down), Activation: d.Activation}
 	}
 	both := []tensors.Part{gate, up}
-	if one := part(i, "ffn_gate_up", d.Bias, 2*n, w); d.Fused || b.Has(one.Name+".weight") {
-		both = halves(one, n, d.UpFirst)
-	} else if b.Has(up.Name+".weight") && !b.Has(gate.Name+".weight") {
+	if d.Fused || b.has(i, "ffn_gate_up") {
+		both = halves(part(i, "ffn_gate_up", d.Bias, 2*n, w), n, d.UpFirst)
+	} else if b.has(i, "ffn_up") && !b.has(i, "ffn_gate") {
 		both = halves(part(i, "ffn_up", d.Bias, 2*n, w), n, d.UpFirst)
 	}
 	return &Gated{GateUp: b.Linear(tensors.Reads, both...), Down: b.Linear(tensors.Writes, down), Activation: d.Activation.Gated()}
@@ -200,7 +216,7 @@ func (b *builder) experts(i int, f *arch.Experts) *Experts {
 	of := func(name string, e, n, k int) tensors.Part {
 		return part(i, fmt.Sprintf("%s.%d", name, e), arch.Absent, n, k)
 	}
-	if b.Has(at(i, "ffn_gate_exps.weight")) {
+	if b.has(i, "ffn_gate_exps") {
 		of = func(name string, e, n, k int) tensors.Part {
 			p := part(i, name+"_exps", arch.Absent, n, k)
 			p.Shape, p.First, p.Rows = []int{f.Count, n, k}, e*n, n

@@ -4,13 +4,14 @@ import (
 	"sync/atomic"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/arch"
 )
 
 // A Relative is a bias of scores that depends on the distance of a query and a key, as
 // MPNet has it for all layers.
 type Relative struct {
 	Heads int
-	Table []float32 // [Buckets, Heads]
+	Table []float32 // [arch.Buckets, Heads]
 
 	kept atomic.Pointer[square]
 }
@@ -21,20 +22,16 @@ type square struct {
 	bias []float32
 }
 
-// Buckets is the number of rows of a table of relative positions: half of them for keys
-// before the query, half for those after it.
-const Buckets = 32
-
 // bucketStarts are the distances at which buckets begin: 0 to 7, and then 8·2^(k/2),
 // rounded up, which is where 8 + 8·log(n/8)/log(128/8) reaches an integer (Raffel et al.,
 // "T5", section 2.1).
-var bucketStarts = [Buckets / 2]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91}
+var bucketStarts = [arch.Buckets / 2]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91}
 
 // bucket returns the bucket of a key at position j for a query at position i.
 func bucket(i, j int) int {
 	n, first := i-j, 0
 	if n < 0 {
-		n, first = -n, Buckets/2
+		n, first = -n, arch.Buckets/2
 	}
 	b := len(bucketStarts) - 1
 	for bucketStarts[b] > n {

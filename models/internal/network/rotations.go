@@ -13,7 +13,7 @@ func (n *Network) Rotations(context, positions int) (all []Rotation, err error) 
 		if r.Interleaved {
 			c.Pairing = rope.Interleaved
 		}
-		if factors := r.Scaling.Of(r.Base, r.Dims, context); factors != nil && r.Dims <= mostRopeDims {
+		if factors := r.Scaling.Of(r.Base, r.Dims, context); factors != nil {
 			c.Frequencies = ropescaling.Frequencies(r.Base, r.Dims, factors)
 		}
 		x := Rotation{Dims: r.Dims}
@@ -27,9 +27,6 @@ func (n *Network) Rotations(context, positions int) (all []Rotation, err error) 
 	}
 	return all, nil
 }
-
-// mostRopeDims is the limit of rope.New, before which no frequencies are worth the time.
-const mostRopeDims = 1 << 16
 
 // ropeTable is the most bytes of the table of cosines and sines. Those of positions that
 // it has no room for are computed when they are used.

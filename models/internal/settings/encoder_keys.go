@@ -50,24 +50,22 @@ func (r *reader) pad(key string, id int) {
 	r.model.Embed.Padding = id
 }
 
-// bucketsOfMPNet are the buckets of distances.
-const bucketsOfMPNet = 32
-
 func buckets(r *reader) {
-	r.attention.Relative = bucketsOfMPNet
-	r.json.Only("relative_attention_num_buckets", bucketsOfMPNet)
+	r.attention.Relative = arch.Buckets
+	r.json.Only("relative_attention_num_buckets", arch.Buckets)
+	r.apart(r.model.Context - r.model.Embed.Padding - 1)
 }
 
-// plainRope reads an object whose rotations are not scaled.
-func (r *reader) plainRope(p *strict.JSON, base float64) *arch.Rope {
+// plainRope reads an object whose rotations are not scaled. Their base may be a key of the model.
+func (r *reader) plainRope(p *strict.JSON, key string, missing float64) *arch.Rope {
 	p.Only("rope_type", "default")
-	x := &arch.Rope{Dims: r.attention.Size, Base: p.Number("rope_theta", base, 1, mostBase), Divide: 1, Scaling: unscaled}
+	x := &arch.Rope{Dims: r.pairs(r.attention.Size), Base: r.base(p, key, missing), Divide: 1, Scaling: unscaled}
 	p.Unknown(strict.Parameters)
 	return x
 }
 
 func rotaryOfNomic(r *reader) {
-	r.rope = r.plainRope(r.json.Under("rope_parameters"), r.Number("rope_theta", 0, 1, mostBase))
+	r.rope = r.plainRope(r.json.Under("rope_parameters"), "rope_theta", 0)
 	r.same("head_dim", r.attention.Size)
 }
 
@@ -80,10 +78,9 @@ func localAttention(r *reader) {
 
 // rotariesOfModernBERT reads those of layers that see all tokens and of the others, of which null is no base of their own.
 func rotariesOfModernBERT(r *reader) {
-	whole := r.Number("global_rope_theta", 0, 1, mostBase)
-	near := r.Number("local_rope_theta", whole, 1, mostBase)
 	p := r.json.Under("rope_parameters")
-	r.rope, r.local = r.plainRope(p.Under(fullLayer), whole), r.plainRope(p.Under(slidingLayer), near)
+	r.rope = r.plainRope(p.Under(fullLayer), "global_rope_theta", 0)
+	r.local = r.plainRope(p.Under(slidingLayer), "local_rope_theta", r.Optional("global_rope_theta", 1, mostBase))
 	p.Unknown(strict.Parameters)
 }
 
@@ -124,7 +121,7 @@ func rotaryOrTable(r *reader) {
 	default:
 		r.Fail("position_embedding_type", quoted(kind), `"rope" or "absolute"`)
 	}
-	r.rope = &arch.Rope{Dims: r.attention.Size, Base: r.Number("rope_theta", 0, 1, mostBase), Divide: 1, Scaling: unscaled}
+	r.rope = r.plainRope(r.json.None(), "rope_theta", 0)
 	if !r.Has("rope_scaling") {
 		return
 	}
@@ -142,9 +139,7 @@ func rotaryOrTable(r *reader) {
 	if r.rope.Base *= factor; r.rope.Base > mostBase {
 		r.Fail("rope_theta", fmt.Sprint(r.rope.Base), "at most 2^64, times the factor of rope_scaling")
 	}
-	if half := r.attention.Size / 2; half > 0 {
-		r.rope.Divide, _ = powers.Root(factor, half).Float64()
-	}
+	r.rope.Divide, _ = powers.Root(factor, r.rope.Dims/2).Float64()
 }
 
 // packed reads what else those models may have.
@@ -154,8 +149,15 @@ func packed(r *reader) {
 	r.json.Only("logn_attention_scale", false)
 }
 
-// mostApart is the most tokens of a text of DeBERTa, as a bias for each pair of tokens takes memory.
-const mostApart = 1 << 13
+// MostApart is the most tokens of a text of DeBERTa and of MPNet, as a bias for each pair of tokens takes memory.
+const MostApart = 1 << 13
+
+// apart checks how many there are.
+func (r *reader) apart(tokens int) {
+	if tokens > MostApart {
+		r.Fail("max_position_embeddings", fmt.Sprint(r.model.Context), fmt.Sprintf("at most %d, as a bias for each pair of tokens takes memory", r.model.Context-tokens+MostApart))
+	}
+}
 
 // mostBuckets is the largest number of buckets of distances, or of distances without buckets.
 const mostBuckets = 1 << 14
@@ -165,9 +167,7 @@ func inputOfDeBERTa(r *reader) {
 	if r.json.Yes("position_biased_input") {
 		table(r)
 	}
-	if r.model.Context > mostApart {
-		r.Fail("max_position_embeddings", fmt.Sprint(r.model.Context), fmt.Sprintf("at most %d, as a bias for each pair of tokens takes memory", mostApart))
-	}
+	r.apart(r.model.Context)
 }
 
 // sameSizes refuses sizes of their own of the embedding, of heads and of the pooler of DeBERTa, and a convolution.
@@ -260,7 +260,7 @@ func fileTypes(r *reader) {
 
 func fileRotary(r *reader) {
 	twoPositions(r)
-	r.rope = &arch.Rope{Dims: r.attention.Size, Base: r.Number("rope_theta", 10000, 1, mostBase), Divide: 1, Scaling: unscaled}
+	r.rope = &arch.Rope{Dims: r.pairs(r.attention.Size), Base: r.Number("rope_theta", 10000, 1, mostBase), Divide: 1, Scaling: unscaled}
 }
 
 // rows returns the rows of a matrix.

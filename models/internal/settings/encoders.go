@@ -26,7 +26,7 @@ var Encoders = &Families{
 		{
 			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},
 			draft:  withEpsilon(bertBlock(activations.GELU, withActivation(firstToken("pre_classifier", "classifier"), activations.ReLU)), 1e-12),
-			folder: []group{sizes, inner, vocabulary, activation("hidden_act"), wholeHeads, table}, missing: values{"hidden_act": "gelu"},
+			folder: []group{sizes, inner, vocabulary, activation("hidden_act"), wholeHeads, twoPositions, table}, missing: values{"hidden_act": "gelu"},
 			renamed: &renaming{"", map[string]string{
 				"hidden_size": "dim", "intermediate_size": "hidden_dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads", "hidden_act": "activation",
 			}},

@@ -34,7 +34,7 @@ type values map[string]any
 // A group reads keys that belong together.
 type group func(r *reader)
 
-// A renaming says what files call keys otherwise: all, or those that have the key if.
+// A renaming says what files call keys otherwise: all, or those with the key have.
 type renaming struct {
 	have  string
 	names map[string]string
@@ -132,10 +132,6 @@ func (f *Families) row(is func(*family) bool) *family {
 func (f *Families) newReader(row *family) *reader {
 	r := &reader{row: row, most: f.most, draft: row.draft}
 	r.model.Family = &row.Family
-	if row.rope != nil {
-		rope := *row.rope
-		r.rope = &rope
-	}
 	return r
 }
 

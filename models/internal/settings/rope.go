@@ -29,10 +29,14 @@ func neighbours(r *reader) { r.rope.Interleaved = true }
 func rotaryOfPhi(r *reader) {
 	const key = "partial_rotary_factor"
 	p := r.parameters()
+	at := r.json
+	if p.Has(key) {
+		at = p
+	}
 	part := p.Number(key, r.Number(key, 1, 0, 1), 0, 1)
 	dims := int(part * float64(r.attention.Size))
 	if dims < 2 || dims%2 != 0 {
-		r.Fail(key, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
+		at.Fail(key, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
 		return
 	}
 	p.Has(original) // in place of which the key of the model counts
@@ -45,7 +49,7 @@ func rotaryOfPhi(r *reader) {
 // rope_parameters never scale.
 func rotaries(r *reader) {
 	p := r.parameters()
-	near := r.json.Under("")
+	near := r.json.None()
 	if r.Has("rope_parameters") {
 		whole := p.Under(fullLayer)
 		near = p.Under(slidingLayer)
@@ -53,7 +57,7 @@ func rotaries(r *reader) {
 		p = whole
 	}
 	near.Only("rope_type", "default")
-	r.local = &arch.Rope{Dims: r.attention.Size, Divide: 1, Base: near.Number("rope_theta", r.Number("rope_local_base_freq", 0, 1, mostBase), 1, mostBase), Scaling: unscaled}
+	r.local = &arch.Rope{Dims: r.pairs(r.attention.Size), Divide: 1, Base: r.base(near, "rope_local_base_freq", 0), Scaling: unscaled}
 	near.Unknown(strict.Parameters)
 	r.turn(p, r.attention.Size)
 	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
@@ -73,8 +77,43 @@ func (r *reader) parameters() *strict.JSON {
 
 // turn sets the rotation of so many elements of a head.
 func (r *reader) turn(p *strict.JSON, dims int) {
-	r.rope = &arch.Rope{Dims: dims, Divide: 1, Base: p.Number("rope_theta", r.Number("rope_theta", 0, 1, mostBase), 1, mostBase)}
+	r.rope = &arch.Rope{Dims: r.pairs(dims), Divide: 1, Base: r.base(p, "rope_theta", 0)}
 }
+
+// base reads the base of frequencies: rope_theta of the object of the rotations, or else a key of the model. Null is none in both, as
+// transformers has it.
+func (r *reader) base(p *strict.JSON, key string, missing float64) float64 {
+	const inner, want = "rope_theta", "a number from 1 to 2^64"
+	x := p.Number(inner, r.Number(key, missing, 1, mostBase), 1, mostBase)
+	switch {
+	case p.Given(inner) && !p.Has(inner):
+		p.Fail(inner, "none", want)
+	case x < 1:
+		r.Fail(key, "none", want)
+	default:
+		return x
+	}
+	return 1
+}
+
+// mostDims is the limit of package rope.
+const mostDims = 1 << 16
+
+// pairs returns how many elements of a head are rotated, if they are pairs.
+func (r *reader) pairs(dims int) int {
+	const key = "head_dim"
+	switch {
+	case dims%2 == 0 && dims >= 2 && dims <= mostDims:
+		return dims
+	case r.Has(key):
+		r.Fail(key, fmt.Sprint(dims), evenDims)
+	default:
+		r.Fail("num_attention_heads", fmt.Sprintf("heads of %d elements", dims), evenDims)
+	}
+	return 2
+}
+
+var evenDims = fmt.Sprintf("an even number from 2 to %d, as pairs of elements of a head rotate", mostDims)
 
 const original = "original_max_position_embeddings"
 
@@ -177,7 +216,11 @@ func long(s *scaling) {
 // fileRope reads the rotations out of a GGUF file, whose factors of pairs are tensors.
 func fileRope(r *reader) {
 	k := r.gguf
-	r.rope = &arch.Rope{Dims: r.Size("rope.dimension_count", r.attention.Size), Base: r.Number("rope_theta", 10000, 1, mostBase), Divide: 1, Interleaved: r.row.Interleaved}
+	const dims = "rope.dimension_count"
+	if !r.Has(dims) {
+		r.pairs(r.attention.Size)
+	}
+	r.rope = &arch.Rope{Dims: r.Size(dims, r.attention.Size), Base: r.Number("rope_theta", 10000, 1, mostBase), Divide: 1, Interleaved: r.row.Interleaved}
 	kind := k.Text("rope.scaling.type")
 	if !k.Has("rope.scaling.type") && k.Has("rope.scale_linear") { // of older files
 		r.rope.Divide = k.Number("rope.scale_linear", 1, 0x1p-32, 0x1p32)
@@ -201,8 +244,11 @@ func fileRope(r *reader) {
 		k.Fail("rope.scaling.type", quoted(kind), `"none", "linear", "yarn" or "longrope"; others are not supported`)
 	}
 	r.rope.Scaling = s
-	if r.rope.Dims > r.attention.Size || r.rope.Dims%2 != 0 {
-		k.Fail("rope.dimension_count", fmt.Sprint(r.rope.Dims), fmt.Sprintf("an even number up to the head size %d", r.attention.Size))
+	switch n := r.rope.Dims; {
+	case n > r.attention.Size || n%2 != 0:
+		k.Fail(dims, fmt.Sprint(n), fmt.Sprintf("an even number up to the head size %d", r.attention.Size))
+	case n > mostDims:
+		k.Fail(dims, fmt.Sprint(n), evenDims)
 	}
 }
 

@@ -2,11 +2,14 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -143,6 +146,125 @@ func TestSilence(t *testing.T) {
 				}
 				checkSilence(t, f, kind, &c, config, values)
 			}
+		}
+	}
+}
+
+// ofNull are keys whose null is a value of its own for classes, and no error.
+var ofNull = map[string]string{
+	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
+	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
+	"attention_bias": "false", "tie_word_embeddings": "false", "pack_qkv": "false", "position_biased_input": "false",
+}
+
+// TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
+func TestNull(t *testing.T) {
+	configs, null := readTest[map[string]any](t, "configs.json"), json.RawMessage("null")
+	configs["new"] = maps.Clone(configs["bert"])
+	configs["new"]["model_type"] = "new"
+	delete(configs["new"], "position_embedding_type")
+	for _, f := range both {
+		for i := range f.rows {
+			row := &f.rows[i]
+			for _, kind := range row.Types {
+				keys := map[string]json.RawMessage{}
+				for key, value := range configs[kind] {
+					if key != "rope_parameters" && key != "layer_types" { // beside which others count nothing
+						keys[key] = raw(t, value)
+					}
+				}
+				for key := range row.missing {
+					name := key
+					if n := row.renamed; n != nil && n.names[key] != "" && (n.have == "" || keys[n.have] != nil) {
+						name = n.names[key]
+					}
+					delete(keys, name)
+					want, err := read(f, keys, "", nil)
+					if err != nil {
+						t.Fatalf("%s without %s: %v", kind, name, err)
+					}
+					if got, err := read(f, keys, name, null); err == nil && !alike(got, want) && ofNull[key] == "" {
+						t.Errorf("%s: null for %s is another model than none, and no error", kind, name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// nameless stands for a key without a name.
+const nameless = "(no name)"
+
+// TestTurns: bases of rotations are there, and sizes of heads are pairs, whichever object has them and however positions are scaled.
+func TestTurns(t *testing.T) {
+	for _, x := range []struct {
+		kind, changes, key string
+	}{
+		{"llama", `{"rope_theta": null}`, "rope_theta"},
+		{"llama", `{"rope_theta": null, "rope_scaling": {"rope_type": "llama3", "factor": 8}}`, "rope_theta"},
+		{"llama", `{"rope_theta": null, "rope_scaling": {"rope_type": "yarn", "factor": 8}}`, "rope_theta"},
+		{"llama", `{"rope_theta": null, "rope_parameters": {"rope_theta": 5}}`, ""},
+		{"llama", `{"rope_theta": 5, "rope_parameters": {"rope_theta": null}}`, "rope_parameters.rope_theta"},
+		{"gemma3_text", `{"rope_local_base_freq": null}`, "rope_local_base_freq"},
+		{"gemma3_text", `{"": {"rope_theta": 7}}`, nameless},
+		{"modernbert", `{"global_rope_theta": null}`, "global_rope_theta"},
+		{"modernbert", `{"local_rope_theta": null}`, ""},
+		{"nomic_bert", `{"rope_theta": null}`, "rope_theta"},
+		{"new", `{"rope_theta": null}`, "rope_theta"},
+		{"llama", `{"head_dim": 15}`, "head_dim"},
+		{"llama", `{"head_dim": 1}`, "head_dim"},
+		{"llama", `{"head_dim": 65538}`, "head_dim"},
+		{"llama", `{"head_dim": 65536}`, ""},
+		{"llama", `{"hidden_size": 60}`, "num_attention_heads"},
+		{"gemma3_text", `{"head_dim": 15}`, "head_dim"},
+		{"modernbert", `{"hidden_size": 60}`, "num_attention_heads"},
+		{"nomic_bert", `{"hidden_size": 60}`, "num_attention_heads"},
+		{"new", `{"hidden_size": 60}`, "num_attention_heads"},
+		{"bert", `{"hidden_size": 60}`, ""}, // of which nothing rotates
+		{"phi3", `{"partial_rotary_factor": 0.1}`, "partial_rotary_factor"},
+		{"phi3", `{"rope_parameters": {"partial_rotary_factor": 0.1}}`, "rope_parameters.partial_rotary_factor"},
+		{"phi3", `{"partial_rotary_factor": 0.1, "rope_parameters": {"partial_rotary_factor": 0.5}}`, ""},
+		{"distilbert", `{"max_position_embeddings": 1}`, "max_position_embeddings"},
+		{"bert", `{"max_position_embeddings": 1}`, "max_position_embeddings"},
+		{"mpnet", `{"max_position_embeddings": 8195}`, "max_position_embeddings"}, // 2 of which are not of texts
+		{"mpnet", `{"max_position_embeddings": 8194}`, ""},
+	} {
+		sizes := `{"model_type": "` + x.kind + `", "vocab_size": 9, "max_position_embeddings": 64, "hidden_size": 64, "intermediate_size": 32, "num_attention_heads": 4, "num_hidden_layers": 6}`
+		if x.kind == "distilbert" {
+			sizes = `{"model_type": "distilbert", "vocab_size": 9, "dim": 64, "hidden_dim": 32, "n_heads": 4, "n_layers": 6}`
+		}
+		keys := map[string]json.RawMessage{}
+		for _, text := range []string{sizes, x.changes} {
+			if err := json.Unmarshal([]byte(text), &keys); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := Encoders
+		if Decoders.OfType(x.kind) != nil {
+			f = Decoders
+		}
+		_, err := read(f, keys, "", nil)
+		var got string
+		if bad, ok := errors.AsType[*kernel.Error](err); ok {
+			got = cmp.Or(strings.TrimPrefix(bad.Where, "config.json: "), nameless)
+		}
+		if got != x.key {
+			t.Errorf("%s %s: %v, want an error about %q", x.kind, x.changes, err, x.key)
+		}
+	}
+	base := map[string]any{
+		"block_count": uint32(2), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4),
+		"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "attention.key_length": uint32(1 << 17),
+	}
+	for value, want := range map[uint32]string{15: "attention.key_length", 1: "attention.key_length", 1<<16 + 2: "attention.key_length", 1 << 16: ""} {
+		_, err := readFile(t, "llama", base, "attention.key_length", value)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("a GGUF file with heads of %d: %v", value, err)
+		}
+	}
+	for value, ok := range map[uint32]bool{15: false, 1<<16 + 2: false, 1 << 16: true, 2: true} {
+		if _, err := readFile(t, "llama", base, "rope.dimension_count", value); (err == nil) != ok {
+			t.Errorf("a GGUF file with rotations of %d: %v", value, err)
 		}
 	}
 }

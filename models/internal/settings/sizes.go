@@ -85,9 +85,12 @@ func softcap(r *reader, key string, to *float32) {
 
 // scalar reads what scores are divided by the root of.
 func scalar(r *reader) {
-	if r.Has("query_pre_attn_scalar") {
-		r.attention.Scale = rootInverse(r.Number("query_pre_attn_scalar", 0, 0x1p-64, 0x1p64))
+	const key = "query_pre_attn_scalar"
+	x := r.Number(key, 0, 0x1p-64, 0x1p64)
+	if x == 0 {
+		r.Fail(key, "none", "a number from 2^-64 to 2^64") // also of null
 	}
+	r.attention.Scale = rootInverse(x)
 }
 
 func rootInverse(x float64) float32 { return float32(1 / math.Sqrt(x)) }

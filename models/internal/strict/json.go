@@ -27,6 +27,9 @@ func ReadJSON(dir, name string, err *error, fail func(key, got, want string) err
 	if *err == nil {
 		*err = filemap.ReadJSON(filepath.Join(dir, name), &s.keys)
 	}
+	if s.keys == nil { // of a file that is null
+		s.keys = map[string]json.RawMessage{}
+	}
 	return s
 }
 
@@ -123,7 +126,7 @@ func (s *JSON) Integer(key string, missing, low, high int) int {
 	return max(n, low)
 }
 
-// Number reads a number from low to high. A missing key is the default.
+// Number reads a number from low to high. A missing key is the default, which unlike that of [JSON.Integer] may be 0 without an error.
 func (s *JSON) Number(key string, missing, low, high float64) float64 {
 	want := fmt.Sprintf("a number from %g to %g", low, high)
 	x := missing
@@ -160,8 +163,15 @@ func (s *JSON) Only(key string, value any) {
 // Under reads the object of a key. One without keys stands for none.
 func (s *JSON) Under(key string) *JSON {
 	o := &JSON{path: s.path + s.name(key) + ".", most: s.most, asked: map[string]bool{}, fail: s.fail, err: s.err}
-	s.Read(key, "an object", &o.keys)
+	if s.Read(key, "an object", &o.keys); o.keys == nil {
+		o.keys = map[string]json.RawMessage{} // for defaults
+	}
 	return o
+}
+
+// None returns an object without keys, in which none are missed.
+func (s *JSON) None() *JSON {
+	return NewJSON(map[string]json.RawMessage{}, s.err, s.fail)
 }
 
 // Unknown reports a key that nothing has asked for, unless its value is in one of the tables.
