@@ -30,7 +30,7 @@ type ScoreOptions struct {
 //	dst [B, H, Lq, Lk]   float32, overwritten; it shares no memory with the others
 //
 // It takes memory for B·H·Lq rows of the size of a key, which is recycled. Bad input gets
-// an [*kernel.Error], and dst stays untouched.
+// a [*kernel.Error], and dst stays untouched.
 func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
 	if bad := checkScoring(&dst, &q, &k, s); bad != nil { // before memory for as many rows is taken
 		return (*kernel.Error)(bad.In("layer.Scores"))

@@ -57,9 +57,9 @@ type Summary struct {
 	Split   int // jobs whose texts were sent one by one, as all of them failed
 }
 
-// Run embeds the corpus and writes the files. After an error other than an [*kernel.Error]
+// Run embeds the corpus and writes the files. After an error other than a [*kernel.Error]
 // the journal stays, and the next Run with the same options goes on with it. The errors are
-// an [*kernel.Error], a [*hub.VersionError], a [*ModelsError], a [*RefusedError], a
+// a [*kernel.Error], a [*hub.VersionError], a [*ModelsError], a [*RefusedError], a
 // [*DifferenceError], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
 // those of files.
 func (c *Client) Run(ctx context.Context) (Summary, error) {
