@@ -92,7 +92,7 @@ func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	run := run{f, *c, max(1, min(callElements, int(callFMAs/f.ElementFMAs))/(elements/c.Rows))}
 	run.call.Tier, run.call.All = t, c.Rows
 	work := float64(elements) * f.ElementFMAs / float64(t.ThreadFMAs)
-	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // as Loop.Run, without one on the heap
+	if parallel.Alone(work, exec.Threads, exec.ParallelFor) { // as Loop.Run, without a run on the heap
 		part := parts.Get()
 		run.rows(part, 0, c.Rows)
 		parts.Put(part)

@@ -70,7 +70,7 @@ func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallel
 	j.args = *a
 	switch {
 	case n == 0:
-	case parallelFor == nil && (threads == 1 || work*WarmGain < 1): // not worth a second thread
+	case Alone(work, threads, parallelFor):
 		w := l.Scratch.Get()
 		if l.Fit != nil {
 			l.Fit(&j.args, w)
@@ -82,6 +82,12 @@ func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallel
 	}
 	j.args = *new(A) // the caller's memory
 	l.jobs.Put(j)
+}
+
+// Alone reports whether a call runs on the goroutine of its caller, since it is not worth a second
+// thread. The arguments are those of [Split.Run].
+func Alone(work float64, threads int, parallelFor func(n int, task func(i int))) bool {
+	return parallelFor == nil && (threads == 1 || work*WarmGain < 1)
 }
 
 func (l *Loop[A, W]) init(j *loopJob[A, W]) {
