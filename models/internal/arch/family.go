@@ -13,7 +13,6 @@ type Family struct {
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
 }
 
-// Names are those that tensors have in folders, by the ones that they have in GGUF files, without
-// .weight and .bias. The number of a layer is %d and that of an expert %e. A name that is missing is a
-// tensor that the family does not have.
+// Names maps names of tensors in GGUF files to names in folders, both without .weight and .bias. %d is
+// the number of a layer, %e the number of an expert. A family has no tensors but these.
 type Names map[string]string

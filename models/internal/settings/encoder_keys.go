@@ -69,14 +69,16 @@ func rotaryOfNomic(r *reader) {
 	r.same("head_dim", r.attention.Size)
 }
 
-// localAttention reads how far layers with a window see: to both sides together. Each n-th layer, counted from 0, has none.
+// localAttention reads the window of layers, both sides of a token together. Every n-th layer,
+// counted from 0, sees all tokens.
 func localAttention(r *reader) {
 	r.window = r.Integer("local_attention", 0, 2, r.most)/2 + 1
 	n := r.Integer("global_attn_every_n_layers", 0, 1, r.most)
 	r.whole = func(layer int) bool { return layer%n == 0 }
 }
 
-// rotariesOfModernBERT reads those of layers that see all tokens and of the others, of which null is no base of their own.
+// rotariesOfModernBERT reads the rotations of layers with all tokens, and those of layers with a
+// window. Where the base of the latter is null, they have the base of the former.
 func rotariesOfModernBERT(r *reader) {
 	p := r.json.Under("rope_parameters")
 	r.rope = r.plainRope(p.Under(fullLayer), "global_rope_theta", 0)

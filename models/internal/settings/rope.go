@@ -12,8 +12,8 @@ import (
 // mostBase is the largest base of frequencies.
 const mostBase = 0x1p64
 
-// rotary reads the rotations of all layers: from rope_parameters, or from rope_scaling and rope_theta, which were there
-// before it.
+// rotary reads the rotations of all layers: from rope_parameters, or, in older files, from
+// rope_scaling and rope_theta.
 func rotary(r *reader) {
 	p := r.parameters()
 	r.turn(p, r.attention.Size)
@@ -24,8 +24,8 @@ func rotary(r *reader) {
 // neighbours says that neighbours rotate together, also in folders.
 func neighbours(r *reader) { r.rope.Interleaved = true }
 
-// rotaryOfPhi is rotary for Phi 3: a part of a head may be rotated, the length of texts before the scaling is a key of its own,
-// and of the ways of scaling there is LongRoPE alone, which older files call su or yarn.
+// rotaryOfPhi is rotary for Phi 3. It may rotate a part of a head. The length of texts before the
+// scaling has a key of its own. The only scaling is LongRoPE, which older files call su or yarn.
 func rotaryOfPhi(r *reader) {
 	const key = "partial_rotary_factor"
 	p := r.parameters()
@@ -45,8 +45,8 @@ func rotaryOfPhi(r *reader) {
 	p.Unknown(strict.Parameters)
 }
 
-// rotaries reads the rotations of layers that see all tokens and those of the others, which files of Gemma 3 before
-// rope_parameters never scale.
+// rotaries reads the rotations of Gemma 3: of layers with all tokens, and of layers with a window.
+// Files without rope_parameters scale the former alone.
 func rotaries(r *reader) {
 	p := r.parameters()
 	near := r.json.None()
@@ -80,8 +80,8 @@ func (r *reader) turn(p *strict.JSON, dims int) {
 	r.rope = &arch.Rope{Dims: r.pairs(dims), Divide: 1, Base: r.base(p, "rope_theta", 0)}
 }
 
-// base reads the base of frequencies: rope_theta of the object of the rotations, or else a key of the model. Null is none in both, as
-// transformers has it.
+// base reads the base of frequencies: rope_theta in p, the object of the rotations, or else a key of
+// the model. A null is an error, as in transformers.
 func (r *reader) base(p *strict.JSON, key string, missing float64) float64 {
 	const inner, want = "rope_theta", "a number from 1 to 2^64"
 	x := p.Number(inner, r.Number(key, missing, 1, mostBase), 1, mostBase)
@@ -130,7 +130,7 @@ type scaling struct {
 
 var everyScaling = scalings{"default": plain, "dynamic": dynamic, "linear": linear, "llama3": llama3, "yarn": yarn, "longrope": long, "su": long}
 
-// scaling reads how positions are scaled of a model that was first trained with texts of a length.
+// scaling reads how positions are scaled. trained is the length of the texts of the first training.
 func (r *reader) scaling(p *strict.JSON, trained int, known scalings) {
 	kind := p.Text("rope_type")
 	if kind == "" {
@@ -259,7 +259,7 @@ func fileLocalRope(r *reader) {
 	}
 }
 
-// fileSame checks keys that say again what others do: sizes of values, and what holds of layers with a window.
+// fileSame checks keys that repeat others: the size of values, and sizes in layers with a window.
 func fileSame(r *reader) {
 	for _, key := range []string{"attention.value_length", "attention.key_length_swa", "attention.value_length_swa"} {
 		r.same(key, r.attention.Size)

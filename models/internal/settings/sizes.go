@@ -100,8 +100,8 @@ func fileScale(r *reader) {
 	r.attention.Scale = float32(r.Optional("attention.scale", 0x1p-64, 0x1p64))
 }
 
-// largest is for the largest model of a family, which has so many layers: its scores are divided by the root of width/heads
-// in place of that of the head size, which GGUF files do not say.
+// largest sets the scale of scores to 1/√(width/heads), in place of 1/√(head size), for the model with
+// this many layers: the largest of its family. GGUF files do not say it.
 func largest(layers int) group {
 	return func(r *reader) {
 		if r.attention.Scale == 0 && r.count == layers {

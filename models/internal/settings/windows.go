@@ -18,7 +18,7 @@ func window(r *reader) {
 	r.whole = every(r.row.Period)
 }
 
-// noWindow refuses that of Llama, whose class does not read it, unless it is as long as texts are.
+// noWindow refuses a window of Llama, whose class does not read it, unless a text fits into it.
 func noWindow(r *reader) {
 	if n := r.Integer("sliding_window", r.model.Context, 0, r.most); n > 0 && n < r.model.Context {
 		r.Fail("sliding_window", fmt.Sprint(n), fmt.Sprintf("none, or %d, the tokens of a text, or more: Llama of transformers sees all of them, whatever it says", r.model.Context))
@@ -70,7 +70,8 @@ func layerTypes(r *reader) {
 
 const bothWaysKey, causalKey = "use_bidirectional_attention", "is_causal"
 
-// eitherWay reads whether tokens of Gemma 3 also see those after them, with which a window is both sides together and not one.
+// eitherWay reads whether tokens of Gemma 3 also see the tokens after them. A window then counts both
+// sides together.
 func eitherWay(r *reader) {
 	if r.json.Yes(bothWaysKey) {
 		r.model.BothWays, r.model.Says = true, [2]string{bothWaysKey, "true"}
