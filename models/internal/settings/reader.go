@@ -53,6 +53,7 @@ type draft struct {
 	local     *arch.Rope // of layers with a window, if it is another one
 	window    int
 	whole     func(layer int) bool // whether a layer sees all tokens in spite of a window; nil: none
+	still     func(layer int) bool // whether a layer rotates nothing; nil: none
 }
 
 // A form is a file: a config.json, or the metadata of a GGUF file, by the names of config.json.
@@ -146,31 +147,41 @@ func (r *reader) finish() *arch.Model {
 	if m.Embed.Norm != nil {
 		m.Embed.Norm = &norm
 	}
-	if r.attention.HeadNorm != nil {
-		r.attention.HeadNorm = &norm
+	if h := r.attention.HeadNorm; h != nil {
+		own := *h
+		own.Kind, own.Epsilon, own.LessOne = norm.Kind, norm.Epsilon, norm.LessOne
+		r.attention.HeadNorm = &own
 	}
 	if r.layer.Feed = &r.dense; r.experts.Count > 0 {
 		r.experts.Dense = r.dense
 		r.layer.Feed = &r.experts
 	}
-	whole, windowed := r.layer, r.layer
-	attention := r.attention
-	attention.Rope = r.rope
-	whole.Mixer = &attention
-	near := attention
-	if near.Window = r.window; r.local != nil {
-		near.Rope = r.local
-	}
-	windowed.Mixer = &near
+	kinds := map[[2]bool]*arch.Attention{} // of layers that see all tokens, and that rotate nothing
 	for i := range r.count {
-		l := whole
-		if r.window > 0 && (r.whole == nil || !r.whole(i)) {
-			l = windowed
+		l, kind := r.layer, [2]bool{r.window == 0 || r.whole != nil && r.whole(i), r.still != nil && r.still(i)}
+		if kinds[kind] == nil {
+			kinds[kind] = r.mixer(kind[0], kind[1])
 		}
-		l.Bare = l.Bare && i == 0
+		l.Mixer, l.Bare = kinds[kind], l.Bare && i == 0
 		m.Layers = append(m.Layers, l)
 	}
 	return &m
+}
+
+// mixer returns the attention of layers of a kind.
+func (r *reader) mixer(whole, still bool) *arch.Attention {
+	a := r.attention
+	a.Rope = r.rope
+	if !whole {
+		a.Window = r.window
+		if r.local != nil {
+			a.Rope = r.local
+		}
+	}
+	if still {
+		a.Rope = nil
+	}
+	return &a
 }
 
 // list joins names.
@@ -194,4 +205,15 @@ func (v values) with(more values) values {
 	all := maps.Clone(v)
 	maps.Copy(all, more)
 	return all
+}
+
+// number returns a value that is one.
+func (v values) number(key string) float64 {
+	switch x := v[key].(type) {
+	case int:
+		return float64(x)
+	case float64:
+		return x
+	}
+	return 0
 }
