@@ -150,6 +150,22 @@ type Experts struct {
 	Shares      bool // those of the chosen experts add up to 1
 }
 
+// Attention returns the mixer if it is attention, and else nil.
+func (l *Layer) Attention() *Attention {
+	a, _ := l.Mixer.(*Attention)
+	return a
+}
+
+// Attentions lists the attention of the layers that have it.
+func (m *Model) Attentions() (all []*Attention) {
+	for i := range m.Layers {
+		if a := m.Layers[i].Attention(); a != nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
 func (*Attention) mixer() {}
 func (*Dense) feed()      {}
 

@@ -46,6 +46,7 @@ type Norms struct {
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
 	layers() []tensors.Linear
+	keepsKeys() bool // in the cache
 }
 
 // A Feed computes outputs y, [rows, Width], of states h, each of one token.

@@ -82,7 +82,10 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	post, sandwich := l.Order == arch.Post, l.Order == arch.Sandwich
 	out.Mixed.Post, out.Fed.Post = post, post
 	out.Mixed.Before = norm(!post && !l.Bare, "attn_norm")
-	out.Mix = b.attention(i, l.Mixer.(*arch.Attention))
+	switch t := l.Mixer.(type) {
+	case *arch.Attention:
+		out.Mix = b.attention(i, t)
+	}
 	out.Mixed.After = norm(sandwich, "post_attention_norm")
 	out.Fed.Before = norm(!post, "ffn_norm")
 	switch f := l.Feed.(type) {
@@ -155,8 +158,8 @@ func (b *builder) factors() {
 		return
 	}
 	var to *arch.Rope
-	for i, l := range b.model.Layers {
-		if t := l.Mixer.(*arch.Attention); t.Rope != nil && b.Err() == nil && (i == 0 || t.Window == 0) {
+	for _, l := range b.model.Layers {
+		if t := l.Attention(); t != nil && t.Rope != nil && b.Err() == nil && (to == nil || t.Window == 0) {
 			to = &b.network.Ropes[b.rope(t.Rope)]
 		}
 	}

@@ -52,7 +52,8 @@ type draft struct {
 	rope      *arch.Rope
 	local     *arch.Rope // of layers with a window, if it is another one
 	window    int
-	whole     func(layer int) bool // whether a layer sees all tokens in spite of a window; nil: none
+	mixer     func(layer int) arch.Mixer // that of a layer without attention, or nil; nil: all have attention
+	whole     func(layer int) bool       // whether a layer sees all tokens in spite of a window; nil: none
 }
 
 // A form is a file: a config.json, or the metadata of a GGUF file, by the names of config.json.
@@ -166,6 +167,11 @@ func (r *reader) finish() *arch.Model {
 		l := whole
 		if r.window > 0 && (r.whole == nil || !r.whole(i)) {
 			l = windowed
+		}
+		if r.mixer != nil {
+			if other := r.mixer(i); other != nil {
+				l.Mixer = other
+			}
 		}
 		l.Bare = l.Bare && i == 0
 		m.Layers = append(m.Layers, l)
