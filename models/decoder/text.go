@@ -115,29 +115,22 @@ func within(ids []int32, fits bool, most int) ([]int32, bool) {
 	return ids, true
 }
 
-// EncodeChat returns the tokens of a conversation as the file's template writes it, up to
-// where the assistant's answer begins. Special tokens that are written in a message are text
-// like all other: no message can end its turn or begin another one. A template that writes the date
-// writes [chattemplate.DefaultDate], see [Model.EncodeChatOn].
-//
-// The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
+// EncodeChat is [Model.EncodeConversation] of messages alone. A template that writes the date writes
+// [chattemplate.DefaultDate].
 func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Message) ([]int32, error) {
-	return v.EncodeChatOn(ctx, chattemplate.Date{}, messages)
+	return v.EncodeConversation(ctx, &chattemplate.Conversation{Messages: messages})
 }
 
-// EncodeChatOn is [Model.EncodeChat] for a template that takes a date for today, see
-// [chattemplate.Template.ReadsDate]. Other templates give the same tokens on every date.
-func (v *vocabulary) EncodeChatOn(ctx context.Context, today chattemplate.Date, messages []chattemplate.Message) ([]int32, error) {
+// EncodeConversation returns the tokens of a conversation as the file's template writes it, up to
+// where the assistant's answer begins. Special tokens that are written in a message are text
+// like all other: no message can end its turn or begin another one.
+//
+// The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
+func (v *vocabulary) EncodeConversation(ctx context.Context, c *chattemplate.Conversation) ([]int32, error) {
 	if err := errors.Join(v.tokenizerErr, v.templateErr); err != nil {
 		return nil, err
 	}
-	o := v.template.Options()
-	o.Date = today
-	template, err := v.template.With(o)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := template.Parts(ctx, messages, true)
+	parts, err := v.template.Write(ctx, c, true)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +138,7 @@ func (v *vocabulary) EncodeChatOn(ctx context.Context, today chattemplate.Date, 
 	return ids, err
 }
 
-// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Parts], after the
+// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Write], after the
 // token that begins a text unless the template has written it. most and fits are those of EncodeWithin. The error is
 // that of [Model.Tokenizer].
 func (v *vocabulary) EncodeParts(parts []tokenizer.Part, most int) (ids []int32, fits bool, err error) {

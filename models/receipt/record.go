@@ -3,12 +3,10 @@ package receipt
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"hash"
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
@@ -58,23 +56,15 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 }
 
 // Conversation says that the prompt is a conversation as the model's template writes it, which Verify
-// checks, too. today is the date that [decoder.Model.EncodeChatOn] got; the receipt has it if the template asks for
-// it. A receipt has no place for bytes that are not UTF-8, nor for further fields: messages with such are refused
-// by a [*kernel.Error], and none is added.
-func (c *Recorder) Conversation(today chattemplate.Date, messages []chattemplate.Message) error {
-	list := make([]Message, len(messages))
-	for i, m := range messages {
-		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) {
-			return bad(fmt.Sprintf("messages[%d]", i), "bytes that are not UTF-8", "UTF-8")
-		}
-		if m.Fields != nil {
-			return bad(fmt.Sprintf("messages[%d]", i), "further fields", "a role and a content alone")
-		}
-		list[i] = Message{m.Role, m.Content}
+// checks, too. The receipt has its date if the template asks for it. A receipt has no place for bytes that are not
+// UTF-8, nor for further fields of messages: such conversations are refused by a [*kernel.Error], and none is added.
+func (c *Recorder) Conversation(talk *chattemplate.Conversation) error {
+	said, err := newConversation(talk)
+	if err != nil {
+		return err
 	}
-	c.r.Messages = list
-	if c.readsDate && len(list) > 0 {
-		c.r.Date = &today
+	if c.r.Conversation = *said; c.readsDate && len(said.Messages) > 0 {
+		c.r.Date = &talk.Date
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 )
@@ -153,11 +152,7 @@ func (r *Generation) checkConversation(ctx context.Context, m *decoder.Model) er
 	if err := r.checkDate(m.ReadsDate()); err != nil {
 		return err
 	}
-	var today chattemplate.Date
-	if r.Date != nil {
-		today = *r.Date
-	}
-	ids, err := m.EncodeChatOn(ctx, today, r.chat())
+	ids, err := m.EncodeConversation(ctx, r.talk())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
