@@ -62,6 +62,9 @@ type Generation struct {
 	Stop      []int32  `json:"stop"`       // tokens that end the text
 	StopText  []string `json:"stop_text,omitempty"`
 
+	Markers []int32 `json:"markers,omitempty"` // special tokens that are part of the text
+	Budget  *Budget `json:"budget,omitempty"`  // of thinking
+
 	// Grammar, if not nil, limits what may follow. Hashes are those of the logits before that.
 	Grammar *Grammar `json:"grammar,omitempty"`
 
@@ -108,6 +111,14 @@ const (
 	formGBNF   = "gbnf"
 	formSchema = "json schema"
 )
+
+// A Budget is a [decoder.Budget].
+type Budget struct {
+	Begin  string `json:"begin"`
+	End    string `json:"end"`
+	Open   bool   `json:"open"`
+	Tokens int    `json:"tokens"`
+}
 
 // A Sampler is a [decoder.Sampler].
 type Sampler struct {
@@ -245,6 +256,8 @@ func (r *Generation) check() error {
 		return bad("tokens", "none", "at least one")
 	case len(r.Hashes) != len(r.Tokens):
 		return bad("hashes", len(r.Hashes), fmt.Sprintf("%d, one for each token", len(r.Tokens)))
+	case len(r.Markers) > mostStops:
+		return bad("markers", len(r.Markers), fmt.Sprintf("at most %d", mostStops))
 	case len(r.Stop) > mostStops:
 		return bad("stop", len(r.Stop), fmt.Sprintf("at most %d", mostStops))
 	case r.Settings.Context < 1:
@@ -321,6 +334,9 @@ func (r *Generation) options() decoder.GenerateOptions {
 	o := decoder.GenerateOptions{MaxTokens: r.MaxTokens, Stop: r.Stop, StopText: r.StopText, Sampler: decoder.Sampler(r.Sampler)}
 	if o.Stop == nil {
 		o.Stop = []int32{}
+	}
+	if o.Markers = r.Markers; r.Budget != nil {
+		o.Budget = (*decoder.Budget)(r.Budget)
 	}
 	return o
 }

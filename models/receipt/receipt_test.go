@@ -174,6 +174,8 @@ func TestVerify(t *testing.T) {
 		{MaxTokens: 30, Draft: 4},
 		{MaxTokens: 60, Sampler: decoder.Sampler{Temperature: 1, Seed: 1<<64 - 1}, StopText: []string{"a"}},
 		{MaxTokens: 40, Sampler: sampler, Grammar: made(t, grammar.Source{Text: `root ::= [a-z]{3,9} (" " root)?`})},
+		{MaxTokens: 60, Sampler: sampler, Stop: []int32{}, Markers: []int32{1, 2}, Budget: &decoder.Budget{Open: true, End: "<|im_end|>", Tokens: 9}},
+		{MaxTokens: 60, Draft: 3, Stop: []int32{}, Budget: &decoder.Budget{Begin: "e", End: "the end", Tokens: 2}},
 		{MaxTokens: 40, Draft: 2, Grammar: made(t, grammar.Source{Text: `{"enum": ["to the cat", "aeiou"]}`, JSON: true})},
 	} {
 		r := copied(t, record(t, model, m, o))
@@ -405,6 +407,7 @@ func TestSchema(t *testing.T) {
 	model, m := tiny(t, kernel.Exec{})
 	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}, Grammar: made(t, grammar.Source{Text: `root ::= .*`})})
 	r.Settings.Quantized, r.Date = true, &chattemplate.DefaultDate
+	r.Markers, r.Budget = []int32{1}, &Budget{}
 	r.Tools, r.Documents, r.Variables = []chattemplate.Tool{{Name: "f"}}, json.RawMessage("[]"), map[string]json.RawMessage{"a": []byte("1")}
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
 		t.Fatal(err)

@@ -45,6 +45,10 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 	if c.r.Stop == nil {
 		c.r.Stop = []int32{}
 	}
+	if c.r.Markers = slices.Clone(o.Markers); o.Budget != nil {
+		budget := Budget(*o.Budget)
+		c.r.Budget = &budget
+	}
 	if o.Grammar != nil {
 		s := o.Grammar.Source()
 		c.r.Grammar = &Grammar{formGBNF, string([]rune(s.Text))} // with U+FFFD for each byte that is not UTF-8, as JSON's readers have it

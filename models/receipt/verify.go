@@ -134,7 +134,7 @@ func (r *Generation) checkIDs(vocab int) error {
 	for _, list := range []struct {
 		field string
 		ids   []int32
-	}{{"prompt", r.Prompt}, {"tokens", r.Tokens}} {
+	}{{"prompt", r.Prompt}, {"tokens", r.Tokens}, {"markers", r.Markers}} {
 		for i, id := range list.ids {
 			if id < 0 || int(id) >= vocab {
 				return mismatch(list.field, i, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1))
