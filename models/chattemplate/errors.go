@@ -42,8 +42,8 @@ func (e *RefusedError) Error() string {
 	return "chattemplate: the template refuses the messages: " + e.Message
 }
 
-// VariableError reports a variable of [Options] whose type is none that it can have, or JSON of one or of
-// [Message.Fields] that is none. Find it with errors.As.
+// VariableError reports a variable of [Options] or of a [Conversation] whose type is none that it can have, or a part
+// of these that should be JSON and is not. Find it with errors.As.
 type VariableError struct {
 	Name string
 	Type string // or what is wrong with the JSON
