@@ -27,6 +27,7 @@ type Model struct {
 
 	Embed  Embed
 	Layers []Layer // pointers in equal layers are the same; nothing changes what they point to
+	More   int     // layers that files have after them, which guess further tokens and are not computed
 	Final  *Norm   // after the last layer, or nil
 	Logits Logits
 	Head   *Head // the classifier of a reranker, or nil
@@ -141,13 +142,6 @@ type Dense struct {
 	UpFirst    bool // which then has up first
 	Bias       Bias // of gate and up
 	DownBias   Bias
-}
-
-// Experts are feed-forward networks of which a router chooses some for each token.
-type Experts struct {
-	Dense
-	Count, Used int
-	Shares      bool // those of the chosen experts add up to 1
 }
 
 // Attention returns the mixer if it is attention, and else nil.
