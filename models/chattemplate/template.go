@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/jinja"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -69,23 +70,22 @@ type Template struct {
 	request map[string]any // further variables, see WithVariables
 }
 
-// New parses a template. An error is a *SyntaxError.
+// New parses a template. An error is a [*kernel.Error] of the kind [ErrSyntax].
 func New(template string) (*Template, error) { return NewWith(template, Options{}) }
 
-// NewWith is New with options. Errors are of type *SyntaxError or *VariableError.
+// NewWith is New with options. The error is a [*kernel.Error], also about a variable.
 func NewWith(template string, opts Options) (*Template, error) {
 	if len(template) > maxSize {
-		return nil, &SyntaxError{Line: 1, Message: fmt.Sprintf("%d bytes, want at most %d", len(template), maxSize)}
+		return nil, &kernel.Error{Where: "chattemplate: line 1", Got: fmt.Sprintf("%d bytes", len(template)), Want: fmt.Sprint("at most ", maxSize), Kind: ErrSyntax}
 	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
 	parsed, err := jinja.Parse(template)
-	var syntax *jinja.SyntaxError
-	if errors.As(err, &syntax) {
-		return nil, &SyntaxError{syntax.Line, syntax.Message()}
+	if err != nil {
+		return nil, failed(context.Background(), err)
 	}
-	return &Template{parsed: parsed, opts: opts}, err
+	return &Template{parsed: parsed, opts: opts}, nil
 }
 
 // ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
@@ -95,7 +95,7 @@ func (t *Template) ReadsDate() bool { return t.parsed.Names("strftime_now") }
 func (t *Template) Options() Options { return t.opts }
 
 // With returns the template with other options, such as the tools of a conversation. The error is a
-// *VariableError.
+// [*kernel.Error] about a variable.
 func (t *Template) With(opts Options) (*Template, error) {
 	with := *t
 	with.opts = opts
@@ -131,7 +131,7 @@ func tokenText(f *gguf.File, key string) string {
 }
 
 // Render returns the text for messages, with the beginning of the model's answer after them if
-// prompt is set. Errors are of type *RefusedError or *RenderError, or a *VariableError about fields of a
+// prompt is set. The error is a [*kernel.Error] of the kind [ErrRefused] or [ErrRender], or about the fields of a
 // message.
 //
 // Encode what Parts returns instead, if a user has written the messages: in this text, special
@@ -151,7 +151,7 @@ func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) (
 	}
 	text, err := t.parsed.Render(ctx, variables, work)
 	if err != nil {
-		return nil, renderError(ctx, err)
+		return nil, failed(ctx, err)
 	}
 	parts := []tokenizer.Part{}
 	for text, outside := range text.Parts() {
@@ -166,7 +166,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 	list := make([]any, len(messages))
 	for i, m := range messages {
 		if list[i], err = m.dict(); err != nil {
-			return nil, 0, &VariableError{Name: fmt.Sprintf("messages[%d].Fields", i), Type: err.Error()}
+			return nil, 0, badVariable(fmt.Sprintf("messages[%d].Fields", i), err.Error(), "the JSON of an object")
 		}
 		work += byteWork * int64(len(m.Role)+len(m.Content)+len(m.Fields)+64)
 	}
@@ -235,9 +235,9 @@ func variable(name string, v any) (any, error) {
 	case json.RawMessage:
 		made, err := jinja.FromJSON(v)
 		if err != nil {
-			return nil, &VariableError{Name: name, Type: err.Error()}
+			return nil, badVariable(name, err.Error(), types)
 		}
 		return made, nil
 	}
-	return nil, &VariableError{Name: name, Type: fmt.Sprintf("%T", v)}
+	return nil, badVariable(name, fmt.Sprintf("%T", v), types)
 }

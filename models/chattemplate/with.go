@@ -12,7 +12,7 @@ var fixed = []string{"messages", "add_generation_prompt", "bos_token", "eos_toke
 
 // WithVariables returns the template with further variables for a conversation, such as enable_thinking. They are nil, bool,
 // int, float64 or string, and count as part of the messages: special tokens in them are text. A template
-// that does not read them writes what it writes without. The error is a [*VariableError], also for a name that every
+// that does not read them writes what it writes without. The error is a [*kernel.Error] about the variable, also for a name that every
 // conversation has, such as messages.
 func (t *Template) WithVariables(variables map[string]any) (*Template, error) {
 	if len(variables) == 0 {
@@ -29,7 +29,7 @@ func (t *Template) WithVariables(variables map[string]any) (*Template, error) {
 			return nil, err
 		}
 		if slices.Contains(fixed, name) {
-			return nil, &VariableError{name, "one that every conversation has", "another name"}
+			return nil, badVariable(name, "one that every conversation has", "another name")
 		}
 		if text, ok := v.(string); ok {
 			value = jinja.Outside(text)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -91,8 +91,8 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 		return err
 	}
 	template, err = template.WithVariables(c.Variables)
-	if bad := (*chattemplate.VariableError)(nil); errors.As(err, &bad) {
-		return badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %s, want %s", bad.Name, bad.Type, bad.Want)
+	if bad, ok := errors.AsType[*kernel.Error](err); ok {
+		return badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %s, want %s", bad.Arg(), bad.Got, bad.Want)
 	} else if err != nil {
 		return err
 	}
