@@ -1,12 +1,11 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strings"
 
-	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -101,7 +100,7 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	}
 	defer release()
 	parts, err := template.Write(r.Ctx, c, true)
-	if bad := (*chattemplate.VariableError)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*kernel.Error](err); ok && errors.Is(err, kernel.ErrArgument) {
 		return badVariable(bad)
 	} else if err != nil {
 		return err
@@ -121,13 +120,13 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 }
 
 // badVariable returns an error about a part of a conversation by the field of a request that has it.
-func badVariable(bad *chattemplate.VariableError) error {
-	field, _, inside := strings.Cut(bad.Name, "[")
-	name := bad.Name
-	if !inside && bad.Name != "documents" || bad.Want == "another name" {
-		field, name = "chat_template_kwargs", "chat_template_kwargs."+bad.Name
+func badVariable(bad *kernel.Error) error {
+	name := bad.Arg()
+	field, _, inside := strings.Cut(name, "[")
+	if !inside && name != "documents" || bad.Want == "another name" {
+		field, name = "chat_template_kwargs", "chat_template_kwargs."+name
 	}
-	return badParam(field, "%.80s: got %s, want %s", name, bad.Type, cmp.Or(bad.Want, "a value of JSON"))
+	return badParam(field, "%.80s: got %s, want %s", name, bad.Got, bad.Want)
 }
 
 // continued sets the prompts to the tokens of texts. Special tokens that are written in a text count as such, as a
