@@ -15,7 +15,6 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
@@ -154,7 +153,7 @@ func TestQuantizedTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := fileLoader(file, "", &arch.Model{Family: &arch.Family{}}).Linear(tensors.Inner, tensors.Part{Name: "w", Shape: []int{rows, k}})
+		p := fileLoader(file, "").Linear(tensors.Inner, tensors.Part{Name: "w", Shape: []int{rows, k}})
 		if len(p.Parts) != 1 || p.Parts[0].Format() != format {
 			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.Parts))
 		}
@@ -199,7 +198,7 @@ func TestScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	l := fileLoader(file, "", &arch.Model{Family: &arch.Family{}})
+	l := fileLoader(file, "")
 	matrix := func(name string, n int) tensors.Part { return tensors.Part{Name: name, Shape: []int{n, 64}} }
 	p := l.Linear(tensors.Inner, matrix("a", 2), matrix("b", 1), matrix("c", 3))
 	expert := func(e int) tensors.Part {
@@ -274,7 +273,7 @@ func TestLoadErrors(t *testing.T) {
 		{"base NaN", set("llama.rope.freq_base", float32(math.NaN())), key("llama.rope.freq_base", "NaN", "1 to 1.8446744073709552e+19")},
 		{"scaling", set("llama.rope.scaling.type", "dynamic"), key("llama.rope.scaling.type", `"dynamic"`, `"none", "linear", "yarn" or "longrope"; others are not supported`)},
 		{"epsilon", set("llama.attention.layer_norm_rms_epsilon", float32(-1)), key("llama.attention.layer_norm_rms_epsilon", "-1", "0 to 1")},
-		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_count", "8", "none: llama with experts is not supported")},
+		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_used_count", "nothing", "an integer that fits an int64")},
 		{"residual scale", set("llama.residual_scale", float32(2)), key("llama.residual_scale", "2", "0 or 1; others are not supported")},
 		{"unknown key", set("llama.mystery", false), key("llama.mystery", "false", "no such key: what it changes is not known")},
 		{"not causal", set("llama.attention.causal", false), key("llama.attention.causal", "false, a model of embeddings", "one that generates text; LoadEmbedder is for this one")},

@@ -13,8 +13,8 @@ import (
 type loader struct{ *tensors.Reader }
 
 // fileLoader returns a loader of the tensors of a file, whose path may be "".
-func fileLoader(f *gguf.File, path string, m *arch.Model) *loader {
-	return &loader{&tensors.Reader{Store: tensors.OfGGUF(f, path), Rename: tensors.Otherwise(m.Family.Files)}}
+func fileLoader(f *gguf.File, path string) *loader {
+	return &loader{&tensors.Reader{Store: tensors.OfGGUF(f, path)}}
 }
 
 // folderLoader opens the tensors of a folder, which the caller closes.
@@ -25,7 +25,15 @@ func folderLoader(dir string, m *arch.Model) (*loader, error) {
 	}
 	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
 	l.Ignore(".rotary_emb.inv_freq") // of older checkpoints: config.json says it
+	l.ignoreMore(m)
 	return l, nil
+}
+
+// ignoreMore marks the tensors of layers that guess further tokens as used.
+func (l *loader) ignoreMore(m *arch.Model) {
+	for i := range m.More {
+		l.Ignore(fmt.Sprintf("blk.%d.", len(m.Layers)+i), fmt.Sprintf("model.layers.%d.", len(m.Layers)+i))
+	}
 }
 
 // vocabulary returns the number of tokens: the rows of the embedding.

@@ -25,7 +25,7 @@ var Decoders = &Families{
 	rows: append([]family{
 		{
 			Family: arch.Family{Types: []string{"llama"}, Classes: []string{"Llama", "LLaMA"}, GGUF: "llama", Interleaved: true, Names: llamaNames},
-			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, noWindow, attentionBias, mlpBias), file: ofFile(fileKeys),
+			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, noWindow, attentionBias, mlpBias), file: ofFile(fileInnerKeys, fileMixtral),
 			missing: values{"rms_norm_eps": 1e-6, "rope_theta": 10000},
 			nested:  values{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 2048},
 		},
@@ -42,7 +42,7 @@ var Decoders = &Families{
 			nested:  values{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 131072},
 		},
 		{
-			Family: arch.Family{Types: []string{"seed_oss"}, Classes: []string{"SeedOss"}, GGUF: "seed_oss", Names: llamaNames, Files: arch.Names{"blk.%d.ffn_norm": "blk.%d.post_attention_norm"}},
+			Family: arch.Family{Types: []string{"seed_oss"}, Classes: []string{"SeedOss"}, GGUF: "seed_oss", Names: llamaNames},
 			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, inputBias, outputBias, mlpBias), file: ofFile(fileKeys),
 			missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_key_value_heads": 8, "head_dim": 128, "attention_bias": true},
 			nested:   values{"hidden_size": 4096, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 80, "max_position_embeddings": 524288},
@@ -116,7 +116,8 @@ func ofFile(some []group, others ...group) []group {
 var (
 	decoderKeys    = []group{sizes, inner, rmsEpsilon, grouped, tied}
 	expertKeys     = []group{sizes, experts, rmsEpsilon, grouped, tied}
-	fileKeys       = []group{sizes, inner, rmsEpsilon, fileScale, grouped, fileBiases, fileRope, noExperts, fileWindow, fileCausal}
+	fileKeys       = append([]group{noExperts}, fileInnerKeys...)
+	fileInnerKeys  = []group{sizes, inner, rmsEpsilon, fileScale, grouped, fileBiases, fileRope, fileWindow, fileCausal}
 	fileExpertKeys = []group{sizes, experts, rmsEpsilon, fileScale, grouped, fileBiases, fileRope, fileWindow, fileCausal}
 )
 

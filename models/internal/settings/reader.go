@@ -48,12 +48,14 @@ type draft struct {
 	norm      arch.Norm
 	attention arch.Attention
 	dense     arch.Dense
-	experts   arch.Experts // if Count is not 0
+	experts   arch.Experts // if Count is not 0; the zero values of Dense are those of dense
+	lead      int          // of the first layers, which have no experts
 	rope      *arch.Rope
 	local     *arch.Rope // of layers with a window, if it is another one
 	window    int
-	whole     func(layer int) bool // whether a layer sees all tokens in spite of a window; nil: none
-	still     func(layer int) bool // whether a layer rotates nothing; nil: none
+	mixer     func(layer int) arch.Mixer // that of a layer without attention, or nil; nil: all have attention
+	whole     func(layer int) bool       // whether a layer sees all tokens in spite of a window; nil: none
+	still     func(layer int) bool       // whether a layer rotates nothing; nil: none
 }
 
 // A form is a file: a config.json, or the metadata of a GGUF file, by the names of config.json.
@@ -152,24 +154,29 @@ func (r *reader) finish() *arch.Model {
 		own.Kind, own.Epsilon, own.LessOne = norm.Kind, norm.Epsilon, norm.LessOne
 		r.attention.HeadNorm = &own
 	}
-	if r.layer.Feed = &r.dense; r.experts.Count > 0 {
-		r.experts.Dense = r.dense
-		r.layer.Feed = &r.experts
-	}
+	r.layer.Feed = &r.dense
 	kinds := map[[2]bool]*arch.Attention{} // of layers that see all tokens, and that rotate nothing
 	for i := range r.count {
 		l, kind := r.layer, [2]bool{r.window == 0 || r.whole != nil && r.whole(i), r.still != nil && r.still(i)}
 		if kinds[kind] == nil {
-			kinds[kind] = r.mixer(kind[0], kind[1])
+			kinds[kind] = r.attentionOf(kind[0], kind[1])
 		}
-		l.Mixer, l.Bare = kinds[kind], l.Bare && i == 0
+		l.Mixer = kinds[kind]
+		if r.mixer != nil {
+			if other := r.mixer(i); other != nil {
+				l.Mixer = other
+			}
+		}
+		if l.Bare = l.Bare && i == 0; r.experts.Count > 0 && i >= r.lead {
+			l.Feed = r.mixture()
+		}
 		m.Layers = append(m.Layers, l)
 	}
 	return &m
 }
 
-// mixer returns the attention of layers of a kind.
-func (r *reader) mixer(whole, still bool) *arch.Attention {
+// attentionOf returns the attention of layers of a kind.
+func (r *reader) attentionOf(whole, still bool) *arch.Attention {
 	a := r.attention
 	a.Rope = r.rope
 	if !whole {

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/internal/strict"
@@ -155,7 +155,7 @@ func TestSilence(t *testing.T) {
 var ofNull = map[string]string{
 	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
 	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
-	"attention_bias": "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "position_biased_input": "false",
+	"attention_bias": "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
 // TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
@@ -279,12 +279,15 @@ func typesOf(f *Families) (all [][]string) {
 
 // moot are keys that classes read and that change nothing of the models here, by family.
 var moot = map[string]string{
-	"qwen3_moe intermediate_size": "all layers have experts",
-	"gemma3_text text_config":     "of the class around it",
-	"gemma3_text vision_config":   "likewise",
-	"gemma3_text image_token_id":  "likewise",
-	"gemma hidden_act":            "all names that it may have stand for one function",
-	"ministral3 rope_theta":       "without rope_parameters the class has some with a base",
+	"qwen3_moe intermediate_size":       "all layers have experts",
+	"qwen2_moe intermediate_size":       "likewise",
+	"glm4_moe num_nextn_predict_layers": "those layers are not computed",
+	"glm4_moe num_mtp_layers":           "likewise",
+	"gemma3_text text_config":           "of the class around it",
+	"gemma3_text vision_config":         "likewise",
+	"gemma3_text image_token_id":        "likewise",
+	"gemma hidden_act":                  "all names that it may have stand for one function",
+	"ministral3 rope_theta":             "without rope_parameters the class has some with a base",
 }
 
 func checkSilence(t *testing.T, f *Families, kind string, c *class, config map[string]any, values map[string][]any) {
@@ -339,6 +342,7 @@ func (row *family) passes(f *Families, key string, value any) bool {
 func alike(a, b *arch.Model) bool {
 	x, y := *a, *b
 	for _, m := range []*arch.Model{&x, &y} {
+		m.More = 0 // layers that are not computed
 		if m.Head != nil {
 			h := *m.Head
 			h.Activation.After = nil
@@ -366,7 +370,16 @@ var obeyed = map[string][]string{
 	"granite":         {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
 	"mistral3":        {"attention.temperature_scale"},
 	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
+	"llama":           {"expert_count", "expert_used_count"},
 	"qwen3moe":        {"expert_feed_forward_length"},
+	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
+	"glm4moe":         routedFile,
+}
+
+// routedFile are those of DeepSeek's experts.
+var routedFile = []string{
+	"expert_feed_forward_length", "expert_shared_count", "leading_dense_block_count", "expert_weights_scale", "expert_weights_norm", "expert_gating_func", "nextn_predict_layers",
+	"expert_group_count", "expert_group_used_count",
 }
 
 // TestFileSilence: whatever value a key of any architecture has in a GGUF file of another one, it is refused, or the architecture has it,
@@ -390,8 +403,11 @@ func TestFileSilence(t *testing.T) {
 		if name == "granite" || name == "cohere2" {
 			base["logit_scale"] = float32(4)
 		}
-		if name == "qwen3moe" {
+		if slices.Contains(obeyed[name], "expert_feed_forward_length") {
 			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})
+		}
+		if key := "expert_shared_feed_forward_length"; slices.Contains(obeyed[name], key) {
+			base[key] = uint32(20)
 		}
 		want, err := readFile(t, name, base, "", nil)
 		if err != nil {
