@@ -23,6 +23,7 @@ var fileNames = map[string]string{
 	"moe_intermediate_size":   "expert_feed_forward_length",
 	"num_experts":             "expert_count",
 	"num_experts_per_tok":     "expert_used_count",
+	"conv_L_cache":            "shortconv.l_cache",
 }
 
 // ReadFile reads the metadata of a GGUF file. fail makes the errors about its keys.

@@ -96,6 +96,23 @@ var gemmaNames = named(llamaNames, arch.Names{
 	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
 })
 
+// lfmNames are those of LFM2.
+var lfmNames = named(llamaNames, arch.Names{
+	"output_norm":        "model.embedding_norm",
+	"blk.%d.attn_norm":   "model.layers.%d.operator_norm",
+	"blk.%d.attn_output": "model.layers.%d.self_attn.out_proj",
+	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.q_layernorm",
+	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.k_layernorm",
+	"blk.%d.ffn_norm":    "model.layers.%d.ffn_norm",
+	"blk.%d.ffn_gate":    "model.layers.%d.feed_forward.w1",
+	"blk.%d.ffn_up":      "model.layers.%d.feed_forward.w3",
+	"blk.%d.ffn_down":    "model.layers.%d.feed_forward.w2",
+
+	"blk.%d.shortconv.in_proj":  "model.layers.%d.conv.in_proj",
+	"blk.%d.shortconv.conv":     "model.layers.%d.conv.conv",
+	"blk.%d.shortconv.out_proj": "model.layers.%d.conv.out_proj",
+})
+
 // named returns names with others in their place.
 func named(names, others arch.Names) arch.Names {
 	all := maps.Clone(names)
