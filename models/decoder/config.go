@@ -57,7 +57,7 @@ func configOf(m *arch.Model) Config {
 		Context: m.Context, Epsilon: float32(l.Norm.Epsilon), RopeDims: r.Dims, RopeBase: r.Base, RopeScaling: r.Divide, Bidirectional: m.BothWays,
 		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap, LogitSoftcap: m.Logits.Softcap,
 	}
-	switch f := l.Feed.(type) {
+	switch f := m.Layers[len(m.Layers)-1].Feed.(type) { // the first ones may have no experts
 	case *arch.Dense:
 		c.FFN = f.Inner
 	case *arch.Experts:

@@ -29,9 +29,13 @@
 //	qwen2                  qwen2            Qwen 2 and 2.5
 //	qwen3                  qwen3            Qwen 3, also as embedder
 //	qwen3moe               qwen3_moe        Qwen 3 with experts
+//	llama                  mixtral          Mixtral
+//	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
+//	glm4moe                glm4_moe         GLM 4.5 to 4.7, without the layers that guess further tokens
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
+//	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
 //	                       ministral        Ministral 8B, whose layers may have a window or none
 //	                       seed_oss         Seed-OSS
 //	                       ernie4_5         ERNIE 4.5 without experts
@@ -47,6 +51,10 @@
 // Dynamic rotations are computed up to the length that the model was trained for, where
 // they are unscaled; a larger Options.Context is an error. A cache keeps all tokens, also
 // those that no window reaches any more.
+//
+// Layers without attention carry a state from token to token. A text keeps some of its states,
+// see [Text.Checkpoint]: it can be forked and truncated anywhere, but between two of them the
+// tokens after the first one are read again.
 //
 // What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of the
 // architecture, a key of config.json, a kind of rotation. Keys that no computation reads are listed, with the values that

@@ -96,22 +96,27 @@ var gemmaNames = named(llamaNames, arch.Names{
 	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
 })
 
-// lfmNames are those of LFM2.
-var lfmNames = named(llamaNames, arch.Names{
-	"output_norm":        "model.embedding_norm",
-	"blk.%d.attn_norm":   "model.layers.%d.operator_norm",
-	"blk.%d.attn_output": "model.layers.%d.self_attn.out_proj",
-	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.q_layernorm",
-	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.k_layernorm",
-	"blk.%d.ffn_norm":    "model.layers.%d.ffn_norm",
-	"blk.%d.ffn_gate":    "model.layers.%d.feed_forward.w1",
-	"blk.%d.ffn_up":      "model.layers.%d.feed_forward.w3",
-	"blk.%d.ffn_down":    "model.layers.%d.feed_forward.w2",
-
-	"blk.%d.shortconv.in_proj":  "model.layers.%d.conv.in_proj",
-	"blk.%d.shortconv.conv":     "model.layers.%d.conv.conv",
-	"blk.%d.shortconv.out_proj": "model.layers.%d.conv.out_proj",
+// mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
+var mixtralNames = named(llamaNames, arch.Names{
+	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",
+	"blk.%d.ffn_gate.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w1",
+	"blk.%d.ffn_up.%e":    "model.layers.%d.block_sparse_moe.experts.%e.w3",
+	"blk.%d.ffn_down.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w2",
 })
+
+// sharedNames are those of models with a network that all tokens take, beside their experts.
+func sharedNames(shared string) arch.Names {
+	return named(llamaNames, arch.Names{
+		"blk.%d.ffn_gate_shexp": "model.layers.%d.mlp." + shared + ".gate_proj",
+		"blk.%d.ffn_up_shexp":   "model.layers.%d.mlp." + shared + ".up_proj",
+		"blk.%d.ffn_down_shexp": "model.layers.%d.mlp." + shared + ".down_proj",
+	})
+}
+
+var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
+
+// routedNames are those of DeepSeek's experts.
+var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
 // named returns names with others in their place.
 func named(names, others arch.Names) arch.Names {

@@ -48,7 +48,8 @@ type draft struct {
 	norm      arch.Norm
 	attention arch.Attention
 	dense     arch.Dense
-	experts   arch.Experts // if Count is not 0
+	experts   arch.Experts // if Count is not 0; the zero values of Dense are those of dense
+	lead      int          // of the first layers, which have no experts
 	rope      *arch.Rope
 	local     *arch.Rope // of layers with a window, if it is another one
 	window    int
@@ -150,10 +151,7 @@ func (r *reader) finish() *arch.Model {
 	if r.attention.HeadNorm != nil {
 		r.attention.HeadNorm = &norm
 	}
-	if r.layer.Feed = &r.dense; r.experts.Count > 0 {
-		r.experts.Dense = r.dense
-		r.layer.Feed = &r.experts
-	}
+	r.layer.Feed = &r.dense
 	whole, windowed := r.layer, r.layer
 	attention := r.attention
 	attention.Rope = r.rope
@@ -173,7 +171,9 @@ func (r *reader) finish() *arch.Model {
 				l.Mixer = other
 			}
 		}
-		l.Bare = l.Bare && i == 0
+		if l.Bare = l.Bare && i == 0; r.experts.Count > 0 && i >= r.lead {
+			l.Feed = r.mixture()
+		}
 		m.Layers = append(m.Layers, l)
 	}
 	return &m

@@ -11,6 +11,25 @@ import (
 // mostTaps is the most inputs of a convolution.
 const mostTaps = 1 << 10
 
+var fileConvolutionKeys = []group{sizes, inner, rmsEpsilon, fileConvolutions, fileBiases, fileRope, noExperts}
+
+// lfmNames are those of LFM2.
+var lfmNames = named(llamaNames, arch.Names{
+	"output_norm":        "model.embedding_norm",
+	"blk.%d.attn_norm":   "model.layers.%d.operator_norm",
+	"blk.%d.attn_output": "model.layers.%d.self_attn.out_proj",
+	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.q_layernorm",
+	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.k_layernorm",
+	"blk.%d.ffn_norm":    "model.layers.%d.ffn_norm",
+	"blk.%d.ffn_gate":    "model.layers.%d.feed_forward.w1",
+	"blk.%d.ffn_up":      "model.layers.%d.feed_forward.w3",
+	"blk.%d.ffn_down":    "model.layers.%d.feed_forward.w2",
+
+	"blk.%d.shortconv.in_proj":  "model.layers.%d.conv.in_proj",
+	"blk.%d.shortconv.conv":     "model.layers.%d.conv.conv",
+	"blk.%d.shortconv.out_proj": "model.layers.%d.conv.out_proj",
+})
+
 // unreadOfLFM are keys of published files of LFM2 that its class does not read.
 var unreadOfLFM = strict.Table{}.Add(strict.Any,
 	"block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale", "block_use_swiglu", "block_use_xavier_init",
