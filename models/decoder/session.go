@@ -99,8 +99,9 @@ func (t *Text) Len() int { return len(t.tokens) }
 // Tokens returns the tokens. The slice belongs to the text and to its forks: it must not be changed.
 func (t *Text) Tokens() []int32 { return t.tokens }
 
-// Fork returns a new text of the first n tokens, which shares their keys and values. n is 0 to
-// Len; otherwise the error is a kernel.Error.
+// Fork returns a new text of the first n tokens, which shares their keys and values, and the
+// states of recurrent layers. n is 0 to Len; otherwise the error is a kernel.Error. With
+// recurrent layers the next step of the fork also reads the tokens from Checkpoint(n) to n.
 func (t *Text) Fork(n int) (*Text, error) {
 	kv, err := t.kv.Fork(t.keys(n))
 	if err != nil {
@@ -111,7 +112,7 @@ func (t *Text) Fork(n int) (*Text, error) {
 }
 
 // Truncate removes the tokens after the first n. n is 0 to Len; otherwise the error is a
-// kernel.Error.
+// kernel.Error. What Fork says of recurrent layers holds here, too.
 func (t *Text) Truncate(n int) error {
 	if err := t.kv.Truncate(t.keys(n)); err != nil {
 		return err

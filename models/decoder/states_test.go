@@ -78,9 +78,12 @@ func checkStates(t *testing.T, m *Model) {
 			}
 			texts = append(texts, reading{fork, to})
 		case k == 1:
-			x := texts[r.IntN(len(texts))]
+			x := &texts[r.IntN(len(texts))]
 			if err := x.Truncate(r.IntN(x.Len() + 1)); err != nil {
 				t.Fatal(err)
+			}
+			if to := &all[r.IntN(stories)]; common(x.Tokens(), to.tokens) == x.Len() {
+				x.story = to // the states of the tokens that are gone must be, too
 			}
 		case k == 2 && len(texts) > 3:
 			i := r.IntN(len(texts))
