@@ -55,7 +55,7 @@ func configOf(m *arch.Model) Config {
 	all, r := m.Attentions(), ropeOf(m)
 	t := all[0]
 	c := Config{
-		Architecture: m.Family.GGUF, Layers: len(m.Layers), KVLayers: len(all), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
+		Architecture: m.Family.GGUF, Layers: len(m.Layers), KVLayers: len(m.Keepers()), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
 		Context: m.Context, Epsilon: float32(l.Norm.Epsilon), RopeDims: r.Dims, RopeBase: r.Base, RopeScaling: r.Divide, Bidirectional: m.BothWays,
 		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap,
 		ResidualScale: l.Share, LogitScale: m.Logits.Scale, LogitSoftcap: m.Logits.Softcap,

@@ -2,15 +2,20 @@ package decoder
 
 import (
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/arch"
 	engine "github.com/attn-go/attn/models/internal/network"
 )
 
 // leastBlock is the least that numeric.Hadamard takes.
 const leastBlock = 16
 
-// hadamardOf returns what is rotated for a model with heads of a size.
-func (o *Options) hadamardOf(headSize int) engine.Hadamard {
-	block := headSize & -headSize
+// hadamardOf returns what is rotated for a model with heads of some sizes, in blocks that divide all of them.
+func (o *Options) hadamardOf(all []*arch.Attention) engine.Hadamard {
+	sizes := 0
+	for _, a := range all {
+		sizes |= a.Size
+	}
+	block := sizes & -sizes
 	if o.Unrotated || !o.CachesInt4() || block < leastBlock {
 		return engine.Hadamard{}
 	}

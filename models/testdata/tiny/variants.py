@@ -13,6 +13,7 @@ def like(arch, change):
     def changed(s, v):
         c = conf(s, v); change(c); return c
     return kind, tok, changed, cls
+gemma4 = gemma # of make.py
 def rope(**k):
     def change(c): c.rope_parameters = dict({"rope_theta": 10000.0}, **k)
     return change
@@ -29,6 +30,7 @@ def longrope(original):
 def bothways(c): c.is_causal = False; c.use_sliding_window = True; c.sliding_window = 4; c.layer_types = ["sliding_attention", "full_attention"] * (c.num_hidden_layers // 2)
 def fourth(c): c.num_hidden_layers = 4; c.no_rope_layer_interval = 4; c.no_rope_layers = [1, 1, 1, 0]; c.layer_types = ["full_attention"] * 4
 ARCHS = {
+ "gemma4-same": ("decoder", spbpe, lambda s, v: C["gemma4_text"](vocab_size=v, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, **gemma4(s, hidden_size_per_layer_input=0) | kinds(s, 2, 4)), tf.Gemma4ForCausalLM),
  "gemma": ("decoder", spbpe, lambda s, v: tf.GemmaConfig(vocab_size=v, **dec(s)), tf.GemmaForCausalLM),
  "smollm3-fourth": like("smollm3", fourth),
  "hunyuan-alpha": like("hunyuan_v1_dense", rope(rope_type="dynamic", alpha=1000.0, beta_fast=32, beta_slow=1, factor=1.0, mscale=1.0, mscale_all_dim=1.0)),
