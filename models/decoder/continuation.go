@@ -50,6 +50,9 @@ type Token struct {
 	// End is set with the last token of a text. With EndToken it is the token of Stop, which is no
 	// part of the text; Text may have what was held back.
 	End End
+
+	// StopText is the string of GenerateOptions.StopText that ended the text, with EndText.
+	StopText string
 }
 
 // A Continuation continues one text with what GenerateOptions say. [Session.Generate] has one for each
@@ -254,7 +257,9 @@ func (c *Continuation) add(token *Token, length int) error {
 	if c.end != Going && c.end != EndText {
 		token.Text += c.rest()
 	}
-	token.End = c.end
+	if token.End = c.end; c.end == EndText {
+		token.StopText = c.stopText.Found()
+	}
 	return nil
 }
 

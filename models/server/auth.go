@@ -52,12 +52,15 @@ func (s *Server) who(r *http.Request) (string, error) {
 		return host, nil
 	}
 	kind, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if key := r.Header.Get("X-Api-Key"); kind == "" && key != "" { // as clients of Anthropic send it
+		kind, secret = "Bearer", key
+	}
 	if strings.EqualFold(kind, "Bearer") {
 		if name, ok := s.keys.find(strings.TrimSpace(secret)); ok {
 			return name, nil
 		}
 	}
-	return "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY")
+	return "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY, or X-Api-Key: KEY")
 }
 
 // foreign reports a request that a page of another site makes in the browser of somebody who may use the

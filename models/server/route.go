@@ -33,7 +33,7 @@ func (s *Server) routes() {
 	}
 	s.mux.Handle("GET /{$}", page.Handler()) // without a key, as it holds nothing: it asks for one
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, dialect.OpenAI{}, dialect.Fail(http.StatusNotFound, "", "there is no %s %s", r.Method, r.URL.Path), 0)
+		refuse(w, dialect.ErrorsOf(r.URL.Path), dialect.Fail(http.StatusNotFound, "", "there is no %s %s", r.Method, r.URL.Path), 0)
 	})
 	if s.s.Pprof {
 		for name, h := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
@@ -75,12 +75,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			s.panicked(id, p, debug.Stack())
 			if x.status == 0 {
-				refuse(x, dialect.OpenAI{}, failureOf(errors.New("panic")), 0)
+				refuse(x, dialect.ErrorsOf(r.URL.Path), failureOf(errors.New("panic")), 0)
 			}
 		}
 	}()
 	if err := s.foreign(r); err != nil {
-		refuse(x, dialect.OpenAI{}, failureOf(err), 0)
+		refuse(x, dialect.ErrorsOf(r.URL.Path), failureOf(err), 0)
 		return
 	}
 	s.mux.ServeHTTP(x, r)
@@ -97,7 +97,7 @@ func (s *Server) answering(p dialect.Path) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		x, d := w.(*exchange), p.New()
-		err := s.gate(x, d)
+		err := s.gate(x, p, d)
 		begun := x.status != 0
 		if err != nil {
 			s.failed(x, d, err)
@@ -110,7 +110,7 @@ func (s *Server) answering(p dialect.Path) http.Handler {
 }
 
 // gate answers a request if it may come and there is room for it.
-func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
+func (s *Server) gate(x *exchange, p dialect.Path, d dialect.Dialect) (err error) {
 	if x.key, err = s.who(x.r); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 		return err
 	}
 	if s.backend != nil {
-		err = s.forward(x, body)
+		err = s.forward(x, body, p.Conversation(body))
 	} else {
 		err = s.answer(x, d, body)
 	}
@@ -154,10 +154,14 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 // answer lets a model do what a request asks for, and writes it as its dialect does.
 func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
-	r, err := d.Read(&dialect.Input{
+	in := &dialect.Input{
 		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) },
 		Messages: s.s.Messages, MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
-	})
+	}
+	if originOf(x.ctx) == nil {
+		in.Now = s.s.Now
+	}
+	r, err := d.Read(in)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,6 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// mostTop is the most tokens of top_logprobs, as in OpenAI's API.
-const mostTop = 20
-
 // chat is /v1/chat/completions: the next message of a conversation.
 type chat struct{ texts }
 
@@ -64,11 +61,9 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &w.Options
-	if fields.SetInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
-		return nil, fields.Errorf("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
+	if err = readTop(&w.Options, q.Logprobs, q.TopLogprobs); err != nil {
+		return nil, err
 	}
-	o.Logprobs = q.Logprobs
 	if q.Date != nil {
 		if w.Conversation.Date, err = chattemplate.ParseDate(*q.Date); err != nil {
 			return nil, fields.Errorf("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)

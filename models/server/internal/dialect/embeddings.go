@@ -58,11 +58,18 @@ func (d *embeddings) Read(in *Input) (*request.Request, error) {
 		return nil, err
 	}
 	w := &request.Embed{Inputs: request.Inputs(q.Input), Truncate: q.Truncate || truncated}
-	if q.Dimensions != nil {
-		w.Dimensions = new(int)
-		fields.SetInt(w.Dimensions, q.Dimensions)
-	}
+	w.Dimensions = dimensionsOf(q.Dimensions)
 	return &request.Request{Model: q.Model, Receipt: q.Receipt, Work: w}, nil
+}
+
+// dimensionsOf returns how many numbers vectors are to have, nil for those of the model.
+func dimensionsOf(n *fields.Int) *int {
+	if n == nil {
+		return nil
+	}
+	to := new(int)
+	fields.SetInt(to, n)
+	return to
 }
 
 type vector struct {

@@ -15,11 +15,11 @@ import (
 
 // openAI are the paths of OpenAI's API.
 var openAI = []Path{
-	{"GET /v1/models", func() Dialect { return &about{all: true} }},
-	{"GET /v1/models/{name...}", func() Dialect { return &about{} }},
-	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }},
-	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }},
-	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }},
+	{"GET /v1/models", func() Dialect { return &about{all: true} }, ""},
+	{"GET /v1/models/{name...}", func() Dialect { return &about{} }, ""},
+	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }, "model tools messages"},
+	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }, ""},
+	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }, ""},
 }
 
 // OpenAI writes errors as OpenAI's API does.
@@ -88,6 +88,14 @@ type completion struct {
 	Receipts []*receipt.Receipt `json:"receipts,omitempty"` // of the choices
 }
 
+// marks are what an answer has of this server alone, in other APIs than OpenAI's.
+type marks struct {
+	Fingerprint string             `json:"system_fingerprint"`
+	Receipts    []*receipt.Receipt `json:"receipts,omitempty"`
+}
+
+func marksOf(r *request.Request) marks { return marks{r.Fingerprint, r.Receipts} }
+
 // usage counts tokens.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
@@ -97,6 +105,14 @@ type usage struct {
 
 // read returns the request for w that the fields of s ask for. least is the fewest tokens that an answer may be limited to.
 func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
+	if o := s.StreamOptions; o != nil { // which do not matter without a stream
+		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
+	}
+	return generation(in, s, w, least)
+}
+
+// generation is what [texts] read, for every dialect.
+func generation(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
 	if w.Options, err = s.Options(in.MaxTokens, in.Sampler, least); err != nil {
 		return nil, err
 	}
@@ -107,9 +123,6 @@ func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least 
 	fields.SetInt(&w.Choices, s.N)
 	if w.IgnoreEnds = s.IgnoreEOS; s.StopTokens != nil {
 		w.Stop = *s.StopTokens
-	}
-	if o := s.StreamOptions; o != nil { // which do not matter without a stream
-		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
 	}
 	return &request.Request{Model: s.Model, Stream: s.Stream, Receipt: s.Receipt, Work: w}, nil
 }

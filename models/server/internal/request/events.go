@@ -18,6 +18,7 @@ type Event struct {
 	Text   string
 	Offset int // of Text in the whole text, in characters
 	End    decoder.End
+	Stop   string // the string that the text has ended at, or ""
 
 	// Tokens are those of Text with their logarithms, nil if these are not wanted, and Bytes returns the bytes of one, which
 	// may be a part of a character.
@@ -131,7 +132,7 @@ func (r *Request) Next(ctx context.Context) (*Event, error) {
 // event returns the event of a token. The first token of a choice comes after all of the prompt has been read.
 func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	w := r.Work.(*Generate)
-	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Bytes: w.Bytes}
+	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Stop: t.StopText, Bytes: w.Bytes}
 	if w.Options.Logprobs {
 		e.Tokens = []decoder.Token{}
 	}
@@ -176,7 +177,7 @@ func (r *Request) Whole() []*Event {
 			continue
 		}
 		all[e.Choice].Tokens = append(all[e.Choice].Tokens, e.Tokens...)
-		all[e.Choice].End = e.End
+		all[e.Choice].End, all[e.Choice].Stop = e.End, e.Stop
 	}
 	for i, e := range all {
 		e.Text = texts[i].String()

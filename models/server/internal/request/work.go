@@ -138,6 +138,8 @@ type Facts struct {
 	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
 	Contract       int               `json:"contract"`
 	Fingerprint    string            `json:"system_fingerprint"`
+
+	Digest string `json:"-"` // of its files
 }
 
 // Defaults are what a language model takes for fields that a request lacks.

@@ -1,0 +1,169 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// ollamaChat is /api/chat: the next message of a conversation.
+type ollamaChat struct{ ollamaWriter }
+
+// ollamaChatRequest is the body of a request.
+type ollamaChatRequest struct {
+	ollamaText
+	Messages []ollamaMessage `json:"messages"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*ollamaChatRequest) Fields() fields.Table { return fields.OllamaChat }
+
+// An ollamaMessage is one of a conversation.
+type ollamaMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*ollamaMessage) Fields() fields.Table { return fields.OllamaMessage }
+
+// Read is that of [Dialect]. Without messages it asks whether the model is there, as clients do that load it.
+func (c *ollamaChat) Read(in *Input) (*request.Request, error) {
+	var q ollamaChatRequest
+	if err := in.decode(&q); err != nil {
+		return nil, err
+	}
+	c.chat = true
+	if c.start(in); len(q.Messages) == 0 {
+		return c.load(q.Model)
+	}
+	if n := len(q.Messages); n > in.Messages {
+		return nil, fields.Errorf("messages", "messages: got %d, want at most %d", n, in.Messages)
+	}
+	list := make([]message, len(q.Messages))
+	for i, m := range q.Messages {
+		list[i] = message{Role: m.Role, Content: fields.Content(m.Content)}
+	}
+	messages, err := messagesOf(list)
+	if err != nil {
+		return nil, err
+	}
+	return c.converse(in, &q.ollamaText, messages)
+}
+
+// ollamaGenerate is /api/generate: the answer to a prompt, or with raw a text that goes on.
+type ollamaGenerate struct{ ollamaWriter }
+
+// ollamaGenerateRequest is the body of a request.
+type ollamaGenerateRequest struct {
+	ollamaText
+	Prompt string `json:"prompt"`
+	System string `json:"system"`
+	Raw    bool   `json:"raw"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*ollamaGenerateRequest) Fields() fields.Table { return fields.OllamaGenerate }
+
+// Read is that of [Dialect].
+func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {
+	var q ollamaGenerateRequest
+	if err := in.decode(&q); err != nil {
+		return nil, err
+	}
+	switch g.start(in); {
+	case q.Prompt == "":
+		return g.load(q.Model)
+	case !q.Raw:
+		messages := []chattemplate.Message{{Role: "user", Content: q.Prompt}}
+		if q.System != "" {
+			messages = append([]chattemplate.Message{{Role: "system", Content: q.System}}, messages...)
+		}
+		return g.converse(in, &q.ollamaText, messages)
+	case q.System != "":
+		return nil, fields.Errorf("system", "system: got one with raw, want it within the prompt")
+	case len(q.Think) > 0 && !fields.IsNull(q.Think):
+		return nil, fields.Errorf("think", "think: got it with raw, which has no template")
+	}
+	return q.read(in, &request.Generate{Inputs: request.Inputs{Texts: []string{q.Prompt}}})
+}
+
+// An ollamaWriter writes answers of texts.
+type ollamaWriter struct {
+	ollama
+	ollamaClock
+	chat bool
+	last decoder.End
+}
+
+// load returns the request of a client that has nothing to say yet.
+func (*ollamaWriter) load(model string) (*request.Request, error) {
+	return &request.Request{Model: model, Tagged: true, Work: &request.About{}}, nil
+}
+
+// converse returns the request for the next message.
+func (*ollamaWriter) converse(in *Input, q *ollamaText, messages []chattemplate.Message) (*request.Request, error) {
+	variables, err := q.think()
+	if err != nil {
+		return nil, err
+	}
+	return q.read(in, &request.Generate{Conversation: &request.Conversation{Messages: messages, Variables: variables, Date: in.Date}})
+}
+
+// ollamaLine is a line of an answer.
+type ollamaLine struct {
+	Model    string         `json:"model"`
+	Created  string         `json:"created_at"`
+	Message  *ollamaMessage `json:"message,omitempty"`
+	Response *string        `json:"response,omitempty"`
+	Logprobs []tokenLogprob `json:"logprobs,omitempty"`
+	Done     bool           `json:"done"`
+	*ollamaEnd
+}
+
+// line returns a line that says what an event does.
+func (o *ollamaWriter) line(r *request.Request, e *request.Event) *ollamaLine {
+	l := &ollamaLine{Model: r.Model, Created: ollamaTime(r.Created)}
+	if o.chat {
+		l.Message = &ollamaMessage{"assistant", e.Text}
+	} else {
+		l.Response = &e.Text
+	}
+	if len(e.Tokens) > 0 {
+		l.Logprobs = logprobsOf(e)
+	}
+	return l
+}
+
+// end returns the last line.
+func (o *ollamaWriter) end(r *request.Request, e *request.Event, reason string) *ollamaLine {
+	l := o.line(r, e)
+	l.Done, l.ollamaEnd = true, o.ollamaClock.end(r, reason)
+	return l
+}
+
+// Whole is that of [Dialect].
+func (o *ollamaWriter) Whole(r *request.Request) any {
+	if _, ok := r.Work.(*request.About); ok {
+		return o.end(r, &request.Event{}, "load")
+	}
+	e := r.Whole()[0]
+	return o.end(r, e, reasons[e.End])
+}
+
+// Event is that of [Streamer].
+func (o *ollamaWriter) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
+	if o.last = e.End; e.Text == "" && len(e.Tokens) == 0 {
+		return nil
+	}
+	return json.NewEncoder(b).Encode(o.line(r, e))
+}
+
+// End is that of [Streamer].
+func (o *ollamaWriter) End(b *bytes.Buffer, r *request.Request) error {
+	return json.NewEncoder(b).Encode(o.end(r, &request.Event{}, reasons[o.last]))
+}
