@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -56,7 +57,7 @@ func (g *generator) ready() error                             { return g.texts.R
 // do is that of served.
 func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
 	w := r.Work.(*request.Generate)
-	if err := g.prepare(r, w); err != nil {
+	if err := g.prepare(r, w); err != nil || w.Count {
 		return err
 	}
 	ctx, cancel := context.WithCancel(r.Ctx)
@@ -176,22 +177,11 @@ func (g *generator) facts(f *request.Facts) {
 		f.Attention = "integers"
 	}
 	f.Defaults = &request.Defaults{
-		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: writtenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
+		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: options.WrittenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
 	}
 	if g.m.ReadsDate() {
 		f.Defaults.Date = s.Date.String()
 	}
-}
-
-// writtenTopP returns a Sampler.TopP as requests write it.
-func writtenTopP(p float64) float64 {
-	switch p {
-	case 0:
-		return 1
-	case decoder.LeastTopP:
-		return 0
-	}
-	return p
 }
 
 // stats is that of served.

@@ -155,11 +155,11 @@ func (s *Server) gate(x *exchange, p dialect.Path, d dialect.Dialect) (err error
 func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
 	in := &dialect.Input{
-		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) },
+		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) }, Key: x.key,
 		Messages: s.s.Messages, MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
 	}
 	if originOf(x.ctx) == nil {
-		in.Now = s.s.Now
+		in.Now, in.Kept = s.s.Now, s.kept
 	}
 	r, err := d.Read(in)
 	if err != nil {

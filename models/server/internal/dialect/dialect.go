@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/kept"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
@@ -61,6 +62,11 @@ type Input struct {
 	// Now is for the durations of answers that have them, nil if they have none, as behind a gateway, whose answers have the
 	// same bytes from every server.
 	Now func() time.Time
+
+	// Kept has answers that the client may ask for again, by Key; nil if there are none, as behind a gateway, where the next
+	// request may come to another server.
+	Kept *kept.Shelf
+	Key  string
 }
 
 // decode reads the body's JSON.
@@ -77,12 +83,15 @@ type Path struct {
 }
 
 // Paths are those of all dialects.
-var Paths = slices.Concat(openAI, ranking, tokens, ollamaPaths)
+var Paths = slices.Concat(openAI, ranking, tokens, ollamaPaths, anthropicPaths, responsesPaths)
 
 // ErrorsOf returns how errors of a path are written that no dialect answers.
 func ErrorsOf(path string) Errors {
-	if strings.HasPrefix(path, "/api/") {
+	switch {
+	case strings.HasPrefix(path, "/api/"):
 		return ollama{}
+	case strings.HasPrefix(path, "/v1/messages"):
+		return anthropic{}
 	}
 	return OpenAI{}
 }

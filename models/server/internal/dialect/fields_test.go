@@ -3,6 +3,7 @@ package dialect
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -17,7 +18,8 @@ func TestTables(t *testing.T) {
 			if f := typ.Field(i); f.Anonymous {
 				all = append(all, names(f.Type)...)
 			} else {
-				all = append(all, f.Tag.Get("json"))
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				all = append(all, name)
 			}
 		}
 		return all
@@ -25,6 +27,8 @@ func TestTables(t *testing.T) {
 	for _, body := range []fields.Tabled{
 		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
 		&ollamaChatRequest{}, &ollamaMessage{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
+		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicThinking{}, &anthropicOutput{}, &anthropicFormat{},
+		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{},
 		&embeddingsRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
 		var used []string

@@ -74,12 +74,8 @@ func (q *ollamaText) read(in *Input, w *request.Generate) (*request.Request, err
 		MinP: o.MinP, RepeatLastN: o.RepeatLastN, RepeatPenalty: o.RepeatPenalty, PresencePenalty: o.PresencePenalty, FrequencyPenalty: o.FrequencyPenalty,
 	}
 	fields.Set(&s.Stream, q.Stream)
-	switch n := o.NumPredict; {
-	case n == nil:
-	case *n == -2: // fills the context, as -1 does here
+	if n := o.NumPredict; n != nil && *n == -2 { // fills the context, as -1 does here
 		*n = -1
-	case *n < -2 || *n == 0:
-		return nil, fields.Errorf("options.num_predict", "options.num_predict: got %d, want 1 or more, or -1 for no limit", *n)
 	}
 	switch string(q.Format) {
 	case `"json"`:
@@ -90,13 +86,22 @@ func (q *ollamaText) read(in *Input, w *request.Generate) (*request.Request, err
 	}
 	r, err := generation(in, s, w, 1)
 	if err != nil {
-		return nil, err
+		return nil, renamed(err, ollamaNames)
 	}
 	if r.Tagged = true; w.Shape != nil {
 		w.Shape.Field = "format"
 	}
 	return r, readTop(&w.Options, q.Logprobs, q.TopLogprobs)
 }
+
+// ollamaNames are the names of fields that have others elsewhere.
+var ollamaNames = func() map[string]string {
+	names := map[string]string{"n_predict": "options.num_predict", "response_format": "format", "json_schema": "format"}
+	for name := range fields.OllamaOptions {
+		names[name] = "options." + name
+	}
+	return names
+}()
 
 // think returns the variables of a template that think sets.
 func (q *ollamaText) think() (map[string]any, error) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -125,6 +127,16 @@ func generation(in *Input, s *options.Sampling, w *request.Generate, least int) 
 		w.Stop = *s.StopTokens
 	}
 	return &request.Request{Model: s.Model, Stream: s.Stream, Receipt: s.Receipt, Work: w}, nil
+}
+
+// renamed returns an error about a field with the name that it has in another API.
+func renamed(err error, names map[string]string) error {
+	var bad *fields.Error
+	if !errors.As(err, &bad) || names[bad.Field] == "" {
+		return err
+	}
+	to := names[bad.Field]
+	return fields.Errorf(to, "%s", strings.Replace(bad.Message, bad.Field, to, 1))
 }
 
 // body returns what an answer begins with.

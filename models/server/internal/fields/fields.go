@@ -142,7 +142,10 @@ type part struct {
 	Text *string `json:"text"`
 }
 
-var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations"}})
+var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations citations logprobs"}})
+
+// textParts are the types of parts that are texts, by the names of several APIs.
+var textParts = map[string]bool{"text": true, "input_text": true, "output_text": true}
 
 // Fields is that of [Tabled].
 func (*part) Fields() Table { return partTable }
@@ -164,7 +167,7 @@ func (c *Content) decode(d *decoder, data []byte, at place) error {
 	}
 	var all strings.Builder
 	for i, p := range parts {
-		if p.Type != "text" || p.Text == nil {
+		if !textParts[p.Type] || p.Text == nil {
 			return Errorf(at.item(i).name, "%s: a part of type %.40q is not supported, only text is", at.item(i).name, p.Type)
 		}
 		all.WriteString(*p.Text)

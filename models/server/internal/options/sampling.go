@@ -93,6 +93,17 @@ func (s *Sampling) Options(most int, sampler decoder.Sampler, least int) (o deco
 	return o, namedOption(o.Check())
 }
 
+// WrittenTopP returns a Sampler.TopP as requests write it.
+func WrittenTopP(p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case decoder.LeastTopP:
+		return 0
+	}
+	return p
+}
+
 // optionFields are the fields that set options of package decoder.
 var optionFields = map[string]string{
 	"GenerateOptions.StopText": "stop", "Sampler.Temperature": "temperature", "Sampler.TopK": "top_k", "Sampler.TopP": "top_p", "Sampler.MinP": "min_p",

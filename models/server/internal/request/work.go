@@ -44,6 +44,7 @@ type Generate struct {
 	Choices    int  // of each prompt
 	Echo       bool // begin with the prompts
 	Quiet      bool // and end with them
+	Count      bool // only the tokens of the prompts
 
 	// Of the server.
 	Prompts [][]int32

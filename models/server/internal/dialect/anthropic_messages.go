@@ -1,0 +1,116 @@
+package dialect
+
+import (
+	"encoding/json"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// conversationRequest is what a prompt is written from.
+type conversationRequest struct {
+	Model    string             `json:"model"`
+	Messages []anthropicTurn    `json:"messages"`
+	System   fields.Content     `json:"system"`
+	Thinking *anthropicThinking `json:"thinking"`
+	Output   *anthropicOutput   `json:"output_config"`
+	Format   *anthropicFormat   `json:"output_format"` // where it was first
+}
+
+// anthropicThinking is thinking.
+type anthropicThinking struct {
+	Type string `json:"type"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*anthropicThinking) Fields() fields.Table { return fields.AnthropicThinking }
+
+// anthropicOutput is output_config.
+type anthropicOutput struct {
+	Effort *string          `json:"effort"`
+	Format *anthropicFormat `json:"format"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*anthropicOutput) Fields() fields.Table { return fields.AnthropicOutput }
+
+// anthropicFormat is what a text must be.
+type anthropicFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*anthropicFormat) Fields() fields.Table { return fields.AnthropicFormat }
+
+// An anthropicTurn is a message.
+type anthropicTurn struct {
+	Role    string         `json:"role"`
+	Content fields.Content `json:"content"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*anthropicTurn) Fields() fields.Table { return fields.AnthropicMessage }
+
+// read sets the conversation of w, and what the text must be.
+func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Generate) error {
+	if n := len(q.Messages); n < 1 || n > in.Messages {
+		return fields.Errorf("messages", "messages: got %d, want 1 to %d", n, in.Messages)
+	}
+	c := &request.Conversation{Date: in.Date, Variables: map[string]any{}}
+	if q.System != "" {
+		c.Messages = append(c.Messages, chattemplate.Message{Role: "system", Content: string(q.System)})
+	}
+	for i, m := range q.Messages {
+		if m.Role != "user" && m.Role != "assistant" {
+			return fields.Errorf("messages", "messages[%d].role: got %.40q, want user or assistant", i, m.Role)
+		}
+		c.Messages = append(c.Messages, chattemplate.Message{Role: m.Role, Content: string(m.Content)})
+	}
+	if c.Messages[len(c.Messages)-1].Role == "assistant" {
+		return fields.Errorf("messages", "messages: got a last one of the assistant, which is not continued, want one of the user")
+	}
+	if err := q.think(c.Variables); err != nil {
+		return err
+	}
+	w.Conversation = c
+	return q.format(s)
+}
+
+// think sets the variables of a template that say whether a model thinks.
+func (q *conversationRequest) think(variables map[string]any) error {
+	if o := q.Output; o != nil && o.Effort != nil {
+		variables["reasoning_effort"] = *o.Effort
+	}
+	if q.Thinking == nil {
+		return nil
+	}
+	switch q.Thinking.Type {
+	case "enabled":
+		variables["enable_thinking"] = true
+	case "disabled":
+		variables["enable_thinking"] = false
+	case "adaptive":
+	default:
+		return fields.Errorf("thinking.type", "thinking.type: got %.40q, want enabled, disabled or adaptive", q.Thinking.Type)
+	}
+	return nil
+}
+
+// format sets what the text must be.
+func (q *conversationRequest) format(s *options.Sampling) error {
+	f := q.Format
+	if q.Output != nil && q.Output.Format != nil {
+		f = q.Output.Format
+	}
+	if f == nil {
+		return nil
+	}
+	if f.Type != "json_schema" || len(f.Schema) == 0 || fields.IsNull(f.Schema) {
+		return fields.Errorf("output_config.format", "output_config.format: got type %.40q, want json_schema with a schema", f.Type)
+	}
+	s.JSONSchema = f.Schema
+	return nil
+}
