@@ -89,6 +89,12 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if c.left == 0 {
 		c.left = -1
 	}
+	for id := range o.Bias {
+		if uint32(id) >= uint32(c.vocab) {
+			return nil, &kernel.Error{Where: "decoder: GenerateOptions.Bias", Got: fmt.Sprintf("one for the token %d", id), Want: fmt.Sprintf("tokens from 0 to %d", c.vocab-1)}
+		}
+	}
+	c.chooser.bias = o.Bias
 	if c.stopText != nil && c.decoder == nil {
 		return nil, &kernel.Error{Where: "decoder: GenerateOptions.StopText", Got: "strings for a model without a tokenizer", Want: "none"}
 	}

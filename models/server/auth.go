@@ -69,8 +69,8 @@ func (s *Server) foreign(r *http.Request) error {
 	if len(s.keys) > 0 || originOf(r.Context()) != nil {
 		return nil
 	}
-	if s.origins.Check(r) != nil {
-		return dialect.Fail(http.StatusForbidden, "", "the request is one of another site, of the origin %.100q", r.Header.Get("Origin"))
+	if !s.trusted(r) && s.origins.Check(r) != nil {
+		return dialect.Fail(http.StatusForbidden, "", "the request is one of another site, of the origin %.100q: want one of Settings.Origins (serve -origins)", r.Header.Get("Origin"))
 	}
 	// A name that leads here by DNS makes every page a page of this site.
 	if to, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && to.IP.IsLoopback() && !s.known(r.Host) {

@@ -179,6 +179,7 @@ func (g *generator) facts(f *request.Facts) {
 	f.Defaults = &request.Defaults{
 		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: options.WrittenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
 	}
+	f.Slots = s.Running
 	if g.m.ReadsDate() {
 		f.Defaults.Date = s.Date.String()
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 func (s *Server) routes() {
 	s.mux = http.NewServeMux()
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
+	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -40,6 +42,17 @@ func (s *Server) routes() {
 			s.mux.Handle("/debug/pprof/"+name, s.guarded(h))
 		}
 	}
+}
+
+// health answers as llama.cpp's server does.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := s.ready(); err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": 503, "message": err.Error(), "type": "unavailable_error"}})
+		return
+	}
+	w.Write([]byte(`{"status":"ok"}` + "\n"))
 }
 
 // guarded lets requests through that have a key.
@@ -79,6 +92,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}()
+	if s.shared(x, r) {
+		return
+	}
 	if err := s.foreign(r); err != nil {
 		refuse(x, dialect.ErrorsOf(r.URL.Path), failureOf(err), 0)
 		return

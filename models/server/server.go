@@ -81,6 +81,9 @@ func newBare(s Settings) (*Server, error) {
 	if srv.s.KeptBytes > 0 {
 		srv.kept = kept.New(srv.s.KeptBytes)
 	}
+	if err := srv.trust(); err != nil {
+		return nil, err
+	}
 	srv.bytes.Store(srv.s.BodiesBytes)
 	srv.limits = limits{newShare(s.BodyBytes), make(chan struct{}, s.Grammars)}
 	srv.ctx, srv.stop = context.WithCancelCause(context.Background())

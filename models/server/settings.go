@@ -61,6 +61,10 @@ type Settings struct {
 	// localhost and the addresses of loopback. A proxy that hands the header Host on needs its name here.
 	Hosts []string
 
+	// Origins are those of pages of other sites that may ask, such as https://chat.example, in the browsers of people who may use
+	// the server; "*" stands for all. Without any, none may.
+	Origins []string
+
 	// ReceiptKey, if not nil, signs receipts.
 	ReceiptKey ed25519.PrivateKey
 

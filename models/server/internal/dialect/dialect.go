@@ -83,7 +83,7 @@ type Path struct {
 }
 
 // Paths are those of all dialects.
-var Paths = slices.Concat(openAI, ranking, tokens, ollamaPaths, anthropicPaths, responsesPaths)
+var Paths = slices.Concat(openAI, ranking, tokens, ollamaPaths, anthropicPaths, responsesPaths, teiPaths, llamaPaths)
 
 // ErrorsOf returns how errors of a path are written that no dialect answers.
 func ErrorsOf(path string) Errors {

@@ -29,7 +29,7 @@ func TestTables(t *testing.T) {
 		&ollamaChatRequest{}, &ollamaMessage{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
 		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicThinking{}, &anthropicOutput{}, &anthropicFormat{},
 		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{},
-		&embeddingsRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
+		&embeddingsRequest{}, &teiRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
 		var used []string
 		for name, rule := range body.Fields() {

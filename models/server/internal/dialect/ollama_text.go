@@ -62,6 +62,7 @@ type ollamaGenerate struct{ ollamaWriter }
 type ollamaGenerateRequest struct {
 	ollamaText
 	Prompt string `json:"prompt"`
+	Suffix string `json:"suffix"` // fill in what stands before it; the template does not count, as with raw
 	System string `json:"system"`
 	Raw    bool   `json:"raw"`
 }
@@ -78,18 +79,22 @@ func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {
 	switch g.start(in); {
 	case q.Prompt == "":
 		return g.load(q.Model)
-	case !q.Raw:
+	case !q.Raw && q.Suffix == "":
 		messages := []chattemplate.Message{{Role: "user", Content: q.Prompt}}
 		if q.System != "" {
 			messages = append([]chattemplate.Message{{Role: "system", Content: q.System}}, messages...)
 		}
 		return g.converse(in, &q.ollamaText, messages)
 	case q.System != "":
-		return nil, fields.Errorf("system", "system: got one with raw, want it within the prompt")
+		return nil, fields.Errorf("system", "system: got one with raw or suffix, want it within the prompt")
 	case len(q.Think) > 0 && !fields.IsNull(q.Think):
-		return nil, fields.Errorf("think", "think: got it with raw, which has no template")
+		return nil, fields.Errorf("think", "think: got it with raw or suffix, which have no template")
 	}
-	return q.read(in, &request.Generate{Inputs: request.Inputs{Texts: []string{q.Prompt}}})
+	w := &request.Generate{Inputs: request.Inputs{Texts: []string{q.Prompt}}}
+	if q.Suffix != "" {
+		w.Suffix = &q.Suffix
+	}
+	return q.read(in, w)
 }
 
 // An ollamaWriter writes answers of texts.

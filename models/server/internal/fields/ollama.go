@@ -22,10 +22,9 @@ var OllamaChat = NewTable(ollamaText, []Row{
 
 // OllamaGenerate is the table of /api/generate.
 var OllamaGenerate = NewTable(ollamaText, []Row{
-	{Use: Used, Names: "prompt system raw"},
+	{Use: Used, Names: "prompt system raw suffix"},
 	{Use: Refused, Nothing: "[]", Names: "context", Want: "/api/chat, whose messages say what was said before"},
 	{Use: Refused, Nothing: `""`, Names: "template", Want: "none, as the template is that of the model; raw takes a prompt as it is"},
-	{Use: Refused, Nothing: `""`, Names: "suffix"},
 	{Use: Refused, Nothing: "[]", Names: "messages tools", Want: "/api/chat in its place"},
 	{Use: Refused, Nothing: "0 false", Names: "width height steps"}, // of images
 })

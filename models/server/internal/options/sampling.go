@@ -34,6 +34,7 @@ type Sampling struct {
 	RepeatLastN       *fields.Int    `json:"repeat_last_n"`
 	StopTokens        *fields.Tokens `json:"stop_token_ids"`
 	IgnoreEOS         bool           `json:"ignore_eos"`
+	LogitBias         fields.Biases  `json:"logit_bias"`
 
 	Limits
 	Receipt bool `json:"receipt"` // one of package receipt, for each choice
@@ -51,7 +52,7 @@ func (*StreamOptions) Fields() fields.Table { return fields.Stream }
 // Options returns what the fields say, with the server's most tokens and its sampler for what they do not. least is the
 // fewest tokens that an answer may be limited to. The error is a [*fields.Error].
 func (s *Sampling) Options(most int, sampler decoder.Sampler, least int) (o decoder.GenerateOptions, err error) {
-	o = decoder.GenerateOptions{MaxTokens: most, Sampler: sampler, StopText: s.Stop}
+	o = decoder.GenerateOptions{MaxTokens: most, Sampler: sampler, StopText: s.Stop, Bias: s.LogitBias}
 	for _, n := range []struct {
 		name string
 		to   *fields.Int

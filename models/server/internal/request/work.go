@@ -41,10 +41,11 @@ type Generate struct {
 	Stop       []int32 // tokens that end a text, beside those of the model, or nil
 	IgnoreEnds bool    // leave out those of the model
 	Shape      *options.Shape
-	Choices    int  // of each prompt
-	Echo       bool // begin with the prompts
-	Quiet      bool // and end with them
-	Count      bool // only the tokens of the prompts
+	Choices    int     // of each prompt
+	Suffix     *string // what follows: the text between it and the input is wanted
+	Echo       bool    // begin with the prompts
+	Quiet      bool    // and end with them
+	Count      bool    // only the tokens of the prompts
 
 	// Of the server.
 	Prompts [][]int32
@@ -71,6 +72,12 @@ type Embed struct {
 	Inputs
 	Dimensions *int // nil for those of the model
 	Truncate   bool // leave out what is too long of a text, which is an error otherwise
+
+	// Prompt is the name of the model's prompt that is put before the texts, "" for the default one, and PromptNames are other
+	// names of it. PromptField is the field that has it.
+	Prompt      string
+	PromptNames []string
+	PromptField string
 
 	// Of the server.
 	IDs     [][]int32
@@ -140,7 +147,10 @@ type Facts struct {
 	Contract       int               `json:"contract"`
 	Fingerprint    string            `json:"system_fingerprint"`
 
-	Digest string `json:"-"` // of its files
+	// Of APIs other than OpenAI's.
+	Digest   string `json:"-"` // of its files
+	Template string `json:"-"` // of conversations
+	Slots    int    `json:"-"` // texts that go on at once
 }
 
 // Defaults are what a language model takes for fields that a request lacks.
