@@ -43,6 +43,13 @@ type GenerateOptions struct {
 	// where a tokenizer leaves out a space at the beginning, as SentencePiece's do, that one counts.
 	Grammar *grammar.Grammar
 
+	// Markers are special tokens that are part of the text, and that a grammar lets follow by their bytes, such as those
+	// around calls of tools. All others are left out of it.
+	Markers []int32
+
+	// Budget, if not nil, limits thinking.
+	Budget *Budget
+
 	// Logprobs says that Token.Logprob is wanted: the natural logarithm of the probability that
 	// the model gives the token, by its logits as they are, before anything that Sampler does.
 	// TopLogprobs is the number of most probable tokens of Token.Top, up to 256. The logarithms are the
@@ -83,6 +90,14 @@ func (o *GenerateOptions) Check() error {
 	for id, b := range o.Bias {
 		if !(math.Abs(float64(b)) <= mostPenalty) {
 			return &kernel.Error{Where: fmt.Sprintf("decoder: GenerateOptions.Bias[%d]", id), Got: fmt.Sprint(b), Want: "-100 to 100"}
+		}
+	}
+	if len(o.Markers) > mostStrings {
+		return &kernel.Error{Where: "decoder: GenerateOptions.Markers", Got: fmt.Sprintf("%d tokens", len(o.Markers)), Want: fmt.Sprintf("at most %d", mostStrings)}
+	}
+	if o.Budget != nil {
+		if err := o.Budget.check(); err != nil {
+			return err
 		}
 	}
 	return o.Sampler.Check()

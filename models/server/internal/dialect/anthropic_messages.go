@@ -59,7 +59,7 @@ func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Ge
 	if n := len(q.Messages); n < 1 || n > in.Messages {
 		return fields.Errorf("messages", "messages: got %d, want 1 to %d", n, in.Messages)
 	}
-	c := &request.Conversation{Date: in.Date, Variables: map[string]any{}}
+	c := &chattemplate.Conversation{Date: in.Date, Variables: map[string]any{}}
 	if q.System != "" {
 		c.Messages = append(c.Messages, chattemplate.Message{Role: "system", Content: string(q.System)})
 	}

@@ -26,6 +26,7 @@ func TestTables(t *testing.T) {
 	}
 	for _, body := range []fields.Tabled{
 		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
+		&tool{}, &function{}, &toolCall{}, &called{}, &toolChoice{}, &named{}, &allowed{}, &namedTool{},
 		&ollamaChatRequest{}, &ollamaMessage{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
 		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicThinking{}, &anthropicOutput{}, &anthropicFormat{},
 		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{},

@@ -26,6 +26,14 @@ func readTop(o *decoder.GenerateOptions, logprobs bool, top *fields.Int) error {
 	return nil
 }
 
+// reasonOf returns why a choice ends, "" if it goes on.
+func reasonOf(e *request.Event) string {
+	if reason := reasons[e.End]; reason != "stop" || !e.Called {
+		return reason
+	}
+	return "tool_calls"
+}
+
 // tokenLogprob is a token with its logarithm, as OpenAI's chat API has it.
 type tokenLogprob struct {
 	Token   string          `json:"token"`

@@ -116,7 +116,7 @@ func (*ollamaWriter) converse(in *Input, q *ollamaText, messages []chattemplate.
 	if err != nil {
 		return nil, err
 	}
-	return q.read(in, &request.Generate{Conversation: &request.Conversation{Messages: messages, Variables: variables, Date: in.Date}})
+	return q.read(in, &request.Generate{Conversation: &chattemplate.Conversation{Messages: messages, Variables: variables, Date: in.Date}})
 }
 
 // ollamaLine is a line of an answer.

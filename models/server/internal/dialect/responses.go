@@ -92,7 +92,7 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 		return nil, err
 	}
 	d.in = in
-	c := &request.Conversation{Date: in.Date, Variables: map[string]any{}}
+	c := &chattemplate.Conversation{Date: in.Date, Variables: map[string]any{}}
 	if err := d.converse(&q, c); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 }
 
 // converse sets the messages of a conversation: those that were kept, and those of the request.
-func (d *responses) converse(q *responsesRequest, c *request.Conversation) error {
+func (d *responses) converse(q *responsesRequest, c *chattemplate.Conversation) error {
 	in, most := d.in, d.in.Kept.Most()
 	if store := q.Store != nil && *q.Store; most == 0 && (store || q.Previous != nil) {
 		field := "store"
