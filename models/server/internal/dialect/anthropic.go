@@ -133,8 +133,11 @@ var anthropicReasons = map[decoder.End]string{
 
 func anthropicEndOf(e *request.Event) anthropicEnd {
 	reason := anthropicReasons[e.End]
+	if e.Called && reasonOf(e) == "tool_calls" {
+		reason = "tool_use"
+	}
 	end := anthropicEnd{Reason: &reason}
-	if e.End == decoder.EndText {
+	if reason == "stop_sequence" {
 		end.Stop = &e.Stop
 	}
 	return end
@@ -145,12 +148,28 @@ func (*messages) message(r *request.Request) *anthropicMessage {
 	return &anthropicMessage{ID: "msg_" + r.ID, Type: "message", Role: "assistant", Model: r.Model, Content: []any{}, Usage: anthropicUsage{Input: r.Prompt}, marks: marksOf(r)}
 }
 
-// anthropicBlock returns an item as a block.
-func anthropicBlock(it *item) any {
-	return struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}{"text", it.text}
+// An answerBlock is a block of an answer, of which the fields are there that its type has.
+type answerBlock struct {
+	Type      string          `json:"type"`
+	Text      *string         `json:"text,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"`
+	Signature *string         `json:"signature,omitempty"` // nobody checks it here
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+// answerBlockOf returns an item as a block. A call that breaks off is text, as it is no call.
+func answerBlockOf(it *item) answerBlock {
+	switch it.itemKind {
+	case thoughtItem:
+		return answerBlock{Type: "thinking", Thinking: &it.text, Signature: new(string)}
+	case callItem:
+		if input := it.arguments(); input != nil {
+			return answerBlock{Type: "tool_use", ID: it.id, Name: it.name, Input: input}
+		}
+	}
+	return answerBlock{Type: "text", Text: &it.text}
 }
 
 // Whole is that of [Dialect].
@@ -158,7 +177,7 @@ func (m *messages) Whole(r *request.Request) any {
 	e := r.Whole()[0]
 	answer := m.message(r)
 	for _, it := range itemsOf(e) {
-		answer.Content = append(answer.Content, anthropicBlock(&it))
+		answer.Content = append(answer.Content, answerBlockOf(&it))
 	}
 	answer.anthropicEnd, answer.Usage.Output = anthropicEndOf(e), r.Made
 	return answer
@@ -192,12 +211,20 @@ type blockEvent struct {
 
 // begin is that of [itemWriter].
 func (m *messages) begin(i int, it *item) {
-	m.write("content_block_start", blockEvent{Index: i, Block: anthropicBlock(it)})
+	empty := *it
+	if it.itemKind == callItem {
+		empty.text = "{}"
+	}
+	m.write("content_block_start", blockEvent{Index: i, Block: answerBlockOf(&empty)})
 }
 
+// blockDeltas are the types of what blocks grow by, and the fields that have it.
+var blockDeltas = map[itemKind][2]string{textItem: {"text_delta", "text"}, thoughtItem: {"thinking_delta", "thinking"}, callItem: {"input_json_delta", "partial_json"}}
+
 // grow is that of [itemWriter].
-func (m *messages) grow(i int, _ *item, by *item) {
-	m.write("content_block_delta", blockEvent{Index: i, Delta: map[string]string{"type": "text_delta", "text": by.text}})
+func (m *messages) grow(i int, by *item) {
+	names := blockDeltas[by.itemKind]
+	m.write("content_block_delta", blockEvent{Index: i, Delta: map[string]string{"type": names[0], names[1]: by.text}})
 }
 
 // end is that of [itemWriter].

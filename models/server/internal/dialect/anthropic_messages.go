@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -17,6 +18,8 @@ type conversationRequest struct {
 	Thinking *anthropicThinking `json:"thinking"`
 	Output   *anthropicOutput   `json:"output_config"`
 	Format   *anthropicFormat   `json:"output_format"` // where it was first
+	Tools    []anthropicTool    `json:"tools"`
+	Choice   *anthropicChoice   `json:"tool_choice"`
 }
 
 // anthropicThinking is thinking.
@@ -45,15 +48,6 @@ type anthropicFormat struct {
 // Fields is that of [fields.Tabled].
 func (*anthropicFormat) Fields() fields.Table { return fields.AnthropicFormat }
 
-// An anthropicTurn is a message.
-type anthropicTurn struct {
-	Role    string         `json:"role"`
-	Content fields.Content `json:"content"`
-}
-
-// Fields is that of [fields.Tabled].
-func (*anthropicTurn) Fields() fields.Table { return fields.AnthropicMessage }
-
 // read sets the conversation of w, and what the text must be.
 func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Generate) error {
 	if n := len(q.Messages); n < 1 || n > in.Messages {
@@ -63,16 +57,21 @@ func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Ge
 	if q.System != "" {
 		c.Messages = append(c.Messages, chattemplate.Message{Role: "system", Content: string(q.System)})
 	}
+	calls := map[string]string{} // names of tools by the ids of their calls
 	for i, m := range q.Messages {
-		if m.Role != "user" && m.Role != "assistant" {
-			return fields.Errorf("messages", "messages[%d].role: got %.40q, want user or assistant", i, m.Role)
+		list, err := m.messages(fmt.Sprintf("messages[%d]", i), calls)
+		if err != nil {
+			return err
 		}
-		c.Messages = append(c.Messages, chattemplate.Message{Role: m.Role, Content: string(m.Content)})
+		c.Messages = append(c.Messages, list...)
 	}
 	if c.Messages[len(c.Messages)-1].Role == "assistant" {
 		return fields.Errorf("messages", "messages: got a last one of the assistant, which is not continued, want one of the user")
 	}
 	if err := q.think(c.Variables); err != nil {
+		return err
+	}
+	if err := q.tools(c, w); err != nil {
 		return err
 	}
 	w.Conversation = c

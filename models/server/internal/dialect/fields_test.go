@@ -28,8 +28,8 @@ func TestTables(t *testing.T) {
 		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
 		&tool{}, &function{}, &toolCall{}, &called{}, &toolChoice{}, &named{}, &allowed{}, &namedTool{},
 		&ollamaChatRequest{}, &ollamaMessage{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
-		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicThinking{}, &anthropicOutput{}, &anthropicFormat{},
-		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{},
+		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicBlock{}, &anthropicTool{}, &anthropicChoice{}, &anthropicThinking{}, &anthropicOutput{}, &anthropicFormat{},
+		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{}, &responsesTool{}, &responsesChoice{}, &responsesNamed{},
 		&embeddingsRequest{}, &teiRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
 		var used []string

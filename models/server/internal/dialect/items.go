@@ -1,29 +1,77 @@
 package dialect
 
 import (
+	"encoding/json"
+
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// A kind of [item].
+// An itemKind is a kind of [item].
 type itemKind int
 
 const (
-	textItem itemKind = iota
+	textItem    itemKind = iota
+	thoughtItem          // what a model thinks before its text
+	callItem             // a call of a tool
 )
 
 // An item is a part of an answer that is of one kind, in APIs whose answers have such parts.
 type item struct {
 	itemKind
-	text   string // as far as it goes
-	tokens []decoder.Token
+	text     string // as far as it goes; of a call, its arguments
+	id, name string // of a call
+	call     int    // its number among the calls of the answer
+
+	tokens []decoder.Token       // of the text with their logarithms, if these are wanted
 	bytes  func(id int32) []byte // of a token
+}
+
+// arguments returns those of a call, nil if they are no object, as of a call that breaks off.
+func (it *item) arguments() json.RawMessage {
+	if len(it.text) == 0 || it.text[0] != '{' || !json.Valid([]byte(it.text)) {
+		return nil
+	}
+	return json.RawMessage(it.text)
+}
+
+// itemsOf returns the items of an event, which may be a whole answer.
+func itemsOf(e *request.Event) (list []item) {
+	if e.Reasoning != "" {
+		list = append(list, item{itemKind: thoughtItem, text: e.Reasoning})
+	}
+	if e.Text != "" || len(e.Tokens) > 0 && len(list) == 0 && len(e.Calls) == 0 {
+		list = append(list, item{itemKind: textItem, text: e.Text, tokens: e.Tokens, bytes: e.Bytes})
+	}
+	for _, c := range e.Calls {
+		list = append(list, item{itemKind: callItem, text: c.Arguments, id: c.ID, name: c.Name, call: c.Index})
+	}
+	return list
+}
+
+// spoken returns the items of an answer as a message.
+func spoken(items []item) chattemplate.Message {
+	m := chattemplate.Message{Role: "assistant"}
+	for _, it := range items {
+		switch it.itemKind {
+		case textItem:
+			m.Content += it.text
+		case thoughtItem:
+			m.Reasoning += it.text
+		case callItem:
+			if arguments := it.arguments(); arguments != nil {
+				m.Calls = append(m.Calls, chattemplate.ToolCall{ID: it.id, Name: it.name, Arguments: arguments})
+			}
+		}
+	}
+	return m
 }
 
 // An itemWriter writes a stream of items. Of each, begin comes first, then grow for what it grows by, then end.
 type itemWriter interface {
 	begin(i int, it *item)
-	grow(i int, it *item, by *item)
+	grow(i int, by *item)
 	end(i int, it *item)
 }
 
@@ -36,19 +84,23 @@ type itemStream struct {
 // add writes what an event adds.
 func (s *itemStream) add(w itemWriter, e *request.Event) {
 	for _, by := range itemsOf(e) {
-		last := len(s.items) - 1
-		if s.open && s.items[last].itemKind != by.itemKind {
-			s.end(w)
+		if s.open {
+			if last := &s.items[len(s.items)-1]; last.itemKind != by.itemKind || last.call != by.call {
+				s.end(w)
+			}
 		}
+		last := len(s.items) - 1
 		if !s.open {
-			s.items, s.open = append(s.items, item{itemKind: by.itemKind}), true
-			last = len(s.items) - 1
+			last++
+			s.items, s.open = append(s.items, item{itemKind: by.itemKind, id: by.id, name: by.name, call: by.call, bytes: by.bytes}), true
 			w.begin(last, &s.items[last])
 		}
 		it := &s.items[last]
-		it.text, it.bytes = it.text+by.text, by.bytes
+		it.text += by.text
 		it.tokens = append(it.tokens, by.tokens...)
-		w.grow(last, it, &by)
+		if by.text != "" || len(by.tokens) > 0 {
+			w.grow(last, &by)
+		}
 	}
 }
 
@@ -58,12 +110,4 @@ func (s *itemStream) end(w itemWriter) {
 		s.open = false
 		w.end(len(s.items)-1, &s.items[len(s.items)-1])
 	}
-}
-
-// itemsOf returns the items of an event, which may be a whole answer.
-func itemsOf(e *request.Event) (list []item) {
-	if e.Text != "" || len(e.Tokens) > 0 {
-		list = append(list, item{textItem, e.Text, e.Tokens, e.Bytes})
-	}
-	return list
 }

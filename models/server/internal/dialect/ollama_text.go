@@ -1,11 +1,7 @@
 package dialect
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/attn-go/attn/models/chattemplate"
-	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
@@ -17,6 +13,7 @@ type ollamaChat struct{ ollamaWriter }
 type ollamaChatRequest struct {
 	ollamaText
 	Messages []ollamaMessage `json:"messages"`
+	Tools    []tool          `json:"tools"`
 }
 
 // Fields is that of [fields.Tabled].
@@ -24,8 +21,12 @@ func (*ollamaChatRequest) Fields() fields.Table { return fields.OllamaChat }
 
 // An ollamaMessage is one of a conversation.
 type ollamaMessage struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Role     string     `json:"role"`
+	Content  string     `json:"content"`
+	Thinking string     `json:"thinking"`
+	Calls    []toolCall `json:"tool_calls"`
+	Tool     string     `json:"tool_name"`
+	CallID   string     `json:"tool_call_id"`
 }
 
 // Fields is that of [fields.Tabled].
@@ -46,13 +47,17 @@ func (c *ollamaChat) Read(in *Input) (*request.Request, error) {
 	}
 	list := make([]message, len(q.Messages))
 	for i, m := range q.Messages {
-		list[i] = message{Role: m.Role, Content: fields.Content(m.Content)}
+		list[i] = message{Role: m.Role, Content: fields.Content(m.Content), Name: m.Tool, Reasoning: m.Thinking, Calls: m.Calls, CallID: m.CallID}
 	}
 	messages, err := messagesOf(list)
 	if err != nil {
 		return nil, err
 	}
-	return c.converse(in, &q.ollamaText, messages)
+	tools, err := toolsOf(q.Tools)
+	if err != nil {
+		return nil, err
+	}
+	return c.converse(in, &q.ollamaText, chattemplate.Conversation{Messages: messages, Tools: tools})
 }
 
 // ollamaGenerate is /api/generate: the answer to a prompt, or with raw a text that goes on.
@@ -84,7 +89,7 @@ func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {
 		if q.System != "" {
 			messages = append([]chattemplate.Message{{Role: "system", Content: q.System}}, messages...)
 		}
-		return g.converse(in, &q.ollamaText, messages)
+		return g.converse(in, &q.ollamaText, chattemplate.Conversation{Messages: messages})
 	case q.System != "":
 		return nil, fields.Errorf("system", "system: got one with raw or suffix, want it within the prompt")
 	case len(q.Think) > 0 && !fields.IsNull(q.Think):
@@ -95,80 +100,4 @@ func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {
 		w.Suffix = &q.Suffix
 	}
 	return q.read(in, w)
-}
-
-// An ollamaWriter writes answers of texts.
-type ollamaWriter struct {
-	ollama
-	ollamaClock
-	chat bool
-	last decoder.End
-}
-
-// load returns the request of a client that has nothing to say yet.
-func (*ollamaWriter) load(model string) (*request.Request, error) {
-	return &request.Request{Model: model, Tagged: true, Work: &request.About{}}, nil
-}
-
-// converse returns the request for the next message.
-func (*ollamaWriter) converse(in *Input, q *ollamaText, messages []chattemplate.Message) (*request.Request, error) {
-	variables, err := q.think()
-	if err != nil {
-		return nil, err
-	}
-	return q.read(in, &request.Generate{Conversation: &chattemplate.Conversation{Messages: messages, Variables: variables, Date: in.Date}})
-}
-
-// ollamaLine is a line of an answer.
-type ollamaLine struct {
-	Model    string         `json:"model"`
-	Created  string         `json:"created_at"`
-	Message  *ollamaMessage `json:"message,omitempty"`
-	Response *string        `json:"response,omitempty"`
-	Logprobs []tokenLogprob `json:"logprobs,omitempty"`
-	Done     bool           `json:"done"`
-	*ollamaEnd
-}
-
-// line returns a line that says what an event does.
-func (o *ollamaWriter) line(r *request.Request, e *request.Event) *ollamaLine {
-	l := &ollamaLine{Model: r.Model, Created: ollamaTime(r.Created)}
-	if o.chat {
-		l.Message = &ollamaMessage{"assistant", e.Text}
-	} else {
-		l.Response = &e.Text
-	}
-	if len(e.Tokens) > 0 {
-		l.Logprobs = logprobsOf(e)
-	}
-	return l
-}
-
-// end returns the last line.
-func (o *ollamaWriter) end(r *request.Request, e *request.Event, reason string) *ollamaLine {
-	l := o.line(r, e)
-	l.Done, l.ollamaEnd = true, o.ollamaClock.end(r, reason)
-	return l
-}
-
-// Whole is that of [Dialect].
-func (o *ollamaWriter) Whole(r *request.Request) any {
-	if _, ok := r.Work.(*request.About); ok {
-		return o.end(r, &request.Event{}, "load")
-	}
-	e := r.Whole()[0]
-	return o.end(r, e, reasons[e.End])
-}
-
-// Event is that of [Streamer].
-func (o *ollamaWriter) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
-	if o.last = e.End; e.Text == "" && len(e.Tokens) == 0 {
-		return nil
-	}
-	return json.NewEncoder(b).Encode(o.line(r, e))
-}
-
-// End is that of [Streamer].
-func (o *ollamaWriter) End(b *bytes.Buffer, r *request.Request) error {
-	return json.NewEncoder(b).Encode(o.end(r, &request.Event{}, reasons[o.last]))
 }

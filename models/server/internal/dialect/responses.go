@@ -49,6 +49,9 @@ type responsesRequest struct {
 	Text         *responsesText               `json:"text"`
 	Reasoning    *reasoning                   `json:"reasoning"`
 	Metadata     json.RawMessage              `json:"metadata"`
+	Tools        []responsesTool              `json:"tools"`
+	Choice       *responsesChoice             `json:"tool_choice"`
+	Parallel     *bool                        `json:"parallel_tool_calls"`
 
 	// Not in OpenAI's API.
 	Seed    *fields.Int  `json:"seed"`
@@ -100,6 +103,9 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 		c.Variables["reasoning_effort"] = *q.Reasoning.Effort
 	}
 	w := &request.Generate{Conversation: c}
+	if err := q.tools(w); err != nil {
+		return nil, err
+	}
 	s := &options.Sampling{
 		Model: q.Model, Stream: q.Stream, MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, MinP: q.MinP, Seed: q.Seed, Stop: q.Stop, Receipt: q.Receipt,
 	}
@@ -143,11 +149,10 @@ func (d *responses) converse(q *responsesRequest, c *chattemplate.Conversation) 
 		}
 		d.said, d.bytes = before.(*keptAnswer).said, before.(*keptAnswer).bytes
 	}
-	input, err := inputMessages(&q.Input)
-	if err != nil {
+	var err error
+	if d.said, err = addInput(d.said[:len(d.said):len(d.said)], &q.Input); err != nil {
 		return err
 	}
-	d.said = append(d.said[:len(d.said):len(d.said)], input...)
 	if n := len(d.said); n < 1 || n > in.Messages {
 		return fields.Errorf("input", "input: got %d messages, those of previous responses included, want 1 to %d", n, in.Messages)
 	}
@@ -187,15 +192,6 @@ func (d *responses) keep(r *request.Request, answer *response, items []item) jso
 	d.bytes += int64(len(body))
 	d.in.Kept.Put(d.in.Key, answer.ID, &keptAnswer{append(d.said[:len(d.said):len(d.said)], spoken(items)), d.bytes, body}, d.bytes)
 	return body
-}
-
-// spoken returns the items of an answer as a message.
-func spoken(items []item) chattemplate.Message {
-	m := chattemplate.Message{Role: "assistant"}
-	for _, it := range items {
-		m.Content += it.text
-	}
-	return m
 }
 
 // Whole is that of [Dialect].

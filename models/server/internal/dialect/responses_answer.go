@@ -27,21 +27,21 @@ type response struct {
 
 // responseEcho is what an answer has of its request.
 type responseEcho struct {
-	Instructions *string         `json:"instructions"`
-	Previous     *string         `json:"previous_response_id"`
-	MaxTokens    *int            `json:"max_output_tokens"`
-	Temperature  float64         `json:"temperature"`
-	TopP         float64         `json:"top_p"`
-	TopLogprobs  int             `json:"top_logprobs"`
-	Text         responsesText   `json:"text"`
-	Reasoning    responsesEffort `json:"reasoning"`
-	Parallel     bool            `json:"parallel_tool_calls"`
-	ToolChoice   string          `json:"tool_choice"`
-	Tools        []any           `json:"tools"`
-	Store        bool            `json:"store"`
-	Background   bool            `json:"background"`
-	Truncation   string          `json:"truncation"`
-	Metadata     json.RawMessage `json:"metadata"`
+	Instructions *string          `json:"instructions"`
+	Previous     *string          `json:"previous_response_id"`
+	MaxTokens    *int             `json:"max_output_tokens"`
+	Temperature  float64          `json:"temperature"`
+	TopP         float64          `json:"top_p"`
+	TopLogprobs  int              `json:"top_logprobs"`
+	Text         responsesText    `json:"text"`
+	Reasoning    responsesEffort  `json:"reasoning"`
+	Parallel     bool             `json:"parallel_tool_calls"`
+	ToolChoice   *responsesChoice `json:"tool_choice"`
+	Tools        []responsesTool  `json:"tools"`
+	Store        bool             `json:"store"`
+	Background   bool             `json:"background"`
+	Truncation   string           `json:"truncation"`
+	Metadata     json.RawMessage  `json:"metadata"`
 }
 
 type responsesReason struct {
@@ -70,10 +70,16 @@ type responsesUsage struct {
 func (q *responsesRequest) echo(in *Input, o *decoder.GenerateOptions) responseEcho {
 	e := responseEcho{
 		Instructions: q.Instructions, Previous: q.Previous, Temperature: o.Sampler.Temperature, TopP: options.WrittenTopP(o.Sampler.TopP), TopLogprobs: o.TopLogprobs,
-		Text: responsesText{&responsesFormat{Type: "text"}}, ToolChoice: "auto", Tools: []any{}, Parallel: true, Store: q.stores(in), Truncation: "disabled", Metadata: q.Metadata,
+		Text: responsesText{&responsesFormat{Type: "text"}}, ToolChoice: &responsesChoice{Type: "auto"}, Tools: []responsesTool{}, Parallel: q.Parallel == nil || *q.Parallel, Store: q.stores(in), Truncation: "disabled", Metadata: q.Metadata,
 	}
 	if q.MaxTokens != nil {
 		e.MaxTokens = &o.MaxTokens
+	}
+	if len(q.Tools) > 0 {
+		e.Tools = q.Tools
+	}
+	if q.Choice != nil {
+		e.ToolChoice = q.Choice
 	}
 	if q.Text != nil && q.Text.Format != nil {
 		e.Text = *q.Text
@@ -104,7 +110,11 @@ func (d *responses) answer(r *request.Request, items []item, end decoder.End) *r
 		a.Status, a.Incomplete = "incomplete", &responsesReason{reason}
 	}
 	for i, it := range items {
-		a.Output = append(a.Output, responsesItemOf(r, i, &it, a.Status))
+		status := "completed"
+		if i == len(items)-1 {
+			status = a.Status
+		}
+		a.Output = append(a.Output, responsesItemOf(r, i, &it, status))
 	}
 	a.Usage = &responsesUsage{Input: r.Prompt, Output: r.Made, Total: r.Prompt + r.Made}
 	return a
@@ -118,38 +128,67 @@ type outputText struct {
 	Logprobs    []tokenLogprob `json:"logprobs"`
 }
 
-// responsesMessage is an item of an answer.
-type responsesMessage struct {
-	ID      string `json:"id"`
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Role    string `json:"role"`
-	Content []any  `json:"content"`
+// outputItem is an item of an answer, of which the fields are there that its type has.
+type outputItem struct {
+	ID        string  `json:"id"`
+	Type      string  `json:"type"`
+	Status    string  `json:"status"`
+	Role      string  `json:"role,omitempty"`
+	Summary   *[]any  `json:"summary,omitempty"`
+	Content   *[]any  `json:"content,omitempty"`
+	CallID    string  `json:"call_id,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	Arguments *string `json:"arguments,omitempty"`
 }
 
+// responsesIDs begin the ids of items.
+var responsesIDs = map[itemKind]string{textItem: "msg", thoughtItem: "rs", callItem: "fc"}
+
 // responsesID returns the id of an item.
-func responsesID(r *request.Request, i int) string { return fmt.Sprintf("msg_%s_%d", r.ID, i) }
+func responsesID(r *request.Request, i int, kind itemKind) string {
+	return fmt.Sprintf("%s_%s_%d", responsesIDs[kind], r.ID, i)
+}
+
+// thoughtPart is a part of reasoning.
+type thoughtPart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
 
 // responsesPart returns the part of an item.
 func responsesPart(it *item) any {
+	if it.itemKind == thoughtItem {
+		return thoughtPart{"reasoning_text", it.text}
+	}
 	return outputText{"output_text", it.text, []any{}, it.logprobs()}
 }
 
 // logprobs returns the logarithms of an item.
 func (it *item) logprobs() []tokenLogprob {
-	if it.bytes == nil {
+	if len(it.tokens) == 0 {
 		return []tokenLogprob{}
 	}
 	return logprobsOf(&request.Event{Tokens: it.tokens, Bytes: it.bytes})
 }
 
 // responsesItemOf returns an item as output has it, without content while it is in progress.
-func responsesItemOf(r *request.Request, i int, it *item, status string) any {
-	m := responsesMessage{responsesID(r, i), "message", status, "assistant", []any{}}
-	if status != "in_progress" {
-		m.Content = append(m.Content, responsesPart(it))
+func responsesItemOf(r *request.Request, i int, it *item, status string) outputItem {
+	content := []any{}
+	one := outputItem{ID: responsesID(r, i, it.itemKind), Type: "message", Status: status}
+	switch it.itemKind {
+	case callItem:
+		one.Type, one.CallID, one.Name, one.Arguments = "function_call", it.id, it.name, &it.text
+		return one
+	case thoughtItem:
+		one.Type, one.Summary = "reasoning", &[]any{}
+	default:
+		one.Role = "assistant"
 	}
-	return m
+	if status != "in_progress" {
+		content = append(content, responsesPart(it))
+	}
+	one.Content = &content
+	return one
 }
 
 // A responsesWriter writes the events of a stream, with numbers.
@@ -161,6 +200,14 @@ type responsesWriter struct {
 	last decoder.End
 }
 
+// status returns that of the item that ends: the last one may be incomplete.
+func (w *responsesWriter) status() string {
+	if responsesIncomplete[w.last] != "" {
+		return "incomplete"
+	}
+	return "completed"
+}
+
 // write adds an event with its number.
 func (w *responsesWriter) write(kind string, body map[string]any) {
 	body["sequence_number"] = w.n
@@ -169,35 +216,49 @@ func (w *responsesWriter) write(kind string, body map[string]any) {
 	}
 }
 
-// part writes an event of the part of an item.
-func (w *responsesWriter) part(kind string, i int, body map[string]any) {
-	body["item_id"], body["output_index"], body["content_index"] = responsesID(w.r, i), i, 0
+// part writes an event of an item, or of its part.
+func (w *responsesWriter) part(kind string, i int, it *item, body map[string]any) {
+	if body["item_id"], body["output_index"] = responsesID(w.r, i, it.itemKind), i; it.itemKind != callItem {
+		body["content_index"] = 0
+	}
 	w.write(kind, body)
 }
 
-// item writes an event of an item.
+// item writes an event that has an item.
 func (w *responsesWriter) item(kind string, i int, it *item, status string) {
 	w.write(kind, map[string]any{"output_index": i, "item": responsesItemOf(w.r, i, it, status)})
 }
 
 // begin is that of [itemWriter].
 func (w *responsesWriter) begin(i int, it *item) {
-	w.item("response.output_item.added", i, it, "in_progress")
-	w.part("response.content_part.added", i, map[string]any{"part": responsesPart(&item{itemKind: it.itemKind})})
+	if w.item("response.output_item.added", i, it, "in_progress"); it.itemKind != callItem {
+		w.part("response.content_part.added", i, it, map[string]any{"part": responsesPart(it)})
+	}
 }
 
+// responsesGrowth begin the types of events that say what items grow by.
+var responsesGrowth = map[itemKind]string{textItem: "response.output_text", thoughtItem: "response.reasoning_text", callItem: "response.function_call_arguments"}
+
 // grow is that of [itemWriter].
-func (w *responsesWriter) grow(i int, _ *item, by *item) {
-	w.part("response.output_text.delta", i, map[string]any{"delta": by.text, "logprobs": by.logprobs()})
+func (w *responsesWriter) grow(i int, by *item) {
+	body := map[string]any{"delta": by.text}
+	if by.itemKind == textItem {
+		body["logprobs"] = by.logprobs()
+	}
+	w.part(responsesGrowth[by.itemKind]+".delta", i, by, body)
 }
 
 // end is that of [itemWriter].
 func (w *responsesWriter) end(i int, it *item) {
-	w.part("response.output_text.done", i, map[string]any{"text": it.text, "logprobs": it.logprobs()})
-	w.part("response.content_part.done", i, map[string]any{"part": responsesPart(it)})
-	status := "completed"
-	if responsesIncomplete[w.last] != "" {
-		status = "incomplete"
+	body := map[string]any{"text": it.text}
+	switch it.itemKind {
+	case textItem:
+		body["logprobs"] = it.logprobs()
+	case callItem:
+		body = map[string]any{"arguments": it.text, "name": it.name}
 	}
-	w.item("response.output_item.done", i, it, status)
+	if w.part(responsesGrowth[it.itemKind]+".done", i, it, body); it.itemKind != callItem {
+		w.part("response.content_part.done", i, it, map[string]any{"part": responsesPart(it)})
+	}
+	w.item("response.output_item.done", i, it, w.status())
 }

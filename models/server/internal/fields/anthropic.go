@@ -4,12 +4,10 @@ package fields
 
 // conversation are those of a prompt.
 var conversation = []Row{
-	{Use: Used, Names: "model messages system thinking output_config output_format"},
+	{Use: Used, Names: "model messages system thinking output_config output_format tools tool_choice"},
 	// Who asks, and how it is kept, scheduled and reported.
 	{Use: Harmless, Names: "metadata service_tier cache_control inference_geo speed diagnostics user_profile_id workspace_id betas"},
-	{Use: Refused, Nothing: "[]", Names: "tools mcp_servers", Want: "none, as there are no tools"},
-	{Use: Refused, Nothing: `{"type":"none"} {"type":"auto"}`, Names: "tool_choice"},
-	{Use: Refused, Names: "container"},
+	{Use: Refused, Nothing: "[]", Names: "mcp_servers container"},
 	// Old thoughts are kept, as clients ask that keep all of them.
 	{Use: Refused, Nothing: `{"edits":[]} {"edits":[{"type":"clear_thinking_20251015","keep":"all"}]} {"edits":[{"keep":"all","type":"clear_thinking_20251015"}]}`, Names: "context_management"},
 }
@@ -38,3 +36,20 @@ var AnthropicOutput = NewTable([]Row{{Use: Used, Names: "effort format"}})
 
 // AnthropicFormat is the table of output_config.format.
 var AnthropicFormat = NewTable([]Row{{Use: Used, Names: "type schema"}, {Use: Harmless, Names: "name strict"}})
+
+// AnthropicBlock is the table of a part of a message. What has failed says so in its content.
+var AnthropicBlock = NewTable([]Row{
+	{Use: Used, Names: "type text thinking id name input tool_use_id content"},
+	{Use: Harmless, Names: "cache_control citations signature is_error caller"},
+})
+
+// AnthropicTool is the table of a tool.
+var AnthropicTool = NewTable([]Row{
+	{Use: Used, Names: "type name description input_schema strict"},
+	{Use: Harmless, Names: "cache_control eager_input_streaming allowed_callers"},
+	{Use: Refused, Nothing: "false", Names: "defer_loading"},
+	{Use: Refused, Nothing: "[]", Names: "input_examples"},
+})
+
+// AnthropicChoice is the table of tool_choice.
+var AnthropicChoice = NewTable([]Row{{Use: Used, Names: "type name disable_parallel_tool_use"}})

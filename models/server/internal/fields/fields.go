@@ -181,7 +181,7 @@ type part struct {
 var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations citations logprobs"}})
 
 // textParts are the types of parts that are texts, by the names of several APIs.
-var textParts = map[string]bool{"text": true, "input_text": true, "output_text": true}
+var textParts = map[string]bool{"text": true, "input_text": true, "output_text": true, "summary_text": true, "reasoning_text": true}
 
 // Fields is that of [Tabled].
 func (*part) Fields() Table { return partTable }

@@ -15,8 +15,7 @@ var ollamaText = []Row{
 
 // OllamaChat is the table of /api/chat.
 var OllamaChat = NewTable(ollamaText, []Row{
-	{Use: Used, Names: "messages"},
-	{Use: Refused, Nothing: "[]", Names: "tools", Want: "none, as there are no tools"},
+	{Use: Used, Names: "messages tools"},
 	{Use: Refused, Nothing: `""`, Names: "prompt system template suffix", Want: "messages in its place"},
 })
 
@@ -31,8 +30,8 @@ var OllamaGenerate = NewTable(ollamaText, []Row{
 
 // OllamaMessage is the table of a message.
 var OllamaMessage = NewTable([]Row{
-	{Use: Used, Names: "role content"},
-	{Use: Refused, Nothing: `[] ""`, Names: "images tool_calls tool_name tool_call_id thinking", Want: "none, as there are no tools or images"},
+	{Use: Used, Names: "role content thinking tool_calls tool_name tool_call_id"},
+	{Use: Refused, Nothing: `[] ""`, Names: "images", Want: "none, as models read texts alone"},
 })
 
 // OllamaOptions is the table of options.

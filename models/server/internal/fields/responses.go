@@ -5,14 +5,12 @@ package fields
 // Responses is the table of /v1/responses.
 var Responses = NewTable([]Row{
 	{Use: Used, Names: `model input instructions previous_response_id store stream max_output_tokens temperature top_p top_logprobs include text reasoning metadata
-		seed top_k min_p stop receipt`},
+		tools tool_choice parallel_tool_calls seed top_k min_p stop receipt`},
 	// Who asks, and how it is kept, scheduled and reported. Tools of the server, which max_tool_calls counts, there are none.
-	{Use: Harmless, Names: `user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options service_tier stream_options parallel_tool_calls
+	{Use: Harmless, Names: `user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options service_tier stream_options
 		max_tool_calls client_metadata access_programs`},
 	{Use: Refused, Nothing: "false", Names: "background"},
 	{Use: Refused, Nothing: `"disabled"`, Names: "truncation"},
-	{Use: Refused, Nothing: "[]", Names: "tools", Want: "none, as there are no tools"},
-	{Use: Refused, Nothing: `"none" "auto"`, Names: "tool_choice", Want: `"none" or "auto", as there are no tools`},
 	{Use: Refused, Nothing: `{} []`, Names: "conversation prompt context_management moderation image background_options"},
 	{Use: Refused, Nothing: "[]", Names: "messages", Want: "input, the name of it here"},
 	{Use: Refused, Names: "max_tokens max_completion_tokens", Want: "max_output_tokens, the name of it here"},
@@ -28,6 +26,16 @@ var ResponsesFormat = NewTable([]Row{{Use: Used, Names: "type name schema"}, {Us
 
 // ResponsesItem is the table of an item of input.
 var ResponsesItem = NewTable([]Row{
-	{Use: Used, Names: "type role content"},
+	{Use: Used, Names: "type role content summary call_id name arguments output"},
 	{Use: Harmless, Names: "id status phase"},
+	{Use: Refused, Nothing: `""`, Names: "encrypted_content", Want: "content, as nothing is encrypted here"},
 })
+
+// ResponsesTool is the table of a tool.
+var ResponsesTool = NewTable([]Row{{Use: Used, Names: "type name description parameters strict"}, {Use: Refused, Nothing: "false", Names: "defer_loading"}})
+
+// ResponsesChoice is the table of tool_choice.
+var ResponsesChoice = NewTable([]Row{{Use: Used, Names: "type name mode tools"}})
+
+// ResponsesNamed is the table of a tool by its name.
+var ResponsesNamed = NewTable([]Row{{Use: Used, Names: "type name"}})

@@ -94,7 +94,7 @@ var Function = NewTable([]Row{{Use: Used, Names: "name description parameters st
 var Call = NewTable([]Row{{Use: Used, Names: "id type function"}, {Use: Harmless, Names: "index"}})
 
 // Called is the table of the function of a call.
-var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}})
+var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}, {Use: Harmless, Names: "index"}})
 
 // ToolChoice is the table of tool_choice.
 var ToolChoice = NewTable([]Row{
