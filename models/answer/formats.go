@@ -38,9 +38,9 @@ var thoughts = []tags{
 // formats are the families, of which the first fits that a template has all texts of.
 var formats = []Format{
 	{Name: "harmony", has: [][]string{{"<|channel|>"}, {"<|message|>"}},
-		begins: []string{"<|channel|>commentary to=functions.", "<|channel|>analysis to=functions.", "<|start|>assistant to=functions.", " to=functions."}, end: "<|call|>",
+		begins: []string{"<|channel|>commentary to=functions.", "<|channel|>analysis to=functions.", "<|start|>assistant to=functions.", " to=functions."},
 		gap: "<|start|>assistant", final: "<|channel|>final<|message|>",
-		drops:    []string{"<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>", "<|end|>", "<|return|>"},
+		drops:    []string{"<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>", "<|end|>", "<|call|>", "<|return|>"},
 		tokens:   []string{"<|channel|>", "<|message|>", "<|constrain|>", "<|start|>"},
 		notation: &named{middle: " <|constrain|>json<|message|>", last: "<|message|>"}, think: tags{"<|channel|>analysis<|message|>", "<|end|>"}},
 	{Name: "deepseek-v3", has: [][]string{{"<｜tool▁call▁begin｜>"}, {"```json"}}, begins: []string{"<｜tool▁call▁begin｜>"}, end: "<｜tool▁call▁end｜>",
@@ -102,6 +102,9 @@ func Of(t *chattemplate.Template) *Format {
 	}
 	return &f
 }
+
+// Parses tells whether answers need a parser: others are their text.
+func (f *Format) Parses(a Asked) bool { return len(a.Tools) > 0 || f.think.end != "" || f.final != "" }
 
 // Thinks returns what begins and ends thinking, "" for models that do not think apart from their content.
 func (f *Format) Thinks() (begin, end string) { return f.think.begin, f.think.end }

@@ -23,7 +23,7 @@ func TestTables(t *testing.T) {
 		return all
 	}
 	for _, body := range []fields.Tabled{
-		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
+		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{}, &thinking{},
 		&tool{}, &function{}, &toolCall{}, &called{}, &toolChoice{}, &named{}, &allowed{}, &namedTool{},
 		&embeddingsRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
