@@ -39,7 +39,7 @@ var thoughts = []tags{
 var formats = []Format{
 	{Name: "harmony", has: [][]string{{"<|channel|>"}, {"<|message|>"}},
 		begins: []string{"<|channel|>commentary to=functions.", "<|channel|>analysis to=functions.", "<|start|>assistant to=functions.", " to=functions."},
-		gap: "<|start|>assistant", final: "<|channel|>final<|message|>",
+		gap:    "<|start|>assistant", final: "<|channel|>final<|message|>",
 		drops:    []string{"<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>", "<|end|>", "<|call|>", "<|return|>"},
 		tokens:   []string{"<|channel|>", "<|message|>", "<|constrain|>", "<|start|>"},
 		notation: &named{middle: " <|constrain|>json<|message|>", last: "<|message|>"}, think: tags{"<|channel|>analysis<|message|>", "<|end|>"}},

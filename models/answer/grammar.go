@@ -2,30 +2,28 @@ package answer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// A ToolError reports a tool whose calls no grammar can promise. Find it with errors.As.
-type ToolError struct {
-	Tool int // the index of the tool
-	Err  error
+// ErrTool is the kind of a [kernel.Error] about a tool whose calls no grammar can promise. Arg is Tools with its index.
+var ErrTool = errors.New("answer: a tool whose calls no grammar can promise")
+
+// toolError reports a tool.
+func toolError(i int, err error) error {
+	return &kernel.Error{Where: fmt.Sprintf("answer: Tools[%d]", i), Got: err.Error(), Want: "a schema that a grammar can have", Kind: ErrTool}
 }
-
-// Error returns "answer: tool INDEX: ERR".
-func (e *ToolError) Error() string { return fmt.Sprintf("answer: tool %d: %v", e.Tool, e.Err) }
-
-// Unwrap returns why.
-func (e *ToolError) Unwrap() error { return e.Err }
 
 // Grammar returns the grammar of an answer, nil if it may be any text: thinking, and then content as asked for or calls that
 // satisfy the schemas of their tools. Where calls are not required, any text may come before them, and of a tool that is not
 // strict and whose schema no grammar has, arguments are any object.
 //
-// The error is a [*ToolError], or that of package grammar about a form.
+// The error is a [*kernel.Error], of the kind [ErrTool] or that of package grammar about a form.
 func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 	if len(a.Tools) == 0 && (a.Form == nil || f.think.end == "" && f.final == "") {
 		if a.Form == nil {
@@ -56,7 +54,7 @@ func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 			continue
 		}
 		if a.Required || a.Tools[i].Strict {
-			return nil, &ToolError{i, err}
+			return nil, toolError(i, err)
 		}
 		a.Tools[i].Parameters = json.RawMessage(`{"type": "object"}`)
 	}
@@ -139,7 +137,7 @@ func (f *Format) calls(g *rules, a *Asked) (string, error) {
 	for i := range a.Tools {
 		one, err := f.rule(g, &a.Tools[i])
 		if err != nil {
-			return "", &ToolError{i, err}
+			return "", err
 		}
 		all = append(all, g.add(one))
 	}

@@ -79,11 +79,11 @@ func (t *Template) Source() string { return t.source }
 // Write returns the text for a conversation in parts, as [Template.Parts] does. Arguments of calls are mappings, or if the
 // template cannot write those, their JSON.
 //
-// Errors are those of Parts, or a [*VariableError] about a part of the conversation.
+// Errors are those of Parts, or of the kind [kernel.ErrArgument] about a part of the conversation.
 func (t *Template) Write(ctx context.Context, c *Conversation, prompt bool) ([]tokenizer.Part, error) {
 	parts, err := t.write(ctx, c, prompt, false)
 	called := slices.ContainsFunc(c.Messages, func(m Message) bool { return len(m.Calls) > 0 })
-	if called && errors.As(err, new(*RenderError)) {
+	if called && errors.Is(err, ErrRender) {
 		if again, failed := t.write(ctx, c, prompt, true); failed == nil {
 			return again, nil
 		}
@@ -99,7 +99,7 @@ func (t *Template) write(ctx context.Context, c *Conversation, prompt, texts boo
 	}
 	text, err := t.parsed.Render(ctx, variables, work)
 	if err != nil {
-		return nil, renderError(ctx, err)
+		return nil, failed(ctx, err)
 	}
 	parts := []tokenizer.Part{}
 	for text, outside := range text.Parts() {
@@ -144,7 +144,7 @@ func (t *Template) variables(c *Conversation, prompt, texts bool) (variables map
 	for _, name := range slices.Sorted(maps.Keys(c.Variables)) { // so that of several errors it is always the same
 		v := c.Variables[name]
 		if slices.Contains(fixed, name) {
-			return nil, 0, &VariableError{name, "one that every conversation has", "another name"}
+			return nil, 0, badVariable(name, "one that every conversation has", anotherName)
 		}
 		if text, ok := v.(string); ok {
 			v = jinja.Outside(text)
@@ -262,11 +262,11 @@ func (r *reader) object(data json.RawMessage, at string) (*jinja.Dict, error) {
 	r.charge(len(data))
 	v, err := jinja.FromJSON(data)
 	if err != nil {
-		return nil, &VariableError{Name: at, Type: err.Error(), Want: "a JSON object"}
+		return nil, badVariable(at, err.Error(), "a JSON object")
 	}
 	d, ok := v.(*jinja.Dict)
 	if !ok {
-		return nil, &VariableError{Name: at, Type: "JSON that is no object", Want: "a JSON object"}
+		return nil, badVariable(at, "JSON that is no object", "a JSON object")
 	}
 	return d, nil
 }
@@ -284,15 +284,15 @@ func (r *reader) variable(name string, v any) (any, error) {
 		r.charge(len(v))
 		made, err := jinja.FromJSON(v)
 		if err != nil {
-			return nil, &VariableError{Name: name, Type: err.Error()}
+			return nil, badVariable(name, err.Error(), types)
 		}
 		return made, nil
 	}
-	return nil, &VariableError{Name: name, Type: fmt.Sprintf("%T", v)}
+	return nil, badVariable(name, fmt.Sprintf("%T", v), types)
 }
 
 // VariablesJSON returns [Conversation.Variables] as JSON of which [Template.Write] makes the same text. The error is a
-// [*VariableError].
+// [*kernel.Error].
 func VariablesJSON(variables map[string]any) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for name, v := range variables {
@@ -301,11 +301,11 @@ func VariablesJSON(variables map[string]any) (map[string]json.RawMessage, error)
 		}
 		f, isFloat := v.(float64)
 		if isFloat && (math.IsInf(f, 0) || math.IsNaN(f)) {
-			return nil, &VariableError{Name: name, Type: strconv.FormatFloat(f, 'g', -1, 64), Want: "a number of JSON"}
+			return nil, badVariable(name, strconv.FormatFloat(f, 'g', -1, 64), "a number of JSON")
 		}
 		data, err := json.Marshal(v)
 		if err != nil {
-			return nil, &VariableError{Name: name, Type: err.Error()}
+			return nil, badVariable(name, err.Error(), types)
 		}
 		if isFloat && !strings.ContainsAny(string(data), ".e") { // which would be an integer
 			data = append(data, ".0"...)

@@ -17,9 +17,9 @@ package chattemplate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/jinja"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -56,23 +56,22 @@ type Template struct {
 	opts   Options
 }
 
-// New parses a template. An error is a *SyntaxError.
+// New parses a template. An error is a [*kernel.Error] of the kind [ErrSyntax].
 func New(template string) (*Template, error) { return NewWith(template, Options{}) }
 
-// NewWith is New with options. Errors are of type *SyntaxError or *VariableError.
+// NewWith is New with options. The error is a [*kernel.Error], also about a variable.
 func NewWith(template string, opts Options) (*Template, error) {
 	if len(template) > maxSize {
-		return nil, &SyntaxError{Line: 1, Message: fmt.Sprintf("%d bytes, want at most %d", len(template), maxSize)}
+		return nil, &kernel.Error{Where: "chattemplate: line 1", Got: fmt.Sprintf("%d bytes", len(template)), Want: fmt.Sprint("at most ", maxSize), Kind: ErrSyntax}
 	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
 	parsed, err := jinja.Parse(template)
-	var syntax *jinja.SyntaxError
-	if errors.As(err, &syntax) {
-		return nil, &SyntaxError{syntax.Line, syntax.Message()}
+	if err != nil {
+		return nil, failed(context.Background(), err)
 	}
-	return &Template{source: template, parsed: parsed, opts: opts}, err
+	return &Template{source: template, parsed: parsed, opts: opts}, nil
 }
 
 // ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
@@ -82,7 +81,7 @@ func (t *Template) ReadsDate() bool { return t.parsed.Names("strftime_now") }
 func (t *Template) Options() Options { return t.opts }
 
 // With returns the template with other options, such as the tools of a conversation. The error is a
-// *VariableError.
+// [*kernel.Error].
 func (t *Template) With(opts Options) (*Template, error) {
 	with := *t
 	with.opts = opts
@@ -118,8 +117,8 @@ func tokenText(f *gguf.File, key string) string {
 }
 
 // Render returns the text for messages, with the beginning of the model's answer after them if
-// prompt is set. Errors are of type *RefusedError or *RenderError, or a *VariableError about fields of a
-// message.
+// prompt is set. The error is a [*kernel.Error]: of the kind [ErrRefused] or [ErrRender], or about
+// fields of a message.
 //
 // Encode what Parts returns instead, if a user has written the messages: in this text, special
 // tokens that somebody has written into a message cannot be told from those of the template.

@@ -3,14 +3,17 @@ package encoder
 import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/tensors"
-	"github.com/attn-go/attn/models/inventory"
 )
 
-// Inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
-// weights: all that is missing or does not fit, and the memory that is taken. The error is that of
-// files that say too little for that.
-func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
+func init() {
+	inventory.Encoder = func(model, kind string) (*inventory.Inventory, error) { return inspect(model, kind == "reranker") }
+}
+
+// inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
+// weights: all that is missing or does not fit, and the memory that is taken.
+func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	x, err := open(model)
 	if err != nil {
 		return nil, err
@@ -20,7 +23,7 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	m, layer := x.model, x.model.Layers[0]
 	v.Size("layers", len(m.Layers))
 	v.Size("width", m.Width)
-	v.Size("heads", layer.Mixer.(*arch.Attention).Heads)
+	v.Size("heads", layer.Attention().Heads)
 	v.Size("inner width", layer.Feed.(*arch.Dense).Inner)
 	v.Size("tokens of a text", x.maxTokens)
 	v.Size("vocabulary", m.Vocab)

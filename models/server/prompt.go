@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -10,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/answer"
-	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -125,7 +124,7 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	}
 	defer release()
 	parts, err := template.Write(r.Ctx, c, true)
-	if bad := (*chattemplate.VariableError)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*kernel.Error](err); ok && errors.Is(err, kernel.ErrArgument) {
 		return badVariable(bad)
 	} else if err != nil {
 		return err
@@ -170,9 +169,12 @@ func (g *generator) answers(w *request.Generate, prompt []int32, open bool) (err
 		w.CallID = callIDs(prompt)
 	}
 	w.Options.Grammar, err = g.format.Grammar(asked)
-	if bad := (*answer.ToolError)(nil); errors.As(err, &bad) {
-		field := fmt.Sprintf("tools[%d].function.parameters", at[bad.Tool])
-		return badParam(field, "%s: %v", field, bad.Err)
+	if errors.Is(err, answer.ErrTool) {
+		var tool int
+		bad, _ := errors.AsType[*kernel.Error](err)
+		_, _ = fmt.Sscanf(bad.Arg(), "Tools[%d]", &tool) // which is its form
+		field := fmt.Sprintf("tools[%d].function.parameters", at[tool])
+		return badParam(field, "%s: %s, want %s", field, bad.Got, bad.Want)
 	} else if w.Shape != nil {
 		return badShape(w.Shape, err)
 	}
@@ -197,13 +199,13 @@ func callIDs(prompt []int32) func(choice, call int) string {
 }
 
 // badVariable returns an error about a part of a conversation by the field of a request that has it.
-func badVariable(bad *chattemplate.VariableError) error {
-	field, _, inside := strings.Cut(bad.Name, "[")
-	name := bad.Name
-	if !inside && bad.Name != "documents" || bad.Want == "another name" {
-		field, name = "chat_template_kwargs", "chat_template_kwargs."+bad.Name
+func badVariable(bad *kernel.Error) error {
+	name := bad.Arg()
+	field, _, inside := strings.Cut(name, "[")
+	if !inside && name != "documents" || bad.Want == "another name" {
+		field, name = "chat_template_kwargs", "chat_template_kwargs."+name
 	}
-	return badParam(field, "%.80s: got %s, want %s", name, bad.Type, cmp.Or(bad.Want, "a value of JSON"))
+	return badParam(field, "%.80s: got %s, want %s", name, bad.Got, bad.Want)
 }
 
 // continued sets the prompts to the tokens of texts. Special tokens that are written in a text count as such, as a
