@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/batch"
@@ -17,8 +18,10 @@ import (
 // A generator continues texts.
 type generator struct {
 	hosted
-	m     *decoder.Model
-	texts *batch.Scheduler
+	m       *decoder.Model
+	texts   *batch.Scheduler
+	format  *answer.Format // of conversations, nil for a model without a template
+	markers []int32        // that it needs
 }
 
 func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, error) {
@@ -27,8 +30,15 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 		return nil, err
 	}
 	o.Turn = turns.Join()
-	texts, err := batch.New(o)
-	return &generator{h, m, texts}, err
+	g := &generator{hosted: h, m: m}
+	if template, none := m.Template(); none == nil {
+		g.format = answer.Of(template)
+		if tok, none := m.Tokenizer(); none == nil {
+			g.markers = g.format.Markers(tok)
+		}
+	}
+	g.texts, err = batch.New(o)
+	return g, err
 }
 
 // schedule returns the settings of a language model's scheduler.

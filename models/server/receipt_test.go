@@ -178,3 +178,52 @@ func TestReceiptsOfTexts(t *testing.T) {
 		t.Errorf("tokens: %d %s", w.Code, w.Body)
 	}
 }
+
+// TestReceiptsOfTools: every turn of a session with tools, thinking and a budget has a receipt that is verified, and what is forged
+// of any of them is found.
+func TestReceiptsOfTools(t *testing.T) {
+	file := tinyllama.New(nil)
+	file.AddVocabulary()
+	file.Set("tokenizer.chat_template", toolTemplate)
+	m, err := Load(file.Write(t), LoadOptions{Context: 400, Name: toolModel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serverOf(t, fixed(), m)
+	messages := `{"role": "user", "content": "what?"}`
+	for turn := range 3 {
+		choice := []string{`"required"`, `"auto"`, `{"type": "function", "function": {"name": "weather"}}`}[turn]
+		body := `{"model": "tools", "messages": [` + messages + `], "tools": [` + weather + `, ` + now + `], "tool_choice": ` + choice + `,
+			"parallel_tool_calls": false, "chat_template_kwargs": {"enable_thinking": true, "x": 1.0}, "thinking_token_budget": 5, "max_tokens": 90, "temperature": 1, "receipt": true}`
+		answer := answerOf[struct {
+			Choices  []struct{ Message json.RawMessage }
+			Receipts []json.RawMessage
+		}](t, post(s, "/v1/chat/completions", body))
+		r, err := receipt.Parse(answer.Receipts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		verify := func(r *receipt.Receipt) error {
+			return receipt.Verify(t.Context(), receipt.Model{Name: "x", Files: m.files, Architecture: "llama"}, generateOf(m), r, receipt.Options{})
+		}
+		if err := verify(r); err != nil {
+			t.Errorf("turn %d: %v", turn, err)
+		}
+		if len(r.Tools) != 2 || r.Budget == nil || r.Grammar == nil || len(r.Variables) != 2 || len(r.Messages) != 1+2*turn {
+			t.Errorf("turn %d: %s", turn, answer.Receipts[0])
+		}
+		for name, forge := range map[string]func(r *receipt.Receipt){
+			"tools": func(r *receipt.Receipt) { r.Tools[0].Name = "x" }, "budget": func(r *receipt.Receipt) { r.Budget.Tokens = 2 },
+			"variables": func(r *receipt.Receipt) { r.Variables["enable_thinking"] = json.RawMessage("false") },
+		} {
+			forged, err := receipt.Parse(answer.Receipts[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if forge(forged); !errors.Is(verify(forged), receipt.ErrMismatch) {
+				t.Errorf("turn %d: other %s are not found", turn, name)
+			}
+		}
+		messages += `, ` + string(answer.Choices[0].Message) + `, {"role": "user", "content": "and?"}`
+	}
+}

@@ -62,7 +62,7 @@ func TestRefused(t *testing.T) {
 			`"tools": [{"type": "function", "function": {"name": "f"}}]`, `"tool_choice": "required"`, `"functions": [{}]`, `"logit_bias": {"5": 101}`, `"audio": {}`, `"modalities": ["text", "audio"]`, `"web_search_options": {}`,
 			`"best_of": 2`, `"use_beam_search": true`, `"min_tokens": 2`, `"typical_p": 0.5`, `"mirostat": 2`, `"dry_multiplier": 0.8`, `"xtc_probability": 0.5`, `"guided_regex": "a"`, `"documents": [{}]`,
 			`"add_generation_prompt": false`, `"continue_final_message": true`, `"skip_special_tokens": false`, `"prompt_logprobs": 1`, `"echo": true`, `"chat_template": "x"`, `"truncate_prompt_tokens": 5`,
-			`"options": {"temperature": 1}`, `"extra_body": {"top_k": 1}`, `"max_new_tokens": 5`, `"random_seed": 1`, `"thinking": {"type": "enabled"}`, `"prompt": "x"`, `"stop_token_ids": [999]`,
+			`"options": {"temperature": 1}`, `"extra_body": {"top_k": 1}`, `"max_new_tokens": 5`, `"random_seed": 1`, `"thinking": {"type": "maybe"}`, `"prompt": "x"`, `"stop_token_ids": [999]`,
 			`"temperature": 0.0001`, `"top_p": 1.5`, `"top_k": -2`, `"min_p": 2`, `"max_tokens": -2`, `"max_completion_tokens": 0`, `"seed": 1.5`, `"frequency_penalty": 101`,
 			`"grammar": "root ::= ["`, `"json_schema": {"type": 3}`, `"chat_template_kwargs": {"messages": 1}`,
 		},

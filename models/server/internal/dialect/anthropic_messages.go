@@ -12,23 +12,15 @@ import (
 
 // conversationRequest is what a prompt is written from.
 type conversationRequest struct {
-	Model    string             `json:"model"`
-	Messages []anthropicTurn    `json:"messages"`
-	System   fields.Content     `json:"system"`
-	Thinking *anthropicThinking `json:"thinking"`
-	Output   *anthropicOutput   `json:"output_config"`
-	Format   *anthropicFormat   `json:"output_format"` // where it was first
-	Tools    []anthropicTool    `json:"tools"`
-	Choice   *anthropicChoice   `json:"tool_choice"`
+	Model    string           `json:"model"`
+	Messages []anthropicTurn  `json:"messages"`
+	System   fields.Content   `json:"system"`
+	Thinking *thinking        `json:"thinking"`
+	Output   *anthropicOutput `json:"output_config"`
+	Format   *anthropicFormat `json:"output_format"` // where it was first
+	Tools    []anthropicTool  `json:"tools"`
+	Choice   *anthropicChoice `json:"tool_choice"`
 }
-
-// anthropicThinking is thinking.
-type anthropicThinking struct {
-	Type string `json:"type"`
-}
-
-// Fields is that of [fields.Tabled].
-func (*anthropicThinking) Fields() fields.Table { return fields.AnthropicThinking }
 
 // anthropicOutput is output_config.
 type anthropicOutput struct {
@@ -53,7 +45,7 @@ func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Ge
 	if n := len(q.Messages); n < 1 || n > in.Messages {
 		return fields.Errorf("messages", "messages: got %d, want 1 to %d", n, in.Messages)
 	}
-	c := &chattemplate.Conversation{Date: in.Date, Variables: map[string]any{}}
+	c := &chattemplate.Conversation{Date: in.Date}
 	if q.System != "" {
 		c.Messages = append(c.Messages, chattemplate.Message{Role: "system", Content: string(q.System)})
 	}
@@ -68,7 +60,13 @@ func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Ge
 	if c.Messages[len(c.Messages)-1].Role == "assistant" {
 		return fields.Errorf("messages", "messages: got a last one of the assistant, which is not continued, want one of the user")
 	}
-	if err := q.think(c.Variables); err != nil {
+	think := thoughts{Thinking: q.Thinking}
+	if q.Output != nil {
+		think.ReasoningEffort = q.Output.Effort
+	}
+	c.Variables = think.variables()
+	var err error
+	if w.Thinking, err = think.budget(); err != nil {
 		return err
 	}
 	if err := q.tools(c, w); err != nil {
@@ -76,26 +74,6 @@ func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Ge
 	}
 	w.Conversation = c
 	return q.format(s)
-}
-
-// think sets the variables of a template that say whether a model thinks.
-func (q *conversationRequest) think(variables map[string]any) error {
-	if o := q.Output; o != nil && o.Effort != nil {
-		variables["reasoning_effort"] = *o.Effort
-	}
-	if q.Thinking == nil {
-		return nil
-	}
-	switch q.Thinking.Type {
-	case "enabled":
-		variables["enable_thinking"] = true
-	case "disabled":
-		variables["enable_thinking"] = false
-	case "adaptive":
-	default:
-		return fields.Errorf("thinking.type", "thinking.type: got %.40q, want enabled, disabled or adaptive", q.Thinking.Type)
-	}
-	return nil
 }
 
 // format sets what the text must be.

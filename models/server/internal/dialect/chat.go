@@ -26,23 +26,13 @@ type chatRequest struct {
 
 	// What a template may read: [chattemplate.Conversation].
 	TemplateVariables map[string]json.RawMessage `json:"chat_template_kwargs"`
-	ReasoningEffort   *string                    `json:"reasoning_effort"`
-	Reasoning         *reasoning                 `json:"reasoning"`
-	EnableThinking    *bool                      `json:"enable_thinking"`
+	thoughts
 
 	Date *string `json:"date"` // for a template that writes one; not in OpenAI's API
 }
 
 // Fields is that of [fields.Tabled].
 func (*chatRequest) Fields() fields.Table { return fields.Chat }
-
-// reasoning is where others have reasoning_effort.
-type reasoning struct {
-	Effort *string `json:"effort"`
-}
-
-// Fields is that of [fields.Tabled].
-func (*reasoning) Fields() fields.Table { return fields.Reasoning }
 
 // Read is that of [Dialect].
 func (c *chat) Read(in *Input) (*request.Request, error) {
@@ -83,26 +73,11 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 		w.Conversation.Documents = docs
 	}
 	w.Conversation.Variables = q.variables()
-	return r, nil
-}
-
-// variables returns what the template may read beside the messages. A template that does not read it writes
-// what it writes without.
-func (q *chatRequest) variables() map[string]any {
-	all := map[string]any{}
-	if q.Reasoning != nil && q.Reasoning.Effort != nil {
-		all["reasoning_effort"] = *q.Reasoning.Effort
-	}
-	if q.ReasoningEffort != nil {
-		all["reasoning_effort"] = *q.ReasoningEffort
-	}
-	if q.EnableThinking != nil {
-		all["enable_thinking"] = *q.EnableThinking
-	}
 	for name, v := range q.TemplateVariables {
-		all[name] = v
+		w.Conversation.Variables[name] = v
 	}
-	return all
+	w.Thinking, err = q.budget()
+	return r, err
 }
 
 // chatForm is how answers of a conversation are written.

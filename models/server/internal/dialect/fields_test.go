@@ -25,10 +25,10 @@ func TestTables(t *testing.T) {
 		return all
 	}
 	for _, body := range []fields.Tabled{
-		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
+		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{}, &thinking{},
 		&tool{}, &function{}, &toolCall{}, &called{}, &toolChoice{}, &named{}, &allowed{}, &namedTool{},
 		&ollamaChatRequest{}, &ollamaMessage{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
-		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicBlock{}, &anthropicTool{}, &anthropicChoice{}, &anthropicThinking{}, &anthropicOutput{}, &anthropicFormat{},
+		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicBlock{}, &anthropicTool{}, &anthropicChoice{}, &anthropicOutput{}, &anthropicFormat{},
 		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{}, &responsesTool{}, &responsesChoice{}, &responsesNamed{},
 		&embeddingsRequest{}, &teiRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {

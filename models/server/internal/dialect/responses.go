@@ -99,11 +99,14 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 	if err := d.converse(&q, c); err != nil {
 		return nil, err
 	}
-	if q.Reasoning != nil && q.Reasoning.Effort != nil {
-		c.Variables["reasoning_effort"] = *q.Reasoning.Effort
-	}
+	think := thoughts{Reasoning: q.Reasoning}
+	c.Variables = think.variables()
 	w := &request.Generate{Conversation: c}
-	if err := q.tools(w); err != nil {
+	var err error
+	if w.Thinking, err = think.budget(); err != nil {
+		return nil, err
+	}
+	if err = q.tools(w); err != nil {
 		return nil, err
 	}
 	s := &options.Sampling{

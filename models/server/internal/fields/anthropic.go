@@ -28,9 +28,6 @@ var CountTokens = NewTable(conversation, []Row{
 // AnthropicMessage is the table of a message.
 var AnthropicMessage = NewTable([]Row{{Use: Used, Names: "role content"}, {Use: Harmless, Names: "id type model usage stop_reason stop_sequence"}})
 
-// AnthropicThinking is the table of thinking.
-var AnthropicThinking = NewTable([]Row{{Use: Used, Names: "type"}, {Use: Harmless, Names: "display"}, {Use: Refused, Names: "budget_tokens"}})
-
 // AnthropicOutput is the table of output_config.
 var AnthropicOutput = NewTable([]Row{{Use: Used, Names: "effort format"}})
 

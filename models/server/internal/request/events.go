@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
 )
 
@@ -57,12 +58,17 @@ type Choice struct {
 	index        int
 	taken        int // tokens
 	begun, ended bool
-	offset       int // characters that were read
+	offset       int            // characters that were read
+	parser       *answer.Parser // nil for text that is an answer as it is
+	calls        int
 }
 
 // Begin adds a choice to the answer.
 func (r *Request) Begin() *Choice {
 	c := &Choice{wake: make(chan struct{}, 1), index: len(r.choices)}
+	if w, ok := r.Work.(*Generate); ok && w.Parser != nil {
+		c.parser = w.Parser()
+	}
 	r.choices = append(r.choices, c)
 	return c
 }
@@ -157,6 +163,7 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		e.Tokens = append(e.Tokens, t)
 	}
 	c.begun, c.ended = true, e.End != decoder.Going
+	c.parse(w, e)
 	if !e.First || !w.Echo {
 		return c.place(e)
 	}
@@ -165,6 +172,29 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	e.First = false
 	r.held = c.place(e)
 	return first
+}
+
+// parse takes the text of an event apart.
+func (c *Choice) parse(w *Generate, e *Event) {
+	if c.parser == nil {
+		return
+	}
+	part := c.parser.Add(e.Text)
+	e.Text, e.Reasoning = part.Text, part.Reasoning
+	calls := part.Calls
+	if e.End != decoder.Going {
+		rest := c.parser.End()
+		e.Text, e.Reasoning, calls = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...)
+	}
+	for _, call := range calls {
+		id := call.ID
+		if id == "" {
+			id = w.CallID(c.index, c.calls)
+		}
+		e.Calls = append(e.Calls, CallPart{c.calls, id, call.Name, string(call.Arguments)})
+		c.calls++
+	}
+	e.Called = c.calls > 0
 }
 
 // place sets where the text of an event is.

@@ -2,6 +2,7 @@ package request
 
 import (
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/reranking"
@@ -37,7 +38,8 @@ type Generate struct {
 	Conversation *chattemplate.Conversation // whose next message is wanted, or nil for
 	Inputs                                  // texts that are continued
 
-	Tools Choosing
+	Tools    Choosing
+	Thinking *int // most tokens of thinking, nil for no limit
 
 	Options    decoder.GenerateOptions
 	Stop       []int32 // tokens that end a text, beside those of the model, or nil
@@ -53,6 +55,8 @@ type Generate struct {
 	Prompts [][]int32
 	Echoed  []Echoed           // the prompts, with Echo
 	Bytes   func(int32) []byte // of a token
+	Parser  func() *answer.Parser
+	CallID  func(choice, call int) string // of a call that the model gives none
 }
 
 // A Choosing says which tools of a conversation an answer may call.
