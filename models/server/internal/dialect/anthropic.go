@@ -174,9 +174,9 @@ func answerBlockOf(it *item) answerBlock {
 
 // Whole is that of [Dialect].
 func (m *messages) Whole(r *request.Request) any {
-	e := r.Whole()[0]
+	items, e := wholeOf(r)
 	answer := m.message(r)
-	for _, it := range itemsOf(e) {
+	for _, it := range items {
 		answer.Content = append(answer.Content, answerBlockOf(&it))
 	}
 	answer.anthropicEnd, answer.Usage.Output = anthropicEndOf(e), r.Made

@@ -36,7 +36,7 @@ func (it *item) arguments() json.RawMessage {
 	return json.RawMessage(it.text)
 }
 
-// itemsOf returns the items of an event, which may be a whole answer.
+// itemsOf returns the items of an event.
 func itemsOf(e *request.Event) (list []item) {
 	if e.Reasoning != "" {
 		list = append(list, item{itemKind: thoughtItem, text: e.Reasoning})
@@ -48,6 +48,23 @@ func itemsOf(e *request.Event) (list []item) {
 		list = append(list, item{itemKind: callItem, text: c.Arguments, id: c.ID, name: c.Name, call: c.Index})
 	}
 	return list
+}
+
+// silent writes nothing of items.
+type silent struct{}
+
+func (silent) begin(int, *item) {}
+func (silent) grow(int, *item)  {}
+func (silent) end(int, *item)   {}
+
+// wholeOf returns the items of an answer that is complete, in the order in which a stream has them, and its only choice as one
+// event.
+func wholeOf(r *request.Request) ([]item, *request.Event) {
+	var s itemStream
+	for _, e := range r.Parts() {
+		s.add(silent{}, e)
+	}
+	return s.items, r.Whole()[0]
 }
 
 // spoken returns the items of an answer as a message.

@@ -199,8 +199,7 @@ func (d *responses) keep(r *request.Request, answer *response, items []item) jso
 
 // Whole is that of [Dialect].
 func (d *responses) Whole(r *request.Request) any {
-	e := r.Whole()[0]
-	items := itemsOf(e)
+	items, e := wholeOf(r)
 	return d.keep(r, d.answer(r, items, e.End), items)
 }
 

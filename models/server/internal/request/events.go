@@ -210,6 +210,9 @@ func (r *Request) Collect(e *Event) error {
 	return nil
 }
 
+// Parts returns the events that were collected, before Whole puts them together.
+func (r *Request) Parts() []*Event { return r.parts }
+
 // Whole returns the events that were collected, those of each choice as one, with a part for each call.
 func (r *Request) Whole() []*Event {
 	all := make([]*Event, len(r.choices))
