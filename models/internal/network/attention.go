@@ -30,6 +30,7 @@ func (a *Attention) keys() int   { return a.Heads * a.Size }
 func (a *Attention) values() int { return a.keys() + a.KVHeads*a.Size }
 
 func (a *Attention) keepsKeys() bool { return true }
+func (a *Attention) carries(int) int { return 0 }
 
 func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())

@@ -24,7 +24,11 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	for i := 0; i < len(m.Layers) && r.Err() == nil; i++ {
 		n.Layers = append(n.Layers, b.layer(i, &m.Layers[i]))
 	}
-	n.Final = b.norm(m.Final, "output_norm")
+	final := "output_norm"
+	if name := m.Family.FinalNorm; name != "" && r.Rename == nil && !r.Has(final+".weight") {
+		final = name
+	}
+	n.Final = b.norm(m.Final, final)
 	b.factors()
 	return n
 }
@@ -85,6 +89,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	switch t := l.Mixer.(type) {
 	case *arch.Attention:
 		out.Mix = b.attention(i, t)
+	case *arch.Convolution:
+		out.Mix = b.convolution(i, t)
 	}
 	out.Mixed.After = norm(sandwich, "post_attention_norm")
 	before := "ffn_norm"
