@@ -79,6 +79,9 @@ func dialects(n int) (list []sent) {
 				body["include"], body["top_logprobs"] = []string{"message.output_text.logprobs"}, 2
 			}
 		}
+		if r.IntN(3) == 0 {
+			withTools(body, path, r.IntN(3))
+		}
 		data, err := json.Marshal(body)
 		if err != nil {
 			panic(err)
@@ -86,6 +89,24 @@ func dialects(n int) (list []sent) {
 		list = append(list, sent{path, string(data)})
 	}
 	return list
+}
+
+// withTools lets a request of a conversation have tools and thinking.
+func withTools(body map[string]any, path string, most int) {
+	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
+	switch path {
+	case "/api/chat":
+		body["tools"], body["think"] = raw(`[`+weather+`, `+now+`]`), most > 0
+	case "/v1/messages":
+		body["tools"], body["tool_choice"] = raw(`[{"name": "weather", "input_schema": `+weatherSchema+`}]`), raw(`{"type": "any"}`)
+		body["thinking"] = map[string]any{"type": "enabled", "budget_tokens": most}
+	case "/v1/responses":
+		body["tools"], body["tool_choice"] = raw(`[{"type": "function", "name": "weather", "strict": true, "parameters": `+weatherSchema+`}]`), "required"
+		body["reasoning"] = map[string]any{"max_tokens": most}
+	default:
+		return
+	}
+	body["model"] = toolModel
 }
 
 // TestDialectPaths: the paths of the mix are those of all dialects, so that the promise is tested with each.

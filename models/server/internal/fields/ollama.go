@@ -10,6 +10,7 @@ var ollamaText = []Row{
 	{Use: Refused, Nothing: "false", Names: "shift"},
 	{Use: Refused, Nothing: "[]", Names: "images", Want: "none, as models read texts alone"},
 	{Use: Refused, Names: "seed num_predict temperature top_k top_p min_p repeat_penalty stop", Want: "it within options"},
+	{Use: Refused, Names: "max_tokens max_completion_tokens n_predict", Want: "options.num_predict, the name of it here"},
 	{Use: Refused, Nothing: `""`, Names: "name", Want: "model, the name of it here"},
 }
 
