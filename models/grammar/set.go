@@ -16,6 +16,7 @@ type set struct {
 	id    uint32 // the smaller, the earlier it was made
 	of    *table // of the machine when it was made
 	hears bool   // a position below listens
+	noisy uint64 // that of a position on top, see [position]
 	next  []*set // by class of the next byte, or by that byte if it is heard
 	mask  *mask  // of the tokens that may follow
 	local *set   // the same tops on unknown stacks
@@ -119,6 +120,9 @@ func (m *machine) intern(items []item, f flags) *set {
 	for _, i := range items {
 		s.depth = max(s.depth, i.up.depth+1)
 		s.hears = s.hears || i.up.hears || m.table.hears(i.at)
+		if int(i.at) < len(m.positions) && m.positions[i.at].noisy != 0 {
+			s.noisy = m.positions[i.at].noisy
+		}
 	}
 	if s.depth > mostDepth {
 		panic(limitError("rules within each other", mostDepth))

@@ -76,7 +76,8 @@ func bfclCases(t *testing.T, files []string) (cases []bfclCase) {
 				continue
 			}
 			var c bfclCase
-			if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			text := notASCII.ReplaceAllStringFunc(lines.Text(), func(s string) string { return fmt.Sprintf("%x", s) }) // the model has no others
+			if err := json.Unmarshal([]byte(text), &c); err != nil {
 				t.Fatal(name, err)
 			}
 			if len(c.Function) > 0 {
@@ -86,6 +87,9 @@ func bfclCases(t *testing.T, files []string) (cases []bfclCase) {
 	}
 	return cases
 }
+
+// notASCII are characters that the model does not have, as a file may write them.
+var notASCII = regexp.MustCompile(`[^\x00-\x7f]|\\u[0-9a-f]{4}`)
 
 // notTool are the characters that no name of a tool has.
 var notTool = regexp.MustCompile(`[^A-Za-z0-9_.:/-]`)
@@ -103,7 +107,8 @@ func (c *bfclCase) request() (string, map[string]map[string]any) {
 		schemas[name] = f.Parameters
 	}
 	data, _ := json.Marshal(map[string]any{
-		"model": toolModel, "messages": c.Question[0], "tools": tools, "tool_choice": "required", "temperature": 1.3, "max_tokens": -1, "seed": len(c.ID), "thinking_token_budget": 8,
+		"model": toolModel, "messages": c.Question[0], "tools": tools, "tool_choice": "required", "temperature": 1.3, "max_tokens": -1, "seed": len(c.ID),
+		"thinking_token_budget": 8, "parallel_tool_calls": strings.Contains(c.ID, "parallel"),
 	})
 	return string(data), schemas
 }
