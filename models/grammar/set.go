@@ -175,13 +175,30 @@ func (m *machine) step(s *set, b byte) *set {
 		m.kept += classes
 	}
 	if s.next[c] == nil {
-		to := m.advance(s, b)
-		if !m.goes(to) {
-			to = m.dead
+		to := m.dead
+		if m.reads(s, b) {
+			if to = m.advance(s, b); !m.goes(to) {
+				to = m.dead
+			}
 		}
 		s.next[c] = to
 	}
 	return s.next[c]
+}
+
+// reads tells whether a byte leads from a position on top to another one: mostly none does.
+func (m *machine) reads(s *set, b byte) bool {
+	spent := 0
+	for _, i := range s.items {
+		spent += 1 + len(m.positions[i.at].edges)/8
+		for _, e := range m.positions[i.at].edges {
+			if e.Lo <= b && b <= e.Hi {
+				return true
+			}
+		}
+	}
+	m.spend(spent)
+	return false
 }
 
 // advance computes a step: first all that a byte and ends of rules lead to, then rules that are
