@@ -28867,12 +28867,12 @@ lanes1:
 lanes1row:
 	FMOVS (R7), F2
 	VLD1 (R8), V2.S[1]
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
 	FMOVS (R9), F3
 	VLD1 (R10), V3.S[1]
-	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
-	WORD $0x4ee0d844 // fcmeq v4.2d, v2.2d, #0.0
+	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
 	VFMLA V3.D2, V2.D2, V1.D2
 	ADD $4, R7, R7
 	ADD $4, R8, R8
@@ -28913,11 +28913,11 @@ single:
 
 singlerow:
 	FMOVS (R7), F2
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
 	FMOVS (R8), F3
-	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
-	WORD $0x4ee0d844 // fcmeq v4.2d, v2.2d, #0.0
+	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
 	VFMLA V3.D2, V2.D2, V1.D2
 	ADD $4, R7, R7
 	ADD $4, R8, R8

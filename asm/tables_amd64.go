@@ -490,13 +490,13 @@ var Rows = []ukernel.Layer[ukernel.Rows]{
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX512,
 		Sums:          rowSumsAVX512,
-		Dots:          rowDotsAVX512,
 		DotsWith:      rowDotsWithAVX512,
 		Powers:        rowPowersAVX512,
 		Center:        rowCenterAVX512,
 		NormGradients: rowNormGradientsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{
+		Dots:             rowDotsAVX512,
 		AddScaled:        rowAddScaledAVX512,
 		Quotients:        rowQuotientsAVX512,
 		SoftmaxGradients: rowSoftmaxGradientsAVX512,

@@ -38,9 +38,11 @@ func rowDots(sums []float64, x, y []float32, ld, d int) {
 	for i := range sums {
 		sum, y := 0.0, window(y, i*ld, d)
 		for j, x := range window(x, i*ld, d) {
-			if x != 0 {
-				sum += float64(x) * float64(y[j])
+			z := y[j]
+			if x == 0 {
+				z = 0 // a sum that begins with +0 is never -0
 			}
+			sum += float64(x) * float64(z)
 		}
 		sums[i] = sum
 	}

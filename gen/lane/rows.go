@@ -13,8 +13,9 @@ var rows = []Kernel{
 		return b.Add(sum, b.Widen(b.Load(b.Across("x", "ld"))))
 	})},
 	{Function: spec.RowDots, Lanes: "sums", Vectors: 1, Body: rowSums(func(b *Builder, sum *Value) *Value {
-		x, y := b.Widen(b.Load(b.Across("x", "ld"))), b.Widen(b.Load(b.Across("y", "ld")))
-		return b.MulAdd(x, b.ZeroWhere(y, Equal, x, b.Const(0)), sum) // a sum that begins with +0 is never -0
+		x, y := b.Load(b.Across("x", "ld")), b.Load(b.Across("y", "ld"))
+		y = b.ZeroWhere(y, Equal, x, b.Const(0)) // a sum that begins with +0 is never -0
+		return b.MulAdd(b.Widen(x), b.Widen(y), sum)
 	})},
 	{Function: spec.DotsWith, Lanes: "sums", Vectors: 2, Body: func(b *Builder) {
 		x, y, sum := b.Across("x", "ld"), b.Slice("y"), b.double0()
