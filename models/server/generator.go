@@ -34,7 +34,7 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	o, c := m.Options(), m.Config()
 	page, err := kvcache.Config{
-		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize,
+		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize,
 	}.PageBytes()
 	if err != nil {
 		return batch.Options{}, err
