@@ -37,18 +37,26 @@ import (
 const Contract = kernel.Contract
 
 // Report says in a few lines of text what the library does on this machine: the version of
-// the contract, the platform, the CPU by the name that tuning numbers have for it, the largest
-// number of threads of a call, and each tier of this build, best first, with the reason why it
-// cannot run; also values of ATTN_SPIN and ATTN_TUNING that are ignored, see [kernel.SetSpin] and
-// [kernel.Tier.Tuned]. The text is for people, and for reports of bugs: its form may change.
+// the contract, the platform, the CPU by the name that tuning numbers have for it with the rule
+// that told it, the largest number of threads of a call, and each tier of this build, best first,
+// with the reason why it cannot run; also features that ATTN_FEATURES switches off, and values of
+// that variable, ATTN_SPIN and ATTN_TUNING that are ignored, see package kernel, [kernel.SetSpin]
+// and [kernel.Tier.Tuned]. The text is for people, and for reports of bugs: its form may change.
 func Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "contract %d\n", Contract)
 	fmt.Fprintf(&b, "platform %s/%s, %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version())
-	fmt.Fprintf(&b, "CPU      %s\n", tier.HostCPU())
+	cpu := tier.HostCPU()
+	fmt.Fprintf(&b, "CPU      %s, %s\n", cpu.Name, cpu.Rule)
 	fmt.Fprintf(&b, "threads  %d\n", runtime.GOMAXPROCS(0))
 	if parallel.IgnoredSpin != "" {
 		fmt.Fprintf(&b, "ignored  ATTN_SPIN=%q, want \"off\" or a duration such as \"50us\"\n", parallel.IgnoredSpin)
+	}
+	if len(tier.Off) > 0 {
+		fmt.Fprintf(&b, "off      %s, by ATTN_FEATURES\n", strings.Join(tier.Off, ", "))
+	}
+	if tier.BadFeatures != "" {
+		fmt.Fprintf(&b, "ignored  ATTN_FEATURES: %s\n", tier.BadFeatures)
 	}
 	for _, t := range tier.Tiers {
 		if t.Mistuned != "" && t.Lacks() == "" {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,39 @@ func TestReportOfTuning(t *testing.T) {
 	x := kernel.BHLD([]float32{1}, 1, 1, 1, 1)
 	if err := kernel.Attention(kernel.BHLD(make([]float32, 1), 1, 1, 1, 1), x, x, x, &kernel.Options{Exec: kernel.Exec{Tier: kernel.Tiers()[0]}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReportOfFeatures: features that are switched off are named, as is a bad value, and no kernel has them. It runs
+// itself as other processes with that environment.
+func TestReportOfFeatures(t *testing.T) {
+	value, inside := os.LookupEnv("ATTN_FEATURES")
+	if !inside {
+		for _, value := range []string{"avx2=off,asimd=off,v=off", "avx2=off", "asimd=off", "v=off"} {
+			test := exec.Command(os.Args[0], "-test.run=^TestReportOfFeatures$")
+			test.Env = append(os.Environ(), "ATTN_FEATURES="+value)
+			if text, err := test.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", value, err, text)
+			}
+		}
+		return
+	}
+	report := attn.Report()
+	if tier.BadFeatures != "" {
+		if !strings.Contains(report, "ignored  ATTN_FEATURES: ") || strings.Contains(report, "off      ") {
+			t.Error(report)
+		}
+		return
+	}
+	name, _, _ := strings.Cut(strings.ToUpper(value), "=")
+	if !strings.Contains(report, "off      "+name+", by ATTN_FEATURES\n") {
+		t.Error(report)
+	}
+	of := map[string][]string{"AVX2": {"avx2", "avx512"}, "V": {"rvv"}}[name] // arm64 always has ASIMD
+	for _, x := range tier.Tiers {
+		if slices.Contains(of, x.Name) && x.Lacks() == "" {
+			t.Errorf("%s runs in spite of %s", x.Name, value)
+		}
 	}
 }
 

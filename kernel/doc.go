@@ -77,7 +77,12 @@
 // or cannot run is an [*Error]: no other tier takes over silently. The build tag
 // purego leaves out all assembly.
 //
+// ATTN_FEATURES switches CPU features off, for measurements and to rule a kernel out: with
+// "avx512vnni=off,avx512f=off" no kernel uses them. Their names are those of klauspost/cpuid, on
+// RISC-V V alone. attn.Report says what is off, and why a value is ignored.
+//
 // Numbers such as the width of a tile or the distance of prefetches are chosen by the CPU's
-// family and model. The environment variable ATTN_TUNING changes them, for measurements, and
+// family and model, or by its features where these contradict the model, as in virtual machines
+// that report another one. The environment variable ATTN_TUNING changes them, for measurements, and
 // so does [Tier.Tuned], which describes them.
 package kernel

@@ -16,10 +16,10 @@ import (
 
 // Config describes the memory of a cache.
 type Config struct {
-	Layers    int          // at most 65536; 0 means 1
-	Heads     int          // key heads
-	HeadSize  int          // of the keys
-	ValueSize int          // head size of the values; 0 means HeadSize
+	Layers    int // at most 65536; 0 means 1
+	Heads     int // key heads
+	HeadSize  int // of the keys
+	ValueSize int // head size of the values; 0 means HeadSize
 
 	// KeyType and ValueType are the types of the elements, each of them Float32 by default. Any two go together. Values bear
 	// a coarser type than keys, such as Int4 beside keys of Int8.

@@ -4,8 +4,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Products of quantized rows with quantized weights, see Options.DynamicInt8. A task quantizes its rows of x
-// once, for all of its panels. That takes as long as the product with some 25 outputs, half of a panel.
+// Products of quantized rows with quantized weights, see Options.DynamicInt8. A goroutine quantizes a block of
+// rows of x once, for all of its tasks with that block, which follow each other. That takes as long as the product
+// with some 25 outputs, half of a panel.
 
 const (
 	// int8Bytes is the size of the quantized rows of a task: they stay in L2 while panels pass by, unless
@@ -40,8 +41,11 @@ func (j *job) int8Rows() int {
 // int8Task computes a block of rows times some panels.
 func (s *scratch) int8Task(j *job, rows, panels interval) {
 	l, words := j.linear, rowWords(j.linear.depth())
-	for i := range rows.len() {
-		j.tier.Weights().Quantize(s.codes[i*words:][:words], s.row(j, rows.lo+i))
+	if s.quantized != rows {
+		for i := range rows.len() {
+			j.tier.Weights().Quantize(s.codes[i*words:][:words], s.row(j, rows.lo+i))
+		}
+		s.quantized = rows
 	}
 	most := int8Steps
 	if rows.len() >= int8Least {

@@ -211,6 +211,8 @@ type scratch struct {
 	edge  []float32 // the sums of the last panel, if out lacks columns for them
 	rows  []float32 // some rows of x, transposed
 
+	quantized interval // the rows of x whose codes there are
+
 	wideUsage, edgeUsage, rowsUsage, codesUsage parallel.Usage
 	memory                                      parallel.Memory
 }
@@ -251,6 +253,7 @@ func (j *job) findShape() (s shape) {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *job) {
+	s.quantized = interval{}
 	parallel.Fit(&s.memory, &s.wideUsage, &s.wide, j.shape.wide, rows.Aligned)
 	parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, j.shape.edge, rows.Aligned)
 	parallel.Fit(&s.memory, &s.rowsUsage, &s.rows, j.shape.rows, rows.Aligned)

@@ -3,4 +3,4 @@
 package tier
 
 // HostCPU returns AnyCPU: this build has no numbers that depend on the CPU.
-func HostCPU() string { return AnyCPU }
+func HostCPU() CPU { return CPU{AnyCPU, ByNone} }

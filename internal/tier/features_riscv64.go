@@ -12,17 +12,13 @@ import (
 	"github.com/attn-go/attn/asm"
 )
 
-// lacks reports that this CPU or its operating system lacks a feature, or that no such is known.
-var lacks = func(feature string) bool { return feature != "V" || vectorLanes() == 0 }
+// featureNames says what the names of features are.
+const featureNames = `RISC-V, which is "V" alone`
 
-// lacking returns a function that names the feature if the CPU lacks it.
-func lacking(feature string) func() string {
-	reason := ""
-	if lacks(feature) {
-		reason = "the CPU lacks " + feature
-	}
-	return func() string { return reason }
-}
+func isFeature(name string) bool { return name == "V" }
+
+// hostLacks tells whether this CPU or its operating system lacks a feature, or no such is known.
+func hostLacks(feature string) bool { return !isFeature(feature) || vectorLanes() == 0 }
 
 // vectorLanes returns how many float32 a vector register has, 0 if there are no vectors. Package cpu asks
 // the kernel in a way that Linux has since 6.4. Others, and emulators of them, only have a bit that

@@ -12,7 +12,7 @@ import (
 // Tiers lists all tiers of this build, best first. The last one, generic, runs
 // everywhere. Their numbers are those of this CPU, changed by the environment variable
 // ATTN_TUNING, which is read once.
-var Tiers = tuned(append(archTiers(), genericTier()), HostCPU(), os.Getenv("ATTN_TUNING"))
+var Tiers = tuned(append(archTiers(), genericTier()), HostCPU().Name, os.Getenv("ATTN_TUNING"))
 
 // A Handle is a tier that was chosen before a call: what the options of calls hold. The zero
 // Handle is the default tier. No field of it is exported, as kernel.Tier is defined as it.

@@ -2,8 +2,6 @@
 
 package tier
 
-import "strings"
-
 // archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so that
 // 8 queries do not pay for 16.
 func archTiers() []Tier {
@@ -25,19 +23,4 @@ func archTiers() []Tier {
 			tables:   new(tables),
 		},
 	}
-}
-
-// lacking returns a function that names those of the features that the CPU lacks.
-func lacking(features ...string) func() string {
-	var missing []string
-	for _, f := range features {
-		if lacks(f) {
-			missing = append(missing, f)
-		}
-	}
-	reason := ""
-	if missing != nil {
-		reason = "the CPU lacks " + strings.Join(missing, ", ")
-	}
-	return func() string { return reason }
 }

@@ -38,3 +38,6 @@ func badVariable(name, got, want string) error {
 
 // types are those of variables.
 const types = "nil, bool, int, float64, string or JSON"
+
+// anotherName is what a variable should have whose name every conversation uses.
+const anotherName = "another name"

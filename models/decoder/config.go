@@ -14,6 +14,7 @@ type Config struct {
 	Architecture string // as GGUF files call it
 
 	Layers   int
+	KVLayers int // layers with keys and values: all, unless others are recurrent
 	Width    int // of the hidden states
 	Heads    int // of queries
 	KVHeads  int // of keys and values; divides Heads
@@ -49,20 +50,25 @@ type Config struct {
 // configOf returns the sizes and constants of a model.
 func configOf(m *arch.Model) Config {
 	l := m.Layers[0]
-	t, r := l.Mixer.(*arch.Attention), ropeOf(m)
+	all, r := m.Attentions(), ropeOf(m)
+	t := all[0]
 	c := Config{
-		Architecture: m.Family.GGUF, Layers: len(m.Layers), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
+		Architecture: m.Family.GGUF, Layers: len(m.Layers), KVLayers: len(all), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
 		Context: m.Context, Epsilon: float32(l.Norm.Epsilon), RopeDims: r.Dims, RopeBase: r.Base, RopeScaling: r.Divide, Bidirectional: m.BothWays,
 		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap, LogitSoftcap: m.Logits.Softcap,
 	}
-	switch f := l.Feed.(type) {
+	switch f := m.Layers[len(m.Layers)-1].Feed.(type) { // the first ones may have no experts
 	case *arch.Dense:
 		c.FFN = f.Inner
 	case *arch.Experts:
 		c.FFN, c.Experts, c.ExpertsUsed, c.ExpertShares = f.Inner, f.Count, f.Used, f.Shares
 	}
 	for _, l := range m.Layers {
-		c.Windows = append(c.Windows, l.Mixer.(*arch.Attention).Window)
+		window := 0
+		if a := l.Attention(); a != nil {
+			window = a.Window
+		}
+		c.Windows = append(c.Windows, window)
 	}
 	if slices.Max(c.Windows) == 0 {
 		c.Windows = nil
@@ -72,8 +78,9 @@ func configOf(m *arch.Model) Config {
 
 // ropeOf returns the rotations of layers that see all tokens, or else those of all layers.
 func ropeOf(m *arch.Model) *arch.Rope {
-	i := max(0, slices.IndexFunc(m.Layers, func(l arch.Layer) bool { return l.Mixer.(*arch.Attention).Window == 0 }))
-	return m.Layers[i].Mixer.(*arch.Attention).Rope
+	all := m.Attentions()
+	i := max(0, slices.IndexFunc(all, func(a *arch.Attention) bool { return a.Window == 0 }))
+	return all[i].Rope
 }
 
 // noGenerator returns the error of a model of embeddings that is to generate text.

@@ -29,6 +29,9 @@
 //	qwen2                  qwen2            Qwen 2 and 2.5
 //	qwen3                  qwen3            Qwen 3, also as embedder
 //	qwen3moe               qwen3_moe        Qwen 3 with experts
+//	llama                  mixtral          Mixtral
+//	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
+//	glm4moe                glm4_moe         GLM 4.5 to 4.7, without the layers that guess further tokens
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only

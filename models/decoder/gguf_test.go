@@ -51,7 +51,7 @@ func (v *converter) metadata() {
 	v.set("general.architecture", v.m.Family.GGUF)
 	for key, n := range map[string]int{
 		"block_count": c.Layers, "embedding_length": c.Width, "attention.head_count": c.Heads, "attention.head_count_kv": c.KVHeads,
-		"attention.key_length": c.HeadSize, "attention.value_length": c.HeadSize, "feed_forward_length": c.FFN, "context_length": c.Context,
+		"attention.key_length": c.HeadSize, "attention.value_length": c.HeadSize, "feed_forward_length": v.inner(), "context_length": c.Context,
 		"rope.dimension_count": c.RopeDims,
 	} {
 		v.set(v.m.Family.GGUF+"."+key, uint32(n))
@@ -70,16 +70,50 @@ func (v *converter) metadata() {
 	if at := slices.Index(c.Windows, 0); at >= 0 && at+1 != v.m.Family.Period {
 		v.set(v.m.Family.GGUF+".attention.sliding_window_pattern", uint32(at+1))
 	}
-	if c.Experts > 0 {
-		v.set(v.m.Family.GGUF+".expert_count", uint32(c.Experts))
-		v.set(v.m.Family.GGUF+".expert_used_count", uint32(c.ExpertsUsed))
-		v.set(v.m.Family.GGUF+".expert_feed_forward_length", uint32(c.FFN))
+	if e, ok := v.m.Layers[c.Layers-1].Feed.(*arch.Experts); ok {
+		v.experts(e)
 	}
 	v.scaling()
 }
 
 func (v *converter) set(key string, value any) {
 	v.Metadata = append(v.Metadata, ggufwriter.Entry{Key: key, Value: value})
+}
+
+// inner returns the width of the feed-forward networks without experts, or of all.
+func (v *converter) inner() int {
+	if d, ok := v.m.Layers[0].Feed.(*arch.Dense); ok {
+		return d.Inner
+	}
+	return v.c.FFN
+}
+
+// experts writes what files say of experts.
+func (v *converter) experts(e *arch.Experts) {
+	lead := slices.IndexFunc(v.m.Layers, func(l arch.Layer) bool { _, ok := l.Feed.(*arch.Experts); return ok })
+	keys := map[string]int{"count": e.Count, "used_count": e.Used, "feed_forward_length": e.Inner}
+	switch {
+	case e.SharedGate:
+		keys["shared_feed_forward_length"] = e.Shared
+	case e.Shared > 0:
+		keys["shared_count"] = e.Shared / e.Inner
+	}
+	if e.Sigmoid {
+		keys["gating_func"] = 2
+	}
+	if e.Groups.Count > 0 {
+		keys["group_count"], keys["group_used_count"] = e.Groups.Count, e.Groups.Used
+	}
+	for key, n := range keys {
+		v.set(v.m.Family.GGUF+".expert_"+key, uint32(n))
+	}
+	if e.Scale != 0 {
+		v.set(v.m.Family.GGUF+".expert_weights_scale", float32(e.Scale))
+		v.set(v.m.Family.GGUF+".expert_weights_norm", e.Shares)
+	}
+	if lead > 0 {
+		v.set(v.m.Family.GGUF+".leading_dense_block_count", uint32(lead))
+	}
 }
 
 // scaling writes how positions are scaled: of Llama 3 and LongRoPE as tensors.
@@ -129,14 +163,16 @@ func (v *converter) tensors() {
 		if !whole {
 			stem = "model." + stem
 		}
-		numbers := digits.FindAllString(stem, -1)
+		numbers := digits.FindAllString(stem, 2) // behind which w1 of Mixtral has another one
 		for _, place := range []string{"%d", "%e"} {
 			if at := digits.FindStringIndex(stem); at != nil {
 				stem = stem[:at[0]] + place + stem[at[1]:]
 			}
 		}
 		ours, ok := names[stem]
-		if !ok {
+		if whole, is := names[stem+kind]; is {
+			ours, kind = strings.TrimSuffix(whole, filepath.Ext(whole)), filepath.Ext(whole)
+		} else if !ok {
 			v.t.Fatalf("no name for %q", theirs)
 		}
 		for i, n := range numbers {
@@ -159,8 +195,24 @@ func (v *converter) tensors() {
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}
+		if len(numbers) == 1 {
+			block := "blk." + numbers[0] + "."
+			ours, info.Shape = v.renamed(strings.TrimPrefix(ours, block), info.Shape)
+			ours = block + ours
+		}
 		v.AddFloats(ours+kind, x, info.Shape...)
 	}
+}
+
+// renamed returns the name and the shape of a tensor that files of some architectures have otherwise.
+func (v *converter) renamed(name string, shape []int) (string, []int) {
+	switch {
+	case name == "ffn_gate_inp_shexp":
+		return name, shape[1:]
+	case name == "ffn_norm" && slices.Contains([]string{"glm4moe", "gpt-oss"}, v.m.Family.GGUF):
+		return "post_attention_norm", shape
+	}
+	return name, shape
 }
 
 // interleave puts row i of the first half of each head before row i of the second half.

@@ -54,7 +54,7 @@ func (n *network) describe(v *inventory.Inventory) {
 	}
 	v.Size("tokens of a text", c.Context)
 	v.Size("vocabulary", c.Vocab)
-	v.TokenMemory = 8 * int64(c.Layers) * int64(c.KVHeads) * int64(c.HeadSize)
+	v.TokenMemory = 8 * int64(c.KVLayers) * int64(c.KVHeads) * int64(c.HeadSize)
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 }
 

@@ -252,7 +252,7 @@ func TestLoadErrors(t *testing.T) {
 		change func(f *tinyllama.File)
 		want   error // nil: only that there is a *kernel.Error
 	}{
-		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3, gemma-embedding")},
+		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3, gemma-embedding, qwen2moe, glm4moe")},
 		{"no architecture", set("general.architecture", nil), nil},
 		{"no layers", set("llama.block_count", nil), nil},
 		{"layers of text", set("llama.block_count", "three"), nil},
@@ -272,7 +272,7 @@ func TestLoadErrors(t *testing.T) {
 		{"base NaN", set("llama.rope.freq_base", float32(math.NaN())), key("llama.rope.freq_base", "NaN", "1 to 1.8446744073709552e+19")},
 		{"scaling", set("llama.rope.scaling.type", "dynamic"), key("llama.rope.scaling.type", `"dynamic"`, `"none", "linear", "yarn" or "longrope"; others are not supported`)},
 		{"epsilon", set("llama.attention.layer_norm_rms_epsilon", float32(-1)), key("llama.attention.layer_norm_rms_epsilon", "-1", "0 to 1")},
-		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_count", "8", "none: llama with experts is not supported")},
+		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_used_count", "nothing", "an integer that fits an int64")},
 		{"residual scale", set("llama.residual_scale", float32(2)), key("llama.residual_scale", "2", "0 or 1; others are not supported")},
 		{"unknown key", set("llama.mystery", false), key("llama.mystery", "false", "no such key: what it changes is not known")},
 		{"not causal", set("llama.attention.causal", false), key("llama.attention.causal", "false, a model of embeddings", "one that generates text; LoadEmbedder is for this one")},

@@ -90,6 +90,7 @@ func openFile(f *gguf.File, path string, u use) (*origin, error) {
 		return nil, err
 	}
 	x := &origin{network: &network{arch: m, config: configOf(m)}, loader: fileLoader(f, path), use: u, path: path, file: f}
+	x.loader.ignoreMore(m)
 	n := &x.config.Vocab
 	if *n, err = x.loader.vocabulary(); err != nil {
 		return nil, err
@@ -127,6 +128,7 @@ func openFolder(path string, u use) (*origin, error) {
 		x.head = headTied
 		x.tie()
 	}
+	x.loader.ignoreMore(m)
 	n := &x.config.Vocab
 	if *n, err = x.loader.vocabulary(); err == nil {
 		err = x.network.vocabulary.fromFolder(dir, *n)

@@ -57,13 +57,14 @@ func (m *Model) pages(tokens int) int {
 func (m *Model) newSession(pages int) (*Session, error) {
 	c := &m.config
 	cache, err := kvcache.New(kvcache.Config{
-		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: m.options.CacheType, ValueType: m.options.ValueType(), PageSize: m.options.PageSize, Pages: pages,
+		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: m.options.CacheType, ValueType: m.options.ValueType(), PageSize: m.options.PageSize, Pages: pages,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
 	s := &Session{model: m, cache: cache, chunk: chunk}
 	s.tokens.Cache = &s.pages
+	s.pages.Places = m.layers.Places()
 	s.pages.Batch, err = cache.NewBatch()
 	return s, err
 }

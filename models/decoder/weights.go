@@ -25,7 +25,15 @@ func folderLoader(dir string, m *arch.Model) (*loader, error) {
 	}
 	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
 	l.Ignore(".rotary_emb.inv_freq") // of older checkpoints: config.json says it
+	l.ignoreMore(m)
 	return l, nil
+}
+
+// ignoreMore marks the tensors of layers that guess further tokens as used.
+func (l *loader) ignoreMore(m *arch.Model) {
+	for i := range m.More {
+		l.Ignore(fmt.Sprintf("blk.%d.", len(m.Layers)+i), fmt.Sprintf("model.layers.%d.", len(m.Layers)+i))
+	}
 }
 
 // vocabulary returns the number of tokens: the rows of the embedding.

@@ -23,7 +23,7 @@ func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	m, layer := x.model, x.model.Layers[0]
 	v.Size("layers", len(m.Layers))
 	v.Size("width", m.Width)
-	v.Size("heads", layer.Mixer.(*arch.Attention).Heads)
+	v.Size("heads", layer.Attention().Heads)
 	v.Size("inner width", layer.Feed.(*arch.Dense).Inner)
 	v.Size("tokens of a text", x.maxTokens)
 	v.Size("vocabulary", m.Vocab)

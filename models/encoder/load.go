@@ -177,7 +177,7 @@ func (x *origin) readLength() {
 	if x.positions = cmp.Or(x.model.Embed.Table, x.model.Context); x.model.Embed.Table == 0 {
 		x.positions = max(x.positions, n)
 	}
-	if x.model.Layers[0].Mixer.(*arch.Attention).Apart != nil {
+	if x.model.Layers[0].Attention().Apart != nil {
 		x.positions = min(x.positions, settings.MostApart)
 	}
 	x.maxTokens = x.longest()

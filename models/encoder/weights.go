@@ -92,7 +92,7 @@ func (x *origin) checkInt8() error {
 // checkApart reports keys and queries of positions that take much more memory than the
 // file has weights: few weights can stand for many buckets in many layers.
 func (x *origin) checkApart() error {
-	d := x.model.Layers[0].Mixer.(*arch.Attention).Apart
+	d := x.model.Layers[0].Attention().Apart
 	if d == nil {
 		return nil
 	}

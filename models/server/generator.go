@@ -34,7 +34,7 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	o, c := m.Options(), m.Config()
 	page, err := kvcache.Config{
-		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize,
+		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize,
 	}.PageBytes()
 	if err != nil {
 		return batch.Options{}, err
@@ -145,11 +145,10 @@ func (g *generator) record(w *request.Generate, prompt []int32, o *decoder.Gener
 		return nil, err
 	}
 	o.Logits = func(_ int, logits []float32) { r.Logits(logits) }
-	c := w.Conversation
-	if c == nil || len(c.Variables) > 0 { // which a receipt cannot say, and the messages alone give another prompt
+	if w.Conversation == nil {
 		return r, nil
 	}
-	return r, r.Conversation(c.Date, c.Messages)
+	return r, r.Conversation(w.Conversation)
 }
 
 // facts is that of served. A model without a tokenizer continues tokens alone, which is no task for texts.

@@ -19,10 +19,11 @@ FORMER = {
 }
 CLASSES = [
     tf.LlamaConfig, tf.MistralConfig, tf.Qwen2Config, tf.Qwen3Config, tf.Qwen3MoeConfig, tf.Phi3Config, tf.Gemma2Config, tf.Gemma3TextConfig, tf.MinistralConfig, tf.SeedOssConfig, tf.Ernie4_5Config,
+    tf.MixtralConfig, tf.Qwen2MoeConfig, tf.Glm4MoeConfig, tf.GptOssConfig, tf.OlmoeConfig, tf.MiniMaxM2Config, tf.DeepseekV3Config, tf.Glm4MoeLiteConfig, tf.GraniteMoeConfig,
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,
 ]
 AROUND = [tf.Gemma3Config, tf.LlavaConfig, tf.Mistral3Config]  # with a model of texts in text_config
-OTHERS = {tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}}  # which all published models have
+OTHERS = {tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}, tf.Glm4MoeConfig: {"head_dim": 128}}  # which all published models have
 if __name__ == "__main__":
     configs = {}
     for c in CLASSES + AROUND:

@@ -32,6 +32,8 @@ func Describe() results.Machine {
 	if load, err := strconv.ParseFloat(strings.SplitN(line("/proc/loadavg"), " ", 2)[0], 64); err == nil {
 		m.Load = &load
 	}
+	cpu := tier.HostCPU()
+	m.Tuned, m.Off = cpu.Name+", "+cpu.Rule, tier.Off
 	return m
 }
 

@@ -73,6 +73,8 @@ type Machine struct {
 	L2            int      `json:"l2,omitempty"`             // bytes of one core's L2 cache
 	L3            int      `json:"l3,omitempty"`             // bytes of the L3 cache
 	Features      []string `json:"features,omitempty"`       // vector features
+	Tuned         string   `json:"tuned,omitempty"`          // the CPU whose tuning numbers are used, and the rule that told it
+	Off           []string `json:"off,omitempty"`            // features that ATTN_FEATURES switches off
 	OS            string   `json:"os,omitempty"`             // release of the operating system's kernel
 	Hypervisor    bool     `json:"hypervisor,omitempty"`     // this is a virtual machine
 	Governor      string   `json:"governor,omitempty"`       // of the clock frequency, on Linux

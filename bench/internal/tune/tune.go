@@ -48,10 +48,10 @@ func (s *Sweep) Run(ctx context.Context) (*Entry, error) {
 			return nil, err
 		}
 	}
-	e := &Entry{CPU: tier.HostCPU(), Tier: best.String(), Source: "measured by bench -tune", Numbers: best.Tuning()}
+	e := &Entry{CPU: tier.HostCPU().Name, Tier: best.String(), Source: "measured by bench -tune", Numbers: best.Tuning()}
 	fmt.Fprintf(s.Out, "\n%s\n", e.Literal())
 	if e.CPU == tier.AnyCPU {
-		fmt.Fprintf(s.Out, "internal/tier/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
+		fmt.Fprintf(s.Out, "internal/tier/cpu_known.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
 	}
 	return e, nil
 }

@@ -26,6 +26,7 @@ type Model struct {
 
 	Embed  Embed
 	Layers []Layer // pointers in equal layers are the same; nothing changes what they point to
+	More   int     // layers that files have after them, which guess further tokens and are not computed
 	Final  *Norm   // after the last layer, or nil
 	Logits Logits
 	Head   *Head // the classifier of a reranker, or nil
@@ -142,11 +143,20 @@ type Dense struct {
 	DownBias   Bias
 }
 
-// Experts are feed-forward networks of which a router chooses some for each token.
-type Experts struct {
-	Dense
-	Count, Used int
-	Shares      bool // those of the chosen experts add up to 1
+// Attention returns the mixer if it is attention, and else nil.
+func (l *Layer) Attention() *Attention {
+	a, _ := l.Mixer.(*Attention)
+	return a
+}
+
+// Attentions lists the attention of the layers that have it.
+func (m *Model) Attentions() (all []*Attention) {
+	for i := range m.Layers {
+		if a := m.Layers[i].Attention(); a != nil {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 func (*Attention) mixer() {}

@@ -29,6 +29,8 @@ func (a *Attention) width() int  { return a.values() + a.KVHeads*a.Size }
 func (a *Attention) keys() int   { return a.Heads * a.Size }
 func (a *Attention) values() int { return a.keys() + a.KVHeads*a.Size }
 
+func (a *Attention) keepsKeys() bool { return true }
+
 func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())
 	rows, n := len(p.Tokens), a.Heads*a.Size

@@ -34,6 +34,18 @@ func (Whole) restore(*Pass, []float32) error { return nil }
 type Paged struct {
 	*kvcache.Batch
 	Hadamard
+	Places []int // of the keys and values of each layer: its number among the layers of the batch
+}
+
+// Places numbers the layers that keep keys and values.
+func (n *Network) Places() []int {
+	places, next := make([]int, len(n.Layers)), 0
+	for i, l := range n.Layers {
+		if places[i] = next; l.Mix.keepsKeys() {
+			next++
+		}
+	}
+	return places
 }
 
 // A Hadamard says what is rotated before it goes to the cache. H is the Hadamard matrix
@@ -51,11 +63,11 @@ func (c *Paged) keep(p *Pass, layer int, a *Attention, qkv []float32) error {
 		}
 	}
 	at := func(offset int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, a.Size, a.width()) }
-	return c.Store(layer, at(a.keys()), at(a.values()))
+	return c.Store(c.Places[layer], at(a.keys()), at(a.values()))
 }
 
 func (c *Paged) read(_ *Pass, layer int, _ *Attention, _ []float32) (k, v kernel.Tensor, s kernel.Scoring) {
-	k, v = c.View(layer)
+	k, v = c.View(c.Places[layer])
 	return k, v, c.Scoring()
 }
 

@@ -72,9 +72,12 @@ func (f *Dense) layers() []tensors.Linear     { return []tensors.Linear{f.Up, f.
 func (f *Gated) layers() []tensors.Linear     { return []tensors.Linear{f.GateUp, f.Down} }
 
 func (f *Experts) layers() []tensors.Linear {
-	all := []tensors.Linear{f.Router}
+	all := []tensors.Linear{f.Router, f.SharedGate}
 	for i := range f.All {
 		all = append(all, f.All[i].layers()...)
+	}
+	if f.Shared != nil {
+		all = append(all, f.Shared.layers()...)
 	}
 	return all
 }

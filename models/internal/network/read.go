@@ -82,9 +82,16 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	post, sandwich := l.Order == arch.Post, l.Order == arch.Sandwich
 	out.Mixed.Post, out.Fed.Post = post, post
 	out.Mixed.Before = norm(!post && !l.Bare, "attn_norm")
-	out.Mix = b.attention(i, l.Mixer.(*arch.Attention))
+	switch t := l.Mixer.(type) {
+	case *arch.Attention:
+		out.Mix = b.attention(i, t)
+	}
 	out.Mixed.After = norm(sandwich, "post_attention_norm")
-	out.Fed.Before = norm(!post, "ffn_norm")
+	before := "ffn_norm"
+	if l.Order == arch.Pre && b.Rename == nil && b.has(i, "post_attention_norm") {
+		before = "post_attention_norm" // its name in GGUF files of some families
+	}
+	out.Fed.Before = norm(!post, before)
 	switch f := l.Feed.(type) {
 	case *arch.Dense:
 		out.Feed = b.dense(i, f)
@@ -109,7 +116,8 @@ func part(i int, name string, bias arch.Bias, n, k int) tensors.Part {
 // has tells whether a layer has a matrix. A folder has none but those that its family
 // names: one with the name that a GGUF file would have is not known.
 func (b *builder) has(i int, name string) bool {
-	if b.Rename != nil && b.model.Family.Names["blk.%d."+name] == "" {
+	names, stem := b.model.Family.Names, "blk.%d."+name
+	if b.Rename != nil && names[stem] == "" && names[stem+".weight"] == "" {
 		return false
 	}
 	return b.Has(at(i, name+".weight"))
@@ -155,8 +163,8 @@ func (b *builder) factors() {
 		return
 	}
 	var to *arch.Rope
-	for i, l := range b.model.Layers {
-		if t := l.Mixer.(*arch.Attention); t.Rope != nil && b.Err() == nil && (i == 0 || t.Window == 0) {
+	for _, l := range b.model.Layers {
+		if t := l.Attention(); t != nil && t.Rope != nil && b.Err() == nil && (to == nil || t.Window == 0) {
 			to = &b.network.Ropes[b.rope(t.Rope)]
 		}
 	}
@@ -206,28 +214,4 @@ func halves(p tensors.Part, n int, upFirst bool) []tensors.Part {
 	gate, up := p, p
 	gate.First, gate.Rows, up.Rows = n, n, n
 	return []tensors.Part{gate, up}
-}
-
-// experts reads the router and the experts of a layer: a tensor each, or all in one
-// tensor.
-func (b *builder) experts(i int, f *arch.Experts) *Experts {
-	w, n := b.model.Width, f.Inner
-	out := &Experts{Router: b.Linear(tensors.Inner, part(i, "ffn_gate_inp", arch.Absent, f.Count, w)), Used: f.Used, Shares: f.Shares}
-	of := func(name string, e, n, k int) tensors.Part {
-		return part(i, fmt.Sprintf("%s.%d", name, e), arch.Absent, n, k)
-	}
-	if b.has(i, "ffn_gate_exps") {
-		of = func(name string, e, n, k int) tensors.Part {
-			p := part(i, name+"_exps", arch.Absent, n, k)
-			p.Shape, p.First, p.Rows = []int{f.Count, n, k}, e*n, n
-			return p
-		}
-	}
-	for e := 0; e < f.Count && b.Err() == nil; e++ {
-		out.All = append(out.All, Gated{
-			GateUp: b.Linear(tensors.Reads, of("ffn_gate", e, n, w), of("ffn_up", e, n, w)), Down: b.Linear(tensors.Writes, of("ffn_down", e, w, n)),
-			Activation: f.Activation.Gated(),
-		})
-	}
-	return out
 }

@@ -9,7 +9,10 @@ import (
 
 // shared reads what all layers have of distances.
 func (b *builder) shared() {
-	t := b.model.Layers[0].Mixer.(*arch.Attention)
+	t := b.model.Layers[0].Attention()
+	if t == nil {
+		return
+	}
 	if t.Relative > 0 {
 		b.relative = &Relative{Heads: t.Heads, Table: b.Floats("attn_rel_b.weight", t.Relative, t.Heads)}
 	}

@@ -24,7 +24,7 @@ var Decoders = &Families{
 	rows: []family{
 		{
 			Family: arch.Family{Types: []string{"llama"}, Classes: []string{"Llama", "LLaMA"}, GGUF: "llama", Interleaved: true, Names: llamaNames},
-			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, noWindow, attentionBias, mlpBias), file: ofFile(fileKeys),
+			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, noWindow, attentionBias, mlpBias), file: ofFile(fileInnerKeys, fileMixtral),
 			missing: values{"rms_norm_eps": 1e-6, "rope_theta": 10000},
 			nested:  values{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 2048},
 		},
@@ -115,7 +115,8 @@ func ofFile(some []group, others ...group) []group {
 var (
 	decoderKeys    = []group{sizes, inner, rmsEpsilon, grouped, tied}
 	expertKeys     = []group{sizes, experts, rmsEpsilon, grouped, tied}
-	fileKeys       = []group{sizes, inner, rmsEpsilon, fileScale, grouped, fileBiases, fileRope, noExperts, fileWindow, fileCausal}
+	fileKeys       = append([]group{noExperts}, fileInnerKeys...)
+	fileInnerKeys  = []group{sizes, inner, rmsEpsilon, fileScale, grouped, fileBiases, fileRope, fileWindow, fileCausal}
 	fileExpertKeys = []group{sizes, experts, rmsEpsilon, fileScale, grouped, fileBiases, fileRope, fileWindow, fileCausal}
 )
 

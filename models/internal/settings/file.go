@@ -23,6 +23,15 @@ var fileNames = map[string]string{
 	"moe_intermediate_size":   "expert_feed_forward_length",
 	"num_experts":             "expert_count",
 	"num_experts_per_tok":     "expert_used_count",
+
+	"shared_expert_intermediate_size": "expert_shared_feed_forward_length",
+	"n_shared_experts":                "expert_shared_count",
+	"routed_scaling_factor":           "expert_weights_scale",
+	"norm_topk_prob":                  "expert_weights_norm",
+	"n_group":                         "expert_group_count",
+	"topk_group":                      "expert_group_used_count",
+	"first_k_dense_replace":           "leading_dense_block_count",
+	"num_nextn_predict_layers":        "nextn_predict_layers",
 }
 
 // ReadFile reads the metadata of a GGUF file. fail makes the errors about its keys.

@@ -96,6 +96,28 @@ var gemmaNames = named(llamaNames, arch.Names{
 	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
 })
 
+// mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
+var mixtralNames = named(llamaNames, arch.Names{
+	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",
+	"blk.%d.ffn_gate.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w1",
+	"blk.%d.ffn_up.%e":    "model.layers.%d.block_sparse_moe.experts.%e.w3",
+	"blk.%d.ffn_down.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w2",
+})
+
+// sharedNames are those of models with a network that all tokens take, beside their experts.
+func sharedNames(shared string) arch.Names {
+	return named(llamaNames, arch.Names{
+		"blk.%d.ffn_gate_shexp": "model.layers.%d.mlp." + shared + ".gate_proj",
+		"blk.%d.ffn_up_shexp":   "model.layers.%d.mlp." + shared + ".up_proj",
+		"blk.%d.ffn_down_shexp": "model.layers.%d.mlp." + shared + ".down_proj",
+	})
+}
+
+var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
+
+// routedNames are those of DeepSeek's experts.
+var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
+
 // named returns names with others in their place.
 func named(names, others arch.Names) arch.Names {
 	all := maps.Clone(names)

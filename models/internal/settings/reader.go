@@ -48,11 +48,13 @@ type draft struct {
 	norm      arch.Norm
 	attention arch.Attention
 	dense     arch.Dense
-	experts   arch.Experts // if Count is not 0
+	experts   arch.Experts // if Count is not 0; the zero values of Dense are those of dense
+	lead      int          // of the first layers, which have no experts
 	rope      *arch.Rope
 	local     *arch.Rope // of layers with a window, if it is another one
 	window    int
-	whole     func(layer int) bool // whether a layer sees all tokens in spite of a window; nil: none
+	mixer     func(layer int) arch.Mixer // that of a layer without attention, or nil; nil: all have attention
+	whole     func(layer int) bool       // whether a layer sees all tokens in spite of a window; nil: none
 }
 
 // A form is a file: a config.json, or the metadata of a GGUF file, by the names of config.json.
@@ -149,10 +151,7 @@ func (r *reader) finish() *arch.Model {
 	if r.attention.HeadNorm != nil {
 		r.attention.HeadNorm = &norm
 	}
-	if r.layer.Feed = &r.dense; r.experts.Count > 0 {
-		r.experts.Dense = r.dense
-		r.layer.Feed = &r.experts
-	}
+	r.layer.Feed = &r.dense
 	whole, windowed := r.layer, r.layer
 	attention := r.attention
 	attention.Rope = r.rope
@@ -167,7 +166,14 @@ func (r *reader) finish() *arch.Model {
 		if r.window > 0 && (r.whole == nil || !r.whole(i)) {
 			l = windowed
 		}
-		l.Bare = l.Bare && i == 0
+		if r.mixer != nil {
+			if other := r.mixer(i); other != nil {
+				l.Mixer = other
+			}
+		}
+		if l.Bare = l.Bare && i == 0; r.experts.Count > 0 && i >= r.lead {
+			l.Feed = r.mixture()
+		}
 		m.Layers = append(m.Layers, l)
 	}
 	return &m

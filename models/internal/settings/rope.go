@@ -24,25 +24,42 @@ func rotary(r *reader) {
 // neighbours says that neighbours rotate together, also in folders.
 func neighbours(r *reader) { r.rope.Interleaved = true }
 
-// rotaryOfPhi is rotary for Phi 3. It may rotate a part of a head. The length of texts before the
+// rotaryOfPhi is rotaryOfPart for Phi 3. The length of texts before the
 // scaling has a key of its own. The only scaling is LongRoPE, which older files call su or yarn.
 func rotaryOfPhi(r *reader) {
-	const key = "partial_rotary_factor"
 	p := r.parameters()
+	dims := r.part(p)
+	p.Has(original) // in place of which the key of the model counts
+	r.turn(p, dims)
+	r.scaling(p, r.Size(original, 0), scalings{"default": plain, "longrope": long, "su": long, "yarn": long})
+	p.Unknown(strict.Parameters)
+}
+
+// rotaryOfPart is rotary for heads of which a part may rotate.
+func rotaryOfPart(r *reader) {
+	p := r.parameters()
+	r.turn(p, r.part(p))
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
+	p.Unknown(strict.Parameters)
+}
+
+// part returns how many elements of a head rotate: all times partial_rotary_factor, which p or the model has.
+func (r *reader) part(p *strict.JSON) int {
+	const key = "partial_rotary_factor"
 	at := r.json
 	if p.Has(key) {
 		at = p
 	}
 	part := p.Number(key, r.Number(key, 1, 0, 1), 0, 1)
+	if at == r.json && r.json.Given(key) && !r.Has(key) {
+		part = 0 // null
+	}
 	dims := int(part * float64(r.attention.Size))
 	if dims < 2 || dims%2 != 0 {
 		at.Fail(key, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
-		return
+		return 2
 	}
-	p.Has(original) // in place of which the key of the model counts
-	r.turn(p, dims)
-	r.scaling(p, r.Size(original, 0), scalings{"default": plain, "longrope": long, "su": long, "yarn": long})
-	p.Unknown(strict.Parameters)
+	return dims
 }
 
 // rotaries reads the rotations of Gemma 3: of layers with all tokens, and of layers with a window.

@@ -154,7 +154,7 @@ func TestSilence(t *testing.T) {
 var ofNull = map[string]string{
 	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
 	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
-	"attention_bias": "false", "tie_word_embeddings": "false", "pack_qkv": "false", "position_biased_input": "false",
+	"attention_bias": "false", "tie_word_embeddings": "false", "pack_qkv": "false", "qkv_bias": "false", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
 // TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
@@ -278,10 +278,13 @@ func typesOf(f *Families) (all [][]string) {
 
 // moot are keys that classes read and that change nothing of the models here, by family.
 var moot = map[string]string{
-	"qwen3_moe intermediate_size": "all layers have experts",
-	"gemma3_text text_config":     "of the class around it",
-	"gemma3_text vision_config":   "likewise",
-	"gemma3_text image_token_id":  "likewise",
+	"qwen3_moe intermediate_size":       "all layers have experts",
+	"qwen2_moe intermediate_size":       "likewise",
+	"glm4_moe num_nextn_predict_layers": "those layers are not computed",
+	"glm4_moe num_mtp_layers":           "likewise",
+	"gemma3_text text_config":           "of the class around it",
+	"gemma3_text vision_config":         "likewise",
+	"gemma3_text image_token_id":        "likewise",
 }
 
 func checkSilence(t *testing.T, f *Families, kind string, c *class, config map[string]any, values map[string][]any) {
@@ -336,6 +339,7 @@ func (row *family) passes(f *Families, key string, value any) bool {
 func alike(a, b *arch.Model) bool {
 	x, y := *a, *b
 	for _, m := range []*arch.Model{&x, &y} {
+		m.More = 0 // layers that are not computed
 		if m.Head != nil {
 			h := *m.Head
 			h.Activation.After = nil
@@ -359,7 +363,16 @@ var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
 	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
 	"gemma-embedding": {"rope.freq_base_swa"},
+	"llama":           {"expert_count", "expert_used_count"},
 	"qwen3moe":        {"expert_feed_forward_length"},
+	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
+	"glm4moe":         routedFile,
+}
+
+// routedFile are those of DeepSeek's experts.
+var routedFile = []string{
+	"expert_feed_forward_length", "expert_shared_count", "leading_dense_block_count", "expert_weights_scale", "expert_weights_norm", "expert_gating_func", "nextn_predict_layers",
+	"expert_group_count", "expert_group_used_count",
 }
 
 // TestFileSilence: whatever value a key of any architecture has in a GGUF file of another one, it is refused, or the architecture has it,
@@ -376,8 +389,11 @@ func TestFileSilence(t *testing.T) {
 			"block_count": uint32(12), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4), "attention.head_count_kv": uint32(2), "attention.key_length": uint32(16),
 			"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "rope.freq_base": float32(5000), "attention.sliding_window": uint32(8),
 		}
-		if name == "qwen3moe" {
+		if slices.Contains(obeyed[name], "expert_feed_forward_length") {
 			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})
+		}
+		if key := "expert_shared_feed_forward_length"; slices.Contains(obeyed[name], key) {
+			base[key] = uint32(20)
 		}
 		want, err := readFile(t, name, base, "", nil)
 		if err != nil {

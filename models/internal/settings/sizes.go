@@ -152,28 +152,5 @@ func (r *reader) biases(key string, of ...*arch.Bias) {
 	}
 }
 
-// experts reads how many there are, all of which have the same width.
-func experts(r *reader) {
-	r.Has("intermediate_size") // of layers without experts, of which there are none
-	r.dense.Inner = r.Size("moe_intermediate_size", 0)
-	e := &r.experts
-	e.Count = r.Size("num_experts", 0)
-	e.Used = r.Integer("num_experts_per_tok", 0, 1, e.Count)
-	if e.Shares = true; r.json != nil {
-		e.Shares = r.json.Yes("norm_topk_prob")
-		r.json.Only("decoder_sparse_step", 1)
-		r.json.Only("mlp_only_layers", []int{})
-	}
-}
-
-// noExperts refuses files of a family that has some with experts.
-func noExperts(r *reader) {
-	for _, key := range []string{"num_experts", "num_experts_per_tok"} {
-		if n := r.Integer(key, -1, 0, r.most); r.Has(key) && n != 0 {
-			r.Fail(key, fmt.Sprint(n), "none: "+r.row.GGUF+" with experts is not supported")
-		}
-	}
-}
-
 // tied reads whether the embedding is the output matrix.
 func tied(r *reader) { r.model.Logits.Tied = r.json.Yes("tie_word_embeddings") }

@@ -7,7 +7,8 @@ import (
 )
 
 // Renamed returns what a folder calls tensors, by names as GGUF files have them. names
-// are what it calls them, without the kind behind the last dot, with the number of the
+// are what it calls them, without the kind behind the last dot or, if the kind is called otherwise,
+// with it, and with the number of the
 // layer as %d and that of an expert as %e. In place of "model." at their beginning stands
 // what precedes the norm of the outputs in the store, see roots.
 func (s *Store) Renamed(names map[string]string) func(name string) string {
@@ -25,8 +26,10 @@ func (s *Store) Renamed(names map[string]string) func(name string) string {
 			at := digits.FindStringIndex(stem)
 			stem = stem[:at[0]] + place + stem[at[1]:]
 		}
-		other, ok := names[stem]
-		if !ok {
+		other, ok := names[stem+kind]
+		if ok {
+			kind = ""
+		} else if other, ok = names[stem]; !ok {
 			return name
 		}
 		for i, n := range numbers {

@@ -1,0 +1,211 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/strict"
+)
+
+func init() { Decoders.rows = append(Decoders.rows, mixtures...) }
+
+// mixtures are the families of decoders that have experts alone.
+var mixtures = []family{
+	{
+		Family: arch.Family{Types: []string{"mixtral"}, Classes: []string{"Mixtral"}, GGUF: "llama", Interleaved: true, Names: mixtralNames},
+		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, window, chosen("num_experts")),
+		missing: values{"rms_norm_eps": 1e-5, "rope_theta": 1e6, "num_key_value_heads": 8, "num_experts": 8, "num_experts_per_tok": 2},
+		renamed: &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		nested:  values{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 131072},
+	},
+	{
+		Family: arch.Family{Types: []string{"qwen2_moe"}, Classes: []string{"Qwen2Moe"}, GGUF: "qwen2moe", Names: qwenSharedNames},
+		draft:  biased(gatedBlock(activations.SiLU)), folder: decoder(expertKeys, silu, rotary, windowIfSaid, between, layerTypes, qkvBias, sharedExpert), file: ofFile(fileExpertKeys, fileShares(false), sharedExpert),
+		missing: qwenMissing.with(values{"num_key_value_heads": 16, "num_experts_per_tok": 4, "shared_expert_intermediate_size": 5632, "qkv_bias": true}),
+		nested:  values{"hidden_size": 2048, "moe_intermediate_size": 1408, "num_hidden_layers": 24, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 60},
+	},
+	{
+		Family: arch.Family{Types: []string{"glm4_moe"}, Classes: []string{"Glm4Moe"}, GGUF: "glm4moe", Names: routedNames},
+		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotaryOfPart, inputBias, headNormsIfSaid, routed, lead, more), file: ofFile(fileInnerKeys, fileHeadNorms, fileRouted),
+		missing:  routedMissing.with(values{"rms_norm_eps": 1e-5, "num_key_value_heads": 8, "partial_rotary_factor": 0.5, "first_k_dense_replace": 1}),
+		renamed:  routedKeys,
+		harmless: routedHarmless,
+		nested:   values{"hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46, "num_attention_heads": 96, "max_position_embeddings": 131072, "num_local_experts": 128},
+	},
+}
+
+// routedMissing is what classes with DeepSeek's experts have, and routedKeys what their files call keys.
+var (
+	routedMissing = values{"rope_theta": 10000, "num_experts_per_tok": 8, "n_shared_experts": 1, "routed_scaling_factor": 1, "n_group": 1, "topk_group": 1, "norm_topk_prob": true}
+	routedKeys    = &renaming{"n_routed_experts", map[string]string{"num_local_experts": "n_routed_experts"}}
+)
+
+// routedHarmless are keys of older files, which say what the class does.
+var routedHarmless = strict.Table{"scoring_func": strict.Only(`"sigmoid"`), "topk_method": strict.Only(`"noaux_tc"`), "moe_layer_freq": strict.Only("1")}
+
+// mixture returns the experts of the draft, of which dense has what it does not say.
+func (r *reader) mixture() *arch.Experts {
+	e := &r.experts
+	e.Gated, e.Activation, e.Inner = true, r.dense.Activation, cmp.Or(e.Inner, r.dense.Inner)
+	return e
+}
+
+// chosen reads how many experts there are, by a key, and how many of them a token has.
+func chosen(key string) group {
+	return func(r *reader) {
+		e := &r.experts
+		e.Count = r.Size(key, 0)
+		e.Used = r.Integer("num_experts_per_tok", 0, 1, e.Count)
+		e.Shares = true
+	}
+}
+
+// experts reads those of Qwen: all layers have some.
+func experts(r *reader) {
+	r.Has("intermediate_size") // of layers without experts, of which there are none
+	r.experts.Inner = r.Size("moe_intermediate_size", 0)
+	chosen("num_experts")(r)
+	if r.json != nil {
+		r.experts.Shares = r.json.Yes("norm_topk_prob")
+		r.json.Only("decoder_sparse_step", 1)
+		r.json.Only("mlp_only_layers", []int{})
+	}
+}
+
+// sharedExpert reads the network that all tokens of Qwen have beside the experts.
+func sharedExpert(r *reader) {
+	r.experts.Shared, r.experts.SharedGate = r.Size("shared_expert_intermediate_size", 0), true
+}
+
+// qkvBias reads whether queries, keys and values of Qwen 2 have biases.
+func qkvBias(r *reader) {
+	r.attention.Bias = arch.Absent
+	r.biases("qkv_bias", &r.attention.Bias)
+}
+
+// between says that of the first layers every second one has a window.
+func between(r *reader) {
+	first := r.Integer("max_window_layers", -1, 0, r.most)
+	r.whole = func(layer int) bool { return layer%2 == 1 || layer >= first }
+}
+
+// headNormsIfSaid reads whether heads of queries and keys have norms.
+func headNormsIfSaid(r *reader) {
+	if r.json.Yes("use_qk_norm") {
+		r.draft = headNorms(r.draft)
+	}
+}
+
+// routed reads DeepSeek's experts, of which a token chooses by corrected logistic functions of scores.
+func routed(r *reader) {
+	chosen("num_local_experts")(r)
+	r.correct()
+	e := &r.experts
+	e.Inner, e.Shares = r.Size("moe_intermediate_size", 0), r.json.Yes("norm_topk_prob")
+	if e.Scale = r.Number("routed_scaling_factor", 0, 0x1p-16, 0x1p16); e.Scale == 0 {
+		r.Fail("routed_scaling_factor", "none", "a number from 2^-16 to 2^16") // also of null
+	}
+	r.shared(r.Integer("n_shared_experts", 0, 1, r.most))
+	r.groups(r.Size("n_group", 0), r.Size("topk_group", 0))
+}
+
+// correct says that experts are chosen by corrected logistic functions.
+func (r *reader) correct() {
+	e := &r.experts
+	e.Sigmoid, e.Correction, e.Least = true, true, 1e-20
+}
+
+// shared sets a network for all tokens that is as wide as so many experts.
+func (r *reader) shared(n int) {
+	if r.experts.Shared = n * r.experts.Inner; r.experts.Shared > r.most {
+		r.Fail("n_shared_experts", fmt.Sprint(n), fmt.Sprintf("at most %d for the width of all together", r.most))
+	}
+}
+
+// groups sets how many groups of experts there are, of which some are chosen first.
+func (r *reader) groups(n, used int) {
+	e := &r.experts
+	switch size := e.Count / n; {
+	case n == 1 && used == 1:
+		return
+	case e.Count%n != 0 || size < 2:
+		r.Fail("n_group", fmt.Sprint(n), fmt.Sprintf("a divisor of the %d experts that leaves two or more for each group", e.Count))
+	case used > n || used*size < e.Used:
+		r.Fail("topk_group", fmt.Sprint(used), fmt.Sprintf("at most the %d groups, and enough for the %d experts of a token", n, e.Used))
+	}
+	e.Groups = arch.Group{Count: n, Used: used}
+}
+
+// lead reads how many of the first layers have no experts.
+func lead(r *reader) { r.lead = r.Integer("first_k_dense_replace", 0, 0, mostLayers) }
+
+// more reads how many layers guess further tokens.
+func more(r *reader) {
+	r.model.More = r.optional("num_nextn_predict_layers", 1, mostLayers)
+	if key := "num_mtp_layers"; r.Has(key) {
+		r.model.More = r.optional(key, 0, mostLayers)
+	}
+}
+
+// optional reads an integer from 0 on, which may be missing.
+func (r *reader) optional(key string, missing, most int) int {
+	if !r.Has(key) {
+		return missing
+	}
+	return r.Integer(key, 0, 0, most)
+}
+
+// fileMixtral reads the experts of a GGUF file that may have none.
+func fileMixtral(r *reader) {
+	if n := r.optional("num_experts", 0, r.most); n > 0 {
+		chosen("num_experts")(r)
+	}
+}
+
+// noExperts refuses files of a family that has some with experts.
+func noExperts(r *reader) {
+	for _, key := range []string{"num_experts", "num_experts_per_tok"} {
+		if n := r.Integer(key, -1, 0, r.most); r.Has(key) && n != 0 {
+			r.Fail(key, fmt.Sprint(n), "none: "+r.row.GGUF+" with experts is not supported")
+		}
+	}
+}
+
+// fileShares sets whether the shares of experts add up to 1, which the files of an architecture do not say.
+func fileShares(add bool) group {
+	return func(r *reader) {
+		if r.experts.Shares = add; r.gguf.Yes("norm_topk_prob", add) != add {
+			r.Fail("norm_topk_prob", fmt.Sprint(!add), fmt.Sprintf("%v: %s computes no others", add, r.row.GGUF))
+		}
+	}
+}
+
+// fileHeadNorms says that heads of queries and keys have norms if the file has them.
+func fileHeadNorms(r *reader) {
+	if _, ok := r.tensors.Tensor("blk.0.attn_q_norm.weight"); ok {
+		r.draft = headNorms(r.draft)
+	}
+}
+
+// fileRouted reads DeepSeek's experts out of a GGUF file.
+func fileRouted(r *reader) {
+	chosen("num_experts")(r)
+	const softmax, sigmoid = 1, 2
+	if n := r.optional("expert_gating_func", 0, r.most); n == 0 || n == sigmoid {
+		r.correct()
+	} else if n != softmax {
+		r.Fail("expert_gating_func", fmt.Sprint(n), "1 (softmax) or 2 (sigmoid); others are not supported")
+	}
+	e := &r.experts
+	e.Inner, e.Shares = r.Size("moe_intermediate_size", 0), r.gguf.Yes("norm_topk_prob", false)
+	e.Scale = r.Optional("routed_scaling_factor", 0x1p-16, 0x1p16)
+	r.shared(r.optional("n_shared_experts", 0, r.most))
+	if n := r.optional("n_group", 0, r.most); n > 1 {
+		r.groups(n, r.Size("topk_group", 0))
+	}
+	r.lead = r.optional("first_k_dense_replace", 0, mostLayers)
+	r.model.More = r.optional("num_nextn_predict_layers", 0, r.count-1)
+	r.count -= r.model.More
+}
