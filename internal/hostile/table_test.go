@@ -413,7 +413,7 @@ var table = []entry{
 		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), w.floats(18), w.floats(6), 3, someExec}
 	}},
 	{name: "loss.CrossEntropy", f: loss.CrossEntropy, args: func(w *world) []any {
-		return []any{w.floats(12), w.floats(12), 4, []int32{0, loss.Ignore, 3}, kernel.Exec{Threads: 2, ParallelFor: inOrder}}
+		return []any{w.floats(12), w.floats(12), 4, []int32{0, loss.IgnoreIndex, 3}, kernel.Exec{Threads: 2, ParallelFor: inOrder}}
 	}},
 	{name: "optimize.AdamW.Step", f: optimize.AdamW.Step, args: func(w *world) []any {
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.1}

@@ -155,7 +155,7 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		// one token more and leaves the last one out, whatever it is.
 		e.Tokens = append(e.Tokens, t)
 	}
-	c.begun, c.ended = true, e.End != decoder.Going
+	c.begun, c.ended = true, e.End != decoder.EndNone
 	if !e.First || !w.Echo {
 		return c.place(e)
 	}
