@@ -45,7 +45,7 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	o, c := m.Options(), m.Config()
 	page, err := kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize,
+		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize,
 	}.PageBytes()
 	if err != nil {
 		return batch.Options{}, err
@@ -59,7 +59,7 @@ func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	}, nil
 }
 
-func (g *generator) kind() models.Kind                        { return models.Generator }
+func (g *generator) kind() models.Kind                        { return models.KindGenerator }
 func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Tokenizer() }
 func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
 func (g *generator) ready() error                             { return g.texts.Ready() }
@@ -135,7 +135,7 @@ func (g *generator) task(ctx context.Context, r *request.Request, w *request.Gen
 				record.Add(t)
 			}
 			answer.Add(t)
-			return t.ID, t.End != decoder.Going, nil
+			return t.ID, t.End != decoder.EndNone, nil
 		},
 		Done: answer.Finish,
 	}
