@@ -106,6 +106,7 @@ type Attention struct {
 	Rope     *Rope   // or nil, where no rotation says positions
 	Scale    float32 // of scores; 0 means 1/√Size
 	Softcap  float32 // limits scores, if not 0
+	Sinks    bool    // each head has a score of a key without a value
 	Relative int     // [Buckets] of distances, of which scores have a bias (MPNet), or 0
 	Apart    *Apart  // scores of positions apart from those of contents (DeBERTa), or nil
 }

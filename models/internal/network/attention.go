@@ -16,8 +16,9 @@ type Attention struct {
 
 	Window   int // keys that a query sees to each side that it sees, its own included; 0: all
 	BothWays bool
-	Scale    float32 // of scores; 0 means 1/√Size
-	Softcap  float32 // limits scores, if not 0
+	Scale    float32   // of scores; 0 means 1/√Size
+	Softcap  float32   // limits scores, if not 0
+	Sinks    []float32 // a score for each head that takes part in the softmax, or nil
 
 	Relative *Relative // a bias of distances, or nil
 	Apart    *Apart    // scores of positions, without windows and the like, or nil
@@ -113,7 +114,7 @@ func (a *Attention) attend(p *Pass, layer int, out, qkv []float32) error {
 	}
 	k, v, s := p.Cache.read(p, layer, a, qkv)
 	o := kernel.Options{Exec: p.Exec, Scoring: s}
-	o.Scale, o.Softcap, o.DynamicInt12 = a.Scale, a.Softcap, p.Int12
+	o.Scale, o.Softcap, o.Sinks, o.DynamicInt12 = a.Scale, a.Softcap, a.Sinks, p.Int12
 	n := a.Window
 	switch {
 	case n > 0 && a.BothWays:

@@ -137,6 +137,9 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 		QueryNorm: ReadNorm(t.HeadNorm, b.Reader, at(i, "attn_q_norm"), t.Size), KeyNorm: ReadNorm(t.HeadNorm, b.Reader, at(i, "attn_k_norm"), t.Size),
 		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap, Relative: b.relative,
 	}
+	if t.Sinks {
+		a.Sinks = b.Floats(at(i, "attn_sinks.weight"), t.Heads)
+	}
 	if t.Apart != nil {
 		a.Apart = b.apart(i, t.Apart, a)
 	}

@@ -118,6 +118,15 @@ var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn
 // routedNames are those of DeepSeek's experts.
 var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
+// ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package tensors.
+var ossNames = named(llamaNames, arch.Names{
+	"blk.%d.attn_sinks.weight": "model.layers.%d.self_attn.sinks",
+	"blk.%d.ffn_gate_inp":      "model.layers.%d.mlp.router",
+	"blk.%d.ffn_gate_exps":     "model.layers.%d.mlp.experts.gate_proj",
+	"blk.%d.ffn_up_exps":       "model.layers.%d.mlp.experts.up_proj",
+	"blk.%d.ffn_down_exps":     "model.layers.%d.mlp.experts.down_proj",
+})
+
 // named returns names with others in their place.
 func named(names, others arch.Names) arch.Names {
 	all := maps.Clone(names)

@@ -367,6 +367,7 @@ var obeyed = map[string][]string{
 	"qwen3moe":        {"expert_feed_forward_length"},
 	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
 	"glm4moe":         routedFile,
+	"gpt-oss":         {"expert_feed_forward_length"},
 }
 
 // routedFile are those of DeepSeek's experts.
