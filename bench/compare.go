@@ -120,8 +120,8 @@ func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (
 	if err != nil {
 		return nil, err
 	}
-	if before, after := files[0][0].Contract, files[1][0].Contract; before != after {
-		return nil, &results.ContractError{Path: c.versions[1], Other: c.versions[0], Contract: after, OtherOne: before}
+	if err := results.SameContract(c.versions[1], files[1][0].Contract, c.versions[0], files[0][0].Contract); err != nil {
+		return nil, err
 	}
 	return compare.Files(files[0], files[1], c.threshold)
 }

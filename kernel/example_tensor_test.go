@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -192,6 +193,20 @@ func ExampleSetSpin() {
 	fmt.Println(kernel.SetSpin(before))
 
 	// Output: 0s
+}
+
+// A step of a model makes calls of which not all use several threads: the workers wait for those that do.
+func ExampleKeepSpinning() {
+	out := make([]float32, 2)
+	for range 3 { // layers
+		kernel.KeepSpinning(time.Millisecond)
+		if err := kernel.Attention(column(out...), column(0, 0), column(0, 0), column(1, 3), nil); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(out)
+
+	// Output: [2 2]
 }
 
 // After the largest call of a program its scratch memory is of no more use. Calls go on as before.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/encoder"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/folder"
 )
 
 // A changed is a folder of testdata/tiny whose config.json says something else, and what transformers computes of it then; see

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 

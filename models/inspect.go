@@ -2,22 +2,35 @@ package models
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
-	"github.com/attn-go/attn/models/decoder"
-	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/tensors"
-	"github.com/attn-go/attn/models/inventory"
-	"github.com/attn-go/attn/models/static"
 )
 
 // A Report is what [Inspect] finds.
 type Report struct {
 	Description
-	Types     []Type // of the tensors, the one with most bytes first
-	FileBytes int64  // of the tensors in the files
-	*inventory.Inventory
+	Types        []Type  // of the tensors, the one with most bytes first
+	FileBytes    int64   // of the tensors in the files
+	Sizes        []Size  // of the model, such as its layers, in an order for readers
+	Memory       int64   // bytes that weights take once they are loaded
+	TokenMemory  int64   // bytes that a token of a text takes in a cache of keys and values of float32; 0 without one
+	Tokenizer    error   // why texts cannot be turned into tokens, or nil
+	Template     error   // of generators: why there are no conversations, or nil
+	Problems     []error // that loading the model would give, 100 at most
+	MoreProblems int     // that Problems has no room for
 }
+
+// A Size is a number of a model's description.
+type Size struct {
+	Name  string
+	Value int
+}
+
+// String returns the size as NAME VALUE.
+func (s Size) String() string { return fmt.Sprintf("%s %d", s.Name, s.Value) }
 
 // A Type is a type of tensors of a model.
 type Type struct {
@@ -34,30 +47,32 @@ func Inspect(model string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Description: *d, Inventory: &inventory.Inventory{}}
-	if err := r.types(); err != nil {
-		r.Problem(err)
-		return r, nil
+	r := &Report{Description: *d}
+	var v *inventory.Inventory
+	if err = r.types(); err == nil {
+		v, err = d.inventory()
 	}
-	v, err := d.inventory()
 	if err != nil {
-		r.Problem(err)
+		r.Problems = []error{err}
 		return r, nil
 	}
-	r.Inventory = v
+	for _, s := range v.Sizes {
+		r.Sizes = append(r.Sizes, Size(s))
+	}
+	r.Memory, r.TokenMemory, r.Tokenizer, r.Template = v.Memory, v.TokenMemory, v.Tokenizer, v.Template
+	r.Problems, r.MoreProblems = v.Problems, v.MoreProblems
 	return r, nil
 }
 
 func (d *Description) inventory() (*inventory.Inventory, error) {
-	switch {
-	case d.family == decoders && d.Kind == Reranker:
-		return decoder.InspectReranker(d.Path)
-	case d.family == decoders:
-		return decoder.Inspect(d.Path, d.Kind == Embedder)
-	case d.family == tables:
-		return static.Inspect(d.Path)
+	inspect := inventory.Encoder
+	switch d.family {
+	case decoders:
+		inspect = inventory.Decoder
+	case tables:
+		inspect = inventory.Static
 	}
-	return encoder.Inspect(d.Path, d.Kind == Reranker)
+	return inspect(d.Path, string(d.Kind))
 }
 
 // types adds up the tensors of the files.

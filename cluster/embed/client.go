@@ -59,8 +59,7 @@ type Summary struct {
 
 // Run embeds the corpus and writes the files. After an error other than a [*kernel.Error]
 // the journal stays, and the next Run with the same options goes on with it. The errors are
-// a [*kernel.Error], a [*hub.VersionError], a [*ModelsError], a [*RefusedError], a
-// [*DifferenceError], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
+// a [*kernel.Error], an error of the kind [hub.ErrVersion], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
 // those of files.
 func (c *Client) Run(ctx context.Context) (Summary, error) {
 	o, err := c.Options.complete(c.Conn)

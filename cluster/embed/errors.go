@@ -1,30 +1,22 @@
 package embed
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/attn-go/attn/kernel"
 )
 
-// A RefusedError reports a worker that does not do the client's jobs.
-type RefusedError struct {
-	Position int64  // of the job's first text
-	Reason   string // the worker's
-}
+// The kinds of a [kernel.Error] about jobs. Where names the record, counted from the first text of the corpus.
+var (
+	ErrRefused    = errors.New("embed: a worker does not do such jobs")               // Got is its reason
+	ErrDifference = errors.New("embed: a worker computes wrong numbers")              // of two results of one job, whose bits differ
+	ErrModels     = errors.New("embed: workers have no model that a client can take") // Got has the digests that they have
+)
 
-// Error names the job and the worker's reason.
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("embed: a worker refused the job from record %d: %s", e.Position, e.Reason)
-}
-
-// A DifferenceError reports two results of one job that differ, so that one of the workers
-// computes wrong numbers.
-type DifferenceError struct {
-	Position int64 // of the text
-}
-
-// Error names the text.
-func (e *DifferenceError) Error() string {
-	return fmt.Sprintf("embed: two workers gave record %d vectors of different bits", e.Position)
+func recordError(position int64, got, want string, kind error) error {
+	return &kernel.Error{Where: fmt.Sprint("embed: record ", position), Got: got, Want: want, Kind: kind}
 }
 
 // A StalledError reports a run that made no progress for too long. It can be resumed.

@@ -1,10 +1,10 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 )
 
 // service is the name by which workers are listed.
@@ -51,20 +52,6 @@ func (w *Worker) serveInfo() (micro.Service, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// A ModelsError reports workers of which a client cannot choose a model.
-type ModelsError struct {
-	Want   string   // digest, "" if the client takes any
-	Models []string // digests that workers have, sorted
-}
-
-// Error says which models there are.
-func (e *ModelsError) Error() string {
-	if e.Want == "" {
-		return fmt.Sprintf("embed: workers have the models %s: want one model, or the digest of one", strings.Join(e.Models, " and "))
-	}
-	return fmt.Sprintf("embed: workers have the models %s: want %s", strings.Join(e.Models, " and "), e.Want)
 }
 
 const (
@@ -137,7 +124,8 @@ func choose(answers []info, want string) (wire.Hash, int, error) {
 	slices.Sort(models)
 	models = slices.Compact(models)
 	if len(models) > 1 || want != "" && models[0] != want {
-		return wire.Hash{}, 0, &ModelsError{want, models}
+		return wire.Hash{}, 0, &kernel.Error{Where: "embed: Model", Got: "workers with " + strings.Join(models, " and "),
+			Want: cmp.Or(want, "workers with one model, or the digest of one"), Kind: ErrModels}
 	}
 	i := slices.IndexFunc(answers, func(a info) bool { return a.Model == models[0] })
 	digest, _ := parseDigest(models[0])

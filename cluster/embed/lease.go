@@ -129,20 +129,11 @@ func (q *queues) describe(own string) string {
 	return strings.Join(parts, "; ")
 }
 
-// A fullError reports a queue that takes no message, and whose messages fill it.
-type fullError struct {
-	err    error
-	queues string
-}
-
-func (e *fullError) Error() string { return fmt.Sprintf("%v (%s)", e.err, e.queues) }
-func (e *fullError) Unwrap() error { return e.err }
-
 // explain adds to the error of a full stream whose messages fill it. The server has no code of its own for that.
 func (q *queues) explain(err error, run string) error {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) || !strings.Contains(api.Description, "maximum bytes exceeded") {
 		return err
 	}
-	return &fullError{err, q.describe(run)}
+	return fmt.Errorf("%w (%s)", err, q.describe(run))
 }

@@ -52,7 +52,7 @@ type queues struct {
 }
 
 // newQueues finds the streams of the cluster, or creates them. If programs of another version
-// created them, the error is a [*hub.VersionError].
+// created them, the error is one of the kind [hub.ErrVersion].
 func newQueues(ctx context.Context, conn *hub.Conn, limits Limits) (*queues, error) {
 	js, err := jetstream.New(conn.Conn)
 	if err != nil {

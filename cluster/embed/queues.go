@@ -119,7 +119,7 @@ func (q *queues) report(ctx context.Context, stream string) (QueueReport, error)
 // streamName returns the name of the stream of jobs or of results.
 func streamName(conn *hub.Conn, token string) string { return conn.StreamName("embed_" + token) }
 
-// checkStream returns a [*hub.VersionError] if programs of another version have created a stream.
+// checkStream returns an error of the kind [hub.ErrVersion] if programs of another version have created a stream.
 func checkStream(info *jetstream.StreamInfo) error {
 	return hub.ParseVersion(info.Config.Metadata[hub.VersionHeader]).Check("stream " + info.Config.Name)
 }

@@ -95,7 +95,7 @@ func (w *window) accept(at string, data []byte) (send []*part, err error) {
 		return send, nil
 	}
 	if r.Status == wire.Refused {
-		return nil, &RefusedError{p.place.first, r.Reason}
+		return nil, recordError(p.place.first, r.Reason, "jobs that workers do", ErrRefused)
 	}
 	if p.done {
 		w.doubled++
@@ -130,7 +130,7 @@ func (p *part) compare(r *wire.Result) error {
 		old := p.unit.entries[p.entries[i]].Vector
 		for k, x := range old {
 			if math.Float32bits(x) != math.Float32bits(v[k]) {
-				return &DifferenceError{p.unit.first + int64(p.entries[i])}
+				return recordError(p.unit.first+int64(p.entries[i]), "vectors of different bits from two workers", "the same from all", ErrDifference)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ type Worker struct {
 }
 
 // Run works until ctx ends, and returns its error. Before that it returns only if the
-// cluster is of another version, with a [*hub.VersionError], or if the streams can neither
+// cluster is of another version, with an error of the kind [hub.ErrVersion], or if the streams can neither
 // be found nor created.
 func (w *Worker) Run(ctx context.Context) error {
 	q, err := newQueues(ctx, w.Conn, w.Limits)
@@ -79,7 +79,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if err := w.work(ctx, q); err != nil && ctx.Err() == nil {
 			w.report("%v; trying again", err)
 			pause(ctx, retryPause)
-			if err := q.open(ctx); errors.As(err, new(*hub.VersionError)) {
+			if err := q.open(ctx); errors.Is(err, hub.ErrVersion) {
 				return err
 			}
 		}

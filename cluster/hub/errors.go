@@ -16,15 +16,6 @@ func anonymous(host string) error {
 		Want: "a user with a password, NKeys or client certificates, or 127.0.0.1", Kind: ErrAnonymous}
 }
 
-// A VersionError reports a program whose results cannot be mixed with those of this one: its
-// messages have another form, or its bits follow another numeric contract.
-type VersionError struct {
-	Peer string  // what is known of it: a worker's name, a subject
-	Got  Version // 0.0 if it does not say
-	Want Version // this program's
-}
-
-// Error names both versions.
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("hub: %s has version %v, want %v (wire format.numeric contract)", e.Peer, e.Got, e.Want)
-}
+// ErrVersion is the kind of a [kernel.Error] about a program whose results cannot be mixed with those of this one: its
+// messages have another form, or its bits follow another numeric contract. Where names what is known of it: a worker, a subject.
+var ErrVersion = errors.New("hub: a program of another version")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -251,11 +252,10 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	var e *VersionError
-	if err := other.Check("x"); !errors.As(err, &e) || e.Peer != "x" || e.Got != other || e.Want != Own {
+	if err := other.Check("x"); !errors.Is(err, ErrVersion) || err.Error() != fmt.Sprintf("hub: x: version %v, want %v (wire format.numeric contract)", other, Own) {
 		t.Error(err)
 	}
-	if err := CheckHeader(nil, "x"); !errors.As(err, &e) {
+	if err := CheckHeader(nil, "x"); !errors.Is(err, ErrVersion) {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,7 @@ func Seal(msg *nats.Msg, context string) {
 }
 
 // CheckSeal returns [ErrDamaged] if the message is not the one that a program of this version has
-// sealed, and a [*VersionError] about peer if it is of another version.
+// sealed, and an error of the kind [ErrVersion] about peer if it is of another version.
 func CheckSeal(header nats.Header, data []byte, context, peer string) error {
 	if err := CheckHeader(header, peer); err != nil {
 		return err

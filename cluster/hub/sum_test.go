@@ -29,7 +29,7 @@ func TestSeal(t *testing.T) {
 	if err := CheckSeal(msg.Header, msg.Data, "a.put", "x"); !errors.Is(err, ErrDamaged) {
 		t.Error(err)
 	}
-	if err := CheckSeal(nil, msg.Data, "a.put", "x"); !errors.As(err, new(*VersionError)) {
+	if err := CheckSeal(nil, msg.Data, "a.put", "x"); !errors.Is(err, ErrVersion) {
 		t.Error(err)
 	}
 }

@@ -24,10 +24,10 @@ var Own = Version{Wire: Wire, Contract: kernel.Contract}
 // String returns "WIRE.CONTRACT".
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Wire, v.Contract) }
 
-// Check returns a [*VersionError] about peer if v is not [Own].
+// Check returns an error of the kind [ErrVersion] about peer if v is not [Own].
 func (v Version) Check(peer string) error {
 	if v != Own {
-		return &VersionError{Peer: peer, Got: v, Want: Own}
+		return &kernel.Error{Where: "hub: " + peer, Got: fmt.Sprintf("version %v", v), Want: fmt.Sprintf("%v (wire format.numeric contract)", Own), Kind: ErrVersion}
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func Stamp(msg *nats.Msg) {
 	msg.Header.Set(VersionHeader, Own.String())
 }
 
-// CheckHeader returns a [*VersionError] about peer if a message does not come from a program
+// CheckHeader returns an error of the kind [ErrVersion] about peer if a message does not come from a program
 // of this version.
 func CheckHeader(header nats.Header, peer string) error {
 	return ParseVersion(header.Get(VersionHeader)).Check(peer)

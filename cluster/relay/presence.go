@@ -52,7 +52,7 @@ func peerName(i micro.Info) string {
 	return fmt.Sprintf("the %s %s", i.Metadata[roleKey], i.Metadata[nameKey])
 }
 
-// fits returns a [*hub.VersionError] or an error of the kind [ErrFingerprint] if a worker of a fingerprint cannot be
+// fits returns an error of the kind [hub.ErrVersion] or [ErrFingerprint] if a worker of a fingerprint cannot be
 // beside those that are there.
 func fits(there []micro.Info, fingerprint string) error {
 	for _, i := range there {

@@ -46,7 +46,7 @@ type Worker struct {
 }
 
 // Run answers requests until ctx ends. It does not close Server. The error is one of the kind [ErrFingerprint], a
-// [*hub.VersionError], or that of NATS or ctx.
+// an error of the kind [hub.ErrVersion], or that of NATS or ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.Patience == 0 {
 		w.Patience = DefaultPatience

@@ -17,17 +17,16 @@ import (
 
 // code returns the Code constant that tells a client about an error of a worker.
 func code(err error) string {
-	var version *hub.VersionError
 	var other *WorkerError
 	var argument *kernel.Error
 	switch {
-	case errors.As(err, &version):
+	case errors.Is(err, hub.ErrVersion):
 		return CodeVersion
 	case errors.Is(err, hub.ErrDamaged):
 		return CodeDamaged
 	case errors.As(err, &other): // to which this one was to send rows
 		return other.Code
-	case errors.As(err, &argument):
+	case errors.As(err, &argument) && !errors.Is(err, wire.ErrFormat):
 		return CodeArgument
 	case errors.Is(err, errLarge):
 		return CodeLimit

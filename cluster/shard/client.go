@@ -77,7 +77,7 @@ const underWay = 32 << 20
 
 // New returns a client that knows the workers that run now, see [Client.Refresh]. The
 // connection stays the caller's. The error is a [*kernel.Error], [ErrNoWorkers], which
-// may come with a [*hub.VersionError], or that of NATS or ctx.
+// may come with an error of the kind [hub.ErrVersion], or that of NATS or ctx.
 func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
 	c, err := newClient(conn, config)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Client) mayRefresh() bool {
 	return time.Since(c.searched) >= searchAgain
 }
 
-// Refused returns a [*hub.VersionError] for each worker of another version that
+// Refused returns an error of the kind [hub.ErrVersion] for each worker of another version that
 // [Client.Refresh] found. It gets no message.
 func (c *Client) Refused() []error {
 	c.mu.Lock()

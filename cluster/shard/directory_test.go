@@ -270,7 +270,7 @@ func TestDirectoryErrors(t *testing.T) {
 		if _, err := kv.Put(t.Context(), name, data); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Open(t.Context(), name); !errors.As(err, new(*hub.VersionError)) {
+		if _, err := c.Open(t.Context(), name); !errors.Is(err, hub.ErrVersion) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -56,7 +56,7 @@ type peer struct {
 	leaving bool // it takes no more blocks
 }
 
-// choose returns the names of the workers that may hold blocks, sorted, and a [*hub.VersionError]
+// choose returns the names of the workers that may hold blocks, sorted, and an error of the kind [hub.ErrVersion]
 // for each of another version.
 func choose(found []peer) (workers []string, refused []error) {
 	leaving := map[string]bool{}

@@ -98,7 +98,7 @@ func (e *ConflictError) Error() string {
 }
 
 // A DirectoryError reports that the directory could not be read or written, or that it has
-// other things than were expected: [ErrExists], [ErrNotFound], a [*hub.VersionError], a
+// other things than were expected: [ErrExists], [ErrNotFound], an error of the kind [hub.ErrVersion], a
 // [*kernel.Error], or what NATS says, as of a full disk.
 type DirectoryError struct {
 	Sequence string // name in the directory, or "" for all
@@ -139,7 +139,7 @@ const (
 	CodeRefused  = "refused"   // it holds other rows than those before the ones that were sent
 	CodeMissing  = "missing"   // it does not hold the block
 	CodeDamaged  = "damaged"   // a message did not arrive as it was sent, several times
-	CodeVersion  = "version"   // it is of another version, see hub.VersionError
+	CodeVersion  = "version"   // it is of another version, see hub.ErrVersion
 	CodeSilent   = "no answer" // it is late, or gone
 )
 

@@ -34,7 +34,7 @@ func (w *Worker) Leave(ctx context.Context) error {
 		if err == nil {
 			err = w.handOver(ctx, name, e, live)
 		}
-		if err != nil && !errors.Is(err, ErrNotFound) && !errors.As(err, new(*hub.VersionError)) {
+		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, hub.ErrVersion) {
 			errs = append(errs, err)
 		}
 	})

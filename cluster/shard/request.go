@@ -24,7 +24,7 @@ type messenger struct {
 const sends = 4
 
 // request sends a message to a worker and returns its answer. The error is a [*WorkerError];
-// it wraps a [*hub.VersionError] if the worker is of another version, and ctx's if that has
+// it wraps an error of the kind [hub.ErrVersion] if the worker is of another version, and ctx's if that has
 // ended.
 func (m *messenger) request(ctx context.Context, worker, name string, data []byte) (answer []byte, err error) {
 	for range sends {

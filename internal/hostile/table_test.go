@@ -182,6 +182,7 @@ var table = []entry{
 	{name: "kernel.Hidden", f: kernel.Hidden, args: list(make([]bool, 168), shape4())},
 	{name: "kernel.HiddenStrided", f: kernel.HiddenStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
 	{name: "kernel.ReleaseMemory", f: kernel.ReleaseMemory, args: list()},
+	{name: "kernel.KeepSpinning", f: kernel.KeepSpinning, args: list(50 * time.Microsecond)},
 	{name: "kernel.SetSpin", f: kernel.SetSpin, args: list(50 * time.Microsecond)},
 	{name: "kernel.Exec.Check", f: kernel.Exec.Check, args: list(someExec)},
 	{name: "kernel.Visible", f: kernel.Visible, args: list(make([]bool, 168), shape4())},

@@ -100,11 +100,7 @@ func internalNames(f *ast.File) map[string]string {
 // isDocumented tells whether a function is exported, and the type that it is a method of.
 func isDocumented(d *ast.FuncDecl) bool {
 	if d.Recv != nil {
-		t := d.Recv.List[0].Type
-		if star, ok := t.(*ast.StarExpr); ok {
-			t = star.X
-		}
-		if name, ok := t.(*ast.Ident); ok && !name.IsExported() {
+		if !ast.IsExported(receiver(d)) {
 			return false
 		}
 	}

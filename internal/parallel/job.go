@@ -43,7 +43,8 @@ func (j *job) wait() {
 	if j.inside.Load() == 0 {
 		return
 	}
-	begin, limit := clock(), spin.Load()
+	begin := clock()
+	limit := spinFrom(begin)
 	mostYields := spinYields(limit)
 	for yields := 0; j.inside.Load() > 0; yields++ {
 		if yields >= mostYields || clock()-begin > limit {

@@ -42,6 +42,25 @@ func SetSpin(d time.Duration) (previous time.Duration) {
 	return time.Duration(spin.Swap(int64(d)))
 }
 
+// keepUntil is the end of the time for which KeepSpinning was asked.
+var keepUntil atomic.Int64
+
+// KeepSpinning makes goroutines spin on for d, at most a lifetime, where they would park, as calls follow
+// each other. It changes nothing if spinning is off.
+func KeepSpinning(d time.Duration) { keepUntil.Store(clock() + int64(min(d, maxLifetime))) }
+
+// spinFrom returns for how many nanoseconds a goroutine spins that begins at the time now.
+func spinFrom(now int64) int64 {
+	limit := spin.Load()
+	if limit == 0 {
+		return 0
+	}
+	if kept := keepUntil.Load() - now; kept <= int64(maxLifetime) { // more was left by the clock of a bubble
+		return max(limit, kept)
+	}
+	return limit
+}
+
 // spinYields bounds how often a goroutine yields while it spins for d nanoseconds, for
 // clocks that advance in steps of milliseconds. A yield takes a microsecond or two.
 func spinYields(d int64) int {
@@ -64,7 +83,7 @@ type callRate struct {
 // whether a worker would still spin that has spun since the one before.
 func (r *callRate) frequent(now int64) bool {
 	pause := now - r.last.Swap(now)
-	return pause >= 0 && pause < spin.Load()
+	return pause >= 0 && pause < spinFrom(now-pause)
 }
 
 // backOff starts a backoff: others want the processors.

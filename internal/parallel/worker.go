@@ -220,7 +220,8 @@ func (w *worker) do(j *job) {
 // next spins until a job is submitted. It returns nil when the worker has parked: at the time
 // end, or before.
 func (w *worker) next(end int64, processors int) *job {
-	for s := newSpinState(clock(), end, spin.Load(), processors); ; s.yielded(clock()) {
+	now := clock()
+	for s := newSpinState(now, end, spinFrom(now), processors); ; s.yielded(clock()) {
 		others := spinning.Load()
 		if s.over(others) && w.job.CompareAndSwap(&idle, &parked) {
 			spinning.Add(-1)

@@ -64,7 +64,7 @@ func (c *conversation) fits(ctx context.Context) (bool, error) {
 	if c.pending == "" {
 		return true, nil
 	}
-	ids, err := c.model.EncodeChatOn(ctx, c.date, append(c.messages[:len(c.messages):len(c.messages)], chattemplate.Message{Role: "user", Content: c.pending}))
+	ids, err := c.model.EncodeConversation(ctx, c.talk(append(c.messages[:len(c.messages):len(c.messages)], chattemplate.Message{Role: "user", Content: c.pending})))
 	size := c.model.Options().Context
 	room := size / 2
 	if m := c.generate.MaxTokens; m > 0 {

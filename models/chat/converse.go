@@ -60,7 +60,8 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 	answering, stop := command.Signals(ctx, os.Interrupt)
 	defer stop()
 	messages := append(c.messages, chattemplate.Message{Role: "user", Content: line})
-	ids, err := c.model.EncodeChatOn(answering, c.date, messages)
+	talk := c.talk(messages)
+	ids, err := c.model.EncodeConversation(answering, talk)
 	if err != nil {
 		return c.ended(ctx, answering, err)
 	}
@@ -69,7 +70,7 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 		return err
 	}
 	o := c.generate
-	records, err := c.receipts.begin(c.date, [][]int32{ids}, [][]chattemplate.Message{messages}, &o)
+	records, err := c.receipts.begin([][]int32{ids}, []*chattemplate.Conversation{talk}, &o)
 	if err != nil {
 		return err
 	}

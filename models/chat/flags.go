@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,18 +20,19 @@ import (
 
 // config is a parsed command line.
 type config struct {
-	model    string
-	inputs   command.Inputs // of prompts; none at a terminal means a conversation
-	system   string
-	date     chattemplate.Date // for templates that write one
-	raw      bool
-	lines    bool
-	n        int
-	schema   string // a file
-	grammar  string // a file
-	receipt  flags.Receipt
-	options  decoder.Options
-	generate decoder.GenerateOptions
+	model     string
+	inputs    command.Inputs // of prompts; none at a terminal means a conversation
+	system    string
+	date      chattemplate.Date // for templates that write one
+	raw       bool
+	variables map[string]any // of the template
+	lines     bool
+	n         int
+	schema    string // a file
+	grammar   string // a file
+	receipt   flags.Receipt
+	options   decoder.Options
+	generate  decoder.GenerateOptions
 }
 
 // parse parses the command line. If it asks for help, help gets it.
@@ -74,6 +76,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	c.inputs.Flag(fs, "the `prompt`; may be repeated, and files follow it")
 	fs.StringVar(&c.system, "system", "", "`text` that tells the model how to answer (default what the file's template says)")
 	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the file's template; special tokens in it are parsed")
+	fs.Func("var", "`NAME=VALUE` that the file's template may read, such as enable_thinking=false; a value that is no JSON is a text; may be repeated", c.setVariable)
 	fs.BoolVar(&c.lines, "lines", false, "take every line for a prompt, and answer up to 16 side by side")
 	fs.IntVar(&c.n, "n", 1, "answers to each prompt, made side by side, the first with -seed, the next with the next seed")
 	fs.IntVar(&c.generate.MaxTokens, "max", 512, "most tokens of an answer; 0 means until the context is full")
@@ -95,6 +98,21 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	return window
 }
 
+// setVariable adds the variable of a -var.
+func (c *config) setVariable(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return errors.New("want NAME=VALUE")
+	}
+	if c.variables == nil {
+		c.variables = map[string]any{}
+	}
+	if c.variables[name] = value; json.Valid([]byte(value)) {
+		c.variables[name] = json.RawMessage(value)
+	}
+	return nil
+}
+
 // finish checks what the flag package does not.
 func (c *config) finish(window int) error {
 	switch {
@@ -104,8 +122,8 @@ func (c *config) finish(window int) error {
 		return fmt.Errorf("-repeat-last-n is %d, want -1 or more", window)
 	case c.schema != "" && c.grammar != "":
 		return errors.New("-json-schema and -grammar are one or the other")
-	case c.raw && c.system != "":
-		return errors.New("-system is a part of the template, which -raw leaves out")
+	case c.raw && (c.system != "" || c.variables != nil):
+		return errors.New("-system and -var are for the template, which -raw leaves out")
 	}
 	c.generate.Sampler.PenaltyWindow = max(0, window)
 	if window == 0 {

@@ -121,14 +121,19 @@ func (c *config) load() (*decoder.Model, error) {
 }
 
 // encode returns the tokens of a prompt: the text itself, or a conversation of one question.
-func (p *program) encode(ctx context.Context, prompt string) (ids []int32, talk []chattemplate.Message, err error) {
+func (p *program) encode(ctx context.Context, prompt string) (ids []int32, talk *chattemplate.Conversation, err error) {
 	if p.raw {
 		ids, err = p.model.Encode(prompt, true)
 		return ids, nil, err
 	}
-	talk = append(p.instructions(), chattemplate.Message{Role: "user", Content: prompt})
-	ids, err = p.model.EncodeChatOn(ctx, p.date, talk)
+	talk = p.talk(append(p.instructions(), chattemplate.Message{Role: "user", Content: prompt}))
+	ids, err = p.model.EncodeConversation(ctx, talk)
 	return ids, talk, err
+}
+
+// talk returns a conversation of messages.
+func (c *config) talk(messages []chattemplate.Message) *chattemplate.Conversation {
+	return &chattemplate.Conversation{Messages: messages, Variables: c.variables, Date: c.date}
 }
 
 // instructions returns the beginning of every conversation.
@@ -150,7 +155,7 @@ func (p *program) answerOne(ctx context.Context, prompt string) error {
 		prefix = prompt
 	}
 	var prompts [][]int32
-	var talks [][]chattemplate.Message
+	var talks []*chattemplate.Conversation
 	var titles []string
 	for i := range p.n {
 		prompts, talks = append(prompts, ids), append(talks, talk)
@@ -168,7 +173,7 @@ const batch = 16
 // answerLines answers every line of a text.
 func (p *program) answerLines(ctx context.Context, text string) (err error) {
 	var prompts [][]int32
-	var talks [][]chattemplate.Message
+	var talks []*chattemplate.Conversation
 	var titles []string
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -192,14 +197,14 @@ func (p *program) answerLines(ctx context.Context, text string) (err error) {
 
 // answer answers prompts side by side and prints the answers one after the other, under their
 // titles if there are any, each after prefix: the first one while it is made, the others in
-// the end. talks are the messages of each prompt.
-func (p *program) answer(ctx context.Context, prompts [][]int32, talks [][]chattemplate.Message, titles []string, prefix string) error {
+// the end. talks are the conversations of the prompts.
+func (p *program) answer(ctx context.Context, prompts [][]int32, talks []*chattemplate.Conversation, titles []string, prefix string) error {
 	ctx, stop := command.Signals(ctx, os.Interrupt)
 	defer stop()
 	w := &ordered{w: p.stdout, titles: titles, prefix: prefix, texts: make([]strings.Builder, len(prompts))}
 	speed := startSpeed(prompts)
 	o := p.generate
-	records, err := p.receipts.begin(p.date, prompts, talks, &o)
+	records, err := p.receipts.begin(prompts, talks, &o)
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,9 @@ func (c *config) openReceipts(m *decoder.Model) (*receipts, error) {
 // records are the recorders of answers that are made side by side.
 type records []*receipt.Recorder
 
-// begin records the answers to prompts, and lets o report their logits. talks are the messages that the
+// begin records the answers to prompts, and lets o report their logits. talks are the conversations that the
 // prompts are written from, nil for prompts of other origin.
-func (w *receipts) begin(today chattemplate.Date, prompts [][]int32, talks [][]chattemplate.Message, o *decoder.GenerateOptions) (all records, err error) {
+func (w *receipts) begin(prompts [][]int32, talks []*chattemplate.Conversation, o *decoder.GenerateOptions) (all records, err error) {
 	if w == nil {
 		return nil, nil
 	}
@@ -48,8 +48,10 @@ func (w *receipts) begin(today chattemplate.Date, prompts [][]int32, talks [][]c
 		if err != nil {
 			return nil, err
 		}
-		if err := r.Conversation(today, talks[i]); err != nil && !errors.As(err, new(*kernel.Error)) {
-			return nil, err // a receipt of what is not UTF-8 has the tokens alone
+		if talks[i] != nil {
+			if err := r.Conversation(talks[i]); err != nil && !errors.As(err, new(*kernel.Error)) {
+				return nil, err // a receipt of what is not UTF-8 has the tokens alone
+			}
 		}
 		all = append(all, r)
 	}

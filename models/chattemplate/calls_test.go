@@ -2,12 +2,12 @@ package chattemplate_test
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 )
 
@@ -49,11 +49,10 @@ func TestCalls(t *testing.T) {
 			messages = append(messages, chattemplate.Message{Fields: fields})
 		}
 		got, err := template.Render(messages, true)
-		var refused *chattemplate.RefusedError
 		switch {
 		case x.Text != nil && (err != nil || got != *x.Text):
 			t.Errorf("%s, %s: %v\n got %q\nwant %q", x.Template, x.Talk, err, got, *x.Text)
-		case x.Text == nil && (!errors.As(err, &refused) || refused.Message != x.Error):
+		case x.Text == nil && !isError(err, chattemplate.ErrRefused, "messages", x.Error+", want "):
 			t.Errorf("%s, %s: got %q and error %v, want %s", x.Template, x.Talk, got, err, x.Error)
 		}
 	}
@@ -85,12 +84,11 @@ func TestFields(t *testing.T) {
 	}
 	for _, fields := range []string{"", "{", "[]", "{} {}", `{"a": 99999999999999999999}`, `{"a": 1e999}`, strings.Repeat(`{"a":`, 200)} {
 		messages[0].Fields = json.RawMessage(fields)
-		var bad *chattemplate.VariableError
-		if _, err := template.Render(messages, false); !errors.As(err, &bad) || bad.Name != "messages[0].Fields" {
+		if _, err := template.Render(messages, false); !isError(err, kernel.ErrArgument, "messages[0].Fields", "") {
 			t.Errorf("%.40q: got error %v", fields, err)
 		}
 		o.Variables["tools"] = messages[0].Fields
-		if _, err := template.With(o); fields != "[]" && (!errors.As(err, &bad) || bad.Name != "tools") {
+		if _, err := template.With(o); fields != "[]" && !isError(err, kernel.ErrArgument, "tools", "") {
 			t.Errorf("tools %.40q: got error %v", fields, err)
 		}
 	}

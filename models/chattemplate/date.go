@@ -3,6 +3,8 @@ package chattemplate
 import (
 	"fmt"
 	"time"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Date is a day, for templates that write one. The zero value is [DefaultDate].
@@ -15,25 +17,17 @@ type Date struct{ day time.Time } // midnight in UTC
 // where there is no clock.
 var DefaultDate = DateOf(time.Date(2024, time.July, 26, 0, 0, 0, 0, time.UTC))
 
-// A DateError reports a date that is none. Find it with errors.As.
-type DateError struct{ Got string }
-
-// Error returns "chattemplate: date: got GOT, want YYYY-MM-DD".
-func (e *DateError) Error() string {
-	return fmt.Sprintf("chattemplate: date: got %.40q, want YYYY-MM-DD", e.Got)
-}
-
 // DateOf returns the day of t in its own time zone, as in DateOf(time.Now()).
 func DateOf(t time.Time) Date {
 	year, month, day := t.Date()
 	return Date{time.Date(year, month, day, 0, 0, 0, 0, time.UTC)}
 }
 
-// ParseDate reads a day of the form YYYY-MM-DD, of the years 1000 to 9999. The error is a [*DateError].
+// ParseDate reads a day of the form YYYY-MM-DD, of the years 1000 to 9999. The error is a [*kernel.Error].
 func ParseDate(text string) (Date, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil || t.Year() < 1000 {
-		return Date{}, &DateError{text}
+		return Date{}, &kernel.Error{Where: "chattemplate.ParseDate: date", Got: fmt.Sprintf("%.40q", text), Want: "YYYY-MM-DD"}
 	}
 	return Date{t}, nil
 }

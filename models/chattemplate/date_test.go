@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 )
 
@@ -47,7 +48,7 @@ func TestDate(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "today", "2024-2-3", "2023-02-29", "0999-01-01", "2024-01-01T00:00:00"} {
-		if d, err := chattemplate.ParseDate(bad); !errors.As(err, new(*chattemplate.DateError)) {
+		if d, err := chattemplate.ParseDate(bad); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%q: got %v, %v", bad, d, err)
 		}
 	}

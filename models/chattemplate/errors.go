@@ -1,72 +1,43 @@
 package chattemplate
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/jinja"
 )
 
-// SyntaxError reports a template that is not Jinja, or uses a part of the language that this
-// package does not have. Find it with errors.As.
-type SyntaxError struct {
-	Line    int // from 1
-	Message string
+// The kinds of a [kernel.Error] about a template and its messages. Where is the line of the template, counted from 1. An error about
+// a variable or a date is a [kernel.ErrArgument].
+var (
+	ErrSyntax, // the template is not Jinja, or uses a part of the language that this package does not have
+	ErrRender, // it does with the messages what does not work, such as adding a string to a number, or what takes too much work
+	ErrRefused = kinds() // it refuses the messages, such as two of the user in a row: Got is what it says, and Where "messages"
+)
+
+func kinds() (syntax, render, refused error) {
+	return jinja.ErrSyntax, jinja.ErrRender, jinja.ErrRefused
 }
 
-// Error returns "chattemplate: line LINE: MESSAGE".
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("chattemplate: line %d: %s", e.Line, e.Message)
-}
-
-// RenderError reports a template that does with the messages what does not work, such as adding a
-// string to a number, or what takes too much work. Find it with errors.As.
-type RenderError struct {
-	Line    int // of the template, from 1
-	Message string
-}
-
-// Error returns "chattemplate: line LINE: MESSAGE".
-func (e *RenderError) Error() string {
-	return fmt.Sprintf("chattemplate: line %d: %s", e.Line, e.Message)
-}
-
-// RefusedError reports messages that the template refuses, such as two of the user in a row. Find
-// it with errors.As.
-type RefusedError struct{ Message string } // what the template says
-
-// Error returns "chattemplate: the template refuses the messages: MESSAGE".
-func (e *RefusedError) Error() string {
-	return "chattemplate: the template refuses the messages: " + e.Message
-}
-
-// VariableError reports a variable of [Options] whose type is none that it can have, or JSON of one or of
-// [Message.Fields] that is none. Find it with errors.As.
-type VariableError struct {
-	Name string
-	Type string // or what is wrong with the JSON
-	Want string // "" is one of the types
-}
-
-// Error returns "chattemplate: variable NAME: got TYPE, want WANT", such as nil, bool, int, float64, string or JSON.
-func (e *VariableError) Error() string {
-	want := cmp.Or(e.Want, "nil, bool, int, float64, string or JSON")
-	return fmt.Sprintf("chattemplate: variable %s: got %s, want %s", e.Name, e.Type, want)
-}
-
-// renderError returns an error of package jinja as one of this package.
-func renderError(ctx context.Context, err error) error {
-	var raised *jinja.RaisedError
-	var failed *jinja.RenderError
-	switch {
-	case ctx.Err() != nil:
+// failed returns an error of package jinja as one of this package.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case errors.As(err, &raised):
-		return &RefusedError{raised.Message}
-	case errors.As(err, &failed):
-		return &RenderError{failed.Line, failed.Message}
+	}
+	if bad, ok := errors.AsType[*kernel.Error](err); ok {
+		return &kernel.Error{Where: "chattemplate: " + bad.Where, Got: bad.Got, Want: bad.Want, Kind: bad.Kind}
 	}
 	return err
 }
+
+// badVariable reports a variable, or a field of messages, that is none.
+func badVariable(name, got, want string) error {
+	return &kernel.Error{Where: "chattemplate: " + name, Got: got, Want: want}
+}
+
+// types are those of variables.
+const types = "nil, bool, int, float64, string or JSON"
+
+// anotherName is what a variable should have whose name every conversation uses.
+const anotherName = "another name"

@@ -1,8 +1,8 @@
 // Package chattemplate turns the messages of a conversation into the text that a model continues, by
 // the template that comes with the model, in the language Jinja.
 //
-// A template with tools gets them by Options.Variables and Template.With, and calls by Message.Fields.
-// None reads the clock: see [Date].
+// A [Conversation] has tools, their calls and what they answered, documents, and variables beside its messages. No
+// template reads the clock: see [Date].
 //
 // There is a Go library for Jinja, gonja v2.9.1, which renders the templates of well-known models
 // right as long as there are no tools: mappings lose the order of their keys, and more than half of
@@ -17,11 +17,9 @@ package chattemplate
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/jinja"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -38,17 +36,6 @@ const (
 	byteWork = 1 << 8
 )
 
-// Message is a message of a conversation.
-type Message struct {
-	Role    string // "system", "user" or "assistant" in most models
-	Content string
-
-	// Fields are what a template can ask for besides, a JSON object such as
-	// {"tool_calls": [...]} or {"reasoning_content": "..."}. Its role and content, if it has them,
-	// are in the place of the others. nil means none.
-	Fields json.RawMessage
-}
-
 // Options are what a template can ask for besides messages.
 type Options struct {
 	BOS, EOS string // texts of the tokens that begin and end a text; the variables bos_token and eos_token
@@ -64,28 +51,27 @@ type Options struct {
 
 // Template is a template, parsed. It does not change and is safe for concurrent use.
 type Template struct {
-	parsed  *jinja.Template
-	opts    Options
-	request map[string]any // further variables, see WithVariables
+	source string
+	parsed *jinja.Template
+	opts   Options
 }
 
-// New parses a template. An error is a *SyntaxError.
+// New parses a template. An error is a [*kernel.Error] of the kind [ErrSyntax].
 func New(template string) (*Template, error) { return NewWith(template, Options{}) }
 
-// NewWith is New with options. Errors are of type *SyntaxError or *VariableError.
+// NewWith is New with options. The error is a [*kernel.Error], also about a variable.
 func NewWith(template string, opts Options) (*Template, error) {
 	if len(template) > maxSize {
-		return nil, &SyntaxError{Line: 1, Message: fmt.Sprintf("%d bytes, want at most %d", len(template), maxSize)}
+		return nil, &kernel.Error{Where: "chattemplate: line 1", Got: fmt.Sprintf("%d bytes", len(template)), Want: fmt.Sprint("at most ", maxSize), Kind: ErrSyntax}
 	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
 	parsed, err := jinja.Parse(template)
-	var syntax *jinja.SyntaxError
-	if errors.As(err, &syntax) {
-		return nil, &SyntaxError{syntax.Line, syntax.Message()}
+	if err != nil {
+		return nil, failed(context.Background(), err)
 	}
-	return &Template{parsed: parsed, opts: opts}, err
+	return &Template{source: template, parsed: parsed, opts: opts}, nil
 }
 
 // ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
@@ -95,7 +81,7 @@ func (t *Template) ReadsDate() bool { return t.parsed.Names("strftime_now") }
 func (t *Template) Options() Options { return t.opts }
 
 // With returns the template with other options, such as the tools of a conversation. The error is a
-// *VariableError.
+// [*kernel.Error].
 func (t *Template) With(opts Options) (*Template, error) {
 	with := *t
 	with.opts = opts
@@ -131,8 +117,8 @@ func tokenText(f *gguf.File, key string) string {
 }
 
 // Render returns the text for messages, with the beginning of the model's answer after them if
-// prompt is set. Errors are of type *RefusedError or *RenderError, or a *VariableError about fields of a
-// message.
+// prompt is set. The error is a [*kernel.Error]: of the kind [ErrRefused] or [ErrRender], or about
+// fields of a message.
 //
 // Encode what Parts returns instead, if a user has written the messages: in this text, special
 // tokens that somebody has written into a message cannot be told from those of the template.
@@ -145,99 +131,15 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 // what comes from the messages, roles included, is not. No two neighbours are alike. Cancelling ctx
 // ends it.
 func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) ([]tokenizer.Part, error) {
-	variables, work, err := t.variables(messages, prompt)
-	if err != nil {
-		return nil, err
-	}
-	text, err := t.parsed.Render(ctx, variables, work)
-	if err != nil {
-		return nil, renderError(ctx, err)
-	}
-	parts := []tokenizer.Part{}
-	for text, outside := range text.Parts() {
-		parts = append(parts, tokenizer.Part{Text: text, Special: !outside})
-	}
-	return parts, nil
-}
-
-// variables returns the variables of a template, and the work it may do.
-func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int64, err error) {
-	work = baseWork
-	list := make([]any, len(messages))
-	for i, m := range messages {
-		if list[i], err = m.dict(); err != nil {
-			return nil, 0, &VariableError{Name: fmt.Sprintf("messages[%d].Fields", i), Type: err.Error()}
-		}
-		work += byteWork * int64(len(m.Role)+len(m.Content)+len(m.Fields)+64)
-	}
-	variables = map[string]any{
-		"messages":              jinja.NewList(list...),
-		"add_generation_prompt": prompt,
-		"bos_token":             jinja.Inside(t.opts.BOS),
-		"eos_token":             jinja.Inside(t.opts.EOS),
-		"tools":                 nil,
-		"documents":             nil,
-		"strftime_now":          &jinja.Function{Signature: "strftime_now(format)", Call: strftimeNow(t.opts.Date)},
-	}
-	for name, v := range t.opts.Variables {
-		if variables[name], err = variable(name, v); err != nil {
-			return nil, 0, err
-		}
-		if raw, ok := v.(json.RawMessage); ok {
-			work += byteWork * int64(len(raw))
-		}
-	}
-	maps.Copy(variables, t.request)
-	return variables, work, nil
-}
-
-// dict returns a message as package jinja has it.
-func (m *Message) dict() (*jinja.Dict, error) {
-	d := jinja.NewDict()
-	d.Set("role", jinja.Outside(m.Role))
-	d.Set("content", jinja.Outside(m.Content))
-	if m.Fields == nil {
-		return d, nil
-	}
-	fields, err := jinja.FromJSON(m.Fields)
-	if err != nil {
-		return nil, err
-	}
-	further, ok := fields.(*jinja.Dict)
-	if !ok {
-		return nil, errors.New("JSON that is no object")
-	}
-	for key, v := range further.All() {
-		d.Set(key, v)
-	}
-	return d, nil
+	return t.Write(ctx, &Conversation{Messages: messages}, prompt)
 }
 
 // check reports a variable that is none.
 func (o *Options) check() error {
 	for name, v := range o.Variables {
-		if _, err := variable(name, v); err != nil {
+		if _, err := new(reader).variable(name, v); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// variable returns a variable as package jinja has it.
-func variable(name string, v any) (any, error) {
-	switch v := v.(type) {
-	case nil, bool, float64:
-		return v, nil
-	case int:
-		return int64(v), nil
-	case string:
-		return jinja.Inside(v), nil
-	case json.RawMessage:
-		made, err := jinja.FromJSON(v)
-		if err != nil {
-			return nil, &VariableError{Name: name, Type: err.Error()}
-		}
-		return made, nil
-	}
-	return nil, &VariableError{Name: name, Type: fmt.Sprintf("%T", v)}
 }

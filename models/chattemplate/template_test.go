@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	_ "github.com/attn-go/attn/models/internal/testweights" // for the flag -refs
 )
@@ -58,9 +59,8 @@ func TestRender(t *testing.T) {
 		case x.Error != "" && err == nil:
 			t.Errorf("%s, %s: got %q, want error %s", x.Template, x.Talk, got, x.Error)
 		}
-		var refused *chattemplate.RefusedError
-		if errors.As(err, &refused) && refused.Message != x.Error {
-			t.Errorf("%s, %s: got error %q, want %q", x.Template, x.Talk, refused.Message, x.Error)
+		if refused, ok := errors.AsType[*kernel.Error](err); ok && refused.Kind == chattemplate.ErrRefused && refused.Got != x.Error {
+			t.Errorf("%s, %s: got error %q, want %q", x.Template, x.Talk, refused.Got, x.Error)
 		}
 	}
 }

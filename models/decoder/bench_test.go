@@ -9,13 +9,15 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
+var benchThreads = flag.Int("threads", 1, "the `number` of threads of BenchmarkPrompt, BenchmarkGenerate and BenchmarkBatch")
+
 var benchModel = flag.String("model", "", "a GGUF `file` or folder that BenchmarkPrompt and BenchmarkGenerate take in the place of SmolLM2")
 
 // benched loads the model of the benchmarks once.
 var benched = sync.OnceValues(func() (*Model, error) { return Load(*benchModel, Options{}) })
 
 // BenchmarkPrompt times how a prompt of 256 tokens is read, and BenchmarkGenerate how 128
-// tokens follow a short one, by the real model on one thread.
+// tokens follow a short one, by the real model.
 func BenchmarkPrompt(b *testing.B) {
 	eachActivation(b, func(b *testing.B, m *Model) {
 		s, tokens := session(b, m, 1, 256), promptOf(m, 256)
@@ -28,7 +30,7 @@ func BenchmarkPrompt(b *testing.B) {
 	})
 }
 
-// eachActivation runs a benchmark of the real model on one thread with activations of float32 and of int8.
+// eachActivation runs a benchmark of the real model with activations of float32 and of int8.
 func eachActivation(b *testing.B, run func(b *testing.B, m *Model)) {
 	var model *Model
 	if *benchModel == "" {
@@ -40,7 +42,7 @@ func eachActivation(b *testing.B, run func(b *testing.B, m *Model)) {
 		}
 	}
 	for _, int8 := range []bool{false, true} {
-		m, err := model.With(Options{DynamicInt8: int8, Exec: kernel.Exec{Threads: 1}})
+		m, err := model.With(Options{DynamicInt8: int8, Exec: kernel.Exec{Threads: *benchThreads}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -77,7 +79,7 @@ func BenchmarkGenerate(b *testing.B) {
 // BenchmarkBatch times how several texts get 32 tokens each, side by side.
 func BenchmarkBatch(b *testing.B) {
 	const n = 32
-	m, err := smollm2(b).With(Options{Exec: kernel.Exec{Threads: 1}})
+	m, err := smollm2(b).With(Options{Exec: kernel.Exec{Threads: *benchThreads}})
 	if err != nil {
 		b.Fatal(err)
 	}

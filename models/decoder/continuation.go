@@ -3,6 +3,7 @@ package decoder
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
@@ -66,6 +67,7 @@ type Continuation struct {
 	decoder  *tokenizer.Stream   // nil without a tokenizer
 	stopText *stopstrings.Finder // nil without strings
 	matcher  *grammar.Matcher    // nil without a grammar
+	budget   *budget             // nil without one
 	ends     []tokenScore        // scratch memory of limit
 	end      End
 }
@@ -78,7 +80,7 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	}
 	c := &Continuation{
 		o: &o, context: m.options.Context, vocab: m.config.Vocab, stop: o.Stop, left: o.MaxTokens,
-		chooser: newChooser(o.Sampler), logprobs: logprobs{exec: m.options.Exec}, decoder: m.decoder(), stopText: stopstrings.New(o.StopText),
+		chooser: newChooser(o.Sampler), logprobs: logprobs{exec: m.options.Exec}, decoder: m.decoder(o.Markers), stopText: stopstrings.New(o.StopText),
 	}
 	if c.stop == nil {
 		c.stop = m.Stop()
@@ -89,12 +91,23 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if c.stopText != nil && c.decoder == nil {
 		return nil, &kernel.Error{Where: "decoder: GenerateOptions.StopText", Got: "strings for a model without a tokenizer", Want: "none"}
 	}
+	for i, id := range o.Markers {
+		if uint32(id) >= uint32(c.vocab) {
+			return nil, &kernel.Error{Where: fmt.Sprintf("decoder: GenerateOptions.Markers[%d]", i), Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", c.vocab-1)}
+		}
+	}
+	if o.Budget != nil {
+		if c.decoder == nil {
+			return nil, &kernel.Error{Where: "decoder: GenerateOptions.Budget", Got: "one for a model without a tokenizer", Want: "none"}
+		}
+		c.budget = m.newBudget(o.Budget)
+	}
 	if o.Grammar != nil {
 		if c.decoder == nil {
 			return nil, &kernel.Error{Where: "decoder: GenerateOptions.Grammar", Got: "a grammar for a model without a tokenizer", Want: "none"}
 		}
 		var err error
-		if c.matcher, err = o.Grammar.Matcher(m.grammarVocabulary(m.config.Vocab)); err != nil {
+		if c.matcher, err = o.Grammar.Matcher(m.grammarVocabulary(m.config.Vocab, o.Markers)); err != nil {
 			return nil, err
 		}
 		c.chooser.limit = c.limit
@@ -117,14 +130,7 @@ func (c *Continuation) limit(scores []float32) error {
 		}
 	}
 	c.ends = ends
-	left := len(ends)
-	for i := range scores {
-		if words[i>>6]>>(i&63)&1 == 0 {
-			scores[i] = float32(math.Inf(-1))
-		} else {
-			left++
-		}
-	}
+	left := len(ends) + leave(scores, words)
 	for _, id := range c.stop {
 		if uint32(id) < uint32(len(scores)) {
 			scores[id] = float32(math.Inf(-1))
@@ -137,6 +143,28 @@ func (c *Continuation) limit(scores []float32) error {
 		return &kernel.Error{Where: "decoder: GenerateOptions.Grammar", Got: "a text after which no token of the vocabulary may follow", Want: "a grammar whose bytes the vocabulary has"}
 	}
 	return nil
+}
+
+// leave leaves the scores whose bits are set, and returns how many they are.
+func leave(scores []float32, words []uint64) (left int) {
+	never := float32(math.Inf(-1))
+	for i, w := range words {
+		part := scores[min(64*i, len(scores)):min(64*i+64, len(scores))]
+		switch left += bits.OnesCount64(w); w {
+		case math.MaxUint64:
+		case 0:
+			for k := range part {
+				part[k] = never
+			}
+		default:
+			for k := range part {
+				if w>>k&1 == 0 {
+					part[k] = never
+				}
+			}
+		}
+	}
+	return left
 }
 
 // tokenScore is the score of a token.
@@ -159,7 +187,7 @@ func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	if c.o.Logits != nil {
 		c.o.Logits(0, logits)
 	}
-	id, err := c.chooser.next(logits, tokens)
+	id, err := c.choose(logits, tokens)
 	if err != nil {
 		return Token{}, err
 	}
@@ -171,6 +199,15 @@ func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 		return Token{}, err
 	}
 	return token, nil
+}
+
+// choose chooses the token that follows: one that the budget forces, or else one of the chooser.
+func (c *Continuation) choose(logits []float32, tokens []int32) (int32, error) {
+	if id, forced := c.budget.force(); forced {
+		c.chooser.skip()
+		return id, nil
+	}
+	return c.chooser.next(logits, tokens)
 }
 
 // Score returns a token with the logarithms that o.Logprobs asks for, from the logits before it, for a token of the
@@ -239,7 +276,9 @@ func (c *Continuation) add(token *Token, length int) error {
 		}
 		c.left--
 		var stopped bool
-		token.Text, stopped = c.stopText.Add(c.textOf(token.ID))
+		text := c.textOf(token.ID)
+		c.budget.add(text)
+		token.Text, stopped = c.stopText.Add(text)
 		switch {
 		case stopped:
 			c.end = EndText

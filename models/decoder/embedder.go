@@ -6,13 +6,12 @@ import (
 	"sync"
 
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 )
 
 // LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding, or one
 // that sees both ways, as gte-Qwen2 (is_causal false in config.json, attention.causal
 // false in a GGUF file) and EmbeddingGemma do: from a folder with modules.json, see
-// [folder.Modules], or from a GGUF file whose pooling_type says how the states of tokens
+// [embedding.Modules], or from a GGUF file whose pooling_type says how the states of tokens
 // become a vector, which is divided by its L2 norm. The tokens around a text, such as the
 // last one, whose state is that of the text for Qwen3-Embedding, are those of the
 // tokenizer. The path is found as with [Load], and the errors are the same.
@@ -39,7 +38,7 @@ func optionsOf(o embedding.LoadOptions) Options {
 }
 
 // parts returns what an embedder of the model has, without the steps after the pooling.
-func (m *Model) parts(modules *folder.Modules) (*embedding.Parts, error) {
+func (m *Model) parts(modules *embedding.Modules) (*embedding.Parts, error) {
 	t, err := m.Tokenizer()
 	if err == nil && modules.Lower {
 		t, err = t.Lower()
@@ -65,11 +64,11 @@ type embedder struct {
 
 // States computes the states after the last norm, of the last token alone if only that
 // counts. See [embedding.Model].
-func (e *embedder) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(text int, states []float32) error) error {
+func (e *embedder) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how embedding.Pooling, each func(text int, states []float32) error) error {
 	m := *e.model
 	m.options.Exec = o.Exec
 	rows := All
-	if how == folder.Last {
+	if how == embedding.PoolLast {
 		rows = Last
 	}
 	for batch := range embedding.Batches(ids, o.Tokens()) {

@@ -114,7 +114,7 @@ func TestInspectBothWays(t *testing.T) {
 	file := ggufwriter.Read(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
 	file.Set("qwen3.attention.causal", false)
 	for _, path := range []string{dir, file.Write(t, t.TempDir(), "model", 1)} {
-		v, err := Inspect(path, false)
+		v, err := inspect(path, generates)
 		if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Error(), "LoadEmbedder") {
 			t.Errorf("%s: %v, %v", path, v, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/filemap"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/tokenizer"
 )

@@ -38,6 +38,13 @@ type GenerateOptions struct {
 	// where a tokenizer leaves out a space at the beginning, as SentencePiece's do, that one counts.
 	Grammar *grammar.Grammar
 
+	// Markers are special tokens that are part of the text, and that a grammar lets follow by their bytes, such as those
+	// around calls of tools. All others are left out of it.
+	Markers []int32
+
+	// Budget, if not nil, limits thinking.
+	Budget *Budget
+
 	// Logprobs says that Token.Logprob is wanted: the natural logarithm of the probability that
 	// the model gives the token, by its logits as they are, before anything that Sampler does.
 	// TopLogprobs is the number of most probable tokens of Token.Top, up to 256. The logarithms are the
@@ -73,6 +80,14 @@ func (o *GenerateOptions) Check() error {
 	for i, text := range o.StopText {
 		if n := len(text); n < 1 || n > longestString || !utf8.ValidString(text) {
 			return &kernel.Error{Where: "decoder: " + fmt.Sprintf("GenerateOptions.StopText[%d]", i), Got: fmt.Sprintf("%d bytes: %.20q", n, text), Want: fmt.Sprintf("1 to %d bytes of UTF-8", longestString)}
+		}
+	}
+	if len(o.Markers) > mostStrings {
+		return &kernel.Error{Where: "decoder: GenerateOptions.Markers", Got: fmt.Sprintf("%d tokens", len(o.Markers)), Want: fmt.Sprintf("at most %d", mostStrings)}
+	}
+	if o.Budget != nil {
+		if err := o.Budget.check(); err != nil {
+			return err
 		}
 	}
 	return o.Sampler.Check()

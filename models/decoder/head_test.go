@@ -94,7 +94,7 @@ func TestHead(t *testing.T) {
 		setKey(t, dir, "tie_word_embeddings", x.tie)
 		retensored(t, dir, x.change)
 		got, err := logits(dir)
-		v, inspectErr := Inspect(dir, false)
+		v, inspectErr := inspect(dir, generates)
 		if inspectErr != nil {
 			t.Fatal(inspectErr)
 		}
@@ -146,7 +146,7 @@ func TestHeadOfFile(t *testing.T) {
 		f := tinyllama.New(nil)
 		f.Set("llama.pooling_type", uint32(3))
 		change(f)
-		v, err := Inspect(f.Write(t), true)
+		v, err := inspect(f.Write(t), embeds)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,22 +4,16 @@ import (
 	"errors"
 
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/internal/inventory"
 )
 
-// Inspect says what [Load] or, for a model of embeddings, [LoadEmbedder] would read of a model, without reading the
-// weights: all that is missing or does not fit, and the memory that is taken. The error is that of
-// files that say too little for that.
-func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
-	if embedder {
-		return inspect(model, embeds)
-	}
-	return inspect(model, generates)
+func init() {
+	uses := map[string]use{"embedder": embeds, "reranker": ranks, "generator": generates}
+	inventory.Decoder = func(model, kind string) (*inventory.Inventory, error) { return inspect(model, uses[kind]) }
 }
 
-// InspectReranker is [Inspect] for what [LoadReranker] would read.
-func InspectReranker(model string) (*inventory.Inventory, error) { return inspect(model, ranks) }
-
+// inspect says what [Load], [LoadEmbedder] or [LoadReranker] would read of a model, without reading the weights: all that is
+// missing or does not fit, and the memory that is taken.
 func inspect(model string, u use) (*inventory.Inventory, error) {
 	x, err := open(model, u)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/weights"
@@ -31,9 +31,9 @@ type origin struct {
 	*loader
 	use
 	path    string
-	file    *gguf.File      // nil for a folder
-	head    headSource      // of a generator
-	modules *folder.Modules // of a model of embeddings
+	file    *gguf.File         // nil for a folder
+	head    headSource         // of a generator
+	modules *embedding.Modules // of a model of embeddings
 	steps   []embedding.Step
 }
 
@@ -194,7 +194,7 @@ func (x *origin) readModules() (err error) {
 }
 
 // poolings are the values of pooling_type in GGUF files.
-var poolings = map[int64]folder.Pooling{1: folder.Mean, 2: folder.First, 3: folder.Last}
+var poolings = map[int64]embedding.Pooling{1: embedding.PoolMean, 2: embedding.PoolFirst, 3: embedding.PoolLast}
 
 // readPooling reads how the states of tokens become a vector.
 func (x *origin) readPooling() error {
@@ -207,7 +207,7 @@ func (x *origin) readPooling() error {
 	if !ok {
 		return gguf.KeyError(key, fmt.Sprint(n), "1 (mean), 2 (cls) or 3 (last token)")
 	}
-	x.modules = &folder.Modules{Poolings: []folder.Pooling{how}}
+	x.modules = &embedding.Modules{Poolings: []embedding.Pooling{how}}
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -98,7 +98,7 @@ func (m *Model) reranker(path string) (*reranking.Parts, error) {
 // rankingHead returns what makes scores of states.
 func (m *Model) rankingHead(path string) (*reranking.Head, error) {
 	r := m.ranking
-	h := &reranking.Head{Pooling: folder.Last, Out: r.Weights, Padding: r.Padding, Identity: r.Identity}
+	h := &reranking.Head{Pooling: embedding.PoolLast, Out: r.Weights, Padding: r.Padding, Identity: r.Identity}
 	if !r.Answers {
 		outputs := len(r.Weights.Weight) / m.config.Width
 		if err := h.SetLabels(path, r.Labels, outputs); err != nil {

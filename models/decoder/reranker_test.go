@@ -13,8 +13,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
@@ -350,7 +350,7 @@ func TestRankingFileErrors(t *testing.T) {
 	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Where != path+": "+name {
 		t.Errorf("a file without %s: %v", name, err)
 	}
-	v, err := InspectReranker(path)
+	v, err := inspect(path, ranks)
 	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Where != path+": "+name {
 		t.Errorf("inspected: %v (%v)", v, err)
 	}

@@ -20,25 +20,38 @@ type vocabulary struct {
 	tokenizerErr error // why there is none
 	template     *chattemplate.Template
 	templateErr  error // why there is none
-	trie         struct {
-		sync.Once
-		*grammar.Vocabulary
-	}
+	tries        tries
 }
 
-// grammarVocabulary returns the tokens that grammars let follow by their bytes, of so many ids: all but
-// special ones. The model must have a tokenizer.
-func (v *vocabulary) grammarVocabulary(size int) *grammar.Vocabulary {
-	v.trie.Do(func() {
-		list := make([][]byte, size)
-		for id := range min(size, v.tokenizer.Len()) {
-			if !v.tokenizer.Special(int32(id)) {
-				list[id] = v.tokenizer.TokenBytes(int32(id))
-			}
+// tries are the tokens that grammars let follow by their bytes: all but special ones, and with markers.
+type tries struct {
+	sync.Mutex
+	by map[string]*grammar.Vocabulary // by markers
+}
+
+// mostTries is the most vocabularies that are kept. A model has one without markers, and one with those of its answers.
+const mostTries = 4
+
+// grammarVocabulary returns the tokens that grammars let follow, of so many ids. The model must have a tokenizer.
+func (v *vocabulary) grammarVocabulary(size int, markers []int32) *grammar.Vocabulary {
+	v.tries.Lock()
+	defer v.tries.Unlock()
+	key := fmt.Sprint(markers)
+	if t := v.tries.by[key]; t != nil {
+		return t
+	}
+	if v.tries.by == nil || len(v.tries.by) == mostTries {
+		v.tries.by = map[string]*grammar.Vocabulary{}
+	}
+	list := make([][]byte, size)
+	for id := range min(size, v.tokenizer.Len()) {
+		if !v.tokenizer.Special(int32(id)) || slices.Contains(markers, int32(id)) {
+			list[id] = v.tokenizer.TokenBytes(int32(id))
 		}
-		v.trie.Vocabulary = grammar.NewVocabulary(list)
-	})
-	return v.trie.Vocabulary
+	}
+	t := grammar.NewVocabulary(list)
+	v.tries.by[key] = t
+	return t
 }
 
 // Stop returns the tokens that the model names as ends of a text or of a turn. The slice
@@ -115,29 +128,22 @@ func within(ids []int32, fits bool, most int) ([]int32, bool) {
 	return ids, true
 }
 
-// EncodeChat returns the tokens of a conversation as the file's template writes it, up to
-// where the assistant's answer begins. Special tokens that are written in a message are text
-// like all other: no message can end its turn or begin another one. A template that writes the date
-// writes [chattemplate.DefaultDate], see [Model.EncodeChatOn].
-//
-// The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
+// EncodeChat is [Model.EncodeConversation] of messages alone. A template that writes the date writes
+// [chattemplate.DefaultDate].
 func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Message) ([]int32, error) {
-	return v.EncodeChatOn(ctx, chattemplate.Date{}, messages)
+	return v.EncodeConversation(ctx, &chattemplate.Conversation{Messages: messages})
 }
 
-// EncodeChatOn is [Model.EncodeChat] for a template that takes a date for today, see
-// [chattemplate.Template.ReadsDate]. Other templates give the same tokens on every date.
-func (v *vocabulary) EncodeChatOn(ctx context.Context, today chattemplate.Date, messages []chattemplate.Message) ([]int32, error) {
+// EncodeConversation returns the tokens of a conversation as the file's template writes it, up to
+// where the assistant's answer begins. Special tokens that are written in a message are text
+// like all other: no message can end its turn or begin another one.
+//
+// The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
+func (v *vocabulary) EncodeConversation(ctx context.Context, c *chattemplate.Conversation) ([]int32, error) {
 	if err := errors.Join(v.tokenizerErr, v.templateErr); err != nil {
 		return nil, err
 	}
-	o := v.template.Options()
-	o.Date = today
-	template, err := v.template.With(o)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := template.Parts(ctx, messages, true)
+	parts, err := v.template.Write(ctx, c, true)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +151,7 @@ func (v *vocabulary) EncodeChatOn(ctx context.Context, today chattemplate.Date, 
 	return ids, err
 }
 
-// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Parts], after the
+// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Write], after the
 // token that begins a text unless the template has written it. most and fits are those of EncodeWithin. The error is
 // that of [Model.Tokenizer].
 func (v *vocabulary) EncodeParts(parts []tokenizer.Part, most int) (ids []int32, fits bool, err error) {
@@ -160,10 +166,10 @@ func (v *vocabulary) EncodeParts(parts []tokenizer.Part, most int) (ids []int32,
 	return ids, fits, nil
 }
 
-// decoder returns a stream that makes text of tokens, nil if the model has no tokenizer.
-func (v *vocabulary) decoder() *tokenizer.Stream {
+// decoder returns a stream that makes text of tokens, of special ones those that are kept, nil if the model has no tokenizer.
+func (v *vocabulary) decoder(kept []int32) *tokenizer.Stream {
 	if v.tokenizerErr != nil {
 		return nil
 	}
-	return v.tokenizer.Stream(false)
+	return v.tokenizer.Stream(false, kept...)
 }

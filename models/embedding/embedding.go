@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -24,23 +23,23 @@ type Model interface {
 	// States calls each with the states of every text, [tokens, width], in any order. They are valid during
 	// the call alone. The ids are checked. types are the types of tokens; those of a text, or all, may be nil, which is type 0. It
 	// may leave out rows that the pooling does not look at; "" looks at all. An error of each ends it, and so does ctx, with its error.
-	States(ctx context.Context, ids, types [][]int32, o *Options, how folder.Pooling, each func(text int, states []float32) error) error
+	States(ctx context.Context, ids, types [][]int32, o *Options, how Pooling, each func(text int, states []float32) error) error
 }
 
 // Parts are what an [Embedder] consists of.
 type Parts struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer
-	NoSpecial bool            // texts get no tokens around them
-	Drop      int32           // a token that is left out of texts, or -1
-	Modules   *folder.Modules // what else is done with a text
-	Steps     []Step          // the modules after the pooling, see [ReadSteps]
-	Sparse    *SparseHead     // of models with weights of tokens, or nil
-	Vocab     int             // ids that tokens may have
-	Width     int             // of a state
-	MaxTokens int             // to which a text is cut
-	Positions int             // the most tokens that the model can take
-	Empty     bool            // a text may be without tokens: its vector is that of no states, zeros
+	NoSpecial bool        // texts get no tokens around them
+	Drop      int32       // a token that is left out of texts, or -1
+	Modules   *Modules    // what else is done with a text
+	Steps     []Step      // the modules after the pooling, see [ReadSteps]
+	Sparse    *SparseHead // of models with weights of tokens, or nil
+	Vocab     int         // ids that tokens may have
+	Width     int         // of a state
+	MaxTokens int         // to which a text is cut
+	Positions int         // the most tokens that the model can take
+	Empty     bool        // a text may be without tokens: its vector is that of no states, zeros
 }
 
 // An Embedder is an embedding model that is loaded. It is immutable: any number of goroutines may
@@ -189,8 +188,8 @@ func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([
 		out[i] = all[i*width : (i+1)*width : (i+1)*width]
 	}
 	poolings := e.p.Modules.Poolings
-	v, how := make([]float64, e.p.Width*len(poolings)), folder.Pooling("")
-	if len(poolings) == 1 && (prompts == nil || poolings[0] == folder.Last) { // the first row that counts may be another one
+	v, how := make([]float64, e.p.Width*len(poolings)), Pooling("")
+	if len(poolings) == 1 && (prompts == nil || poolings[0] == PoolLast) { // the first row that counts may be another one
 		how = poolings[0]
 	}
 	err := e.p.Model.States(ctx, ids, nil, &e.opts, how, func(text int, states []float32) error {

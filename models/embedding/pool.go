@@ -3,14 +3,12 @@ package embedding
 import (
 	"math"
 	"slices"
-
-	"github.com/attn-go/attn/models/folder"
 )
 
 // pool writes the poolings of a text's rows x, [tokens, width], to v, one after the other. Rows before the first one do not
 // count, except that weights of rows count them. All sums are of float64: those of a column from the first token to the last.
 // Without a row that counts, v is zeros.
-func pool(v []float64, x []float32, poolings []folder.Pooling, first int) {
+func pool(v []float64, x []float32, poolings []Pooling, first int) {
 	w := len(v) / len(poolings)
 	if first*w >= len(x) {
 		clear(v)
@@ -22,23 +20,23 @@ func pool(v []float64, x []float32, poolings []folder.Pooling, first int) {
 }
 
 // poolOne writes one pooling of rows, before which there are so many others.
-func poolOne(v []float64, x []float32, how folder.Pooling, before int) {
+func poolOne(v []float64, x []float32, how Pooling, before int) {
 	w := len(v)
 	switch how {
-	case folder.First:
+	case PoolFirst:
 		widen(v, x[:w])
-	case folder.Last:
+	case PoolLast:
 		widen(v, x[len(x)-w:])
-	case folder.Max:
+	case PoolMax:
 		widen(v, x[:w])
 		for row := range slices.Chunk(x, w) {
 			for i, y := range row {
 				v[i] = max(v[i], float64(y))
 			}
 		}
-	case folder.WeightedMean:
+	case PoolWeightedMean:
 		divide(v, sum(v, x, before+1, 1))
-	case folder.MeanSqrt:
+	case PoolMeanSqrt:
 		divide(v, math.Sqrt(sum(v, x, 1, 0)))
 	default:
 		divide(v, sum(v, x, 1, 0))

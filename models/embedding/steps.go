@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/tensors"
@@ -32,8 +31,8 @@ func (e *Embedder) normalises() bool {
 }
 
 // ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error is
-// a [*kernel.Error], or one of package folder.
-func ReadSteps(dir string, m *folder.Modules, width int, o LoadOptions) (steps []Step, err error) {
+// a [*kernel.Error].
+func ReadSteps(dir string, m *Modules, width int, o LoadOptions) (steps []Step, err error) {
 	if len(m.Poolings) == 0 {
 		return nil, &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
 	}
@@ -65,7 +64,7 @@ func weightsOf(dir, module string) (*tensors.Reader, error) {
 	return &tensors.Reader{Store: s}, err
 }
 
-func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, error) {
+func readDense(dir string, d *DenseModule, width int, o LoadOptions) (Step, error) {
 	act, ok := activations.Module(d.Activation)
 	if !ok || d.In != width {
 		return Step{}, &kernel.Error{Where: dir + ": " + d.Folder, Got: fmt.Sprintf("%d inputs and the activation %q", d.In, d.Activation), Want: fmt.Sprintf("%d inputs, and Identity, Tanh, ReLU, GELU or SiLU", width)}
@@ -89,7 +88,7 @@ func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, err
 }
 
 // readNorm reads layer normalization. Its epsilon is that of PyTorch.
-func readNorm(dir string, n *folder.LayerNorm, width int) (Step, error) {
+func readNorm(dir string, n *NormModule, width int) (Step, error) {
 	if n.Width != width {
 		return Step{}, &kernel.Error{Where: dir + ": " + n.Folder, Got: fmt.Sprintf("the dimension %d", n.Width), Want: fmt.Sprint(width)}
 	}

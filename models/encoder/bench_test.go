@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/reranking"
@@ -57,7 +57,7 @@ func BenchmarkRerank(b *testing.B) {
 		return x
 	}
 	head := &reranking.Head{
-		Pooling: folder.First, Dense: &reranking.Matrix{Weight: floats(w * w), Bias: floats(w)}, Activation: activations.Tanh.Alone,
+		Pooling: embedding.PoolFirst, Dense: &reranking.Matrix{Weight: floats(w * w), Bias: floats(w)}, Activation: activations.Tanh.Alone,
 		Out: reranking.Matrix{Weight: floats(w), Bias: floats(1)}, Padding: -1,
 	}
 	if err := head.SetLabels("", nil, 1); err != nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/arch"
-	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/internal/folder"
+	"github.com/attn-go/attn/models/internal/inventory"
 )
 
 // TestRerankerKeys: values of config.json that are not computed are named.
@@ -92,7 +92,7 @@ func TestRerankerAsEmbedder(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	v, err := Inspect("../testdata/tiny/nomic_bert-1", true)
+	v, err := inspect("../testdata/tiny/nomic_bert-1", true)
 	if err != nil || len(v.Problems) != 1 {
 		t.Errorf("an architecture without a classifier has the problems %v, want one (%v)", v, err)
 	}

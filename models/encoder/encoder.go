@@ -17,7 +17,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
@@ -56,10 +55,10 @@ func (e *Encoder) With(opts Options) *Encoder {
 
 // States computes the outputs of the last layer for batches of texts, see
 // [embedding.Model].
-func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, how folder.Pooling, each func(text int, states []float32) error) error {
+func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, how embedding.Pooling, each func(text int, states []float32) error) error {
 	p := r.pass(o.Exec)
 	defer r.free.Put(p)
-	p.All = how != folder.First && how != folder.Last
+	p.All = how != embedding.PoolFirst && how != embedding.PoolLast
 	for batch := range embedding.Batches(ids, o.Tokens()) {
 		p.Reset()
 		for _, text := range batch {
@@ -69,7 +68,7 @@ func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, h
 			}
 			p.Add(ids[text], of, 0)
 			at := len(p.Tokens) - 1
-			if how == folder.First {
+			if how == embedding.PoolFirst {
 				at = len(p.Tokens) - len(ids[text])
 			}
 			p.Wanted = append(p.Wanted, at)

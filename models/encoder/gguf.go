@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
@@ -16,10 +16,10 @@ import (
 )
 
 // ggufHead is the classifier of rerankers.
-var ggufHead = &arch.Head{Pooling: folder.First, Dense: "cls", Out: "cls.output", Bias: true, Activation: activations.Tanh}
+var ggufHead = &arch.Head{Pooling: embedding.PoolFirst, Dense: "cls", Out: "cls.output", Bias: true, Activation: activations.Tanh}
 
 // poolings are the values of pooling_type, see [ggufRank].
-var poolings = map[int64]folder.Pooling{1: folder.Mean, 2: folder.First, 3: folder.Last}
+var poolings = map[int64]embedding.Pooling{1: embedding.PoolMean, 2: embedding.PoolFirst, 3: embedding.PoolLast}
 
 // ggufRank is the pooling_type of rerankers.
 const ggufRank = 4
@@ -60,7 +60,7 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if err != nil {
 		return err
 	}
-	x.modules = &folder.Modules{Poolings: []folder.Pooling{pooling}}
+	x.modules = &embedding.Modules{Poolings: []embedding.Pooling{pooling}}
 	if pooling == "" {
 		m.Head = ggufHead
 		if key := m.Family.GGUF + ".classifier.output_labels"; has(f, key) {
@@ -84,7 +84,7 @@ func has(f *gguf.File, key string) bool {
 }
 
 // readPooling reads the pooling; "" is that of rerankers.
-func readPooling(f *gguf.File, arch string, bad func(name, got, want string) error) (folder.Pooling, error) {
+func readPooling(f *gguf.File, arch string, bad func(name, got, want string) error) (embedding.Pooling, error) {
 	const want = "1 (mean), 2 (cls), 3 (last token) or 4 (the classifier of a reranker)"
 	key := arch + ".pooling_type"
 	if !has(f, key) {

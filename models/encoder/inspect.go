@@ -3,14 +3,17 @@ package encoder
 import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/tensors"
-	"github.com/attn-go/attn/models/inventory"
 )
 
-// Inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
-// weights: all that is missing or does not fit, and the memory that is taken. The error is that of
-// files that say too little for that.
-func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
+func init() {
+	inventory.Encoder = func(model, kind string) (*inventory.Inventory, error) { return inspect(model, kind == "reranker") }
+}
+
+// inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
+// weights: all that is missing or does not fit, and the memory that is taken.
+func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	x, err := open(model)
 	if err != nil {
 		return nil, err

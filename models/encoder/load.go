@@ -12,8 +12,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -34,7 +34,7 @@ func Architectures() (folders, files []string) {
 //	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert, new or deberta-v2
 //	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
-//	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm. The
+//	modules.json         and what it names, see [embedding.Modules]; without it a vector is the pooling divided by its L2 norm. The
 //	                     transformer's files may lie in a folder that it names
 //	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]. Nothing of it or of
 //	                     pytorch_model.bin is run
@@ -86,7 +86,7 @@ type origin struct {
 	model     *arch.Model
 	positions int    // that tokens may have
 	limits    string // what says so in the files
-	modules   *folder.Modules
+	modules   *embedding.Modules
 	tokenizer *tokenizer.Tokenizer
 	maxTokens int
 	folder    bool     // and not a file

@@ -31,7 +31,7 @@ func TestKeptTypes(t *testing.T) {
 				t.Errorf("%s: weights are kept as %v", name, x)
 			}
 		}
-		v, err := Inspect(dir, false)
+		v, err := inspect(dir, false)
 		if err != nil || len(v.Problems) > 0 {
 			t.Fatal(err, v.Problems)
 		}

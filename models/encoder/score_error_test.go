@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -45,7 +44,7 @@ func gradient(t *testing.T, p *reranking.Parts, ids, types []int32) float64 {
 		t.Fatal(err)
 	}
 	one := *p.Head
-	one.Pooling = folder.First
+	one.Pooling = embedding.PoolFirst
 	sum := 0.0
 	for i, y := range pooled {
 		var z [2]float64

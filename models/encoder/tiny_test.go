@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/safetensors"

@@ -130,6 +130,8 @@ func (b *builder) build(e expr, to int32) int32 {
 		return b.build(e.of, to)
 	case anyText:
 		return b.anyText(to)
+	case scan:
+		return b.scan(e, to)
 	case *regular.Texts:
 		return b.dfa(e, false, to)
 	case quoted:

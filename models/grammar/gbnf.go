@@ -26,33 +26,52 @@ const (
 // within parentheses and after ::= and |. Strings and classes have the escapes \n, \r, \t, \", \\, \[, \],
 // \xHH, \uHHHH and \UHHHHHHHH, of which each is a character. Tokens, as in <[1]> or <think>, are an error.
 //
+// These are not llama.cpp's:
+//
+//	%json {"type": "integer"}     # the values of a JSON Schema, see [FromSchema]
+//	%gbnf "root ::= \"a\""        # the texts of another grammar, whose rules are its own
+//	%until("</a>", "</b>")        # any bytes up to the first of some strings, with it
+//	%without("<a>", "<b>")        # any bytes that have none of some strings
+//	%unless("{", "[")             # any bytes that begin with none of some strings
+//
 // As in llama.cpp a rule must not begin with itself. The error is a [*kernel.Error].
 func Parse(text string) (*Grammar, error) {
 	if len(text) > mostText {
 		return nil, limitError("bytes of a grammar", mostText)
 	}
-	p := &parser{text: text, numbers: map[string]int{}}
+	c := &compiler{}
+	root, err := parseInto(c, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	return newGrammar(Source{Text: text}, c.rules, root)
+}
+
+// parseInto adds the rules of a text to those that there are, and returns the number of its root.
+func parseInto(c *compiler, text string, inside int) (root int, err error) {
+	p := &parser{compiler: c, text: text, inside: inside, numbers: map[string]int{}, used: map[int]int{}}
 	if !utf8.ValidString(text) {
-		return nil, syntaxError(0, "bytes that are not UTF-8", "UTF-8")
+		return 0, syntaxError(0, "bytes that are not UTF-8", "UTF-8")
 	}
 	if err := p.parse(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	root, ok := p.numbers["root"]
 	if !ok {
-		return nil, syntaxError(0, "no rule root", "root ::= ...")
+		return 0, syntaxError(0, "no rule root", "root ::= ...")
 	}
-	return newGrammar(Source{Text: text}, p.rules, root)
+	return root, nil
 }
 
 // A parser reads the text of a grammar.
 type parser struct {
-	text    string
-	at      int
-	nesting int
-	rules   []rule
-	numbers map[string]int // of rules, by name
-	used    []int          // where a rule was first used
+	*compiler // has the rules
+	text      string
+	at        int
+	nesting   int
+	inside    int            // so many other grammars
+	numbers   map[string]int // of rules, by name
+	used      map[int]int    // where a rule was first used
 }
 
 // fail returns an error about the place where the parser is.
@@ -112,7 +131,7 @@ func (p *parser) number(name string) int {
 	if !ok {
 		n = len(p.rules)
 		p.numbers[name] = n
-		p.rules, p.used = append(p.rules, rule{name: name}), append(p.used, p.at)
+		p.rules, p.used[n] = append(p.rules, rule{name: name}), p.at
 	}
 	return n
 }
@@ -145,8 +164,8 @@ func (p *parser) parse() error {
 		p.space(true)
 	}
 	for i, r := range p.rules {
-		if r.is == nil {
-			return p.wrong(p.used[i], fmt.Sprintf("%q, which no rule explains", r.name), "the name of a rule")
+		if at, mine := p.used[i]; mine && r.is == nil {
+			return p.wrong(at, fmt.Sprintf("%q, which no rule explains", r.name), "the name of a rule")
 		}
 	}
 	return nil
@@ -207,6 +226,8 @@ func (p *parser) item() (expr, error) {
 		return regular.AnyChar, nil
 	case p.take("("):
 		return p.group()
+	case p.take("%"):
+		return p.further()
 	}
 	if name := p.name(); name != "" {
 		return ref(p.number(name)), nil

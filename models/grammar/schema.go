@@ -50,19 +50,30 @@ func FromSchema(data []byte) (*Grammar, error) {
 	if len(data) > mostText {
 		return nil, limitError("bytes of a schema", mostText)
 	}
+	c := &compiler{}
+	start, err := c.addSchema(data)
+	if err != nil {
+		return nil, err
+	}
+	return newGrammar(Source{string(data), true}, c.rules, start)
+}
+
+// addSchema adds the rules of a schema to those that there are, and returns the number of the one that texts are of.
+func (c *compiler) addSchema(data []byte) (int, error) {
 	root, err := readJSON(data)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	c := &compiler{
+	*c = compiler{
 		index: newIndex(root), nodes: map[string]*domain{}, shapes: map[part][]*shape{}, going: map[part]bool{},
-		met: map[[2]*regular.Texts]*regular.Texts{}, common: map[string]ref{}, constants: map[*value]*value{}, patterns: map[string]*regular.Texts{},
+		met: map[[2]*regular.Texts]*regular.Texts{}, common: c.common, constants: map[*value]*value{}, patterns: map[string]*regular.Texts{},
+		tables: c.tables, rules: c.rules,
+	}
+	if c.common == nil {
+		c.common = map[string]ref{}
 	}
 	start, err := c.compile(root)
-	if err != nil {
-		return nil, err
-	}
-	return newGrammar(Source{string(data), true}, c.rules, int(start))
+	return int(start), err
 }
 
 // A compiler makes rules of a schema: first shapes of what it says, then rules of those
@@ -82,7 +93,7 @@ type compiler struct {
 	common    map[string]ref // rules of every schema, by name
 }
 
-// mostTables is the most entries of all automata that are made for one schema.
+// mostTables is the most entries of all automata that are made for the schemas of one grammar.
 const mostTables = 1 << 23
 
 // charge counts an automaton.

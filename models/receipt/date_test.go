@@ -21,7 +21,7 @@ func TestDate(t *testing.T) {
 	model, m := load(t, f.Write(t), decoder.Options{})
 	messages := []chattemplate.Message{{Role: "user", Content: "what day is it?"}}
 	today := chattemplate.DateOf(time.Date(2026, 11, 28, 23, 59, 59, 0, time.UTC))
-	prompt, err := m.EncodeChatOn(t.Context(), today, messages)
+	prompt, err := m.EncodeConversation(t.Context(), &chattemplate.Conversation{Messages: messages, Date: today})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Conversation(today, messages); err != nil {
+	if err := c.Conversation(&chattemplate.Conversation{Messages: messages, Date: today}); err != nil {
 		t.Fatal(err)
 	}
 	o.Logits = func(_ int, logits []float32) { c.Logits(logits) }

@@ -27,7 +27,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 )
@@ -63,15 +62,13 @@ type Generation struct {
 	Stop      []int32  `json:"stop"`       // tokens that end the text
 	StopText  []string `json:"stop_text,omitempty"`
 
+	Markers []int32 `json:"markers,omitempty"` // special tokens that are part of the text
+	Budget  *Budget `json:"budget,omitempty"`  // of thinking
+
 	// Grammar, if not nil, limits what may follow. Hashes are those of the logits before that.
 	Grammar *Grammar `json:"grammar,omitempty"`
 
-	// Messages is the conversation that Prompt is written from by the model's template. It is empty for
-	// prompts of other origin.
-	Messages []Message `json:"messages,omitempty"`
-
-	// Date is the day that the template took for today. It is nil for templates that do not ask for it.
-	Date *chattemplate.Date `json:"date,omitempty"`
+	Conversation
 
 	Prompt []int32 `json:"prompt"` // tokens read
 	Tokens []int32 `json:"tokens"` // tokens generated, with the token of Stop that ends them
@@ -115,6 +112,14 @@ const (
 	formSchema = "json schema"
 )
 
+// A Budget is a [decoder.Budget].
+type Budget struct {
+	Begin  string `json:"begin"`
+	End    string `json:"end"`
+	Open   bool   `json:"open"`
+	Tokens int    `json:"tokens"`
+}
+
 // A Sampler is a [decoder.Sampler].
 type Sampler struct {
 	Temperature       float64 `json:"temperature"`
@@ -126,12 +131,6 @@ type Sampler struct {
 	PresencePenalty   float64 `json:"presence_penalty"`
 	PenaltyWindow     int     `json:"penalty_window"`
 	Seed              uint64  `json:"seed"`
-}
-
-// A Message is one of a conversation.
-type Message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
 }
 
 // A Hash is a SHA-256, in JSON 64 hexadecimal digits.
@@ -257,6 +256,8 @@ func (r *Generation) check() error {
 		return bad("tokens", "none", "at least one")
 	case len(r.Hashes) != len(r.Tokens):
 		return bad("hashes", len(r.Hashes), fmt.Sprintf("%d, one for each token", len(r.Tokens)))
+	case len(r.Markers) > mostStops:
+		return bad("markers", len(r.Markers), fmt.Sprintf("at most %d", mostStops))
 	case len(r.Stop) > mostStops:
 		return bad("stop", len(r.Stop), fmt.Sprintf("at most %d", mostStops))
 	case r.Settings.Context < 1:
@@ -264,8 +265,8 @@ func (r *Generation) check() error {
 	case len(r.Prompt)+len(r.Tokens) > r.Settings.Context+1:
 		return bad("tokens", fmt.Sprintf("%d after %d", len(r.Tokens), len(r.Prompt)), fmt.Sprintf("at most %d, the context and one", r.Settings.Context+1))
 	}
-	if r.Date != nil && len(r.Messages) == 0 {
-		return bad("date", r.Date, "none without messages")
+	if err := r.Conversation.check(); err != nil {
+		return err
 	}
 	if g := r.Grammar; g != nil && g.Form != formGBNF && g.Form != formSchema {
 		return bad("grammar.form", fmt.Sprintf("%.20q", g.Form), fmt.Sprintf("%q or %q", formGBNF, formSchema))
@@ -334,25 +335,8 @@ func (r *Generation) options() decoder.GenerateOptions {
 	if o.Stop == nil {
 		o.Stop = []int32{}
 	}
+	if o.Markers = r.Markers; r.Budget != nil {
+		o.Budget = (*decoder.Budget)(r.Budget)
+	}
 	return o
-}
-
-// chat returns the conversation as package chattemplate has it.
-func (r *Generation) chat() []chattemplate.Message {
-	list := make([]chattemplate.Message, len(r.Messages))
-	for i, m := range r.Messages {
-		list[i] = chattemplate.Message{Role: m.Role, Content: m.Content}
-	}
-	return list
-}
-
-// checkDate reports a date that is missing, or that the template does not ask for.
-func (r *Generation) checkDate(reads bool) error {
-	switch {
-	case len(r.Messages) == 0 || reads == (r.Date != nil):
-		return nil
-	case reads:
-		return mismatch("date", -1, "none", "the date that the model's template wrote, as a prompt of messages depends on it")
-	}
-	return mismatch("date", -1, r.Date.String(), "none, as the model's template asks for no date")
 }

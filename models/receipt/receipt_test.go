@@ -65,7 +65,7 @@ func record(t testing.TB, model Model, m *decoder.Model, o decoder.GenerateOptio
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Conversation(chattemplate.Date{}, messages); err != nil {
+	if err := c.Conversation(&chattemplate.Conversation{Messages: messages}); err != nil {
 		t.Fatal(err)
 	}
 	o.Logits = func(_ int, logits []float32) { c.Logits(logits) }
@@ -76,6 +76,80 @@ func record(t testing.TB, model Model, m *decoder.Model, o decoder.GenerateOptio
 		c.Add(token)
 	}
 	return c.Receipt()
+}
+
+// TestConversation: a receipt has the tools, calls, results, reasoning, documents and variables of a conversation, and each of
+// them counts.
+func TestConversation(t *testing.T) {
+	file := tinyllama.New(nil)
+	file.AddVocabulary()
+	file.Set("tokenizer.chat_template", "{{ messages | tojson }}{{ tools | tojson }}{{ documents | tojson }}{{ x | tojson }}{{ y }}{{ strftime_now('%Y') }}")
+	model, m := load(t, file.Write(t), decoder.Options{Context: 1500})
+	talk := &chattemplate.Conversation{
+		Messages: []chattemplate.Message{
+			{Role: "user", Content: "<a>", Name: "n"},
+			{Role: "assistant", Reasoning: "r", Calls: []chattemplate.ToolCall{{ID: "i", Name: "f", Arguments: json.RawMessage(`{"a":  "<b>"}`)}}},
+			{Role: "tool", Content: "c", CallID: "i"},
+		},
+		Tools:     []chattemplate.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type":  "object"}`), Strict: true}},
+		Documents: json.RawMessage(`[{"text":  "x"}]`),
+		Variables: map[string]any{"x": 2.0, "y": json.RawMessage(`{"a":  [1, "<"]}`)},
+		Date:      chattemplate.DateOf(time.Date(1999, 1, 2, 0, 0, 0, 0, time.UTC)),
+	}
+	prompt, err := m.EncodeConversation(t.Context(), talk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := decoder.GenerateOptions{MaxTokens: 3}
+	c, err := Record(model, m, prompt, &o)
+	if err == nil {
+		err = c.Conversation(talk)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Logits = func(_ int, logits []float32) { c.Logits(logits) }
+	for token, err := range m.Generate(t.Context(), prompt, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Add(token)
+	}
+	r := copied(t, c.Receipt())
+	if err := Verify(t.Context(), model, m, r, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(c *Conversation){
+		"name":      func(c *Conversation) { c.Messages[0].Name = "" },
+		"reasoning": func(c *Conversation) { c.Messages[1].Reasoning = "s" },
+		"calls":     func(c *Conversation) { c.Messages[1].Calls[0].Arguments = json.RawMessage(`{"a": 1}`) },
+		"id":        func(c *Conversation) { c.Messages[2].CallID = "j" },
+		"tools":     func(c *Conversation) { c.Tools[0].Description = "e" },
+		"documents": func(c *Conversation) { c.Documents = nil },
+		"variables": func(c *Conversation) { c.Variables["x"] = json.RawMessage("2") },
+		"date":      func(c *Conversation) { c.Date = &chattemplate.DefaultDate },
+	} {
+		forged := copied(t, r)
+		change(&forged.Conversation)
+		if err := Verify(t.Context(), model, m, forged, Options{}); !errors.Is(err, ErrMismatch) {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	for name, bad := range map[string]*chattemplate.Conversation{
+		"tools":     {Tools: []chattemplate.Tool{{Description: "\xff"}}},
+		"documents": {Documents: json.RawMessage("\xff")},
+		"variables": {Variables: map[string]any{"\xff": 1}},
+		"kind":      {Variables: map[string]any{"a": t}},
+		"fields":    {Messages: []chattemplate.Message{{Fields: json.RawMessage("{}")}}},
+	} {
+		if err := c.Conversation(bad); !errors.As(err, new(*kernel.Error)) {
+			t.Errorf("bad %s: %v", name, err)
+		}
+	}
+	forged := copied(t, r)
+	if forged.Messages = nil; forged.check() == nil {
+		t.Error("tools without messages are no error")
+	}
 }
 
 // copied returns a receipt that was written and read.
@@ -100,6 +174,8 @@ func TestVerify(t *testing.T) {
 		{MaxTokens: 30, Draft: 4},
 		{MaxTokens: 60, Sampler: decoder.Sampler{Temperature: 1, Seed: 1<<64 - 1}, StopText: []string{"a"}},
 		{MaxTokens: 40, Sampler: sampler, Grammar: made(t, grammar.Source{Text: `root ::= [a-z]{3,9} (" " root)?`})},
+		{MaxTokens: 60, Sampler: sampler, Stop: []int32{}, Markers: []int32{1, 2}, Budget: &decoder.Budget{Open: true, End: "<|im_end|>", Tokens: 9}},
+		{MaxTokens: 60, Draft: 3, Stop: []int32{}, Budget: &decoder.Budget{Begin: "e", End: "the end", Tokens: 2}},
 		{MaxTokens: 40, Draft: 2, Grammar: made(t, grammar.Source{Text: `{"enum": ["to the cat", "aeiou"]}`, JSON: true})},
 	} {
 		r := copied(t, record(t, model, m, o))
@@ -211,7 +287,7 @@ func TestBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, message := range []chattemplate.Message{{Role: "user", Content: "a\xff"}, {Role: "\xe2\x82", Content: "a"}} {
-		if err := c.Conversation(chattemplate.Date{}, []chattemplate.Message{{Role: "user"}, message}); !errors.As(err, new(*kernel.Error)) || c.r.Messages != nil {
+		if err := c.Conversation(&chattemplate.Conversation{Messages: []chattemplate.Message{{Role: "user"}, message}}); !errors.As(err, new(*kernel.Error)) || c.r.Messages != nil {
 			t.Errorf("%q: %v", message, err)
 		}
 	}
@@ -331,6 +407,8 @@ func TestSchema(t *testing.T) {
 	model, m := tiny(t, kernel.Exec{})
 	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}, Grammar: made(t, grammar.Source{Text: `root ::= .*`})})
 	r.Settings.Quantized, r.Date = true, &chattemplate.DefaultDate
+	r.Markers, r.Budget = []int32{1}, &Budget{}
+	r.Tools, r.Documents, r.Variables = []chattemplate.Tool{{Name: "f"}}, json.RawMessage("[]"), map[string]json.RawMessage{"a": []byte("1")}
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +431,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s: the schema has %q, a receipt %q", at, a, b)
 		}
 		for name, x := range v {
-			if x, ok := x.(map[string]any); ok {
+			if x, ok := x.(map[string]any); ok && s.Properties[name].Properties != nil {
 				compare(at+"."+name, s.Properties[name], x)
 			}
 		}

@@ -3,12 +3,10 @@ package receipt
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"hash"
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
@@ -47,6 +45,10 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 	if c.r.Stop == nil {
 		c.r.Stop = []int32{}
 	}
+	if c.r.Markers = slices.Clone(o.Markers); o.Budget != nil {
+		budget := Budget(*o.Budget)
+		c.r.Budget = &budget
+	}
 	if o.Grammar != nil {
 		s := o.Grammar.Source()
 		c.r.Grammar = &Grammar{formGBNF, string([]rune(s.Text))} // with U+FFFD for each byte that is not UTF-8, as JSON's readers have it
@@ -58,23 +60,15 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 }
 
 // Conversation says that the prompt is a conversation as the model's template writes it, which Verify
-// checks, too. today is the date that [decoder.Model.EncodeChatOn] got; the receipt has it if the template asks for
-// it. A receipt has no place for bytes that are not UTF-8, nor for further fields: messages with such are refused
-// by a [*kernel.Error], and none is added.
-func (c *Recorder) Conversation(today chattemplate.Date, messages []chattemplate.Message) error {
-	list := make([]Message, len(messages))
-	for i, m := range messages {
-		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) {
-			return bad(fmt.Sprintf("messages[%d]", i), "bytes that are not UTF-8", "UTF-8")
-		}
-		if m.Fields != nil {
-			return bad(fmt.Sprintf("messages[%d]", i), "further fields", "a role and a content alone")
-		}
-		list[i] = Message{m.Role, m.Content}
+// checks, too. The receipt has its date if the template asks for it. A receipt has no place for bytes that are not
+// UTF-8, nor for further fields of messages: such conversations are refused by a [*kernel.Error], and none is added.
+func (c *Recorder) Conversation(talk *chattemplate.Conversation) error {
+	said, err := newConversation(talk)
+	if err != nil {
+		return err
 	}
-	c.r.Messages = list
-	if c.readsDate && len(list) > 0 {
-		c.r.Date = &today
+	if c.r.Conversation = *said; c.readsDate && len(said.Messages) > 0 {
+		c.r.Date = &talk.Date
 	}
 	return nil
 }

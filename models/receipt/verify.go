@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 )
@@ -135,7 +134,7 @@ func (r *Generation) checkIDs(vocab int) error {
 	for _, list := range []struct {
 		field string
 		ids   []int32
-	}{{"prompt", r.Prompt}, {"tokens", r.Tokens}} {
+	}{{"prompt", r.Prompt}, {"tokens", r.Tokens}, {"markers", r.Markers}} {
 		for i, id := range list.ids {
 			if id < 0 || int(id) >= vocab {
 				return mismatch(list.field, i, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1))
@@ -153,11 +152,7 @@ func (r *Generation) checkConversation(ctx context.Context, m *decoder.Model) er
 	if err := r.checkDate(m.ReadsDate()); err != nil {
 		return err
 	}
-	var today chattemplate.Date
-	if r.Date != nil {
-		today = *r.Date
-	}
-	ids, err := m.EncodeChatOn(ctx, today, r.chat())
+	ids, err := m.EncodeConversation(ctx, r.talk())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

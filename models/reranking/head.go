@@ -5,15 +5,14 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
 )
 
 // A Head makes scores of the states of a pair: out(norm(activation(dense(pooling)))). What is nil is left out.
 type Head struct {
-	Pooling    folder.Pooling // First, Mean or Last
-	Dense      *Matrix        // [width, width]
+	Pooling    embedding.Pooling // First, Mean or Last
+	Dense      *Matrix           // [width, width]
 	Activation func(x []float32, exec kernel.Exec) error
 	Norm       *Norm
 	Out        Matrix   // [labels, width]

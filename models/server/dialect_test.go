@@ -29,7 +29,7 @@ func (l *lines) Read(in *dialect.Input) (*request.Request, error) {
 	}
 	l.prompt = q.Say
 	w := &request.Generate{Choices: 2, Options: decoder.GenerateOptions{MaxTokens: 9, Sampler: in.Sampler}}
-	w.Conversation = &request.Conversation{Messages: []chattemplate.Message{{Role: "user", Content: q.Say}}, Date: in.Date}
+	w.Conversation = &chattemplate.Conversation{Messages: []chattemplate.Message{{Role: "user", Content: q.Say}}, Date: in.Date}
 	return &request.Request{Model: q.Name, Stream: q.Stream, Work: w}, nil
 }
 

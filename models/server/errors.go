@@ -37,9 +37,9 @@ func failureOf(err error) *dialect.Failure {
 	var field *fields.Error
 	var option *kernel.Error
 	var tooBig *http.MaxBytesError
-	var refused *chattemplate.RefusedError
-	var render *chattemplate.RenderError
 	switch {
+	case errors.As(err, new(*kernel.TaskPanic)): // whatever its value is
+		return dialect.Fail(http.StatusInternalServerError, "", "internal error")
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &field) && field.Field == "":
@@ -50,10 +50,8 @@ func failureOf(err error) *dialect.Failure {
 		return badParam("response_format", "%v", err)
 	case errors.As(err, &option) && errors.Is(err, kernel.ErrArgument):
 		return bad("%v", option)
-	case errors.As(err, &refused):
-		return badParam("messages", "%v", refused)
-	case errors.As(err, &render):
-		return badParam("messages", "%v", render)
+	case errors.Is(err, chattemplate.ErrRefused), errors.Is(err, chattemplate.ErrRender):
+		return badParam("messages", "%v", err)
 	case errors.As(err, &tooBig):
 		return dialect.Fail(http.StatusRequestEntityTooLarge, "", "the request has more than %d bytes", tooBig.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded):

@@ -145,11 +145,10 @@ func (g *generator) record(w *request.Generate, prompt []int32, o *decoder.Gener
 		return nil, err
 	}
 	o.Logits = func(_ int, logits []float32) { r.Logits(logits) }
-	c := w.Conversation
-	if c == nil || len(c.Variables) > 0 { // which a receipt cannot say, and the messages alone give another prompt
+	if w.Conversation == nil {
 		return r, nil
 	}
-	return r, r.Conversation(c.Date, c.Messages)
+	return r, r.Conversation(w.Conversation)
 }
 
 // facts is that of served. A model without a tokenizer continues tokens alone, which is no task for texts.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -85,24 +85,24 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	if err != nil {
 		return badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", g.name)
 	}
-	o := template.Options()
-	o.Date = c.Date
-	if template, err = template.With(o); err != nil {
-		return err
+	if w.Tools.None {
+		c.Tools = nil
 	}
-	template, err = template.WithVariables(c.Variables)
-	if bad := (*chattemplate.VariableError)(nil); errors.As(err, &bad) {
-		return badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %s, want %s", bad.Name, bad.Type, bad.Want)
-	} else if err != nil {
-		return err
+	if len(c.Tools) > 0 && !template.ReadsTools() {
+		return badParam("tools", "tools: got %d, want none, as the template of %q has none", len(c.Tools), g.name)
+	}
+	if c.Documents != nil && !template.ReadsDocuments() {
+		return badParam("documents", "documents: got some, want none, as the template of %q has none", g.name)
 	}
 	release, err := g.encoding(r)
 	if err != nil {
 		return err
 	}
 	defer release()
-	parts, err := template.Parts(r.Ctx, c.Messages, true)
-	if err != nil {
+	parts, err := template.Write(r.Ctx, c, true)
+	if bad, ok := errors.AsType[*kernel.Error](err); ok && errors.Is(err, kernel.ErrArgument) {
+		return badVariable(bad)
+	} else if err != nil {
 		return err
 	}
 	most := g.m.Options().Context
@@ -117,6 +117,16 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	}
 	w.Prompts = [][]int32{prompt}
 	return nil
+}
+
+// badVariable returns an error about a part of a conversation by the field of a request that has it.
+func badVariable(bad *kernel.Error) error {
+	name := bad.Arg()
+	field, _, inside := strings.Cut(name, "[")
+	if !inside && name != "documents" || bad.Want == "another name" {
+		field, name = "chat_template_kwargs", "chat_template_kwargs."+name
+	}
+	return badParam(field, "%.80s: got %s, want %s", name, bad.Got, bad.Want)
 }
 
 // continued sets the prompts to the tokens of texts. Special tokens that are written in a text count as such, as a

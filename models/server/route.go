@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/page"
@@ -179,7 +180,7 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 
 // failed writes an error, if nothing has been written.
 func (s *Server) failed(x *exchange, d dialect.Errors, err error) {
-	var panicked *batch.PanicError
+	var panicked *kernel.TaskPanic
 	if errors.As(err, &panicked) {
 		s.panicked(x.id, panicked.Value, panicked.Stack)
 	}

@@ -37,7 +37,7 @@ func FuzzLoad(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Inspect(dir); err != nil {
+		if _, err := inspect(dir, ""); err != nil {
 			if e, err := Load(dir, embedding.LoadOptions{}); err == nil {
 				t.Errorf("a model that loads cannot be inspected: %v", e)
 			}

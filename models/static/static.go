@@ -14,12 +14,12 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/folder"
+	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/internal/tensors"
-	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
 )
@@ -40,7 +40,7 @@ const (
 //	config.json        of model2vec: normalize says whether vectors are divided by their L2 norm, max_length to how many
 //	                   tokens texts are cut: 512 if it is missing, none if it is null
 //	modules.json       of sentence-transformers: StaticEmbedding, in the folder itself or one of its own, and Normalize; with
-//	                   config_sentence_transformers.json, see [folder.Modules]. Without config.json texts are cut as tokenizer.json says
+//	                   config_sentence_transformers.json, see [embedding.Modules]. Without config.json texts are cut as tokenizer.json says
 //	model.safetensors  embeddings or embedding.weight [rows, width], of float32, float16 or bfloat16; mapping [tokens], the
 //	                   row of each token if it is not the id; weights [tokens], which rows are multiplied with
 //	tokenizer.json     see package tokenizer
@@ -91,7 +91,7 @@ type table struct {
 }
 
 // States copies the vectors of the tokens of each text.
-func (t *table) States(ctx context.Context, ids, _ [][]int32, _ *embedding.Options, _ folder.Pooling, each func(text int, states []float32) error) error {
+func (t *table) States(ctx context.Context, ids, _ [][]int32, _ *embedding.Options, _ embedding.Pooling, each func(text int, states []float32) error) error {
 	var x []float32
 	for i, text := range ids {
 		if ctx.Err() != nil {
@@ -127,7 +127,7 @@ type model struct {
 	vocab       int    // of ids
 	dropUnknown bool
 	maxTokens   int // of a text, before the unknown ones are dropped
-	modules     *folder.Modules
+	modules     *embedding.Modules
 }
 
 // read reads what a folder says, without the vectors. The caller closes it.
@@ -136,12 +136,12 @@ func read(name string) (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("static: %w", err)
 	}
-	m := &model{maxTokens: defaultMax, modules: &folder.Modules{Listed: true, Poolings: []folder.Pooling{folder.Mean}}}
+	m := &model{maxTokens: defaultMax, modules: &embedding.Modules{Listed: true, Poolings: []embedding.Pooling{embedding.PoolMean}}}
 	at, err := m.readModules(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.modules.ReadSettings(dir); err != nil {
+	if err := folder.ReadSettings(dir, m.modules); err != nil {
 		return nil, err
 	}
 	if err := m.readConfig(dir, at); err != nil {
@@ -173,7 +173,7 @@ func (m *model) readModules(dir string) (string, error) {
 		case i == 0 && kind == StaticEmbedding:
 			at = filepath.Join(dir, filepath.FromSlash(x.Path))
 		case i > 0 && kind == "Normalize":
-			m.modules.After = []folder.Module{{}}
+			m.modules.After = []embedding.Module{{}}
 		default:
 			return "", &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
 		}
@@ -207,7 +207,7 @@ func (m *model) readConfig(dir, at string) (err error) {
 	}
 	if s.Has("normalize") { // what model2vec goes by
 		if m.modules.After = nil; s.Yes("normalize") {
-			m.modules.After = []folder.Module{{}}
+			m.modules.After = []embedding.Module{{}}
 		}
 	}
 	s.Unknown(strict.Config, ofModel2Vec)
@@ -302,9 +302,10 @@ func (m *model) readWeights(data []byte, _ gguf.Type) {
 	}
 }
 
-// Inspect says what [Load] would read of a model, without reading the vectors. The error is that of files that
-// say too little for that.
-func Inspect(name string) (*inventory.Inventory, error) {
+func init() { inventory.Static = inspect }
+
+// inspect says what [Load] would read of a model, without reading the vectors.
+func inspect(name, _ string) (*inventory.Inventory, error) {
 	m, err := read(name)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/attn-go/attn/models/tokenizer/internal/decode"
@@ -182,18 +183,19 @@ func (t *Tokenizer) Decode(ids []int32, special bool) string {
 type Stream struct {
 	t       *Tokenizer
 	special bool
+	kept    []int32 // special tokens that are not left out
 	chain   *decode.Chain
 	first   []string
 }
 
-// Stream returns a stream. If special is not set, it leaves special tokens out.
-func (t *Tokenizer) Stream(special bool) *Stream {
-	return &Stream{t, special, decode.New(t.decoder), t.first()}
+// Stream returns a stream. If special is not set, it leaves special tokens out, but for those that are kept.
+func (t *Tokenizer) Stream(special bool, kept ...int32) *Stream {
+	return &Stream{t, special, kept, decode.New(t.decoder), t.first()}
 }
 
 // Next takes an id and returns the text that is complete with it, which may be empty.
 func (s *Stream) Next(id int32) string {
-	if id < 0 || int(id) >= len(s.first) || s.t.tokens[id] == "" || !s.special && s.t.special[id] {
+	if id < 0 || int(id) >= len(s.first) || s.t.tokens[id] == "" || !s.special && s.t.special[id] && !slices.Contains(s.kept, id) {
 		return ""
 	}
 	return s.chain.Next(s.first[id])

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // names are those of the models that make models fetches, with who has published them.
@@ -37,7 +39,7 @@ func Resolve(model string) (string, error) {
 		return model, err
 	}
 	if filepath.IsAbs(model) {
-		return "", &missingError{model: model}
+		return "", missing(model, "", false)
 	}
 	folder, err := Folder()
 	if err != nil {
@@ -53,27 +55,19 @@ func Resolve(model string) (string, error) {
 			return at, nil
 		}
 	}
-	return "", &missingError{model, places[0], ok}
+	return "", missing(model, places[0], ok)
 }
 
-// A missingError names a model that is not there.
-type missingError struct {
-	model, path string // path is "" if there was one place to look
-	fetched     bool   // make models puts it there
+// missing reports a model that is not there. path is "" if there was one place to look; the model is fetched if the command
+// fetch puts it there.
+func missing(model, path string, fetched bool) error {
+	got := "there is no model " + model
+	if path != "" {
+		got += ", neither here nor at " + path
+	}
+	want := "a path, or " + strings.Join(slices.Sorted(maps.Keys(names)), " or ") + ", which make models and the command fetch bring"
+	if fetched {
+		want = "make models or the command fetch to put it there"
+	}
+	return &kernel.Error{Where: "weights.Resolve: model", Got: got, Want: want, Kind: os.ErrNotExist}
 }
-
-func (e *missingError) Error() string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, path.Base(name))
-	}
-	if e.path == "" {
-		return fmt.Sprintf("there is no model %s; make models fetches %s", e.model, strings.Join(all, " and "))
-	}
-	if e.fetched {
-		return fmt.Sprintf("there is no model %s, neither here nor at %s, where make models and the command fetch put it", e.model, e.path)
-	}
-	return fmt.Sprintf("there is no model %s, neither here nor at %s; make models fetches %s", e.model, e.path, strings.Join(all, " and "))
-}
-
-func (e *missingError) Is(target error) bool { return target == os.ErrNotExist }

@@ -11,25 +11,13 @@ import (
 // ErrDamaged is in the chain of errors about files that are cut off or not of this form.
 var ErrDamaged = errors.New("not a whole results file of the bench command")
 
-// A SchemaError says that a file is of a schema that this version does not read.
-type SchemaError struct {
-	Path   string
-	Schema int
-}
-
-func (e *SchemaError) Error() string {
-	return fmt.Sprintf("%s: schema %d, want 1 to %d: a newer version of the bench command wrote it; update this one", e.Path, e.Schema, Schema)
-}
-
-// A ContractError says that files are of different versions of the numeric contract, so that
+// SameContract returns an error if files are of different versions of the numeric contract, so that
 // their bits and speeds cannot be compared.
-type ContractError struct {
-	Path, Other        string
-	Contract, OtherOne int
-}
-
-func (e *ContractError) Error() string {
-	return fmt.Sprintf("%s is of contract %d, %s of contract %d: want files of one contract; measure anew", e.Path, e.Contract, e.Other, e.OtherOne)
+func SameContract(path string, contract int, other string, otherOne int) error {
+	if contract == otherOne {
+		return nil
+	}
+	return fmt.Errorf("%s is of contract %d, %s of contract %d: want files of one contract; measure anew", path, contract, other, otherOne)
 }
 
 // Read reads a file.
@@ -56,7 +44,7 @@ func Parse(path string, data []byte) (*File, error) {
 	case head.Schema < 1:
 		return nil, fmt.Errorf("%s: schema %d, want 1 to %d: %w", path, head.Schema, Schema, ErrDamaged)
 	case head.Schema > Schema:
-		return nil, &SchemaError{path, head.Schema}
+		return nil, fmt.Errorf("%s: schema %d, want 1 to %d: a newer version of the bench command wrote it; update this one", path, head.Schema, Schema)
 	}
 	f := &File{Path: path}
 	if err := json.Unmarshal(data, f); err != nil {
@@ -102,15 +90,15 @@ func (f *File) validate(path string) error {
 // ReadAll reads files that are to be laid side by side. They must be of one contract.
 func ReadAll(paths []string) ([]*File, error) {
 	var all []*File
-	for i, path := range paths {
+	for _, path := range paths {
 		f, err := Read(path)
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 && f.Contract != all[0].Contract {
-			return nil, &ContractError{path, paths[0], f.Contract, all[0].Contract}
-		}
 		all = append(all, f)
+		if err := SameContract(path, f.Contract, paths[0], all[0].Contract); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }

@@ -161,8 +161,7 @@ func TestBadFiles(t *testing.T) {
 // A newer schema is refused by its number, whatever else it has.
 func TestNewerSchema(t *testing.T) {
 	_, err := Parse("new.json", []byte(`{"format":"attn-bench","schema":99,"speed":"elsewhere"}`))
-	var schema *SchemaError
-	if !errors.As(err, &schema) || schema.Schema != 99 || !strings.Contains(err.Error(), "new.json: schema 99, want 1 to 2") {
+	if err == nil || !strings.Contains(err.Error(), "new.json: schema 99, want 1 to 2") {
 		t.Errorf("%v", err)
 	}
 }
@@ -176,8 +175,7 @@ func TestContractsDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := ReadAll([]string{pa, pb})
-	var contract *ContractError
-	if !errors.As(err, &contract) || contract.Contract != 3 || contract.OtherOne != 2 {
+	if want := pb + " is of contract 3, " + pa + " of contract 2: "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 	if all, err := ReadAll([]string{pa, pa}); err != nil || len(all) != 2 {

@@ -6,6 +6,7 @@
 package equal
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,10 +17,8 @@ import (
 // samples is how many values of every symbol are tried before a proof.
 const samples = 64
 
-// Unproven is the error for expressions that agree in all samples, but cannot be proven to be the same.
-type Unproven struct{ Why string }
-
-func (u Unproven) Error() string { return "cannot be proven: " + u.Why }
+// ErrUnproven is the error for expressions that agree in all samples, but cannot be proven to be the same.
+var ErrUnproven = errors.New("cannot be proven")
 
 // A Query compares expressions of a graph.
 type Query struct {
@@ -56,7 +55,7 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	used, ok := q.prove(claim{a, b, isFloat})
 	if !ok {
 		x, y := q.culprit(a, b)
-		return nil, Unproven{fmt.Sprintf("the last lemma tried has %s\n    want %v\n    got  %v", q.against, x, y)}
+		return nil, fmt.Errorf("%w: the last lemma tried has %s\n    want %v\n    got  %v", ErrUnproven, q.against, x, y)
 	}
 	slices.Sort(used)
 	return slices.Compact(used), nil

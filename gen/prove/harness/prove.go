@@ -83,7 +83,7 @@ func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered ma
 		for _, c := range contract.cases(k, p.Quick) {
 			v.Cases++
 			err := p.one(a, cpu.isa, k, contract, c, v, covered)
-			if errors.As(err, new(equal.Unproven)) && contract.open != "" {
+			if errors.Is(err, equal.ErrUnproven) && contract.open != "" {
 				v.Open, v.Why = contract.open, err
 				return v
 			}
@@ -126,7 +126,7 @@ func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contr
 func (p *Prover) reference(l *call, contract contract) (result *expr.Node, err error) {
 	defer func() {
 		if f, ok := recover().(reference.Fault); ok {
-			err = f
+			err = errors.New(string(f))
 		}
 	}()
 	m := p.Source.New(l.g)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/attn-go/attn/gen/prove/expr"
@@ -65,8 +66,8 @@ func (r *Run) Call(name string) (err error) {
 	defer func() {
 		switch x := recover().(type) {
 		case nil:
-		case Fault:
-			err = x
+		case fault:
+			err = errors.New(string(x))
 		default:
 			panic(x)
 		}

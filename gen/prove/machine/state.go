@@ -6,14 +6,12 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// A Fault is an error of the execution: a rule that a function breaks, or something that the interpreter
+// A fault ends the execution: a rule that a function breaks, or something that the interpreter
 // does not know.
-type Fault struct{ What string }
+type fault string
 
-func (f Fault) Error() string { return f.What }
-
-// Failf ends the execution with a Fault.
-func Failf(format string, args ...any) { panic(Fault{fmt.Sprintf(format, args...)}) }
+// Failf ends the execution, of which [Run.Call] returns the message as an error.
+func Failf(format string, args ...any) { panic(fault(fmt.Sprintf(format, args...))) }
 
 // A Region is memory that belongs together: a slice, the parameters, the frame or a table of constants.
 type Region struct {

@@ -34,12 +34,10 @@ type Pointer struct {
 	index *expr.Node
 }
 
-// A Fault is an error of the execution: something that the interpreter cannot do, or a panic of the program.
-type Fault struct{ What string }
+// A Fault ends the execution by a panic: something that the interpreter cannot do, or a panic of the program.
+type Fault string
 
-func (f Fault) Error() string { return f.What }
-
-func fault(format string, args ...any) { panic(Fault{fmt.Sprintf(format, args...)}) }
+func fault(format string, args ...any) { panic(Fault(fmt.Sprintf(format, args...))) }
 
 // widthOf returns the number of bits of a basic type.
 func widthOf(t types.Type) int {

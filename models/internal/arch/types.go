@@ -7,7 +7,6 @@
 package arch
 
 import (
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 )
@@ -173,7 +172,7 @@ type Logits struct {
 // A Head turns the pooling of the states into scores: out(norm(activation(dense(x)))). Names are whole
 // ones; "" is a part that it does not have.
 type Head struct {
-	Pooling          folder.Pooling
+	Pooling          string
 	Dense, Norm, Out string
 	Bias             bool // of Dense; Out has one
 	Activation       activations.Function

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 // FromJSON returns a value of JSON, with the keys of objects in their order and strings from outside the
@@ -83,4 +84,12 @@ func (d *jsonReader) object(depth int) (value, error) {
 	}
 	_, err := d.Token()
 	return o, err
+}
+
+// ToJSON returns a value of [FromJSON] as the filter tojson writes it.
+func ToJSON(v any) string {
+	r := &runner{meter: meter{left: math.MaxInt64, ask: math.MinInt64}} // it costs no more than its JSON
+	w := &jsonWriter{runner: r, out: builder{m: &r.meter}, between: ", ", then: ": "}
+	w.value(v, 0)
+	return w.out.str().text
 }

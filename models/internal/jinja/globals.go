@@ -1,6 +1,10 @@
 package jinja
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+)
 
 // functions are what every template can call.
 var functions = map[string]operation{
@@ -169,7 +173,7 @@ func joiner(r *runner, _ value, b []value) value {
 }
 
 func raise(r *runner, _ value, b []value) value {
-	panic(&RaisedError{r.show(b[0]).text})
+	panic(&kernel.Error{Where: "messages", Got: r.show(b[0]).text, Want: "messages that the template takes", Kind: ErrRefused})
 }
 
 // Function is a variable that templates call with strings.
@@ -186,9 +190,6 @@ func (f *Function) operation() operation {
 			texts = append(texts, r.text(v).text)
 		}
 		s, err := f.Call(texts...)
-		if raised, ok := err.(*RaisedError); ok {
-			panic(raised)
-		}
 		if err != nil {
 			r.fail("%v", err)
 		}

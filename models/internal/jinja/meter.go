@@ -42,7 +42,7 @@ const (
 
 // fail ends rendering.
 func (m *meter) fail(format string, args ...any) {
-	panic(&RenderError{m.line, fmt.Sprintf(format, args...)})
+	panic(failed(m.line, fmt.Sprintf(format, args...)))
 }
 
 // spend charges for units of work.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/jinja/syntax"
 )
 
@@ -53,7 +54,7 @@ func (r *runner) find(name string) (value, bool) {
 
 // Render renders the template with variables: nil, bool, int64, float64, Str, *List, *Dict or
 // *Function. work is the limit on the work it may do: a byte that is read is a unit, a byte of memory
-// that is taken four. An error is a *RenderError or a *RaisedError. Cancelling ctx ends rendering
+// that is taken four. An error is a [*kernel.Error] of the kind [ErrRender] or [ErrRefused]. Cancelling ctx ends rendering
 // after at most 2^14 units and what is charged at once, such as a pass over a string.
 func (t *Template) Render(ctx context.Context, variables map[string]any, work int64) (Str, error) {
 	return newRunner(ctx, variables, work).render(t)
@@ -78,12 +79,10 @@ func (r *runner) render(t *Template) (out Str, err error) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
-		case *RenderError:
-			out, err = Str{}, e
-		case *RaisedError:
+		case *kernel.Error:
 			out, err = Str{}, e
 		default:
-			out, err = Str{}, &RenderError{r.line, fmt.Sprintf("internal error: %v", e)}
+			out, err = Str{}, failed(r.line, fmt.Sprintf("internal error: %v", e))
 		}
 	}()
 	r.line = 1

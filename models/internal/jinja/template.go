@@ -5,7 +5,7 @@ import "github.com/attn-go/attn/models/internal/jinja/syntax"
 // Template is a template, parsed. It does not change and is safe for concurrent use.
 type Template struct{ parsed *syntax.Template }
 
-// Parse parses a template. An error is a *SyntaxError.
+// Parse parses a template. An error is a [*kernel.Error] of the kind [ErrSyntax].
 func Parse(source string) (*Template, error) {
 	t, err := syntax.Parse(source)
 	if err != nil {

@@ -9,6 +9,7 @@ package network
 
 import (
 	"context"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/arch"
@@ -85,6 +86,10 @@ func (a *Norm) of(out, in kernel.Tensor, o norm.Options) error {
 	return norm.RMSNorm(out, in, a.Weight, a.Epsilon, o)
 }
 
+// between is for how long workers spin on for the next layer, or for the next step after the last one: the calls
+// of a layer follow each other, but not all use several threads.
+const between = time.Millisecond
+
 // Run computes the states of the wanted tokens after the last layer, [wanted tokens,
 // Width], in the order of the tokens. They are valid until the next call with the pass.
 // ctx is checked before each layer.
@@ -96,6 +101,9 @@ func (n *Network) Run(ctx context.Context, p *Pass) ([]float32, error) {
 	for i := range n.Layers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if p.Exec.Threads != 1 {
+			kernel.KeepSpinning(between)
 		}
 		if err := n.layer(p, i, s); err != nil || s.rows == 0 {
 			return nil, err

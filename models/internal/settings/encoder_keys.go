@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/powers"
@@ -92,7 +92,7 @@ func normBias(r *reader) { r.norm.Bias = r.json.Yes("norm_bias") }
 func modernHead(r *reader) {
 	h := &arch.Head{Dense: "head.dense", Norm: "head.norm", Out: "classifier", Bias: r.json.Yes("classifier_bias")}
 	var ok bool
-	if h.Pooling, ok = map[string]folder.Pooling{"cls": folder.First, "mean": folder.Mean}[r.Text("classifier_pooling")]; !ok {
+	if h.Pooling, ok = map[string]embedding.Pooling{"cls": embedding.PoolFirst, "mean": embedding.PoolMean}[r.Text("classifier_pooling")]; !ok {
 		r.Fail("classifier_pooling", quoted(r.Text("classifier_pooling")), `"cls" or "mean"`)
 	}
 	r.activate(h, "classifier_activation")

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/strict"
@@ -149,7 +149,7 @@ func newBlock() draft {
 
 // firstToken returns the head of most architectures.
 func firstToken(dense, out string) *arch.Head {
-	return &arch.Head{Pooling: folder.First, Dense: dense, Out: out, Bias: true, Activation: activations.Tanh}
+	return &arch.Head{Pooling: embedding.PoolFirst, Dense: dense, Out: out, Bias: true, Activation: activations.Tanh}
 }
 
 func withActivation(h *arch.Head, act activations.Function) *arch.Head {

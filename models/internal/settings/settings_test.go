@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/internal/strict"

@@ -10,7 +10,7 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
-	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/internal/inventory"
 )
 
 // A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file

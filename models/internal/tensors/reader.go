@@ -7,8 +7,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/loading"
-	"github.com/attn-go/attn/models/inventory"
 )
 
 // A Reader takes the tensors of a model out of a store. The first error stays, and after

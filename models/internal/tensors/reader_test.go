@@ -17,8 +17,8 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/loading"
-	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/numeric"
 )
 

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Hash is the SHA-256 with which a message ends. That of a job identifies what it asks
@@ -61,15 +63,6 @@ const (
 	Refused               // the worker does not do such jobs
 )
 
-// A FormatError reports bytes that are no message.
-type FormatError struct {
-	Kind string // "job" or "result"
-	Want string // what the bytes lack
-}
-
-// Error returns "wire: no KIND: want WANT".
-func (e *FormatError) Error() string { return fmt.Sprintf("wire: no %s: want %s", e.Kind, e.Want) }
-
 const (
 	jobMagic    = "aeJ1"
 	resultMagic = "aeR1"
@@ -85,7 +78,7 @@ func (j *Job) Encode() ([]byte, Hash) {
 	return seal(b)
 }
 
-// DecodeJob reads what [Job.Encode] writes. The error is a [*FormatError].
+// DecodeJob reads what [Job.Encode] writes. The error is a [*kernel.Error].
 func DecodeJob(data []byte) (*Job, Hash, error) {
 	r, hash, err := open(data, "job", jobMagic)
 	if err != nil {
@@ -126,7 +119,7 @@ func (r *Result) Encode() []byte {
 	return b
 }
 
-// DecodeResult reads what [Result.Encode] writes. The error is a [*FormatError].
+// DecodeResult reads what [Result.Encode] writes. The error is a [*kernel.Error].
 func DecodeResult(data []byte) (*Result, error) {
 	r, _, err := open(data, "result", resultMagic)
 	if err != nil {
@@ -205,7 +198,7 @@ func open(data []byte, kind, magic string) (*reader, Hash, error) {
 
 func (r *reader) fail(want string) {
 	if r.err == nil {
-		r.err = &FormatError{r.kind, want}
+		r.err = &kernel.Error{Where: "embed: a message", Got: "no " + r.kind, Want: want}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 var (
@@ -36,11 +38,11 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// isFormatError fails the test unless err is a FormatError.
+// isFormatError fails the test unless err is a kernel.Error.
 func isFormatError(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.As(err, new(*FormatError)) {
-		t.Errorf("%s: got %v, want a *FormatError", what, err)
+	if !errors.As(err, new(*kernel.Error)) {
+		t.Errorf("%s: got %v, want a *kernel.Error", what, err)
 	}
 }
 

@@ -6,21 +6,16 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+
+	"github.com/attn-go/attn/kernel"
 )
 
-// A FormatError reports a message that no program of this version writes.
-type FormatError struct {
-	Message string // its kind
-	At      int    // offset in bytes
-	Problem string
-}
-
-// Error says what is wrong and where.
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("shard: %s message, byte %d: %s", e.Message, e.At, e.Problem)
-}
+// ErrFormat is the kind of a [kernel.Error] about a message that no program of this version writes. It names the message and
+// the byte.
+var ErrFormat = errors.New("shard: a message of another form")
 
 // reader reads a message. After the first problem it returns zeros.
 type reader struct {
@@ -32,7 +27,8 @@ type reader struct {
 
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = &FormatError{r.message, r.at, fmt.Sprintf(format, args...)}
+		r.err = &kernel.Error{Where: fmt.Sprintf("shard: %s message, byte %d", r.message, r.at), Got: fmt.Sprintf(format, args...),
+			Want: "what programs of this version write", Kind: ErrFormat}
 	}
 }
 

@@ -167,11 +167,11 @@ func TestLinkAnswer(t *testing.T) {
 		}
 		other := linkOf(geometries[0], 2, "b"[:1-len(next)])
 		for _, bad := range [][]byte{b[:len(b)-1], append(slices.Clone(b), 0), nil} {
-			if _, _, err := ParseLinkAnswer(bad, l); !errors.As(err, new(*FormatError)) {
+			if _, _, err := ParseLinkAnswer(bad, l); !errors.Is(err, ErrFormat) {
 				t.Errorf("%d of %d bytes: %v", len(bad), len(b), err)
 			}
 		}
-		if _, _, err := ParseLinkAnswer(b, other); !errors.As(err, new(*FormatError)) {
+		if _, _, err := ParseLinkAnswer(b, other); !errors.Is(err, ErrFormat) {
 			t.Errorf("the answer of another link: %v", err)
 		}
 	}
@@ -194,20 +194,19 @@ func TestHostile(t *testing.T) {
 	messages["send"] = (&Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}).Append(nil)
 	messages["drop"], messages["entry"] = (&Drop{9, "x", []int{0, 5}}).Append(nil), entryOf(geometries[3]).Append(nil)
 	messages["link"], messages["state"] = linkOf(geometries[3], 1, "b").Append(nil), (&State{Kind: StateNone}).Append(nil)
-	var e *FormatError
 	for name, b := range messages {
 		for n := range b {
-			if err := parse[name](b[:n]); !errors.As(err, &e) {
+			if err := parse[name](b[:n]); !errors.Is(err, ErrFormat) {
 				t.Errorf("%s, %d of %d bytes: %v", name, n, len(b), err)
 			}
 		}
-		if err := parse[name](append(b, 0)); !errors.As(err, &e) {
+		if err := parse[name](append(b, 0)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s and a byte: %v", name, err)
 		}
 	}
 	g := geometries[0]
 	for _, f := range []Send{{g, "x", 0, 0, 257, 0, 1, "b"}, {g, "x", 0, 0, 5, 0, 6, "b"}, {g, "x", 0, 0, 5, 3, 3, "b"}, {g, "x", 0, 0, 0, 0, 0, ""}, {g, "", 0, 0, 5, 0, 1, "b"}, {g, "x", 0, -1, 5, 0, 1, "b"}} {
-		if _, err := ParseSend(f.Append(nil)); !errors.As(err, &e) {
+		if _, err := ParseSend(f.Append(nil)); !errors.Is(err, ErrFormat) {
 			t.Errorf("send %+v: %v", f, err)
 		}
 	}
@@ -220,12 +219,12 @@ func TestHostile(t *testing.T) {
 	} {
 		l := linkOf(g, 0, "b")
 		change(l)
-		if _, err := ParseLink(l.Append(nil)); !errors.As(err, &e) {
+		if _, err := ParseLink(l.Append(nil)); !errors.Is(err, ErrFormat) {
 			t.Errorf("link, %s: %v", what, err)
 		}
 	}
 	for _, s := range []State{{Kind: StateIs}, {Kind: stateKinds}, {Number: MaxLinks, Kind: StateAsk}} {
-		if _, err := ParseState(s.Append(nil)); !errors.As(err, &e) {
+		if _, err := ParseState(s.Append(nil)); !errors.Is(err, ErrFormat) {
 			t.Errorf("state %+v: %v", s, err)
 		}
 	}
@@ -240,7 +239,7 @@ func TestHostile(t *testing.T) {
 	} {
 		entry := entryOf(g)
 		change(entry)
-		if _, err := ParseEntry(entry.Append(nil)); !errors.As(err, &e) {
+		if _, err := ParseEntry(entry.Append(nil)); !errors.Is(err, ErrFormat) {
 			t.Errorf("entry, %s: %v", what, err)
 		}
 	}
@@ -262,7 +261,7 @@ func TestHostile(t *testing.T) {
 	} {
 		p := putOf(g)
 		change(p)
-		if _, err := ParsePut(p.Append(nil)); !errors.As(err, &e) {
+		if _, err := ParsePut(p.Append(nil)); !errors.Is(err, ErrFormat) {
 			t.Errorf("put, %s: %v", what, err)
 		}
 	}
@@ -281,7 +280,7 @@ func TestHostile(t *testing.T) {
 	} {
 		a := attendOf(g)
 		change(a)
-		if _, err := ParseAttend(a.Append(nil)); !errors.As(err, &e) {
+		if _, err := ParseAttend(a.Append(nil)); !errors.Is(err, ErrFormat) {
 			t.Errorf("attend, %s: %v", what, err)
 		}
 	}
@@ -294,7 +293,7 @@ func TestHostile(t *testing.T) {
 	} {
 		data := attendOf(g).Append(nil)
 		change(data)
-		if _, err := ParseAttend(data); !errors.As(err, &e) {
+		if _, err := ParseAttend(data); !errors.Is(err, ErrFormat) {
 			t.Errorf("attend, %s: %v", what, err)
 		}
 	}
@@ -365,7 +364,7 @@ func FuzzParse(f *testing.F) {
 		check := func(what string, written []byte, err error) {
 			if err == nil && !bytes.Equal(written, data) {
 				t.Errorf("%s: accepted %x, written %x", what, data, written)
-			} else if err != nil && !errors.As(err, new(*FormatError)) {
+			} else if err != nil && !errors.Is(err, ErrFormat) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

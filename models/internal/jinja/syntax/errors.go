@@ -1,26 +1,22 @@
 package syntax
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
 
-// An Error reports a template that is not Jinja, or not the part of it that is known here.
-type Error struct {
-	Line int // from 1
-	Got  string
-	Want string // "" if it is obvious
-}
+	"github.com/attn-go/attn/kernel"
+)
 
-// Error returns "line LINE: " and the message.
-func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message()) }
-
-// Message returns "got GOT, want WANT", or GOT alone.
-func (e *Error) Message() string {
-	if e.Want == "" {
-		return e.Got
-	}
-	return fmt.Sprintf("got %s, want %s", e.Got, e.Want)
-}
+// ErrSyntax is the kind of a [kernel.Error] about a template that is not Jinja, or not the part of it that is known here. It
+// names the line, counted from 1.
+var ErrSyntax = errors.New("the template is not Jinja as it is known here")
 
 // fail ends parsing. Parse recovers.
 func fail(line int, format string, args ...any) {
-	panic(&Error{Line: line, Got: fmt.Sprintf(format, args...)})
+	unexpected(line, fmt.Sprintf(format, args...), "a template of the Jinja that is known here")
+}
+
+// unexpected is fail for something in whose place something else should stand.
+func unexpected(line int, got, want string) {
+	panic(&kernel.Error{Where: fmt.Sprint("line ", line), Got: got, Want: want, Kind: ErrSyntax})
 }

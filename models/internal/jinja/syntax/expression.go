@@ -301,13 +301,13 @@ func (p *parser) number() Node {
 	if t.kind == integer {
 		n, err := strconv.ParseInt(t.text, base(t.text), 64)
 		if err != nil {
-			panic(&Error{t.line, t.text, "an integer of 64 bits"})
+			unexpected(t.line, t.text, "an integer of 64 bits")
 		}
 		return &Constant{n}
 	}
 	f, err := strconv.ParseFloat(t.text, 64)
 	if err != nil {
-		panic(&Error{t.line, t.text, "a float"})
+		unexpected(t.line, t.text, "a float")
 	}
 	return &Constant{f}
 }

@@ -3,6 +3,8 @@ package syntax
 import (
 	"fmt"
 	"slices"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Template is a template, parsed.
@@ -12,12 +14,12 @@ type Template struct {
 	Names map[string]bool // all that its tags have
 }
 
-// Parse parses a template. The error is an [*Error].
+// Parse parses a template. The error is a [*kernel.Error] of the kind [ErrSyntax].
 func Parse(source string) (t *Template, err error) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
-		case *Error:
+		case *kernel.Error:
 			t, err = nil, e
 		default:
 			panic(e)
@@ -75,7 +77,7 @@ func (p *parser) keyword(s string) bool { return p.take(name, s) }
 
 func (p *parser) unexpected(want string) {
 	t := p.peek()
-	panic(&Error{t.line, fmt.Sprintf("%q", t.text), want})
+	unexpected(t.line, fmt.Sprintf("%q", t.text), want)
 }
 
 func (p *parser) need(k kind, s string) {
@@ -113,7 +115,7 @@ func (p *parser) body(owner string, words ...string) (body []Statement) {
 			switch t.kind {
 			case end:
 				if owner != "" {
-					panic(&Error{t.line, t.text, fmt.Sprintf("the end of %q", owner)})
+					unexpected(t.line, t.text, fmt.Sprintf("the end of %q", owner))
 				}
 				return
 			case data:
@@ -161,7 +163,8 @@ func (p *parser) block() Doer {
 		p.close()
 		return &Missing{t.text}
 	}
-	panic(&Error{t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, call, filter, with, block, print, break, continue, raw or generation"})
+	unexpected(t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, call, filter, with, block, print, break, continue, raw or generation")
+	return nil
 }
 
 var blocks map[string]func(p *parser) Doer

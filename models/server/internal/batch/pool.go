@@ -2,7 +2,6 @@ package batch
 
 import (
 	"context"
-	"runtime/debug"
 )
 
 // PoolOptions are the settings of a [Pool].
@@ -123,7 +122,7 @@ func (p *Pool[In, Out]) step(ctx context.Context) bool {
 func (p *Pool[In, Out]) work(ctx context.Context, items []In) (outs []Out, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = &PanicError{x, debug.Stack()}
+			err = panicked(x)
 			p.mu.Lock()
 			p.stats.Panics++
 			p.mu.Unlock()

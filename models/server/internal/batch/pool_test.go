@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // newPool returns a pool that doubles numbers, and notes its batches. A negative number panics, 13 is
@@ -66,7 +68,7 @@ func TestPoolErrors(t *testing.T) {
 	bad, lost := put(t, p, "", 1, 13, 1), put(t, p, "", -12)
 	for p.step(t.Context()) {
 	}
-	if panicked := new(PanicError); bad.err == nil || !errors.As(lost.err, &panicked) {
+	if panicked := new(kernel.TaskPanic); bad.err == nil || !errors.As(lost.err, &panicked) {
 		t.Errorf("errors %v and %v", bad.err, lost.err)
 	}
 	good := put(t, p, "", 5)

@@ -3,11 +3,11 @@ package batch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 )
 
@@ -17,14 +17,13 @@ var (
 	ErrEmpty = errors.New("batch: the prompt has no token")
 )
 
-// A PanicError is the error of requests in whose step there was a panic.
-type PanicError struct {
-	Value any
-	Stack []byte
+// panicked returns the error of requests in whose step there was a panic of a value: a [*kernel.TaskPanic].
+func panicked(value any) error {
+	if p, ok := value.(*kernel.TaskPanic); ok { // of another goroutine, with its stack
+		return p
+	}
+	return &kernel.TaskPanic{Value: value, Stack: debug.Stack()}
 }
-
-// Error returns the value of the panic.
-func (e *PanicError) Error() string { return fmt.Sprintf("batch: panic: %v", e.Value) }
 
 // A Task is a text that is to be continued, one choice of a request.
 type Task struct {
@@ -156,7 +155,7 @@ func (s *Scheduler) step(ctx context.Context) (worked bool) {
 	defer func() {
 		if x := recover(); x != nil {
 			worked = true
-			s.recovered(&PanicError{x, debug.Stack()})
+			s.recovered(panicked(x))
 		}
 		s.count()
 	}()

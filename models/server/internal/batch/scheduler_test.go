@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -314,7 +315,7 @@ func TestPanics(t *testing.T) {
 	submit(t, s, a)
 	s.step(t.Context())
 	s.step(t.Context())
-	if p := new(PanicError); !errors.As(a.err, &p) || p.Value != "lost" {
+	if p := new(kernel.TaskPanic); !errors.As(a.err, &p) || p.Value != "lost" {
 		t.Fatalf("the request ends with %v", a.err)
 	}
 	b, c := newCall(t.Context(), "", []int32{1, 2, 3}, 5), newCall(t.Context(), "", []int32{6, 2, 3}, 5)
@@ -322,7 +323,7 @@ func TestPanics(t *testing.T) {
 	submit(t, s, b, c)
 	finish(t, s)
 	check(t, c)
-	if p := new(PanicError); !errors.As(b.err, &p) || p.Value != "mine" {
+	if p := new(kernel.TaskPanic); !errors.As(b.err, &p) || p.Value != "mine" {
 		t.Errorf("the request ends with %v", b.err)
 	}
 	if stats := s.Stats(); stats.Free+stats.Kept != 20 || stats.Panics != 1 {
@@ -526,7 +527,7 @@ func TestRead(t *testing.T) {
 	submit(t, s, fails, panics, stays)
 	finish(t, s)
 	check(t, stays)
-	if p := new(PanicError); !errors.Is(fails.err, bad) || !errors.As(panics.err, &p) || p.Value != "mine" {
+	if p := new(kernel.TaskPanic); !errors.Is(fails.err, bad) || !errors.As(panics.err, &p) || p.Value != "mine" {
 		t.Errorf("errors of Read: %v, %v", fails.err, panics.err)
 	}
 }

@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/decoder"
@@ -37,7 +36,7 @@ func (s *Scheduler) compute(ctx context.Context) {
 func (t *Task) next(logits []float32) (id int32, end bool, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = &PanicError{x, debug.Stack()}
+			err = panicked(x)
 		}
 	}()
 	return t.Next(logits, t.tokens)
@@ -52,7 +51,7 @@ func (t *Task) reads() bool { return t.Read != nil && !t.answer }
 func (t *Task) read(logits []float32, at int, step decoder.Step) (last []float32, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = &PanicError{x, debug.Stack()}
+			err = panicked(x)
 		}
 	}()
 	if step.Logits != decoder.All {

@@ -2,8 +2,6 @@ package dialect
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -24,7 +22,12 @@ type chatRequest struct {
 	Logprobs    bool        `json:"logprobs"`
 	TopLogprobs *fields.Int `json:"top_logprobs"`
 
-	// What a template may read: [chattemplate.Template.WithVariables].
+	Tools      []tool          `json:"tools"`
+	ToolChoice *toolChoice     `json:"tool_choice"`
+	Parallel   *bool           `json:"parallel_tool_calls"`
+	Documents  json.RawMessage `json:"documents"`
+
+	// What a template may read: [chattemplate.Conversation].
 	TemplateVariables map[string]json.RawMessage `json:"chat_template_kwargs"`
 	ReasoningEffort   *string                    `json:"reasoning_effort"`
 	Reasoning         *reasoning                 `json:"reasoning"`
@@ -44,22 +47,13 @@ type reasoning struct {
 // Fields is that of [fields.Tabled].
 func (*reasoning) Fields() fields.Table { return fields.Reasoning }
 
-// A message is one of a conversation.
-type message struct {
-	Role    string         `json:"role"`
-	Content fields.Content `json:"content"`
-}
-
-// Fields is that of [fields.Tabled].
-func (*message) Fields() fields.Table { return fields.Message }
-
 // Read is that of [Dialect].
 func (c *chat) Read(in *Input) (*request.Request, error) {
 	var q chatRequest
 	if err := in.decode(&q); err != nil {
 		return nil, err
 	}
-	w := &request.Generate{Conversation: &request.Conversation{Date: in.Date}}
+	w := &request.Generate{Conversation: &chattemplate.Conversation{Date: in.Date}}
 	r, err := c.read(in, &q.Sampling, w, 1)
 	if err != nil {
 		return nil, err
@@ -80,28 +74,26 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 	if w.Conversation.Messages, err = messagesOf(q.Messages); err != nil {
 		return nil, err
 	}
-	w.Conversation.Variables, err = q.variables()
-	return r, err
-}
-
-// messagesOf returns the messages of a conversation.
-func messagesOf(list []message) ([]chattemplate.Message, error) {
-	all := make([]chattemplate.Message, len(list))
-	for i, m := range list {
-		if m.Role == "developer" { // what newer models of OpenAI call it
-			m.Role = "system"
-		}
-		if m.Role != "system" && m.Role != "user" && m.Role != "assistant" {
-			return nil, fields.Errorf("messages", "messages[%d].role: got %.40q, want system, user or assistant", i, m.Role)
-		}
-		all[i] = chattemplate.Message{Role: m.Role, Content: string(m.Content)}
+	if w.Conversation.Tools, err = toolsOf(q.Tools); err != nil {
+		return nil, err
 	}
-	return all, nil
+	if w.Tools, err = q.ToolChoice.choosing(w.Conversation.Tools); err != nil {
+		return nil, err
+	}
+	w.Tools.Single = q.Parallel != nil && !*q.Parallel
+	if docs := q.Documents; len(docs) > 0 && !fields.IsNull(docs) && string(docs) != "[]" {
+		if docs[0] != '[' {
+			return nil, fields.Errorf("documents", "documents: got %.40s, want a list", docs)
+		}
+		w.Conversation.Documents = docs
+	}
+	w.Conversation.Variables = q.variables()
+	return r, nil
 }
 
 // variables returns what the template may read beside the messages. A template that does not read it writes
 // what it writes without.
-func (q *chatRequest) variables() (map[string]any, error) {
+func (q *chatRequest) variables() map[string]any {
 	all := map[string]any{}
 	if q.Reasoning != nil && q.Reasoning.Effort != nil {
 		all["reasoning_effort"] = *q.Reasoning.Effort
@@ -112,23 +104,10 @@ func (q *chatRequest) variables() (map[string]any, error) {
 	if q.EnableThinking != nil {
 		all["enable_thinking"] = *q.EnableThinking
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.TemplateVariables)) { // so that of several errors it is always the same
-		data := q.TemplateVariables[name]
-		var v any
-		var n fields.Int
-		_ = json.Unmarshal(data, &v) // it has been parsed
-		switch v.(type) {
-		case nil, bool, string:
-		case float64:
-			if json.Unmarshal(data, &n) == nil {
-				v = int(n)
-			}
-		default:
-			return nil, fields.Errorf("chat_template_kwargs", "chat_template_kwargs.%.40s: got %.40s, want null, true, false, a number or a string", name, data)
-		}
+	for name, v := range q.TemplateVariables {
 		all[name] = v
 	}
-	return all, nil
+	return all
 }
 
 // chatForm is how answers of a conversation are written.
@@ -145,8 +124,10 @@ func (chatForm) object(stream bool) string {
 
 // chatDelta is what a part of a stream adds.
 type chatDelta struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	Content   *string    `json:"content,omitempty"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Calls     []callPart `json:"tool_calls,omitempty"`
 }
 
 // chatLogprobs are the logarithms of a choice.
@@ -167,7 +148,11 @@ func (chatForm) begin() any {
 }
 
 func (chatForm) delta(e *request.Event) any {
-	return chatEvent{Delta: chatDelta{Content: &e.Text}, Logprobs: chatLogprobsOf(e)}
+	d := chatDelta{Content: &e.Text, Reasoning: e.Reasoning, Calls: callParts(e.Calls, true)}
+	if e.Text == "" && (e.Reasoning != "" || len(e.Calls) > 0) {
+		d.Content = nil
+	}
+	return chatEvent{Delta: d, Logprobs: chatLogprobsOf(e)}
 }
 
 func (chatForm) end(reason string) any { return chatEvent{Reason: &reason} }
@@ -181,14 +166,20 @@ func chatLogprobsOf(e *request.Event) *chatLogprobs {
 
 func (chatForm) whole(e *request.Event) any {
 	type answer struct {
-		Role    string  `json:"role"`
-		Content string  `json:"content"`
-		Refusal *string `json:"refusal"`
+		Role      string     `json:"role"`
+		Content   *string    `json:"content"` // null beside calls alone
+		Refusal   *string    `json:"refusal"`
+		Reasoning string     `json:"reasoning_content,omitempty"`
+		Calls     []callPart `json:"tool_calls,omitempty"`
+	}
+	a := answer{"assistant", &e.Text, nil, e.Reasoning, callParts(e.Calls, false)}
+	if e.Text == "" && len(e.Calls) > 0 {
+		a.Content = nil
 	}
 	return struct {
 		Index    int           `json:"index"`
 		Message  answer        `json:"message"`
 		Logprobs *chatLogprobs `json:"logprobs"`
 		Reason   string        `json:"finish_reason"`
-	}{e.Choice, answer{"assistant", e.Text, nil}, chatLogprobsOf(e), reasons[e.End]}
+	}{e.Choice, a, chatLogprobsOf(e), reasonOf(e)}
 }

@@ -83,7 +83,7 @@ func (completionForm) delta(e *request.Event) any {
 func (completionForm) end(reason string) any { return completionEvent{Reason: &reason} }
 
 func (completionForm) whole(e *request.Event) any {
-	reason := reasons[e.End]
+	reason := reasonOf(e)
 	return withIndex{e.Choice, completionEvent{e.Text, completionLogprobsOf(e), &reason}}
 }
 

@@ -24,6 +24,7 @@ func TestTables(t *testing.T) {
 	}
 	for _, body := range []fields.Tabled{
 		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
+		&tool{}, &function{}, &toolCall{}, &called{}, &toolChoice{}, &named{}, &allowed{}, &namedTool{},
 		&embeddingsRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
 		var used []string

@@ -13,6 +13,14 @@ import (
 // reasons are the ends of texts as clients know them.
 var reasons = map[decoder.End]string{decoder.EndToken: "stop", decoder.EndText: "stop", decoder.EndGrammar: "stop", decoder.EndMaxTokens: "length", decoder.EndContext: "length"}
 
+// reasonOf returns why a choice ends, "" if it goes on.
+func reasonOf(e *request.Event) string {
+	if reason := reasons[e.End]; reason != "stop" || !e.Called {
+		return reason
+	}
+	return "tool_calls"
+}
+
 // tokenLogprob is a token with its logarithm, as OpenAI's chat API has it.
 type tokenLogprob struct {
 	Token   string          `json:"token"`

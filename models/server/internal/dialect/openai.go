@@ -151,10 +151,10 @@ func (t *texts) Event(b *bytes.Buffer, r *request.Request, e *request.Event) err
 	if first := t.begin(); e.First && first != nil {
 		err = add(first)
 	}
-	if err == nil && (e.Prompt || e.Text != "" || len(e.Tokens) > 0) {
+	if err == nil && (e.Prompt || e.Text != "" || e.Reasoning != "" || len(e.Calls) > 0 || len(e.Tokens) > 0) {
 		err = add(t.delta(e))
 	}
-	if reason := reasons[e.End]; err == nil && reason != "" {
+	if reason := reasonOf(e); err == nil && reason != "" {
 		err = add(t.end(reason))
 	}
 	return err

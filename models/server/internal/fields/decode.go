@@ -74,6 +74,9 @@ type nested interface {
 	decode(d *decoder, data []byte, at place) error
 }
 
+// A Worded struct may be a string in place of an object.
+type Worded interface{ Word(text string) }
+
 // view is a JSON value within a body. It shares the body's memory.
 type view []byte
 
@@ -92,9 +95,15 @@ func (d *decoder) value(data []byte, to reflect.Value, at place) error {
 		to.Set(reflect.New(to.Type().Elem()))
 		return d.value(data, to.Elem(), at)
 	}
+	var word string
 	switch x := to.Addr().Interface().(type) {
 	case nested:
 		return x.decode(d, data, at)
+	case Worded:
+		if json.Unmarshal(data, &word) == nil {
+			x.Word(word)
+			return nil
+		}
 	case json.Unmarshaler:
 		return named(json.Unmarshal(data, x), at)
 	}

@@ -16,8 +16,8 @@ var generation = []Row{
 		sse_ping_interval stream_interval verbose kv_transfer_params ec_transfer_params backend_sampling routed_experts_prompt_start
 		models route provider transforms usage tags timeout request_timeout num_retries fallbacks drop_params litellm_metadata litellm_call_id
 		litellm_session_id litellm_trace_id extra_headers api_key api_base base_url api_version custom_llm_provider`},
-	// Guesses that only save time, and how what is not there is done: tools, images, thoughts apart from the text.
-	{Use: Harmless, Names: `prediction speculative draft_model parallel_tool_calls parse_tool_calls mm_processor_kwargs media_io_kwargs
+	// Guesses that only save time, and how what is not there is done, such as images. Thoughts are always apart from the text.
+	{Use: Harmless, Names: `prediction speculative draft_model parse_tool_calls mm_processor_kwargs media_io_kwargs
 		return_mm_kwargs image_config guided_decoding_backend separate_reasoning stream_reasoning include_reasoning return_reasoning
 		spaces_between_special_tokens debug`},
 	// A hint that only models of OpenAI know.
@@ -37,12 +37,12 @@ var generation = []Row{
 	{Use: Refused, Nothing: "1", Names: "typical_p typ_p tfs tfs_z num_beams length_penalty n_cmpl encoder_repetition_penalty guidance_scale"},
 	{Use: Refused, Nothing: "0 -1", Names: "top_n_sigma t_max_predict_ms t_max_prompt_ms"},
 	{Use: Refused, Nothing: "-1", Names: "thinking_token_budget reasoning_budget adaptive_target truncate_prompt_tokens"},
-	{Use: Refused, Nothing: `{} [] ""`, Names: `bad_words bad_words_ids allowed_token_ids logit_bias logits_processors logit_processors documents
+	{Use: Refused, Nothing: `{} [] ""`, Names: `bad_words bad_words_ids allowed_token_ids logit_bias logits_processors logit_processors
 		image_data images lora lora_adapters samplers sampler_seq sampler_priority logprob_token_ids custom_params custom_logit_processor vllm_xargs
 		response_fields plugins negative_prompt prompt_logprobs prompt_embeds guided_regex regex ebnf structural_tag stop_regex chat_template
 		guided_whitespace_pattern lora_path repetition_detection`},
-	{Use: Refused, Nothing: "[]", Names: "tools functions", Want: "none, as there are no tools"},
-	{Use: Refused, Nothing: `"none" "auto"`, Names: "tool_choice function_call", Want: `"none" or "auto", as there are no tools`},
+	{Use: Refused, Nothing: "[]", Names: "functions", Want: "tools, which are in their place"},
+	{Use: Refused, Nothing: `"none" "auto"`, Names: "function_call", Want: "tool_choice, which is in its place"},
 	{Use: Refused, Nothing: `["text"] []`, Names: "modalities", Want: `["text"], as models write no others`},
 	{Use: Refused, Names: "audio web_search_options search_parameters"},
 	{Use: Refused, Nothing: `"none" "auto"`, Names: "reasoning_format"},
@@ -57,7 +57,8 @@ var generation = []Row{
 
 // Chat is the table of /v1/chat/completions.
 var Chat = NewTable(generation, []Row{
-	{Use: Used, Names: "messages top_logprobs chat_template_kwargs reasoning_effort reasoning enable_thinking date"},
+	{Use: Used, Names: `messages top_logprobs chat_template_kwargs reasoning_effort reasoning enable_thinking date tools tool_choice
+		parallel_tool_calls documents`},
 	{Use: Refused, Nothing: "false", Names: "echo add_special_tokens"},
 	{Use: Refused, Nothing: "1", Names: "best_of"},
 	{Use: Refused, Nothing: `""`, Names: "prompt input suffix", Want: "messages in its place"},
@@ -66,7 +67,9 @@ var Chat = NewTable(generation, []Row{
 // Completion is the table of /v1/completions.
 var Completion = NewTable(generation, []Row{
 	{Use: Used, Names: "prompt best_of echo"},
-	{Use: Harmless, Names: "chat_template_kwargs reasoning_effort reasoning enable_thinking"}, // a text has no template
+	{Use: Harmless, Names: "chat_template_kwargs reasoning_effort reasoning enable_thinking parallel_tool_calls"}, // a text has no template
+	{Use: Refused, Nothing: "[]", Names: "tools documents", Want: "none, as a text has no template"},
+	{Use: Refused, Nothing: `"none" "auto"`, Names: "tool_choice", Want: `"none" or "auto", as there are no tools`},
 	{Use: Refused, Nothing: "true", Names: "add_special_tokens"},
 	{Use: Refused, Nothing: "0", Names: "top_logprobs", Want: "logprobs, which is their number here"},
 	{Use: Refused, Nothing: `""`, Names: "suffix"},
@@ -75,11 +78,36 @@ var Completion = NewTable(generation, []Row{
 
 // Message is the table of a message.
 var Message = NewTable([]Row{
-	{Use: Used, Names: "role content"},
-	{Use: Harmless, Names: "name refusal annotations cache_control weight"},
-	{Use: Refused, Nothing: `[] {} ""`, Names: "tool_calls tool_call_id tool_name function_call audio images", Want: "none, as there are no tools, sounds or images"},
+	{Use: Used, Names: "role content name reasoning_content reasoning tool_calls tool_call_id"},
+	{Use: Harmless, Names: "refusal annotations cache_control weight reasoning_details"},
+	{Use: Refused, Nothing: `[] {} ""`, Names: "audio images", Want: "none, as there are no sounds or images"},
+	{Use: Refused, Nothing: `[] {} ""`, Names: "tool_name function_call", Want: "name, or tool_calls, which are in their place"},
 	{Use: Refused, Nothing: "false", Names: "prefix partial"},
 })
+
+// Tool is the table of a tool.
+var Tool = NewTable([]Row{{Use: Used, Names: "type function"}, {Use: Harmless, Names: "cache_control"}})
+
+// Function is the table of the function of a tool.
+var Function = NewTable([]Row{{Use: Used, Names: "name description parameters strict"}})
+
+// Call is the table of a call of a tool.
+var Call = NewTable([]Row{{Use: Used, Names: "id type function"}, {Use: Harmless, Names: "index"}})
+
+// Called is the table of the function of a call.
+var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}})
+
+// ToolChoice is the table of tool_choice.
+var ToolChoice = NewTable([]Row{
+	{Use: Used, Names: "type function name allowed_tools"},
+	{Use: Refused, Nothing: "false", Names: "disable_parallel_tool_use", Want: "parallel_tool_calls, the name of its contrary here"},
+})
+
+// Named is the table of a function that is named.
+var Named = NewTable([]Row{{Use: Used, Names: "name"}})
+
+// Allowed is the table of tool_choice.allowed_tools.
+var Allowed = NewTable([]Row{{Use: Used, Names: "mode tools"}})
 
 // Stream is the table of stream_options.
 var Stream = NewTable([]Row{

@@ -19,6 +19,12 @@ type Event struct {
 	Offset int // of Text in the whole text, in characters
 	End    decoder.End
 
+	// Of the next message of a conversation: what the model thinks before its text, and calls of tools. Called says that the
+	// choice has calls, this one's included.
+	Reasoning string
+	Calls     []CallPart
+	Called    bool
+
 	// Tokens are those of Text with their logarithms, nil if these are not wanted, and Bytes returns the bytes of one, which
 	// may be a part of a character.
 	Tokens []decoder.Token
@@ -28,6 +34,13 @@ type Event struct {
 	// tokens are not written in the text.
 	Prompt  bool
 	Outside int
+}
+
+// A CallPart is what an event adds to a call of a tool.
+type CallPart struct {
+	Index     int    // of the call among those of the choice
+	ID, Name  string // of a call that begins here, "" otherwise
+	Arguments string // that its JSON grows by
 }
 
 // A Choice is an answer that grows while somebody reads it. The scheduler adds tokens and never waits for the reader; the
@@ -166,20 +179,37 @@ func (r *Request) Collect(e *Event) error {
 	return nil
 }
 
-// Whole returns the events that were collected, those of each choice as one.
+// Whole returns the events that were collected, those of each choice as one, with a part for each call.
 func (r *Request) Whole() []*Event {
-	all, texts := make([]*Event, len(r.choices)), make([]strings.Builder, len(r.choices))
+	all := make([]*Event, len(r.choices))
+	texts, thoughts := make([]strings.Builder, len(r.choices)), make([]strings.Builder, len(r.choices))
 	for _, e := range r.parts {
 		texts[e.Choice].WriteString(e.Text)
+		thoughts[e.Choice].WriteString(e.Reasoning)
+		one := all[e.Choice]
 		if e.First {
+			one = e
 			all[e.Choice] = e
-			continue
+		} else {
+			one.Tokens = append(one.Tokens, e.Tokens...)
+			one.End, one.Called = e.End, e.Called
+			one.Calls = append(one.Calls, e.Calls...)
 		}
-		all[e.Choice].Tokens = append(all[e.Choice].Tokens, e.Tokens...)
-		all[e.Choice].End = e.End
 	}
 	for i, e := range all {
-		e.Text = texts[i].String()
+		e.Text, e.Reasoning, e.Calls = texts[i].String(), thoughts[i].String(), joined(e.Calls)
 	}
 	return all
+}
+
+// joined returns calls of their parts.
+func joined(parts []CallPart) (calls []CallPart) {
+	for _, p := range parts {
+		if p.Index == len(calls) {
+			calls = append(calls, p)
+		} else {
+			calls[p.Index].Arguments += p.Arguments
+		}
+	}
+	return calls
 }

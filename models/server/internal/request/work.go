@@ -34,8 +34,10 @@ func (in *Inputs) Len() int { return max(len(in.Texts), len(in.Tokens)) }
 
 // Generate asks for texts that go on. Its events come from [Request.Next].
 type Generate struct {
-	Conversation *Conversation // whose next message is wanted, or nil for
-	Inputs                     // texts that are continued
+	Conversation *chattemplate.Conversation // whose next message is wanted, or nil for
+	Inputs                                  // texts that are continued
+
+	Tools Choosing
 
 	Options    decoder.GenerateOptions
 	Stop       []int32 // tokens that end a text, beside those of the model, or nil
@@ -51,11 +53,12 @@ type Generate struct {
 	Bytes   func(int32) []byte // of a token
 }
 
-// A Conversation is what a prompt is written from.
-type Conversation struct {
-	Messages  []chattemplate.Message
-	Variables map[string]any // that the template may read
-	Date      chattemplate.Date
+// A Choosing says which tools of a conversation an answer may call.
+type Choosing struct {
+	None     bool     // no tool
+	Required bool     // the answer is calls alone
+	Names    []string // of the tools that it may call, nil for all
+	Single   bool     // at most one call
 }
 
 // Echoed is a prompt that an answer begins with.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // MaxAhead is how many characters a match is followed in which it is not complete.
@@ -28,18 +30,18 @@ type Regex struct {
 // dead is the state from which no match comes.
 const dead = 0
 
-// Compile returns the automaton of an expression. The error is an *Error.
+// Compile returns the automaton of an expression. The error is a [*kernel.Error].
 func Compile(expr string) (re *Regex, err error) {
-	n, err := parse(expr)
-	if err != nil {
-		return nil, err
-	}
 	defer func() {
-		if e, ok := recover().(*Error); ok {
-			e.Expr = expr
-			re, err = nil, e
+		switch what := recover().(type) {
+		case nil:
+		case unsupported:
+			re, err = nil, &kernel.Error{Where: fmt.Sprintf("the expression %.200q", expr), Got: string(what), Want: "one that a single pass over a text can match"}
+		default:
+			panic(what)
 		}
 	}()
+	n := parse(expr)
 	c := &compiler{known: map[string]int{}}
 	start := c.compile(n, c.add(inst{op: opMatch}))
 	b := builder{compiler: c, re: &Regex{}, states: map[string]int{}}
@@ -91,7 +93,7 @@ func (b *builder) partition() {
 		class, ok := known[string(key)]
 		if !ok {
 			if len(b.members) == 254 {
-				panic(&Error{What: "an expression of more than 254 classes of characters"})
+				panic(unsupported("an expression of more than 254 classes of characters"))
 			}
 			class = uint8(len(b.members))
 			known[string(key)] = class
@@ -158,7 +160,7 @@ func (b *builder) checkGreedy() {
 				continue
 			}
 			if list, match := b.closed([]int{g.to}, class); len(list) > 0 && !match {
-				panic(&Error{What: "a possessive repetition whose characters may also follow it"})
+				panic(unsupported("a possessive repetition whose characters may also follow it"))
 			}
 		}
 	}
@@ -178,7 +180,7 @@ func (b *builder) closed(list []int, class int) (next []int, match bool) {
 			}
 			b.seen[at] = b.closure
 			if b.work++; b.work > maxWork {
-				panic(&Error{What: "an expression of too many states"})
+				panic(unsupported("an expression of too many states"))
 			}
 			switch i := &b.insts[at]; i.op {
 			case opMatch:
@@ -209,7 +211,7 @@ func (b *builder) state(list []int) int {
 		return s
 	}
 	if len(b.lists) == maxStates {
-		panic(&Error{What: "an expression of too many states"})
+		panic(unsupported("an expression of too many states"))
 	}
 	b.states[key] = len(b.lists)
 	b.lists = append(b.lists, list)

@@ -30,7 +30,7 @@ type compiler struct {
 
 func (c *compiler) add(i inst) int {
 	if len(c.insts) >= maxInsts {
-		panic(&Error{What: "an expression of too many parts"})
+		panic(unsupported("an expression of too many parts"))
 	}
 	c.insts = append(c.insts, i)
 	return len(c.insts) - 1

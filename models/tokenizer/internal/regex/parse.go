@@ -36,15 +36,8 @@ const (
 	maxFold   = 16
 )
 
-// Error reports an expression that this package cannot match.
-type Error struct {
-	Expr string // the expression
-	At   int    // the byte at which the part begins that is not supported
-	What string // what it is
-}
-
-// Error returns what cannot be matched where.
-func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d of %q", e.What, e.At, e.Expr) }
+// An unsupported is a panic about the part of an expression that this package cannot match.
+type unsupported string
 
 type parser struct {
 	expr  string
@@ -56,27 +49,22 @@ type parser struct {
 
 // fail ends the parsing, which parse reports.
 func (p *parser) fail(at int, format string, args ...any) {
-	panic(&Error{p.expr, at, fmt.Sprintf(format, args...)})
+	panic(unsupported(fmt.Sprintf(format, args...) + fmt.Sprint(" at byte ", at)))
 }
 
-func parse(expr string) (n *node, err error) {
+func parse(expr string) *node {
 	p := &parser{expr: expr}
-	defer func() {
-		if e, ok := recover().(*Error); ok {
-			n, err = nil, e
-		}
-	}()
 	if !utf8.ValidString(expr) {
 		p.fail(0, "bytes that are not UTF-8")
 	}
 	if len(expr) > maxExpr {
 		p.fail(maxExpr, "an expression of more than %d bytes", maxExpr)
 	}
-	n = p.either()
+	n := p.either()
 	if p.pos < len(expr) {
 		p.fail(p.pos, "a parenthesis that none opens")
 	}
-	return n, nil
+	return n
 }
 
 func (p *parser) more() bool { return p.pos < len(p.expr) }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 func mustCompile(t testing.TB, expr string) *Regex {
@@ -73,7 +75,7 @@ func TestErrors(t *testing.T) {
 		`(?=ab)c`: "ahead", `\p{Foo}`: "Foo", "(ab)++": "possessive", "a++a": "possessive", `(a)\1`: `\1`, "\xff": "UTF-8", "((((a{100}){100}){100}){100})": "too many", strings.Repeat("(", 200): "100 groups", "[b-a]": "range", "[[:alpha:]]": "[:",
 	} {
 		_, err := Compile(expr)
-		if e := new(Error); !errors.As(err, &e) || !strings.Contains(e.Error(), what) {
+		if !errors.As(err, new(*kernel.Error)) || !strings.Contains(err.Error(), what) {
 			t.Errorf("%.20q: got error %v, want one about %q", expr, err, what)
 		}
 	}
@@ -95,7 +97,7 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expr, text string) {
 		re, err := Compile(expr)
 		if err != nil {
-			if !errors.As(err, new(*Error)) {
+			if !errors.As(err, new(*kernel.Error)) {
 				t.Fatalf("%T", err)
 			}
 			return

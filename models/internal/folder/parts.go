@@ -7,26 +7,9 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/strict"
 )
-
-// A Dense is a linear layer, whose weights are linear.weight [Out, In] and linear.bias [Out] of
-// Folder.
-type Dense struct {
-	Folder     string // in that of the model, with slashes
-	In, Out    int
-	Bias       bool
-	Activation string // "" for none, or Tanh, ReLU, GELU ...: the name of the class in PyTorch
-
-	// Residual adds the inputs to the outputs, or, if In is not Out, their product with residual.weight [Out, In].
-	Residual bool
-}
-
-// A LayerNorm is layer normalization with epsilon 1e-5, whose weights are norm.weight and norm.bias [Width] of Folder.
-type LayerNorm struct {
-	Folder string // in that of the model, with slashes
-	Width  int
-}
 
 const mostWidth = 1 << 20
 
@@ -38,7 +21,7 @@ var denseKeys = strict.Table{
 	"module_input_name": sentence, "module_output_name": sentence,
 }
 
-func (f *Folder) dense(at string) (*Dense, error) {
+func (f *Folder) dense(at string) (*embedding.DenseModule, error) {
 	c := struct {
 		In         int    `json:"in_features"`
 		Out        int    `json:"out_features"`
@@ -60,7 +43,7 @@ func (f *Folder) dense(at string) (*Dense, error) {
 	if act == "Identity" {
 		act = ""
 	}
-	return &Dense{at, c.In, c.Out, c.Bias, act, c.Residual}, nil
+	return &embedding.DenseModule{Folder: at, In: c.In, Out: c.Out, Bias: c.Bias, Activation: act, Residual: c.Residual}, nil
 }
 
 // width checks the width of a vector.
@@ -71,7 +54,7 @@ func (f *Folder) width(name, key string, n int) error {
 	return nil
 }
 
-func (f *Folder) layerNorm(at string) (*LayerNorm, error) {
+func (f *Folder) layerNorm(at string) (*embedding.NormModule, error) {
 	var c struct {
 		Width int `json:"dimension"`
 	}
@@ -82,7 +65,7 @@ func (f *Folder) layerNorm(at string) (*LayerNorm, error) {
 	if err := f.JSON(name, &c); err != nil {
 		return nil, err
 	}
-	return &LayerNorm{at, c.Width}, f.width(name, "dimension", c.Width)
+	return &embedding.NormModule{Folder: at, Width: c.Width}, f.width(name, "dimension", c.Width)
 }
 
 // readNormalize reads the config.json that the division by the L2 norm has since version 6.

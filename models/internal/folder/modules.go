@@ -10,55 +10,9 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/strict"
 )
-
-// Modules are what sentence-transformers does with a text beside the transformer itself.
-type Modules struct {
-	Listed bool // the folder has modules.json
-
-	// Transformer is the folder of the transformer in that of the model, with slashes: "" for the model's own, or
-	// such as 0_Transformer.
-	Transformer string
-
-	// Poolings are one, or several whose vectors stand side by side. A cross-encoder with modules.json has none.
-	Poolings []Pooling
-
-	// WithoutPrompt leaves the tokens of a prompt, and those before it, out of the pooling: include_prompt is false.
-	WithoutPrompt bool
-
-	After []Module // of the pooling, in order
-
-	// MaxTokens is max_seq_length of sentence_bert_config.json, and TokenizerMax is model_max_length of
-	// tokenizer_config.json, which counts without it. They are 0 if they are not said.
-	MaxTokens, TokenizerMax int
-
-	// Lower makes a text lower case before anything else is done with it: do_lower_case of
-	// sentence_bert_config.json is true.
-	Lower bool
-
-	// Prompts are texts by their names, such as "query", that are put before a text, of
-	// config_sentence_transformers.json. DefaultPrompt is the name of the one that every text gets,
-	// or "".
-	Prompts       map[string]string
-	DefaultPrompt string
-
-	// Dimensions is truncate_dim of config_sentence_transformers.json: how many numbers of a vector are
-	// kept, 0 for all.
-	Dimensions int
-
-	// Similarity is how vectors are meant to be compared: cosine, dot, euclidean, manhattan, or ""
-	// if it is not said.
-	Similarity string
-
-	task string // of the transformer
-}
-
-// A Module follows the pooling: a linear layer, a norm or, if both are nil, the division by the L2 norm.
-type Module struct {
-	Dense *Dense
-	Norm  *LayerNorm
-}
 
 // ReadModules reads modules.json and what it names, sentence_bert_config.json or what it was called before, such as
 // sentence_roberta_config.json, config_sentence_transformers.json, and the length of tokenizer_config.json, as far as they are
@@ -67,21 +21,21 @@ type Module struct {
 //
 // Every key of these files is used or is known to change no vector. Any other one is a [*kernel.Error], and so is a module that
 // is not known. Dropout does nothing outside of training, and is left out.
-func ReadModules(dir string) (*Modules, error) {
+func ReadModules(dir string) (*embedding.Modules, error) {
 	f := &Folder{dir: dir}
-	m := &Modules{}
+	m := &embedding.Modules{}
 	err := f.readList(m)
 	if errors.Is(err, fs.ErrNotExist) && !f.has(modulesName) {
 		if err = f.readPooling("1_Pooling", m); errors.Is(err, fs.ErrNotExist) {
-			m.Poolings, err = []Pooling{Mean}, f.checkHead()
+			m.Poolings, err = []embedding.Pooling{embedding.PoolMean}, f.checkHead()
 		}
 	}
-	for _, read := range []func(m *Modules) error{f.readTransformer, f.readTokenizer, f.readSettings} {
+	for _, read := range []func(m *embedding.Modules) error{f.readTransformer, f.readTokenizer, f.readSettings} {
 		if err == nil {
 			err = read(m)
 		}
 	}
-	if err == nil && m.Poolings == nil && !m.classifies() {
+	if err == nil && m.Poolings == nil && !classifies(m) {
 		err = &kernel.Error{Where: f.Path(modulesName) + ": the modules", Got: "a Transformer alone", Want: "Transformer and Pooling at least"}
 	}
 	if err != nil {
@@ -144,7 +98,7 @@ func ReadList(dir string) ([]Listed, error) {
 }
 
 // readList reads modules.json and the modules.
-func (f *Folder) readList(m *Modules) error {
+func (f *Folder) readList(m *embedding.Modules) error {
 	list, err := ReadList(f.dir)
 	if err != nil {
 		return err
@@ -170,7 +124,7 @@ func unmarshal(raw json.RawMessage, into any) error {
 }
 
 // readModule reads module i.
-func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
+func (f *Folder) readModule(m *embedding.Modules, i int, at, class string) (err error) {
 	kind := kindOf(class)
 	first, second := i == 0, i == 1
 	switch {
@@ -179,7 +133,7 @@ func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
 	case first != (kind == "Transformer") || second != (kind == "Pooling"):
 		return &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", class), Want: wantModules}
 	}
-	var next Module
+	var next embedding.Module
 	switch kind {
 	case "Transformer":
 		if m.Transformer = path.Clean(at); m.Transformer == "." {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -45,10 +46,10 @@ var transformerKeys = strict.Table{
 const classification = "sequence-classification"
 
 // classifies tells whether the modules are those of a cross-encoder.
-func (m *Modules) classifies() bool { return m.task == classification }
+func classifies(m *embedding.Modules) bool { return m.Task == classification }
 
 // readTransformer reads sentence_bert_config.json, or what it was called before.
-func (f *Folder) readTransformer(m *Modules) error {
+func (f *Folder) readTransformer(m *embedding.Modules) error {
 	i := slices.IndexFunc(transformerNames, func(name string) bool { return f.has(path.Join(m.Transformer, name)) })
 	if i < 0 {
 		return nil
@@ -66,7 +67,7 @@ func (f *Folder) readTransformer(m *Modules) error {
 	if err := f.JSON(name, &c); err != nil {
 		return err
 	}
-	m.Lower, m.task = c.Lower, c.Task
+	m.Lower, m.Task = c.Lower, c.Task
 	if c.Max != nil {
 		if *c.Max < 2 || *c.Max > mostWidth {
 			return &kernel.Error{Where: f.Path(name) + ": max_seq_length", Got: fmt.Sprint(*c.Max), Want: fmt.Sprintf("2 to %d", mostWidth)}
@@ -106,7 +107,7 @@ func (f *Folder) checkTask(name, task string, modality map[string]json.RawMessag
 
 // readTokenizer reads the length of tokenizer_config.json, whose other keys are for package tokenizer. transformers writes
 // 1e30 where there is no limit.
-func (f *Folder) readTokenizer(m *Modules) error {
+func (f *Folder) readTokenizer(m *embedding.Modules) error {
 	name := path.Join(m.Transformer, "tokenizer_config.json")
 	var c struct {
 		Max *float64 `json:"model_max_length"`
@@ -131,10 +132,10 @@ func (f *Folder) readTokenizer(m *Modules) error {
 
 // ReadSettings reads config_sentence_transformers.json of a folder, if there is one, as [ReadModules] does: prompts, the similarity
 // and truncate_dim.
-func (m *Modules) ReadSettings(dir string) error { return (&Folder{dir: dir}).readSettings(m) }
+func ReadSettings(dir string, m *embedding.Modules) error { return (&Folder{dir: dir}).readSettings(m) }
 
 // readSettings reads config_sentence_transformers.json.
-func (f *Folder) readSettings(m *Modules) error {
+func (f *Folder) readSettings(m *embedding.Modules) error {
 	const name = "config_sentence_transformers.json"
 	var c struct {
 		Type       string            `json:"model_type"`
@@ -159,7 +160,7 @@ func (f *Folder) readSettings(m *Modules) error {
 	case c.Type == "SparseEncoder":
 		return sparseModel(f.Path(name), "model_type", c.Type)
 	case c.Type == "CrossEncoder":
-		m.task = classification
+		m.Task = classification
 	case c.Type != "" && c.Type != "SentenceTransformer":
 		return bad("model_type", fmt.Sprintf("%q", c.Type), "SentenceTransformer or CrossEncoder")
 	}
@@ -175,7 +176,7 @@ func (f *Folder) readSettings(m *Modules) error {
 	switch {
 	case !ok:
 		return bad("default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts")
-	case prompt != "" && m.classifies():
+	case prompt != "" && classifies(m):
 		return bad("default_prompt_name", fmt.Sprintf("%q", *c.Default), "null: the prompts of cross-encoders are not supported")
 	}
 	m.DefaultPrompt = *c.Default

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
 )
 
 // put writes a file of text.
@@ -49,14 +50,14 @@ func TestModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(m.Poolings, []Pooling{Max, Last}) || !m.WithoutPrompt || len(m.After) != 3 || *m.After[0].Dense != (Dense{"2_Dense", 3, 2, false, "", true}) ||
-		m.After[1].Dense != nil || m.After[1].Norm != nil || *m.After[2].Norm != (LayerNorm{"5_LayerNorm", 2}) {
+	if !slices.Equal(m.Poolings, []embedding.Pooling{embedding.PoolMax, embedding.PoolLast}) || !m.WithoutPrompt || len(m.After) != 3 || *m.After[0].Dense != (embedding.DenseModule{Folder: "2_Dense", In: 3, Out: 2, Residual: true}) ||
+		m.After[1].Dense != nil || m.After[1].Norm != nil || *m.After[2].Norm != (embedding.NormModule{Folder: "5_LayerNorm", Width: 2}) {
 		t.Errorf("got %+v", m)
 	}
 	if m.MaxTokens != 9 || m.TokenizerMax != 12 || !m.Lower || m.Dimensions != 5 || m.Prompts["query"] != "q: " || m.DefaultPrompt != "query" || m.Similarity != "cosine" || !m.Listed {
 		t.Errorf("got %+v", m)
 	}
-	if m, err := ReadModules(t.TempDir()); err != nil || !slices.Equal(m.Poolings, []Pooling{Mean}) || m.Listed || m.After != nil {
+	if m, err := ReadModules(t.TempDir()); err != nil || !slices.Equal(m.Poolings, []embedding.Pooling{embedding.PoolMean}) || m.Listed || m.After != nil {
 		t.Errorf("no files: %+v, %v", m, err)
 	}
 }

@@ -3,10 +3,7 @@
 // models, so that both know the same tensors.
 package inventory
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // An Inventory is what the files of a model have.
 type Inventory struct {
@@ -24,6 +21,11 @@ type Size struct {
 	Name  string
 	Value int
 }
+
+// Encoder, Decoder and Static are what packages encoder, decoder and static find in a model by the code that loads it, for
+// package models, which has a door for users. Each of them sets its own. A kind is a models.Kind. The error is that of files that
+// say too little for an Inventory.
+var Encoder, Decoder, Static func(model, kind string) (*Inventory, error)
 
 // mostProblems are those that an Inventory keeps: a file can say that it has more layers than that.
 const mostProblems = 100
@@ -59,6 +61,3 @@ func Elements(shape []int) int {
 
 // Size adds a size.
 func (v *Inventory) Size(name string, value int) { v.Sizes = append(v.Sizes, Size{name, value}) }
-
-// String returns the size as NAME VALUE.
-func (s Size) String() string { return fmt.Sprintf("%s %d", s.Name, s.Value) }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/models/embedding"
 )
 
 // FuzzReadModules reads any files of sentence-transformers: the modules are known ones, within the folder.
@@ -32,7 +34,7 @@ func FuzzReadModules(f *testing.F) {
 			return
 		}
 		for _, p := range m.Poolings {
-			if !slices.Contains(Poolings, p) {
+			if !slices.Contains(embedding.Poolings, p) {
 				t.Errorf("pooling %q", p)
 			}
 		}
