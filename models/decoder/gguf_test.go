@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -51,7 +52,7 @@ func (v *converter) metadata() {
 	v.set("general.architecture", v.m.Family.GGUF)
 	for key, n := range map[string]int{
 		"block_count": c.Layers, "embedding_length": c.Width, "attention.head_count": c.Heads, "attention.head_count_kv": c.KVHeads,
-		"attention.key_length": c.HeadSize, "attention.value_length": c.HeadSize, "feed_forward_length": v.inner(), "context_length": c.Context,
+		"attention.key_length": c.HeadSize, "attention.value_length": cmp.Or(c.InKeys, c.HeadSize), "feed_forward_length": v.inner(), "context_length": c.Context,
 		"rope.dimension_count": c.RopeDims,
 	} {
 		v.set(v.m.Family.GGUF+"."+key, uint32(n))
@@ -60,7 +61,7 @@ func (v *converter) metadata() {
 		"attention.layer_norm_rms_epsilon": float64(c.Epsilon), "rope.freq_base": c.RopeBase, "attention.scale": float64(c.ScoreScale),
 		"attn_logit_softcapping": float64(c.ScoreSoftcap), "final_logit_softcapping": float64(c.LogitSoftcap),
 	} {
-		if x != 0 {
+		if x != 0 && (key != "attention.scale" || c.InKeys == 0) {
 			v.set(v.m.Family.GGUF+"."+key, float32(x))
 		}
 	}
@@ -69,6 +70,9 @@ func (v *converter) metadata() {
 	}
 	if at := slices.Index(c.Windows, 0); at >= 0 && at+1 != v.m.Family.Period {
 		v.set(v.m.Family.GGUF+".attention.sliding_window_pattern", uint32(at+1))
+	}
+	if l, ok := v.m.Layers[0].Mixer.(*arch.Latent); ok {
+		v.latent(l)
 	}
 	if e, ok := v.m.Layers[c.Layers-1].Feed.(*arch.Experts); ok {
 		v.experts(e)
@@ -86,6 +90,20 @@ func (v *converter) inner() int {
 		return d.Inner
 	}
 	return v.c.FFN
+}
+
+// latent writes what files say of attention over latents. The models here have an mscale_all_dim of 1.
+func (v *converter) latent(l *arch.Latent) {
+	keys := map[string]int{"attention.kv_lora_rank": l.Rank, "attention.key_length_mla": l.Plain + l.Turned(), "attention.value_length_mla": l.Values}
+	if l.QueryRank > 0 {
+		keys["attention.q_lora_rank"] = l.QueryRank
+	}
+	for key, n := range keys {
+		v.set(v.m.Family.GGUF+"."+key, uint32(n))
+	}
+	if l.Rope.Scaling.YaRN {
+		v.set(v.m.Family.GGUF+".rope.scaling.yarn_log_multiplier", float32(0.1))
+	}
 }
 
 // experts writes what files say of experts.

@@ -252,7 +252,7 @@ func TestLoadErrors(t *testing.T) {
 		change func(f *tinyllama.File)
 		want   error // nil: only that there is a *kernel.Error
 	}{
-		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3, gemma-embedding, qwen2moe, glm4moe, gpt-oss")},
+		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3, gemma-embedding, qwen2moe, glm4moe, gpt-oss, deepseek2")},
 		{"no architecture", set("general.architecture", nil), nil},
 		{"no layers", set("llama.block_count", nil), nil},
 		{"layers of text", set("llama.block_count", "three"), nil},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
@@ -32,10 +31,8 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 
 // schedule returns the settings of a language model's scheduler.
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
-	o, c := m.Options(), m.Config()
-	page, err := kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize,
-	}.PageBytes()
+	o := m.Options()
+	page, err := m.Cache(0).PageBytes()
 	if err != nil {
 		return batch.Options{}, err
 	}

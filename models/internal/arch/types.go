@@ -144,10 +144,15 @@ type Dense struct {
 	DownBias   Bias
 }
 
-// Attention returns the mixer if it is attention, and else nil.
+// Attention returns the mixer if it is attention, that of latents if it is so, and else nil.
 func (l *Layer) Attention() *Attention {
-	a, _ := l.Mixer.(*Attention)
-	return a
+	switch m := l.Mixer.(type) {
+	case *Attention:
+		return m
+	case *Latent:
+		return &m.Attention
+	}
+	return nil
 }
 
 // Attentions lists the attention of the layers that have it.

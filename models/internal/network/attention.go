@@ -1,6 +1,8 @@
 package network
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/norm"
@@ -13,6 +15,8 @@ type Attention struct {
 	QKV, Out             tensors.Linear // queries, keys and values side by side
 	QueryNorm, KeyNorm   *Norm          // of every head before it is rotated, or nil
 	Rope                 int            // of Settings.Ropes; -1 means that nothing is rotated
+	Still                int            // elements of a head before those that rotate
+	InKeys               int            // elements of a key that are its value, too; 0: there are values of Size elements
 
 	Window   int // keys that a query sees to each side that it sees, its own included; 0: all
 	BothWays bool
@@ -25,16 +29,24 @@ type Attention struct {
 }
 
 // width is the number of queries, keys and values of a token, that of keys the end of the
-// queries, and that of values the end of the keys.
-func (a *Attention) width() int  { return a.values() + a.KVHeads*a.Size }
-func (a *Attention) keys() int   { return a.Heads * a.Size }
-func (a *Attention) values() int { return a.keys() + a.KVHeads*a.Size }
+// queries, and that of values the end of the keys, or that of keys which are values, too.
+func (a *Attention) width() int { return a.values() + a.KVHeads*a.Size }
+func (a *Attention) keys() int  { return a.Heads * a.Size }
+func (a *Attention) values() int {
+	if a.InKeys > 0 {
+		return a.keys()
+	}
+	return a.keys() + a.KVHeads*a.Size
+}
+
+// valueSize is the number of elements of a head of values, and of what attention returns.
+func (a *Attention) valueSize() int { return cmp.Or(a.InKeys, a.Size) }
 
 func (a *Attention) keepsKeys() bool { return true }
 
 func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())
-	rows, n := len(p.Tokens), a.Heads*a.Size
+	rows := len(p.Tokens)
 	qkv := p.floats.take(rows * a.width())
 	if err := p.apply(&a.QKV, qkv, h, rows, len(h)/rows, 0); err != nil {
 		return err
@@ -48,22 +60,29 @@ func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 		}
 	}
 	p.see("layer.qkv", layer, qkv)
-	if err := p.Cache.keep(p, layer, a, qkv); err != nil {
+	out, rows, err := a.wanted(p, layer, qkv)
+	if err != nil || rows == 0 {
 		return err
 	}
-	if p.only && len(p.Wanted) == 0 {
-		return nil
+	return p.apply(&a.Out, y, out, rows, a.Heads*a.Size, 0)
+}
+
+// wanted keeps keys and values and computes attention of the wanted rows.
+func (a *Attention) wanted(p *Pass, layer int, qkv []float32) (out []float32, rows int, err error) {
+	if err := p.Cache.keep(p, layer, a, qkv); err != nil || p.only && len(p.Wanted) == 0 {
+		return nil, 0, err
 	}
-	out := p.floats.take(rows * n)
+	rows, n := len(p.Tokens), a.Heads*a.valueSize()
+	out = p.floats.take(rows * n)
 	if err := a.attend(p, layer, out, qkv); err != nil {
-		return err
+		return nil, 0, err
 	}
 	p.see("layer.attn", layer, out)
 	if p.only {
 		gather(out, p.Wanted, n)
 		rows = len(p.Wanted)
 	}
-	return p.apply(&a.Out, y, out, rows, n, 0)
+	return out, rows, nil
 }
 
 // normHeads normalises each head of queries and keys, if the layer has weights for that.
@@ -92,13 +111,13 @@ type rotated struct {
 // rotate rotates the queries and keys of some rows.
 func rotate(p *Pass, a rotated, lo, hi int) error {
 	r, width := &p.Ropes[a.Rope], a.width()
-	rows := inRows(a.qkv[lo*width:], hi-lo, a.Heads+a.KVHeads, a.Size, width)
+	rows := kernel.Strided(a.qkv[lo*width+a.Still:], [4]int{1, a.Heads + a.KVHeads, hi - lo, a.Size - a.Still}, [3]int{(hi - lo) * width, a.Size, width})
 	if err := r.Apply(rows, p.Positions[lo:hi], p.oneThread()); err != nil || r.Square == 0 {
 		return err
 	}
 	for row := lo; row < hi; row++ {
 		for h := range a.Heads {
-			queries := a.qkv[row*width+h*a.Size:][:r.Dims]
+			queries := a.qkv[row*width+h*a.Size+a.Still:][:r.Dims]
 			for i, q := range queries {
 				queries[i] = float32(q * r.Square)
 			}
@@ -128,7 +147,7 @@ func (a *Attention) attend(p *Pass, layer int, out, qkv []float32) error {
 		o.Bias = a.Relative.view(p.longest())
 	}
 	queries := p.heads(qkv, 0, a.Heads, a.Size, a.width())
-	if err := kernel.Attention(p.heads(out, 0, a.Heads, a.Size, a.keys()), queries, k, v, &o); err != nil {
+	if err := kernel.Attention(p.heads(out, 0, a.Heads, a.valueSize(), a.Heads*a.valueSize()), queries, k, v, &o); err != nil {
 		return err
 	}
 	return p.Cache.restore(p, out)

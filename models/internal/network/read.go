@@ -85,6 +85,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	switch t := l.Mixer.(type) {
 	case *arch.Attention:
 		out.Mix = b.attention(i, t)
+	case *arch.Latent:
+		out.Mix = b.latent(i, t)
 	}
 	out.Mixed.After = norm(sandwich, "post_attention_norm")
 	before := "ffn_norm"

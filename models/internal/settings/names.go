@@ -118,6 +118,17 @@ var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn
 // routedNames are those of DeepSeek's experts.
 var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
+// latentNames are those of attention over latents, once the matrices of its heads are separate, see SeparateLatents of package tensors.
+var latentNames = named(routedNames, arch.Names{
+	"blk.%d.attn_q_a":       "model.layers.%d.self_attn.q_a_proj",
+	"blk.%d.attn_q_a_norm":  "model.layers.%d.self_attn.q_a_layernorm",
+	"blk.%d.attn_q_b":       "model.layers.%d.self_attn.q_b_proj",
+	"blk.%d.attn_kv_a_mqa":  "model.layers.%d.self_attn.kv_a_proj_with_mqa",
+	"blk.%d.attn_kv_a_norm": "model.layers.%d.self_attn.kv_a_layernorm",
+	"blk.%d.attn_k_b":       "model.layers.%d.self_attn.k_b_proj",
+	"blk.%d.attn_v_b":       "model.layers.%d.self_attn.v_b_proj",
+})
+
 // ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package tensors.
 var ossNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_sinks.weight": "model.layers.%d.self_attn.sinks",

@@ -134,7 +134,7 @@ func TestSilence(t *testing.T) {
 		for _, kind := range slices.Concat(typesOf(f)...) {
 			if config := configs[kind]; config != nil { // which transformers has
 				c := classes[kind]
-				for _, key := range []string{"rope_parameters", "layer_types"} { // beside which others count nothing
+				for _, key := range []string{"rope_parameters", "layer_types", "mlp_layer_types"} { // beside which others count nothing
 					delete(config, key)
 				}
 				config["num_hidden_layers"] = 6.0
@@ -154,7 +154,7 @@ func TestSilence(t *testing.T) {
 var ofNull = map[string]string{
 	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
 	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
-	"attention_bias": "false", "tie_word_embeddings": "false", "pack_qkv": "false", "qkv_bias": "false", "norm_topk_prob": "false", "position_biased_input": "false",
+	"attention_bias": "false", "tie_word_embeddings": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
 // TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
@@ -278,13 +278,16 @@ func typesOf(f *Families) (all [][]string) {
 
 // moot are keys that classes read and that change nothing of the models here, by family.
 var moot = map[string]string{
-	"qwen3_moe intermediate_size":       "all layers have experts",
-	"qwen2_moe intermediate_size":       "likewise",
-	"glm4_moe num_nextn_predict_layers": "those layers are not computed",
-	"glm4_moe num_mtp_layers":           "likewise",
-	"gemma3_text text_config":           "of the class around it",
-	"gemma3_text vision_config":         "likewise",
-	"gemma3_text image_token_id":        "likewise",
+	"qwen3_moe intermediate_size":          "all layers have experts",
+	"qwen2_moe intermediate_size":          "likewise",
+	"glm4_moe num_nextn_predict_layers":    "those layers are not computed",
+	"deepseek_v3 num_nextn_predict_layers": "likewise",
+	"deepseek_v3 num_mtp_layers":           "likewise",
+	"glm4_moe_lite head_dim":               "it repeats qk_rope_head_dim",
+	"glm4_moe num_mtp_layers":              "likewise",
+	"gemma3_text text_config":              "of the class around it",
+	"gemma3_text vision_config":            "likewise",
+	"gemma3_text image_token_id":           "likewise",
 }
 
 func checkSilence(t *testing.T, f *Families, kind string, c *class, config map[string]any, values map[string][]any) {
@@ -367,6 +370,7 @@ var obeyed = map[string][]string{
 	"qwen3moe":        {"expert_feed_forward_length"},
 	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
 	"glm4moe":         routedFile,
+	"deepseek2":       routedFile,
 	"gpt-oss":         {"expert_feed_forward_length"},
 }
 
@@ -389,6 +393,12 @@ func TestFileSilence(t *testing.T) {
 		base := map[string]any{
 			"block_count": uint32(12), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4), "attention.head_count_kv": uint32(2), "attention.key_length": uint32(16),
 			"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "rope.freq_base": float32(5000), "attention.sliding_window": uint32(8),
+		}
+		if name == "deepseek2" {
+			maps.Copy(base, map[string]any{
+				"attention.head_count_kv": uint32(1), "attention.key_length": uint32(20), "attention.value_length": uint32(12), "rope.dimension_count": uint32(8),
+				"attention.kv_lora_rank": uint32(12), "attention.key_length_mla": uint32(16), "attention.value_length_mla": uint32(8),
+			})
 		}
 		if slices.Contains(obeyed[name], "expert_feed_forward_length") {
 			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})

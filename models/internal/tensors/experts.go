@@ -92,6 +92,29 @@ func (s *Store) SeparateExperts() {
 	}
 }
 
+// SeparateLatents gives a store of a folder the tensors that GGUF files have for attention over latents, in place of those
+// where each head has its matrix to keys and then that to values: k_b_proj, whose outputs are latents, as
+// [heads, rank, plain], and v_b_proj as [heads, values, rank]. Tensors of other shapes stay.
+func (s *Store) SeparateLatents(heads, plain, values int) {
+	const end = ".kv_b_proj.weight"
+	for _, name := range s.Names() {
+		t, rows := s.tensors[name], plain+values
+		if _, size := t.Type.Block(); strings.HasSuffix(name, end) && len(t.Shape) == 2 && t.Shape[0] == heads*rows && t.Bytes == int64(t.Shape[0])*int64(t.Shape[1])*int64(size) {
+			rank, stem := t.Shape[1], strings.TrimSuffix(name, end)
+			delete(s.tensors, name)
+			s.tensors[stem+".k_b_proj.weight"] = t.gather(gathered{rows: rank, units: plain, row: 1, unit: rank, part: rows * rank, size: size}, heads)
+			s.tensors[stem+".v_b_proj.weight"] = t.gather(gathered{rows: values, units: rank, row: rank, unit: 1, part: rows * rank, first: plain * rank, size: size}, heads)
+		}
+	}
+}
+
+// gather returns a tensor of numbers of this one.
+func (t *tensor) gather(g gathered, parts int) *tensor {
+	g.of = t
+	shape := []int{parts, g.rows, g.units}
+	return &tensor{Info: Info{t.Type, t.Name, shape, int64(parts*g.rows*g.units) * int64(g.size)}, file: t.file, from: &g}
+}
+
 // separate replaces a tensor by those of its outputs in turn.
 func (s *Store) separate(name, stem string, turns int, names ...string) {
 	t, kind := s.tensors[name], ".weight"
