@@ -15,7 +15,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -152,7 +154,7 @@ func TestQuantizedTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := fileLoader(file, "").Linear(tensors.Inner, tensors.Part{Name: "w", Shape: []int{rows, k}})
+		p := fileLoader(file, "", &arch.Model{Family: &arch.Family{}}).Linear(tensors.Inner, tensors.Part{Name: "w", Shape: []int{rows, k}})
 		if len(p.Parts) != 1 || p.Parts[0].Format() != format {
 			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.Parts))
 		}
@@ -197,7 +199,7 @@ func TestScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	l := fileLoader(file, "")
+	l := fileLoader(file, "", &arch.Model{Family: &arch.Family{}})
 	matrix := func(name string, n int) tensors.Part { return tensors.Part{Name: name, Shape: []int{n, 64}} }
 	p := l.Linear(tensors.Inner, matrix("a", 2), matrix("b", 1), matrix("c", 3))
 	expert := func(e int) tensors.Part {
@@ -252,7 +254,7 @@ func TestLoadErrors(t *testing.T) {
 		change func(f *tinyllama.File)
 		want   error // nil: only that there is a *kernel.Error
 	}{
-		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3, gemma-embedding, qwen2moe, glm4moe, gpt-oss, deepseek2")},
+		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of "+strings.Join(settings.Decoders.Files(), ", "))},
 		{"no architecture", set("general.architecture", nil), nil},
 		{"no layers", set("llama.block_count", nil), nil},
 		{"layers of text", set("llama.block_count", "three"), nil},

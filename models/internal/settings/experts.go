@@ -9,8 +9,6 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-func init() { Decoders.rows = append(Decoders.rows, mixtures...) }
-
 // mixtures are the families of decoders that have experts alone.
 var mixtures = []family{
 	{
@@ -27,15 +25,31 @@ var mixtures = []family{
 		nested:  values{"hidden_size": 2048, "moe_intermediate_size": 1408, "num_hidden_layers": 24, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 60},
 	},
 	{
-		Family: arch.Family{Types: []string{"glm4_moe"}, Classes: []string{"Glm4Moe"}, GGUF: "glm4moe", Names: routedNames},
-		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotaryOfPart, inputBias, headNormsIfSaid, routed, lead, more), file: ofFile(fileInnerKeys, fileHeadNorms, fileRouted),
-		missing:  routedMissing.with(values{"rms_norm_eps": 1e-5, "num_key_value_heads": 8, "partial_rotary_factor": 0.5, "first_k_dense_replace": 1}),
+		Family: arch.Family{Types: []string{"glm4_moe"}, Classes: []string{"Glm4Moe"}, GGUF: "glm4moe", Names: routedNames, Files: afterNorms},
+		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, partRotary, inputBias, headNormsIfSaid, routed, lead, more), file: ofFile(fileInnerKeys, fileHeadNorms, fileRouted),
+		missing:  routedMissing.with(values{"rms_norm_eps": 1e-5, "num_key_value_heads": 8, partKey: 0.5, "first_k_dense_replace": 1}),
 		renamed:  routedKeys,
 		harmless: routedHarmless,
 		nested:   values{"hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46, "num_attention_heads": 96, "max_position_embeddings": 131072, "num_local_experts": 128},
 	},
 	{
-		Family: arch.Family{Types: []string{"gpt_oss"}, Classes: []string{"GptOss"}, GGUF: "gpt-oss", Period: 2, InTurn: true, Names: ossNames},
+		Family: arch.Family{Types: []string{"olmoe"}, Classes: []string{"Olmoe"}, GGUF: "olmoe", Names: llamaNames},
+		draft:  allHeads(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotary, attentionBias, chosen("num_experts"), sharesIfSaid), file: ofFile(fileInnerKeys, chosen("num_experts"), fileShares(false)),
+		missing:  values{"rms_norm_eps": 1e-5, "rope_theta": 10000, "num_experts": 64, "num_experts_per_tok": 8},
+		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		harmless: strict.Table{"clip_qkv": strict.Only("null")},
+		nested:   values{"hidden_size": 2048, "intermediate_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "max_position_embeddings": 4096},
+	},
+	{
+		Family: arch.Family{Types: []string{"minimax_m2"}, Classes: []string{"MiniMaxM2"}, GGUF: "minimax-m2", Names: minimaxNames},
+		draft:  allHeads(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfMiniMax, chosen("num_experts"), minimaxExperts), file: ofFile(fileInnerKeys, chosen("num_experts"), minimaxExperts, fileSigmoid),
+		missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 5e6, "head_dim": 128, "num_key_value_heads": 8, "num_experts": 256, "num_experts_per_tok": 8},
+		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		harmless: minimaxHarmless,
+		nested:   values{"hidden_size": 3072, "intermediate_size": 1536, "num_hidden_layers": 62, "num_attention_heads": 48, "max_position_embeddings": 196608},
+	},
+	{
+		Family: arch.Family{Types: []string{"gpt_oss"}, Classes: []string{"GptOss"}, GGUF: "gpt-oss", Period: 2, InTurn: true, Names: ossNames, Files: afterNorms},
 		draft:  sinks(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfOSS, window, layerTypes, attentionBias, chosen("num_experts"), ossExperts), file: ofFile(fileInnerKeys, fileOSS),
 		missing:  values{"rms_norm_eps": 1e-5, "rope_theta": 150000, "head_dim": 64, "num_key_value_heads": 8, "sliding_window": 128, "attention_bias": true, "num_experts": 128, "num_experts_per_tok": 4, "swiglu_alpha": 1.702, "swiglu_limit": 7},
 		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
@@ -46,6 +60,46 @@ var mixtures = []family{
 
 // mxfp4 are the keys of the object in files of which experts are in blocks.
 var mxfp4 = strict.Table{"quant_method": strict.Only(`"mxfp4"`), "modules_to_not_convert": strict.Any, "dequantize": strict.Any}
+
+// minimaxHarmless are keys of published files, which say what the class does.
+var minimaxHarmless = strict.Table{
+	"scoring_func": strict.Only(`"sigmoid"`), "use_routing_bias": strict.Only("true"), "use_qk_norm": strict.Only("true"), "qk_norm_type": strict.Only(`"per_layer"`),
+	"shared_intermediate_size": strict.Only("0"), "use_mtp": strict.Any, "num_mtp_modules": strict.Any, "mtp_transformer_layers": strict.Any,
+}
+
+// allHeads is a block with norms of queries and keys of all heads together.
+func allHeads(d draft) draft {
+	d.attention.HeadNorm = &arch.HeadNorm{Of: arch.AllHeads}
+	return d
+}
+
+// sharesIfSaid reads whether shares add up to 1.
+func sharesIfSaid(r *reader) { r.experts.Shares = r.json.Yes("norm_topk_prob") }
+
+// minimaxExperts says how MiniMax chooses: by corrected logistic functions of scores, and shares add up to 1.
+func minimaxExperts(r *reader) {
+	r.correct()
+	r.experts.Least = 0
+}
+
+// fileSigmoid checks that a GGUF file says so, too.
+func fileSigmoid(r *reader) {
+	r.same("expert_gating_func", 2)
+	r.same("moe_intermediate_size", r.dense.Inner)
+}
+
+// rotaryOfMiniMax is partRotary for a class whose files may say how many elements rotate.
+func rotaryOfMiniMax(r *reader) {
+	const key = "rotary_dim"
+	p := r.parameters()
+	if dims := r.optional(key, 0, r.attention.Size); dims > 0 && !p.Has(partKey) && !r.Has(partKey) {
+		r.turn(p, dims)
+	} else {
+		r.turn(p, r.part(p, 1))
+	}
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
+	p.Unknown(strict.Parameters)
+}
 
 // sinks is a block of which each head has one.
 func sinks(d draft) draft {

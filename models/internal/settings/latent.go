@@ -10,8 +10,6 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-func init() { Decoders.rows = append(Decoders.rows, latents...) }
-
 // latents are the families with attention over latents.
 var latents = []family{
 	{
@@ -124,9 +122,12 @@ func fileLatent(r *reader) {
 		r.Fail(keys+ofHeads, fmt.Sprint(size), fmt.Sprintf("more than the %d elements that rotate", r.rope.Dims))
 		return
 	}
+	if key := "rope.scaling.yarn_attn_factor"; r.Has(key) {
+		r.Fail(key, "a number", "none, as yarn_log_multiplier says it")
+	}
 	t.Scale = latentScale(size, 1)
 	if s := &r.rope.Scaling; s.YaRN {
-		s.Magnitude /= ropescaling.YaRNMagnitude(s.Factor, 1) // which is in the scale
+		s.Magnitude = r.Number("rope.scaling.attn_factor", 1, 0x1p-16, 0x1p16) // the rest is in the scale
 		t.Scale = latentScale(size, ropescaling.YaRNMagnitude(s.Factor, 10*r.Optional("rope.scaling.yarn_log_multiplier", 0x1p-32, 0x1p10)))
 	}
 	r.over(t)

@@ -104,6 +104,8 @@ var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_down.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w2",
 })
 
+var minimaxNames = named(mixtralNames, arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.block_sparse_moe.e_score_correction_bias"})
+
 // sharedNames are those of models with a network that all tokens take, beside their experts.
 func sharedNames(shared string) arch.Names {
 	return named(llamaNames, arch.Names{
@@ -129,6 +131,9 @@ var latentNames = named(routedNames, arch.Names{
 	"blk.%d.attn_v_b":       "model.layers.%d.self_attn.v_b_proj",
 })
 
+// afterNorms are what GGUF files of some families call the norms before feed-forward networks.
+var afterNorms = arch.Names{"blk.%d.ffn_norm": "blk.%d.post_attention_norm"}
+
 // ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package tensors.
 var ossNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_sinks.weight": "model.layers.%d.self_attn.sinks",
@@ -136,6 +141,36 @@ var ossNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_gate_exps":     "model.layers.%d.mlp.experts.gate_proj",
 	"blk.%d.ffn_up_exps":       "model.layers.%d.mlp.experts.up_proj",
 	"blk.%d.ffn_down_exps":     "model.layers.%d.mlp.experts.down_proj",
+})
+
+var glmNames = named(fusedNames, arch.Names{
+	"blk.%d.post_attention_norm": "model.layers.%d.post_self_attn_layernorm",
+	"blk.%d.post_ffw_norm":       "model.layers.%d.post_mlp_layernorm",
+})
+
+var phiNames = named(llamaNames, arch.Names{
+	"output_norm":        "model.final_layernorm",
+	"blk.%d.attn_output": "model.layers.%d.self_attn.dense",
+	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.q_layernorm",
+	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.k_layernorm",
+	"blk.%d.ffn_up":      "model.layers.%d.mlp.fc1",
+	"blk.%d.ffn_down":    "model.layers.%d.mlp.fc2",
+})
+
+var starcoderNames = named(llamaNames, arch.Names{
+	"blk.%d.ffn_up":   "model.layers.%d.mlp.c_fc",
+	"blk.%d.ffn_down": "model.layers.%d.mlp.c_proj",
+})
+
+// stablelmNames have a norm for each head.
+var stablelmNames = named(llamaNames, arch.Names{
+	"blk.%d.attn_q_norm.%e": "model.layers.%d.self_attn.q_layernorm.norms.%e",
+	"blk.%d.attn_k_norm.%e": "model.layers.%d.self_attn.k_layernorm.norms.%e",
+})
+
+var hunyuanNames = named(llamaNames, arch.Names{
+	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.query_layernorm",
+	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.key_layernorm",
 })
 
 // named returns names with others in their place.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make.py for models with what its seeds do not have: scaled rotations, layers of Gemma 3 that see all tokens, and Qwen 3 with attention to both sides.
+"""make.py for models with what its seeds do not have: scaled rotations, layers of Gemma 3 that see all tokens, Qwen 3 with attention to both sides, Gemma 1,
+and SmolLM 3 whose every fourth layer rotates nothing, as GGUF files have it.
 
 usage: variants.py VARIANT SEED OUTDIR        `variants.py list` prints the variants
 """
@@ -43,8 +44,12 @@ def pack(out):  # as published files have them; that they are the same numbers i
     for n, (b, s) in PACKED.items(): assert (convert_moe_packed_tensors(b, s, dtype=torch.float32) == tensors.pop(n)).all(); tensors |= {n + "_blocks": b.contiguous(), n + "_scales": s.contiguous()}
     save_file(tensors, f"{out}/model.safetensors"); c = json.load(open(f"{out}/config.json")); c["quantization_config"] = {"modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"], "quant_method": "mxfp4"}
     json.dump(c, open(f"{out}/config.json", "w"), indent=2)
+def fourth(c): c.num_hidden_layers = 4; c.no_rope_layer_interval = 4; c.no_rope_layers = [1, 1, 1, 0]; c.layer_types = ["full_attention"] * 4
 ARCHS = {
  "gpt_oss-mxfp4": like("gpt_oss", blocks),  # experts in blocks of 4 bits
+ "gemma": ("decoder", spbpe, lambda s, v: tf.GemmaConfig(vocab_size=v, **dec(s)), tf.GemmaForCausalLM),
+ "smollm3-fourth": like("smollm3", fourth),
+ "hunyuan-alpha": like("hunyuan_v1_dense", rope(rope_type="dynamic", alpha=1000.0, beta_fast=32, beta_slow=1, factor=1.0, mscale=1.0, mscale_all_dim=1.0)),
  "qwen3-embedding-bothways": like("qwen3-embedding", bothways),  # bidirectional, also within a window
  "gemma3-whole": like("gemma3", gemma),
  "llama-linear": like("llama", rope(rope_type="linear", factor=4.0)),
