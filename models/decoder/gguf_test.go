@@ -99,7 +99,22 @@ func (v *converter) metadata() {
 	if e, ok := v.m.Layers[c.Layers-1].Feed.(*arch.Experts); ok {
 		v.experts(e)
 	}
+	v.recurrent()
 	v.scaling()
+}
+
+// recurrent writes what layers without attention have.
+func (v *converter) recurrent() {
+	key, heads := v.m.Family.GGUF+".", make([]int32, v.c.Layers)
+	for i, l := range v.m.Layers {
+		switch t := l.Mixer.(type) {
+		case *arch.Attention:
+			heads[i] = int32(t.KVHeads)
+		case *arch.Convolution:
+			v.Set(key+"attention.head_count_kv", heads) // which has the numbers of later layers, too
+			v.Set(key+"shortconv.l_cache", uint32(t.Taps))
+		}
+	}
 }
 
 func (v *converter) set(key string, value any) {
@@ -247,6 +262,10 @@ func (v *converter) tensors() {
 			}
 		case v.permutes() && (strings.HasSuffix(ours, "attn_q") || strings.HasSuffix(ours, "attn_k")):
 			x = interleave(x, v.c.HeadSize, len(x)/info.Shape[0])
+		case strings.HasSuffix(ours, "shortconv.conv") && len(info.Shape) == 3:
+			info.Shape = []int{info.Shape[0], info.Shape[2]}
+		case ours == "output_norm" && v.m.Family.FinalNorm != "":
+			ours = v.m.Family.FinalNorm
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}

@@ -77,11 +77,13 @@ type Model struct {
 
 // A network is what models with different options share.
 type network struct {
-	arch    *arch.Model
-	config  Config
-	layers  *engine.Network
-	head    engine.Head
-	ranking *ranking.Ranking // of rerankers
+	arch   *arch.Model
+	config Config
+	layers *engine.Network
+
+	checkpoint int // see checkpointOf
+	head       engine.Head
+	ranking    *ranking.Ranking // of rerankers
 	vocabulary
 }
 
@@ -117,6 +119,7 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 		return nil, err
 	}
 	l.End()
+	n.checkpoint = n.checkpointOf()
 	return (&Model{network: n}).With(o)
 }
 

@@ -8,7 +8,8 @@ type Family struct {
 	Names   Names    // of tensors in folders
 	Files   Names    // of tensors in GGUF files that have another name there than in those of other families
 
-	Interleaved bool // GGUF files have queries and keys whose neighbours rotate together
+	FinalNorm   string // what GGUF files call output_norm, where they have none
+	Interleaved bool   // GGUF files have queries and keys whose neighbours rotate together
 
 	InTurn bool // experts in folders have the gate and the layer up in one tensor, output by output in turn
 

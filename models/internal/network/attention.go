@@ -44,6 +44,7 @@ func (a *Attention) values() int {
 func (a *Attention) valueSize() int { return cmp.Or(a.InKeys, a.Size) }
 
 func (a *Attention) keepsKeys() bool { return true }
+func (a *Attention) carries(int) int { return 0 }
 
 func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())

@@ -49,7 +49,8 @@ type Norms struct {
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
 	layers() []tensors.Linear
-	keepsKeys() bool // in the cache
+	keepsKeys() bool       // in the cache
+	carries(after int) int // numbers from so many tokens of a text to the next one, see State
 }
 
 // A Feed computes outputs y, [rows, Width], of states h, each of one token.

@@ -24,7 +24,11 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	for i := 0; i < len(m.Layers) && r.Err() == nil; i++ {
 		n.Layers = append(n.Layers, b.layer(i, &m.Layers[i]))
 	}
-	n.Final = b.norm(m.Final, "output_norm")
+	final := "output_norm"
+	if name := m.Family.FinalNorm; name != "" && r.Rename == nil && !r.Has(final+".weight") {
+		final = name
+	}
+	n.Final = b.norm(m.Final, final)
 	b.factors()
 	return n
 }
@@ -88,6 +92,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		out.Mix = b.attention(i, t)
 	case *arch.Latent:
 		out.Mix = b.latent(i, t)
+	case *arch.Convolution:
+		out.Mix = b.convolution(i, t)
 	}
 	out.Mixed.After = norm(after, "post_attention_norm")
 	out.Fed.Before = norm(before && !beside, "ffn_norm")

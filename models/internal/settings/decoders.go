@@ -96,6 +96,16 @@ var Decoders = &Families{
 			harmless: hiddenAct,
 		},
 		{
+			Family: arch.Family{Types: []string{"lfm2"}, Classes: []string{"Lfm2"}, GGUF: "lfm2", FinalNorm: "token_embd_norm", Names: lfmNames},
+			draft:  headNorms(gatedBlock(activations.SiLU)), folder: []group{sizes, blockInner, epsilon("norm_eps", 1), grouped, tiedEmbedding, rotary, convolutions}, file: fileConvolutionKeys,
+			missing: values{
+				"norm_eps": 1e-5, "rope_theta": 1e6, "num_key_value_heads": 8, "tie_word_embeddings": true, "conv_L_cache": 3,
+				"block_auto_adjust_ff_dim": true, "block_ffn_dim_multiplier": 1, "block_multiple_of": 256,
+			},
+			nested:   values{"hidden_size": 2560, "intermediate_size": 12288, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 128000},
+			harmless: unreadOfLFM,
+		},
+		{
 			Family: arch.Family{GGUF: "gemma-embedding", Period: 6, Names: gemmaNames},
 			draft:  bothWays(headNorms(gemmaBlock())), file: ofFile(fileKeys, scaled, someWindow, fileLocalRope),
 		},

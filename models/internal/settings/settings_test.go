@@ -155,7 +155,8 @@ func TestSilence(t *testing.T) {
 var ofNull = map[string]string{
 	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
 	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
-	"attention_bias": "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
+	"block_auto_adjust_ff_dim": "false",
+	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
 // TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
@@ -421,6 +422,10 @@ func TestFileSilence(t *testing.T) {
 			if name == "olmoe" || name == "minimax-m2" { // whose experts have the width of networks without
 				base["expert_feed_forward_length"] = base["feed_forward_length"]
 			}
+		}
+		if name == "lfm2" {
+			delete(base, "attention.sliding_window")
+			base["shortconv.l_cache"] = uint32(3)
 		}
 		if key := "expert_shared_feed_forward_length"; slices.Contains(obeyed[name], key) {
 			base[key] = uint32(20)
