@@ -14,7 +14,6 @@ import (
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/references"
 	"github.com/attn-go/attn/models/internal/settings"
-	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // A converter writes the GGUF file of a folder as llama.cpp's convert_hf_to_gguf.py does.
@@ -269,11 +268,10 @@ func (v *converter) tensors() {
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}
-		if strings.HasSuffix(ours, "ffn_gate_inp_shexp") {
-			info.Shape = info.Shape[1:]
-		}
-		if other := tensors.Otherwise(v.m.Family.Files); other != nil {
-			ours = strings.TrimSuffix(other(ours+kind), kind)
+		if len(numbers) == 1 {
+			block := "blk." + numbers[0] + "."
+			ours, info.Shape = v.renamed(strings.TrimPrefix(ours, block), info.Shape)
+			ours = block + ours
 		}
 		v.AddFloats(ours+kind, x, info.Shape...)
 	}
@@ -286,6 +284,17 @@ func (v *converter) permutes() bool { return v.m.Family.Interleaved && !ropeOf(v
 func (v *converter) rounds() bool {
 	r := ropeOf(v.m)
 	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN
+}
+
+// renamed returns the name and the shape of a tensor that files of some architectures have otherwise.
+func (v *converter) renamed(name string, shape []int) (string, []int) {
+	switch {
+	case name == "ffn_gate_inp_shexp":
+		return name, shape[1:]
+	case name == "ffn_norm" && slices.Contains([]string{"glm4moe", "gpt-oss", "seed_oss"}, v.m.Family.GGUF):
+		return "post_attention_norm", shape
+	}
+	return name, shape
 }
 
 // interleave puts row i of the first half of each head before row i of the second half.

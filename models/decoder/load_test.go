@@ -15,7 +15,6 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
@@ -154,7 +153,7 @@ func TestQuantizedTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := fileLoader(file, "", &arch.Model{Family: &arch.Family{}}).Linear(tensors.Inner, tensors.Part{Name: "w", Shape: []int{rows, k}})
+		p := fileLoader(file, "").Linear(tensors.Inner, tensors.Part{Name: "w", Shape: []int{rows, k}})
 		if len(p.Parts) != 1 || p.Parts[0].Format() != format {
 			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.Parts))
 		}
@@ -199,7 +198,7 @@ func TestScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	l := fileLoader(file, "", &arch.Model{Family: &arch.Family{}})
+	l := fileLoader(file, "")
 	matrix := func(name string, n int) tensors.Part { return tensors.Part{Name: name, Shape: []int{n, 64}} }
 	p := l.Linear(tensors.Inner, matrix("a", 2), matrix("b", 1), matrix("c", 3))
 	expert := func(e int) tensors.Part {

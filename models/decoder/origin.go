@@ -89,7 +89,7 @@ func openFile(f *gguf.File, path string, u use) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &origin{network: &network{arch: m, config: configOf(m)}, loader: fileLoader(f, path, m), use: u, path: path, file: f}
+	x := &origin{network: &network{arch: m, config: configOf(m)}, loader: fileLoader(f, path), use: u, path: path, file: f}
 	x.loader.ignoreMore(m)
 	n := &x.config.Vocab
 	if *n, err = x.loader.vocabulary(); err != nil {

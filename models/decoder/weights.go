@@ -13,8 +13,8 @@ import (
 type loader struct{ *tensors.Reader }
 
 // fileLoader returns a loader of the tensors of a file, whose path may be "".
-func fileLoader(f *gguf.File, path string, m *arch.Model) *loader {
-	return &loader{&tensors.Reader{Store: tensors.OfGGUF(f, path), Rename: tensors.Otherwise(m.Family.Files)}}
+func fileLoader(f *gguf.File, path string) *loader {
+	return &loader{&tensors.Reader{Store: tensors.OfGGUF(f, path)}}
 }
 
 // folderLoader opens the tensors of a folder, which the caller closes.

@@ -6,7 +6,6 @@ type Family struct {
 	Classes []string // how names of classes in its architectures begin; nil if they are not compared
 	GGUF    string   // general.architecture of a GGUF file; "" if there is none
 	Names   Names    // of tensors in folders
-	Files   Names    // of tensors in GGUF files that have another name there than in those of other families
 
 	FinalNorm   string // what GGUF files call output_norm, where they have none
 	Interleaved bool   // GGUF files have queries and keys whose neighbours rotate together

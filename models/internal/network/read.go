@@ -96,7 +96,11 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		out.Mix = b.convolution(i, t)
 	}
 	out.Mixed.After = norm(after, "post_attention_norm")
-	out.Fed.Before = norm(before && !beside, "ffn_norm")
+	second := "ffn_norm"
+	if l.Order == arch.Pre && b.Rename == nil && b.has(i, "post_attention_norm") {
+		second = "post_attention_norm" // its name in GGUF files of some families
+	}
+	out.Fed.Before = norm(before && !beside, second)
 	switch f := l.Feed.(type) {
 	case *arch.Dense:
 		out.Feed = b.dense(i, f)
@@ -122,7 +126,7 @@ func part(i int, name string, bias arch.Bias, n, k int) tensors.Part {
 // names: one with the name that a GGUF file would have is not known.
 func (b *builder) has(i int, name string) bool {
 	names, stem := b.model.Family.Names, "blk.%d."+name
-	if !b.GGUF && names[stem] == "" && names[stem+".weight"] == "" {
+	if b.Rename != nil && names[stem] == "" && names[stem+".weight"] == "" {
 		return false
 	}
 	return b.Has(at(i, name+".weight"))
@@ -162,7 +166,7 @@ func (b *builder) headNorms(t *arch.Attention, name string, heads int) (all []*N
 		return []*Norm{ReadNorm(&of.Norm, b.Reader, name, t.Size)}
 	case of.Of == arch.AllHeads:
 		return []*Norm{ReadNorm(&of.Norm, b.Reader, name, heads*t.Size)}
-	case !b.GGUF:
+	case b.Rename != nil:
 		for h := range heads {
 			all = append(all, ReadNorm(&of.Norm, b.Reader, fmt.Sprintf("%s.%d", name, h), t.Size))
 		}
@@ -191,7 +195,7 @@ func (b *builder) rope(r *arch.Rope) int {
 // factors reads divisors of the frequencies, one for each pair, of layers that see all
 // tokens, if not all have a window. GGUF files alone have them, in place of a scaling.
 func (b *builder) factors() {
-	if !b.GGUF {
+	if b.Rename != nil {
 		return
 	}
 	var to *arch.Rope

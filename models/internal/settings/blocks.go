@@ -37,7 +37,7 @@ var blocks = []family{
 	},
 	{
 		Family: arch.Family{Types: []string{"glm4"}, Classes: []string{"Glm4"}, GGUF: "glm4", Interleaved: true, Names: glmNames},
-		draft:  sandwich(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, partRotary, neighbours, inputBias), file: ofFile(fileKeys),
+		draft:  sandwich(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfPart, neighbours, inputBias), file: ofFile(fileKeys),
 		missing: values{"rms_norm_eps": 1.5625e-7, "rope_theta": 10000, "num_key_value_heads": 2, "head_dim": 128, "attention_bias": true, partKey: 0.5},
 	},
 	{
@@ -58,7 +58,7 @@ var blocks = []family{
 	},
 	{
 		Family: arch.Family{Types: []string{"phi"}, Classes: []string{"Phi"}, GGUF: "phi2", Names: phiNames},
-		draft:  parallel(layerNorms(plainBlock(activations.GELUTanh, arch.Present), true)), folder: decoder(layerKeys, layerEpsilon, activation("hidden_act"), partRotary, headLayerNorms, untied),
+		draft:  parallel(layerNorms(plainBlock(activations.GELUTanh, arch.Present), true)), folder: decoder(layerKeys, layerEpsilon, activation("hidden_act"), rotaryOfPart, headLayerNorms, untied),
 		file:    ofFile(fileLayerKeys, fileHeadBias),
 		missing: values{"layer_norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "gelu_new", partKey: 0.5},
 	},
@@ -76,12 +76,12 @@ var blocks = []family{
 	},
 	{
 		Family: arch.Family{Types: []string{"stablelm"}, Classes: []string{"StableLm"}, GGUF: "stablelm", Names: stablelmNames},
-		draft:  layerNorms(gatedBlock(activations.SiLU), true), folder: decoder(layerKeys, layerEpsilon, silu, partRotary, queryBias, ownHeadNorms, besideFeed), file: ofFile(fileLayerKeys, fileBeside, fileOwnHeadNorms),
+		draft:  layerNorms(gatedBlock(activations.SiLU), true), folder: decoder(layerKeys, layerEpsilon, silu, rotaryOfPart, queryBias, ownHeadNorms, besideFeed), file: ofFile(fileLayerKeys, fileBeside, fileOwnHeadNorms),
 		missing: values{"layer_norm_eps": 1e-5, "rope_theta": 10000, "num_key_value_heads": 32, partKey: 0.25},
 	},
 	{
 		Family: arch.Family{Types: []string{"nemotron"}, Classes: []string{"Nemotron"}, GGUF: "nemotron", Names: llamaNames},
-		draft:  lessOne(layerNorms(plainBlock(activations.ReLU2, arch.Absent), true)), folder: decoder(layerKeys, epsilon("norm_eps", 1), activation("hidden_act"), partRotary, attentionBias, mlpBias), file: ofFile(fileLayerKeys),
+		draft:  lessOne(layerNorms(plainBlock(activations.ReLU2, arch.Absent), true)), folder: decoder(layerKeys, epsilon("norm_eps", 1), activation("hidden_act"), rotaryOfPart, attentionBias, mlpBias), file: ofFile(fileLayerKeys),
 		missing: values{"norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "relu2", partKey: 0.5},
 	},
 	{

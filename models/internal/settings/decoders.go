@@ -42,7 +42,7 @@ var Decoders = &Families{
 			nested:  values{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 131072},
 		},
 		{
-			Family: arch.Family{Types: []string{"seed_oss"}, Classes: []string{"SeedOss"}, GGUF: "seed_oss", Names: llamaNames, Files: arch.Names{"blk.%d.ffn_norm": "blk.%d.post_attention_norm"}},
+			Family: arch.Family{Types: []string{"seed_oss"}, Classes: []string{"SeedOss"}, GGUF: "seed_oss", Names: llamaNames},
 			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, inputBias, outputBias, mlpBias), file: ofFile(fileKeys),
 			missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_key_value_heads": 8, "head_dim": 128, "attention_bias": true},
 			nested:   values{"hidden_size": 4096, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 80, "max_position_embeddings": 524288},

@@ -25,8 +25,8 @@ var mixtures = []family{
 		nested:  values{"hidden_size": 2048, "moe_intermediate_size": 1408, "num_hidden_layers": 24, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 60},
 	},
 	{
-		Family: arch.Family{Types: []string{"glm4_moe"}, Classes: []string{"Glm4Moe"}, GGUF: "glm4moe", Names: routedNames, Files: afterNorms},
-		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, partRotary, inputBias, headNormsIfSaid, routed, lead, more), file: ofFile(fileInnerKeys, fileHeadNorms, fileRouted),
+		Family: arch.Family{Types: []string{"glm4_moe"}, Classes: []string{"Glm4Moe"}, GGUF: "glm4moe", Names: routedNames},
+		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotaryOfPart, inputBias, headNormsIfSaid, routed, lead, more), file: ofFile(fileInnerKeys, fileHeadNorms, fileRouted),
 		missing:  routedMissing.with(values{"rms_norm_eps": 1e-5, "num_key_value_heads": 8, partKey: 0.5, "first_k_dense_replace": 1}),
 		renamed:  routedKeys,
 		harmless: routedHarmless,
@@ -49,7 +49,7 @@ var mixtures = []family{
 		nested:   values{"hidden_size": 3072, "intermediate_size": 1536, "num_hidden_layers": 62, "num_attention_heads": 48, "max_position_embeddings": 196608},
 	},
 	{
-		Family: arch.Family{Types: []string{"gpt_oss"}, Classes: []string{"GptOss"}, GGUF: "gpt-oss", Period: 2, InTurn: true, Names: ossNames, Files: afterNorms},
+		Family: arch.Family{Types: []string{"gpt_oss"}, Classes: []string{"GptOss"}, GGUF: "gpt-oss", Period: 2, InTurn: true, Names: ossNames},
 		draft:  sinks(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfOSS, window, layerTypes, attentionBias, chosen("num_experts"), ossExperts), file: ofFile(fileInnerKeys, fileOSS),
 		missing:  values{"rms_norm_eps": 1e-5, "rope_theta": 150000, "head_dim": 64, "num_key_value_heads": 8, "sliding_window": 128, "attention_bias": true, "num_experts": 128, "num_experts_per_tok": 4, "swiglu_alpha": 1.702, "swiglu_limit": 7},
 		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
@@ -88,14 +88,14 @@ func fileSigmoid(r *reader) {
 	r.same("moe_intermediate_size", r.dense.Inner)
 }
 
-// rotaryOfMiniMax is partRotary for a class whose files may say how many elements rotate.
+// rotaryOfMiniMax is rotaryOfPart for a class whose files may say how many elements rotate.
 func rotaryOfMiniMax(r *reader) {
 	const key = "rotary_dim"
 	p := r.parameters()
 	if dims := r.optional(key, 0, r.attention.Size); dims > 0 && !p.Has(partKey) && !r.Has(partKey) {
 		r.turn(p, dims)
 	} else {
-		r.turn(p, r.part(p, 1))
+		r.turn(p, r.part(p))
 	}
 	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
 	p.Unknown(strict.Parameters)

@@ -131,9 +131,6 @@ var latentNames = named(routedNames, arch.Names{
 	"blk.%d.attn_v_b":       "model.layers.%d.self_attn.v_b_proj",
 })
 
-// afterNorms are what GGUF files of some families call the norms before feed-forward networks.
-var afterNorms = arch.Names{"blk.%d.ffn_norm": "blk.%d.post_attention_norm"}
-
 // ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package tensors.
 var ossNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_sinks.weight": "model.layers.%d.self_attn.sinks",

@@ -175,7 +175,7 @@ func (r *reader) finish() *arch.Model {
 	return &m
 }
 
-// attentionOf returns that of layers of a kind.
+// attentionOf returns the attention of layers of a kind.
 func (r *reader) attentionOf(whole, still bool) *arch.Attention {
 	a := r.attention
 	a.Rope = r.rope

@@ -29,13 +29,24 @@ func neighbours(r *reader) { r.rope.Interleaved = true }
 // partKey is the share of a head that is rotated.
 const partKey = "partial_rotary_factor"
 
-// part reads how many elements of a head are rotated.
-func (r *reader) part(p *strict.JSON, missing float64) int {
+// rotaryOfPart is rotary for heads of which a part may rotate.
+func rotaryOfPart(r *reader) {
+	p := r.parameters()
+	r.turn(p, r.part(p))
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
+	p.Unknown(strict.Parameters)
+}
+
+// part returns how many elements of a head rotate: all times partial_rotary_factor, which p or the model has.
+func (r *reader) part(p *strict.JSON) int {
 	at := r.json
 	if p.Has(partKey) {
 		at = p
 	}
-	part := p.Number(partKey, r.Number(partKey, missing, 0, 1), 0, 1)
+	part := p.Number(partKey, r.Number(partKey, 1, 0, 1), 0, 1)
+	if at == r.json && r.json.Given(partKey) && !r.Has(partKey) {
+		part = 0 // null
+	}
 	dims := int(part * float64(r.attention.Size))
 	if dims < 2 || dims%2 != 0 {
 		at.Fail(partKey, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
@@ -44,19 +55,11 @@ func (r *reader) part(p *strict.JSON, missing float64) int {
 	return dims
 }
 
-// partRotary is rotary for families that rotate a part of a head.
-func partRotary(r *reader) {
-	p := r.parameters()
-	r.turn(p, r.part(p, 0))
-	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
-	p.Unknown(strict.Parameters)
-}
-
 // rotaryOfPhi is rotary for Phi 3. It may rotate a part of a head. The length of texts before the
 // scaling has a key of its own. The only scaling is LongRoPE, which older files call su or yarn.
 func rotaryOfPhi(r *reader) {
 	p := r.parameters()
-	dims := r.part(p, 1)
+	dims := r.part(p)
 	p.Has(original) // in place of which the key of the model counts
 	r.turn(p, dims)
 	r.scaling(p, r.Size(original, 0), scalings{"default": plain, "longrope": long, "su": long, "yarn": long})

@@ -17,50 +17,29 @@ func (s *Store) Renamed(names map[string]string) func(name string) string {
 		s.ignore(others, func(part string) string { return own + part })
 	}
 	return func(name string) string {
-		other, kind, ok := renamed(name, names)
-		if !ok {
+		stem, kind := name, ""
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			stem, kind = name[:i], name[i:]
+		}
+		numbers := digits.FindAllString(stem, len(places))
+		for _, place := range places[:len(numbers)] {
+			at := digits.FindStringIndex(stem)
+			stem = stem[:at[0]] + place + stem[at[1]:]
+		}
+		other, ok := names[stem+kind]
+		if ok {
+			kind = ""
+		} else if other, ok = names[stem]; !ok {
 			return name
+		}
+		for i, n := range numbers {
+			other = strings.Replace(other, places[i], n, 1)
 		}
 		if inside, ok := strings.CutPrefix(other, own); ok {
 			return at.inner + inside + kind
 		}
 		return at.outer + other + kind
 	}
-}
-
-// Otherwise is Renamed for GGUF files of a family that call some tensors otherwise than others do. Without names it is nil.
-func Otherwise(names map[string]string) func(name string) string {
-	if names == nil {
-		return nil
-	}
-	return func(name string) string {
-		if other, kind, ok := renamed(name, names); ok {
-			return other + kind
-		}
-		return name
-	}
-}
-
-// renamed returns the other name of a tensor, and its kind apart.
-func renamed(name string, names map[string]string) (other, kind string, ok bool) {
-	stem := name
-	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		stem, kind = name[:i], name[i:]
-	}
-	numbers := digits.FindAllString(stem, len(places))
-	for _, place := range places[:len(numbers)] {
-		at := digits.FindStringIndex(stem)
-		stem = stem[:at[0]] + place + stem[at[1]:]
-	}
-	if other, ok = names[stem+kind]; ok {
-		kind = ""
-	} else {
-		other, ok = names[stem]
-	}
-	for i, n := range numbers {
-		other = strings.Replace(other, places[i], n, 1)
-	}
-	return other, kind, ok
 }
 
 // own precedes the names of a text model that is all of a model.

@@ -15,8 +15,6 @@ import (
 // A Store is the tensors of a model, by the names of its files. One goroutine at a time
 // may use it.
 type Store struct {
-	GGUF bool // the files are GGUF files
-
 	tensors map[string]*tensor
 	files   []*file
 	place   string // where a tensor should be that is missing: the path of a file, or "" if it is not known
@@ -167,7 +165,7 @@ func (t *tensor) forget(part []byte) {
 // OfGGUF returns the tensors of a GGUF file, which stays the caller's to close, later
 // than the last use of the store. The path is that of errors; "" if it is not known.
 func OfGGUF(f *gguf.File, path string) *Store {
-	s := &Store{GGUF: true, tensors: map[string]*tensor{}, place: path, kinds: "F32, F16, BF16 or blocks"}
+	s := &Store{tensors: map[string]*tensor{}, place: path, kinds: "F32, F16, BF16 or blocks"}
 	of := &file{path: path, forget: func(part []byte) { f.Forget(gguf.Tensor{Data: part}) }}
 	for _, t := range f.Tensors() {
 		data := t.Data
