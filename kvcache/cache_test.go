@@ -315,7 +315,15 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := harnessOf(t, c, cache)
+	useValuesInKeys(harnessOf(t, c, cache), c, dtype)
+	c.ValuesInKeys = true
+	if cache, err = kvcache.New(c); err != nil {
+		t.Fatal(err)
+	}
+	useValuesInKeys(harnessOf(t, c, cache), c, dtype)
+}
+
+func useValuesInKeys(h *harness, c kvcache.Config, dtype kernel.DType) {
 	a, b := h.begin(), h.begin()
 	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}, {1, 1}} {
 		numbers := []int{a, b}
@@ -334,6 +342,44 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 		if counts[1] > 1 {
 			h.keep(b, counts[1]/2, counts[1]-2, counts[1]-1)
 			h.check()
+		}
+	}
+}
+
+// TestConfigValuesInKeys: such values take no memory and are the first elements of the keys, with the scales of these.
+func TestConfigValuesInKeys(t *testing.T) {
+	for _, x := range []struct {
+		dtype      kernel.DType
+		group, row int // elements that share a scale, and bytes of 96 elements
+	}{{kernel.Float32, 0, 4 * 96}, {kernel.BFloat16, 0, 2 * 96}, {kernel.Int8, 32, 96 + 3*4}, {kernel.Int4, 32, 48 + 3*4}} {
+		c := kvcache.Config{Heads: 2, HeadSize: 96, ValueSize: 64, ValuesInKeys: true, KeyType: x.dtype, ValueType: x.dtype, PageSize: 16, Pages: 3}
+		bytes, err := c.PageBytes()
+		if want := 16 * 2 * x.row; err != nil || bytes != want {
+			t.Errorf("%v: pages of %d bytes, %v, want %d", x.dtype, bytes, err, want)
+		}
+		cache, err := kvcache.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, values := cache.Memory(0)
+		if got := values.Shape()[3]; got != 64 || !values.Overlaps(keys) || values.Strides() != keys.Strides() {
+			t.Errorf("%v: values %v, keys %v", x.dtype, values, keys)
+		}
+		if x.group > 0 && (values.Scales().Shape()[3] != 64/x.group || keys.Scales().Shape()[3] != 96/x.group || !values.Scales().Overlaps(keys.Scales())) {
+			t.Errorf("%v: scales %v of values, %v of keys", x.dtype, values.Scales(), keys.Scales())
+		}
+	}
+	for _, x := range []struct {
+		c    kvcache.Config
+		want string
+	}{
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValueSize: 9, ValuesInKeys: true}, "ValueSize"},
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValuesInKeys: true, KeyType: kernel.Int8, ValueType: kernel.Float16}, "ValueType"},
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValueSize: 6, ValuesInKeys: true, KeyType: kernel.Int8, ValueType: kernel.Int8, Group: 4}, "Group"},
+	} {
+		_, err := kvcache.New(x.c)
+		if e := (*kernel.Error)(nil); !errors.As(err, &e) || e.Arg() != "Config."+x.want {
+			t.Errorf("%+v: %v, want an error of Config.%s", x.c, err, x.want)
 		}
 	}
 }

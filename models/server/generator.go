@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
@@ -43,10 +42,8 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 
 // schedule returns the settings of a language model's scheduler.
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
-	o, c := m.Options(), m.Config()
-	page, err := kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize,
-	}.PageBytes()
+	o := m.Options()
+	page, err := m.Cache(0).PageBytes()
 	if err != nil {
 		return batch.Options{}, err
 	}
