@@ -487,7 +487,7 @@ func TestPprof(t *testing.T) {
 // FuzzRequests: no body does harm, and every answer is JSON or a stream.
 func FuzzRequests(f *testing.F) {
 	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank", "/tokenize", "/detokenize"}
-	for i, r := range mix(20) {
+	for i, r := range append(mix(20), toolMix(8)...) {
 		f.Add(uint8(i), r.body)
 		for k, p := range paths {
 			if p == r.path {
@@ -497,7 +497,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	settings := fixed()
 	settings.BodyBytes, settings.Timeout = 4096, time.Second
-	s := newServer(f, settings)
+	s := serverOf(f, settings, append(tinyModels(f, kernel.Exec{Threads: 1}, 16), tooled(f, kernel.Exec{Threads: 1}, 16))...)
 	f.Fuzz(func(t *testing.T, path uint8, body string) {
 		w := post(s, paths[int(path)%len(paths)], body)
 		stream := w.Header().Get("Content-Type") == "text/event-stream"
