@@ -24,7 +24,7 @@ var tools = []chattemplate.Tool{
 // formatOf returns the format of a template that has some texts.
 func formatOf(t testing.TB, source string) *answer.Format {
 	t.Helper()
-	template, err := chattemplate.New("{# " + strings.ReplaceAll(source, "#}", "") + " #}{{ tools }}")
+	template, err := chattemplate.New("{# " + strings.NewReplacer("#}", "", "-#}", "").Replace(source) + " #}{{ tools }}")
 	if err != nil {
 		t.Fatal(err)
 	}

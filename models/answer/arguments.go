@@ -130,6 +130,42 @@ func withDefinitions(schema, defs, definitions json.RawMessage) json.RawMessage 
 	return data
 }
 
+// closed returns a schema whose objects have no other members than those it names, where it does not say: a call with further
+// arguments is none that somebody wants. What is combined by other keywords stays as it is.
+func closed(schema json.RawMessage) json.RawMessage {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(schema, &keys) != nil {
+		return schema
+	}
+	for key := range keys {
+		if !slices.Contains(annotations, key) && !slices.Contains(plainKeys, key) {
+			return schema
+		}
+	}
+	if keys["items"] != nil {
+		keys["items"] = closed(keys["items"])
+	}
+	var of map[string]json.RawMessage
+	if json.Unmarshal(keys["properties"], &of) == nil {
+		for name := range of {
+			of[name] = closed(of[name])
+		}
+		keys["properties"], _ = json.Marshal(of) // of valid JSON there is no error
+		if keys["additionalProperties"] == nil {
+			keys["additionalProperties"] = json.RawMessage("false")
+		}
+	}
+	data, _ := json.Marshal(keys)
+	return data
+}
+
+// plainKeys are the keywords beside which members that are not named may be left out, and with which a schema stays one that
+// values can satisfy.
+var plainKeys = []string{
+	"properties", "required", "additionalProperties", "items", "$defs", "definitions", "$schema", "$id", "format", "pattern", "minLength", "maxLength",
+	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "nullable", "optional",
+}
+
 // joined returns the grammar of arguments in their order, of which those that are not required may be missing. Of is that of one.
 func (g *rules) joined(list []argument, comma string, of func(a argument) (string, error)) (string, error) {
 	slices.SortStableFunc(list, func(a, b argument) int { // so that there is something before the first comma

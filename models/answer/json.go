@@ -62,7 +62,7 @@ func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
 // rule is that of notation.
 func (o *object) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	key := cmp.Or(o.arguments, "arguments")
-	return quoted(`{"name": "`+t.Name+`", "`+key+`": `) + ` %json ` + line(schemaOf(t)) + ` "}"`, nil
+	return quoted(`{"name": "`+t.Name+`", "`+key+`": `) + ` %json ` + line(closed(schemaOf(t))) + ` "}"`, nil
 }
 
 // several is that of notation.
@@ -123,7 +123,7 @@ const longestHeader = 256
 
 // rule is that of notation.
 func (n *named) rule(g *rules, t *chattemplate.Tool) (string, error) {
-	return quoted(n.first+t.Name+n.middle) + ` %json ` + line(schemaOf(t)) + " " + quoted(n.post), nil
+	return quoted(n.first+t.Name+n.middle) + ` %json ` + line(closed(schemaOf(t))) + " " + quoted(n.post), nil
 }
 
 // several is that of notation.

@@ -43,7 +43,7 @@ func (*pythonic) rule(g *rules, t *chattemplate.Tool) (string, error) {
 		return "", err
 	}
 	inside, err := g.joined(list, ", ", func(a argument) (string, error) {
-		return quoted(a.name+"=") + " %json " + line(a.schema), nil
+		return quoted(a.name+"=") + " %json " + line(closed(a.schema)), nil
 	})
 	return quoted(t.Name+"(") + " " + inside + ` ")"`, err
 }

@@ -130,7 +130,7 @@ func (x *tagged) rule(g *rules, t *chattemplate.Tool) (string, error) {
 			}
 			one += g.text(k, end) + ` "\n"`
 		} else {
-			one += "%json " + line(a.schema) + " " + quoted(end+"\n")
+			one += "%json " + line(closed(a.schema)) + " " + quoted(end+"\n")
 		}
 		if !a.required {
 			one = "(" + one + ")?"

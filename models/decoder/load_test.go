@@ -16,8 +16,8 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
-	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/internal/settings"
+	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 

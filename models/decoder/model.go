@@ -108,8 +108,8 @@ func New(f *gguf.File, o Options) (*Model, error) {
 
 // model reads the weights.
 func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
-	words, logits := l.ends(&n.config, head)
-	n.head = engine.Head{Linear: logits, Softcap: n.config.LogitSoftcap}
+	words, logits := l.ends(&n.config, head, n.arch.Logits.Bias)
+	n.head = engine.Head{Linear: logits, Scale: n.config.LogitScale, Softcap: n.config.LogitSoftcap}
 	n.layers = engine.Read(n.arch, l.Reader, engine.Packed{Linear: words.One()})
 	l.rank(n.ranking, n.config.Width)
 	if l.Dry != nil {
