@@ -59,7 +59,7 @@ func TestTexts(t *testing.T) {
 			o.StopText, o.Draft = []string{"never", whole[at : at+5]}, draft
 			want, _, _ := strings.Cut(whole, whole[at:at+5])
 			tokens, text := written(t, m, prompt(20, 1), o)
-			if text != want || tokens[len(tokens)-1].End != EndText {
+			if last := tokens[len(tokens)-1]; text != want || last.End != EndText || last.StopText != o.StopText[1] {
 				t.Errorf("%q: text %q, end %v, want %q", o.StopText, text, tokens[len(tokens)-1].End, want)
 			}
 		}

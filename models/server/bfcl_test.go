@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,9 +76,13 @@ func bfclCases(t *testing.T, files []string) (cases []bfclCase) {
 			if !strings.HasPrefix(lines.Text(), `{"id"`) { // a file of settings
 				continue
 			}
+			var any any
 			var c bfclCase
-			text := notASCII.ReplaceAllStringFunc(lines.Text(), func(s string) string { return fmt.Sprintf("%x", s) }) // the model has no others
-			if err := json.Unmarshal([]byte(text), &c); err != nil {
+			if err := json.Unmarshal(lines.Bytes(), &any); err != nil {
+				t.Fatal(name, err)
+			}
+			data, _ := json.Marshal(inASCII(any))
+			if err := json.Unmarshal(data, &c); err != nil {
 				t.Fatal(name, err)
 			}
 			if len(c.Function) > 0 {
@@ -88,8 +93,24 @@ func bfclCases(t *testing.T, files []string) (cases []bfclCase) {
 	return cases
 }
 
-// notASCII are characters that the model does not have, as a file may write them.
-var notASCII = regexp.MustCompile(`[^\x00-\x7f]|\\u[0-9a-f]{4}`)
+// inASCII replaces characters that the model does not have.
+func inASCII(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.Trim(strconv.QuoteToASCII(v), `"`)
+	case []any:
+		for i := range v {
+			v[i] = inASCII(v[i])
+		}
+	case map[string]any:
+		to := map[string]any{}
+		for key, x := range v {
+			to[inASCII(key).(string)] = inASCII(x)
+		}
+		return to
+	}
+	return v
+}
 
 // notTool are the characters that no name of a tool has.
 var notTool = regexp.MustCompile(`[^A-Za-z0-9_.:/-]`)

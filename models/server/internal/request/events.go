@@ -163,6 +163,9 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		e.Tokens = append(e.Tokens, t)
 	}
 	c.begun, c.ended = true, e.End != decoder.EndNone
+	if c.parser != nil && c.parser.Thinking() {
+		r.Thought++
+	}
 	c.parse(w, e)
 	if !e.First || !w.Echo {
 		return c.place(e)
