@@ -586,6 +586,11 @@ func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32,
 //go:noescape
 func addAVX2(dst []float32, x []float32, y []float32)
 
+// mulAVX2 is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulAVX2(dst []float32, x []float32, y []float32)
+
 // addRowsAVX2 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -600,6 +605,21 @@ func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weig
 //
 //go:noescape
 func rotateAVX2(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsAVX2 is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsAVX2(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardAVX2 is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardAVX2(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardAVX2 is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardAVX2(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
 //

@@ -59,8 +59,8 @@ func Weights() ukernel.WeightKernels {
 // Elementwise returns the functions over slices.
 func Elementwise() ukernel.Elementwise {
 	return ukernel.Elementwise{
-		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
-		AdditiveBackward: additiveBackward, AddWeighted: addWeighted, Rotate: rotate,
+		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, Mul: mul, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
+		AdditiveBackward: additiveBackward, AddWeighted: addWeighted, Rotate: rotate, RotatePairs: rotatePairs,
 	}
 }
 
@@ -73,6 +73,7 @@ func Activations() ukernel.Activations {
 		SiLU: unary(scalar.SiLU), GELU: unary(scalar.GELU), GELUTanh: unary(scalar.GELUTanh),
 		SwiGLU: gated(scalar.SiLU), GeGLU: gated(scalar.GELU), GeGLUTanh: gated(scalar.GELUTanh),
 		SiLUSlope: siluSlope, GELUSlope: geluSlope, GELUTanhSlope: geluTanhSlope,
+		TanhBackward: tanhBackward, SigmoidBackward: sigmoidBackward,
 		GRU: gru, GRUBackward: gruBackward,
 	}
 }
