@@ -15,6 +15,11 @@ func (c *call) announce() {
 	for b := range s.Batch {
 		queries := c.q.Length(b)
 		c.announceOutputs(b)
+		if c.scoring.KeyRows.IsSet() {
+			c.q.AnnounceRows(view.Read, b, 0, queries)
+			c.announceLists(b)
+			continue
+		}
 		if c.outputs.Scores.view().IsSet() && c.outputs.ScoreStage < ScoresMasked { // of hidden keys too
 			c.k.AnnounceRows(view.Read, b, 0, m.Length(b, c.k.Length(b)))
 		}
@@ -65,6 +70,21 @@ func (c *call) announceOutputs(b int) {
 	for _, t := range c.outputs.tensors() {
 		if t.IsSet() && t.Dim(3) > 0 {
 			t.AnnounceRows(view.Write, b, 0, c.q.Length(b))
+		}
+	}
+}
+
+// announceLists announces that the keys of batch row b that lists name, and their values, are read.
+func (c *call) announceLists(b int) {
+	lists := &c.scoring.KeyRows
+	for h := range c.k.Dim(1) {
+		for i := range min(lists.Shape[2], c.q.Length(b)) {
+			list := lists.Of(b, h, i)
+			view.Announce(view.Read, list)
+			for _, row := range list {
+				c.k.AnnounceRow(view.Read, b, h, int(row))
+				c.v.AnnounceRow(view.Read, b, h, int(row))
+			}
 		}
 	}
 }

@@ -49,6 +49,7 @@
 //   - sliding window: [Window]; chunks: [Chunked]; prefix and causal: [PrefixLM]
 //   - a window together with attention sinks or global tokens: [Mask.Or], [KeyRange], [QueryRange]
 //   - a tree of drafted tokens: [VisibleLast]
+//   - lists of keys for each query, as an indexer chooses them: Options.KeyRows
 //   - block-sparse: [BlockSparse]; any pattern of bools: [Visible], [Hidden]
 //
 // Scores and further outputs:

@@ -193,6 +193,7 @@ func Causal(offset int) Mask {
 }
 
 var causal = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		return mask.Span{Lo: 0, Hi: position.AddClamp(q.Diagonal+1, r.Right)}
 	},
@@ -212,6 +213,7 @@ func Window(left, right int) Mask {
 }
 
 var window = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		s := mask.Span{Lo: 0, Hi: q.Keys}
 		if r.Left >= 0 {
@@ -248,6 +250,7 @@ func Chunked(size int) Mask {
 }
 
 var chunked = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		inChunk := (q.Diagonal + q.KeyStart) % r.Left
 		if inChunk < 0 {
@@ -265,6 +268,7 @@ func KeyRange(from, to int) Mask {
 }
 
 var keyRange = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		return mask.Span{Lo: position.AddClamp(-q.KeyStart, r.Left), Hi: position.AddClamp(-q.KeyStart, r.Right)}
 	},
@@ -293,6 +297,7 @@ func PrefixLM(prefix []int) Mask {
 }
 
 var prefixLM = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		return mask.Span{Lo: 0, Hi: max(q.Diagonal+1, position.Of(r.Ints(), q.Batch)-q.KeyStart)}
 	},

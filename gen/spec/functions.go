@@ -68,6 +68,7 @@ var (
 	PairColumns      = kernel(ConvertTable, "PairColumns")
 	PairRows         = kernel(ConvertTable, "PairRows")
 	Flush            = kernel(ConvertTable, "Flush")
+	Gather           = kernel(ConvertTable, "Gather")
 	Finite           = kernel(ConvertTable, "Finite")
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")

@@ -17,6 +17,7 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 )
@@ -38,6 +39,8 @@ type Job struct {
 	splittable bool
 
 	keepsCapped bool // Scorers keep the scores after the softcap
+
+	listedMask mask.Mask // of a call with lists, but for its bool views
 
 	weightsMemory []float32 // of derived.additive
 	weightsUsage  parallel.Usage
@@ -96,6 +99,9 @@ func (j *Job) Drop() { jobs.Drop(j) }
 // Release gives the job back. It forgets the caller's memory.
 func (j *Job) Release() {
 	j.Call = Call{}
+	if j.derived.listed {
+		j.listedMask = mask.Mask{}
+	}
 	j.derived = derived{}
 	j.keepsCapped = false
 	j.ring.end()

@@ -61,6 +61,10 @@ func (s *sight) find(j *Job, r *lanes.Rows) {
 		s.keyFrame = j.derived.frame
 		return
 	}
+	if j.derived.listed {
+		s.keyFrame = j.listedFrame(r)
+		return
+	}
 	b := r.Head.Batch
 	if s.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow() {
 		return

@@ -42,8 +42,10 @@ func (t *tile) Drop(keys mask.Span, weights []float32) {
 		heads[lane] = uint32(head)
 		positions[lane] = uint32(start + query)
 	})
-	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.derived.philox[:],
-		j.Call.Dropout.Sequence(t.Head.Batch), heads, positions, j.Call.Dropout.Threshold(), j.Call.Dropout.Factor())
+	t.eachRun(keys, func(part mask.Span, at int) {
+		t.kern.Dropout(weights[(part.Lo-keys.Lo)*lanes:], lanes, at, part.Len(), j.derived.philox[:],
+			j.Call.Dropout.Sequence(t.Head.Batch), heads, positions, j.Call.Dropout.Threshold(), j.Call.Dropout.Factor())
+	})
 }
 
 // BlockKeys is the number of keys in a block of the numeric contract. Keys are cut

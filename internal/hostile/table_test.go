@@ -138,6 +138,12 @@ var table = []entry{
 		table := &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}
 		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{Outputs: kernel.Outputs{LSE: ragged(1), Weights: ragged(7)}}}
 	}},
+	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // with lists of keys
+		out, q, k, v := w.attention()
+		o := w.options()
+		o.KeyRows = kernel.KeyRows{Rows: []int32{0, 6, 6, 2, -1, -1, -1, 6, 5, 4, 3, 2, 1, 0, 3, -1, -1, -1, -1, -1, -1}, Shape: [4]int{1, 1, 3, 7}}
+		return []any{out, q, k, v, o}
+	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any {
 		dout, q, k, v := w.attention()
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}

@@ -9,7 +9,8 @@ import (
 )
 
 // Check reports the first of the fields u, which are used, that does not fit scores of shape c, or that the call does
-// not take. DynamicInt12 also needs keys and values of integers: the caller checks that.
+// not take. The caller checks what needs the keys: DynamicInt12, and KeyRows before all else, as c has the length of
+// its lists.
 func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
 	if f := u.CheckTaken(by); f != nil {
 		return f
@@ -31,6 +32,9 @@ func (u Set) CheckTaken(by Call) *check.Failure {
 	}
 	return nil
 }
+
+// CheckKeyStart reports a KeyStart that does not fit so many keys.
+func (s *Scoring) CheckKeyStart(c *view.Scores) *check.Failure { return s.check(keyStart, c) }
 
 // check reports a field that does not fit scores of shape c.
 func (s *Scoring) check(f field, c *view.Scores) *check.Failure {
@@ -85,7 +89,7 @@ type Input struct {
 }
 
 // Inputs returns all of them, masks aside.
-func (s *Scoring) Inputs() (in [3]Input) {
+func (s *Scoring) Inputs() (in [4]Input) {
 	for x, u := 0, readFields; u != 0; x, u = x+1, u.rest() {
 		f := u.first()
 		in[x].Arg, in[x].Memory = fields[f].arg, s.memory(f)
@@ -94,8 +98,11 @@ func (s *Scoring) Inputs() (in [3]Input) {
 }
 
 func (s *Scoring) memory(f field) view.Memory {
-	if fields[f].kind == biases {
+	switch fields[f].kind {
+	case biases:
 		return s.Bias.Memory()
+	case lists:
+		return view.MemoryOf(s.KeyRows.Rows)
 	}
 	return view.MemoryOf(s.perHead(f))
 }
