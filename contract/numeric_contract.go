@@ -142,6 +142,17 @@
 //
 // So a query has the result of a call whose k and v are copies of the rows of its list.
 //
+// # Contract: trees of queries
+//
+// With Options.Parents the queries are a tree, and past = Options.QueryStart - Options.KeyStart keys are before it. Row past + i
+// of k and v is that of query i. The path of a query has its parent's path and then the query itself, or the query alone if its parent
+// is -1. The keys of a query are rows 0..past-1 and those of its path, in this order, without rows that do not exist. Everything that counts keys counts these:
+// key n is at position Options.KeyStart + n, and blocks are cut there. The position of the query is Options.QueryStart plus
+// the number of queries before it on its path.
+//
+// So a query has the result that it has if the tokens of its path follow the others one by one. Scores that are handed out
+// are -Inf, and weights +0, for numbers that none of its keys has.
+//
 // # Contract: results
 //
 //	inv    = 1/l

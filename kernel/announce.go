@@ -25,7 +25,7 @@ func (c *call) announce() {
 		}
 		var rows, keys mask.Span // what has been seen and not yet announced
 		for i := range queries {
-			query := c.scoring.Query(b, i, c.k.Length(b))
+			query := c.query(b, i)
 			span := m.Span(query)
 			if bias.IsSet() {
 				span = span.And(mask.Span{Lo: 0, Hi: bias.Dim(3)})
@@ -42,11 +42,15 @@ func (c *call) announce() {
 				if part = m.Next(query, mask.Span{Lo: part.Hi, Hi: span.Hi}); part.Len() == 0 {
 					break
 				}
-				if part.Lo > keys.Hi || part.Hi < keys.Lo {
-					c.announceKeys(b, keys)
-					keys = part
+				seen := part
+				if c.scoring.Parents != nil {
+					seen = c.announcePath(b, i, part)
 				}
-				keys = keys.Union(part)
+				if seen.Lo > keys.Hi || seen.Hi < keys.Lo {
+					c.announceKeys(b, keys)
+					keys = seen
+				}
+				keys = keys.Union(seen)
 			}
 			announceBools(m, s, query, span)
 			if bias.IsSet() {
@@ -72,6 +76,28 @@ func (c *call) announceOutputs(b int) {
 			t.AnnounceRows(view.Write, b, 0, c.q.Length(b))
 		}
 	}
+}
+
+// query returns query i of batch row b as masks see it.
+func (c *call) query(b, i int) mask.Query {
+	if c.scoring.Parents != nil {
+		return c.scoring.OnPath(b, i, c.scores.Queries, c.k.Length(b))
+	}
+	return c.scoring.Query(b, i, c.k.Length(b))
+}
+
+// announcePath announces that those of some keys of query i are read that are on its path, and returns those before the tree.
+func (c *call) announcePath(b, i int, keys mask.Span) mask.Span {
+	past := c.scoring.Past(b)
+	if keys.Hi <= past {
+		return keys
+	}
+	path := make([]int32, keys.Hi-max(keys.Lo, past))
+	view.Parents(c.scoring.Parents).Path(path, b, i, c.scores.Queries, max(keys.Lo, past)-past)
+	for _, query := range path {
+		c.announceKeys(b, mask.Span{Lo: past + int(query), Hi: past + int(query) + 1})
+	}
+	return mask.Span{Lo: min(keys.Lo, past), Hi: past}
 }
 
 // announceLists announces that the keys of batch row b that lists name, and their values, are read.

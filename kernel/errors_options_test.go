@@ -138,6 +138,19 @@ var optionErrors = []struct {
 	}},
 	{"list and weights of all keys", "Options.Weights", "[2 4 3 6]", func(c *badCall) { c.listed([4]int{1, 1, 1, 6}, make([]int32, 6)) }},
 
+	{"parents of too few queries", "Options.Parents", "one for each query: 3, or for each of all batch rows: 6", func(c *badCall) { c.o.Parents = []int32{-1, 0} }},
+	{"no parents", "Options.Parents", "0 parents", func(c *badCall) { c.o.Parents = []int32{} }},
+	{"parent of itself", "Options.Parents", "parent 1 of query 1", func(c *badCall) { c.o.Parents = []int32{-1, 1, 0} }},
+	{"parent negative", "Options.Parents", "-1 for none", func(c *badCall) { c.o.Parents = []int32{-1, -1, 0, -1, 0, -2} }},
+	{"parents and lists", "Options.Parents", "nil with Options.KeyRows", func(c *badCall) {
+		c.o.Parents = []int32{-1, 0, 1}
+		c.listed([4]int{1, 1, 1, 7}, make([]int32, 7))
+	}},
+	{"tree before the keys", "Options.QueryStart", "3 of batch row 1, with Options.Parents", func(c *badCall) {
+		c.o.Parents, c.o.QueryStart, c.o.KeyStart = []int32{-1, 0, 1}, []int{4, 3}, []int{4}
+	}},
+	{"tree after the keys", "Options.QueryStart", "the position of key 0 to 7", func(c *badCall) { c.o.Parents, c.o.QueryStart = []int32{-1, 0, 1}, []int{8} }},
+
 	{"window negative", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Window(-2, 0) }},
 	{"window negative, in an intersection", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Causal(0).And(kernel.Window(0, math.MinInt)) }},
 	{"chunk of none", "Options.Mask", "at least 1", func(c *badCall) { c.o.Mask = kernel.Chunked(0) }},

@@ -254,6 +254,7 @@ func goldenOptions() map[string]kernel.Options {
 		"option-key-start":    {Scoring: kernel.Scoring{KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: kernel.Causal(0)}},
 		"option-hook":         {Scoring: kernel.Scoring{Score: tiltScores}},
 		"option-all":          all,
+		"option-tree":         {Scoring: kernel.Scoring{Parents: goldenTree(c), Mask: kernel.Window(200, 0), ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, QueryStart: []int{351, 301}, KeyStart: []int{100}}},
 		"option-key-rows":     {Scoring: kernel.Scoring{KeyRows: goldenLists(c)}},
 		"option-key-rows-all": goldenListed(all, c),
 	}
@@ -273,6 +274,16 @@ func goldenLists(c contracttest.Case) kernel.KeyRows {
 		}
 	}
 	return x
+}
+
+// goldenTree has two branches at every third query, and a second root.
+func goldenTree(c contracttest.Case) []int32 {
+	p := make([]int32, c.Lq)
+	for i := range p {
+		p[i] = int32(i - 1 - i%3/2)
+	}
+	p[7] = -1
+	return p
 }
 
 // goldenListed returns the options with a list for each query.

@@ -79,3 +79,46 @@ func huge(b *testing.B, c contracttest.Case) kernel.Tensor {
 
 // window returns n rows of x from lo on.
 func window(x kernel.Tensor, lo, n int) kernel.Tensor { return contracttest.Rows(x, lo, lo+n) }
+
+// BenchmarkTree compares a tree of 16 queries with as many calls of one query, and with a mask of the last keys.
+func BenchmarkTree(b *testing.B) {
+	const n, d, hkv = 16, 128, 2
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
+		for _, past := range []int{512, 4 << 10} {
+			c := contracttest.Case{B: 1, H: 8 * hkv, HKV: hkv, Lq: n, Lk: past + n, D: d, Dv: d}.With(contracttest.TypesOf(kernel.Float32, dtype, dtype, kernel.Float32))
+			k, v := huge(b, c), huge(b, c)
+			q, _, _ := c.Inputs()
+			out, tree, sees := c.Out(), someTree(n), make([]bool, n*n)
+			for i := range n {
+				for x := int32(i); x >= 0; x = tree[x] {
+					sees[i*n+int(x)] = true
+				}
+			}
+			run := func(name string, call func(o *kernel.Options) error) {
+				b.Run(fmt.Sprintf("%v/past=%d/%s", dtype, past, name), func(b *testing.B) {
+					for range b.N {
+						if err := call(&kernel.Options{Exec: kernel.Exec{Threads: 1}}); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+			run("tree", func(o *kernel.Options) error {
+				o.Parents, o.QueryStart = tree, []int{past}
+				return kernel.Attention(out, q, k, v, o)
+			})
+			run("mask", func(o *kernel.Options) error {
+				o.Mask = kernel.VisibleLast(sees, [4]int{1, 1, n, n})
+				return kernel.Attention(out, q, k, v, o)
+			})
+			run("calls", func(o *kernel.Options) error {
+				for i := range n {
+					if err := kernel.Attention(contracttest.Rows(out, i, i+1), contracttest.Rows(q, i, i+1), k, v, o); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+}

@@ -80,7 +80,8 @@ func HiddenStrided(data []bool, shape [4]int, strides [3]int) Mask {
 // VisibleLast is [Visible] for the last shape[3] keys of each batch row, of those that [KeyLengths] lets exist. All
 // earlier keys are visible. So a tree of Lq drafted tokens, the last of the keys, has a matrix [1, 1, Lq, Lq] in which a
 // token sees those on its way to the root, however many keys a cache holds before them. In batch rows of fewer keys than
-// shape[3] the first bools stand for none. shape[3] is at most Lk. Nothing is copied.
+// shape[3] the first bools stand for none. Positions count the keys here, and not the way to the root: for ALiBi, windows and the
+// bits of token by token there is Options.Parents. shape[3] is at most Lk. Nothing is copied.
 func VisibleLast(data []bool, shape [4]int) Mask {
 	return Mask(mask.OfBools(mask.BoolView{Data: data, Grid: view.Grid{Shape: shape, Stride: view.Contiguous(shape)}, Last: true}))
 }

@@ -26,7 +26,7 @@ var factors = []struct {
 }{
 	{"shape", 6}, {"types", 5}, {"spans", 12}, {"bools", 7}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
 	{"dropout", 3}, {"positions", 4}, {"score", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
-	{"ragged", 4}, {"lists", 5},
+	{"ragged", 4}, {"lists", 7},
 }
 
 var optionShapes = []contracttest.Case{
@@ -324,7 +324,7 @@ func (c *optionCase) raggedLengths() raggedLengths {
 
 // lists draws lists of up to Lk rows in any order, some twice.
 func (c *optionCase) lists(lengths raggedLengths) kernel.KeyRows {
-	shapes := [...][4]int{{}, {1, 1, 1, c.Lk}, {c.B, c.HKV, c.Lq, c.Lk}, {c.B, 1, c.Lq, c.Lk}, {1, c.HKV, 1, c.Lk}}
+	shapes := [...][4]int{{}, {1, 1, 1, c.Lk}, {c.B, c.HKV, c.Lq, c.Lk}, {c.B, 1, c.Lq, c.Lk}, {1, c.HKV, 1, c.Lk}, {}, {}}
 	shape := shapes[c.level("lists")]
 	if shape == [4]int{} {
 		return kernel.KeyRows{}
@@ -350,6 +350,30 @@ func (c *optionCase) lists(lengths raggedLengths) kernel.KeyRows {
 		}
 	}
 	return x
+}
+
+// parents draws a tree for all batch rows, or one for each, and puts it into the keys.
+func (c *optionCase) parents(o *kernel.Options) []int32 {
+	level := c.level("lists") - 5
+	if level < 0 || c.B*c.Lq == 0 {
+		return nil
+	}
+	p := make([]int32, c.Lq*(1+level*(c.B-1)))
+	for x := range p {
+		p[x] = int32(c.r.IntN(x%c.Lq+1)) - 1
+		if n := x % c.Lq; c.r.IntN(3) > 0 {
+			p[x] = int32(n - 1)
+		}
+	}
+	o.QueryStart = nil
+	for b := range c.B {
+		start := 0
+		if len(o.KeyStart) > 0 {
+			start = o.KeyStart[b%len(o.KeyStart)]
+		}
+		o.QueryStart = append(o.QueryStart, start+c.r.IntN(c.Lk+1))
+	}
+	return p
 }
 
 // outputs asks for what the level says beside out.
@@ -391,6 +415,9 @@ func eachOptionCase(f func(n int, c *optionCase)) {
 func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 	q, k, v := c.Inputs()
 	lengths := c.raggedLengths()
+	if o.Parents = c.parents(&o); o.Parents != nil {
+		lengths.keys = nil // the model would count keys that do not exist
+	}
 	if o.KeyRows = c.lists(lengths); lengths.keys != nil && o.KeyRows.Rows == nil {
 		c.Mask = c.Mask.And(contracttest.KeyLengths(lengths.keys))
 		o.Mask = c.Mask.Kernel()

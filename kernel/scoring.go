@@ -80,6 +80,21 @@ type Scoring struct {
 	// keys are summed: with the same positions a row has the same bits.
 	QueryStart, KeyStart []int
 
+	// Parents, if not nil, makes the queries a tree, such as one of drafted tokens: it holds the number of the query before
+	// each one, which is less than its own, or -1 for one that follows the keys before the tree. There are Lq parents, a tree for all
+	// batch rows, or B·Lq. The key of query i is key past + i of the call, where past, the number of keys before the tree,
+	// is QueryStart - KeyStart.
+	//
+	// A query then has the result that it would have as the last one of a sequence of the keys before the tree and those
+	// on its path, down to the last bit: as if the tokens of the path had come one after the other. So key n of a query is one of
+	// these, for Mask, Bias, Outputs.Weights and Outputs.Scores too, positions count along the path, and a causal
+	// mask hides no key. Keys that do not exist, as those of padded queries, are none.
+	//
+	// Each query reads its keys itself, as in decoding: a tree takes about as long as so many calls of one query. [VisibleLast] is
+	// faster where the last bits do not matter, and neither positions nor windows. Partial results and gradients do not take Parents, nor do
+	// calls with KeyRows.
+	Parents []int32
+
 	// KeyRows, if not the zero KeyRows, lists the keys of each query (sparse attention). Partial results and gradients do
 	// not take it.
 	KeyRows KeyRows

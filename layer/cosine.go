@@ -67,7 +67,7 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Scoring, seenOnly bool) (
 	if shape[0] != c.Batch || !position.Fits(o.QueryStart, c.Batch) || !position.Fits(o.KeyStart, c.Batch) {
 		return unitQ, unitK // the call reports it
 	}
-	if s.visible = (mask.Mask{}); !scoringOf(o).KeyRows.IsSet() { // with lists, all rows may be keys
+	if s.visible = (mask.Mask{}); !scoringOf(o).KeyRows.IsSet() && o.Parents == nil { // otherwise all rows may be keys
 		s.visible = mask.Mask(o.Mask)
 	}
 	s.visible.Resolve(&c)

@@ -63,7 +63,7 @@ class Call:
 
     def places(self, b):
         """By what the keys of a batch row are cut into blocks: their positions, or the numbers of a list's entries."""
-        return np.arange(self.keys) if "key_positions" in self.a else self.positions(b)[1]
+        return self.a["key_places"] if "key_places" in self.a else self.positions(b)[1]
 
     def of(self, name, b, h):
         """The part [Lq, Lk or less] of a broadcast argument."""
@@ -225,12 +225,12 @@ def finish(state, sees, sink, size):
     return out, lse, (m, l, inv)
 
 
-def row_of(a, b, h, i, rows):
-    """The arguments of a call of one query whose keys are the rows of a list."""
+def row_of(a, b, h, i, rows, before, positions, places):
+    """The arguments of a call of one query, so many positions after the first, whose keys are some rows."""
     kv = h // (a["q"].shape[1] // a["k"].shape[1])
     at = lambda x, *index: x[tuple(slice(min(n, m - 1), min(n, m - 1) + 1) for n, m in zip(index, x.shape))]
     of = lambda name: a[name][min(b, len(a[name]) - 1)] if a.get(name) else 0
-    one = {name: x for name, x in a.items() if name not in ("key_rows", "key_start", "out_type")}
+    one = {name: x for name, x in a.items() if name not in ("key_rows", "parents", "key_start", "out_type")}
     one["q"] = at(a["q"], b, h, i)
     for name in ("k", "v", "k_scales", "v_scales"):
         if name in a:
@@ -244,26 +244,47 @@ def row_of(a, b, h, i, rows):
     if "key_lengths" in a:
         one["key_lengths"] = [a["key_lengths"][b]]
     one["dropout_sequences"] = [a["dropout_sequences"][b] if "dropout_sequences" in a else b]
-    one["query_start"], one["key_positions"], one["first_head"] = [of("query_start") + i], of("key_start") + rows, h
+    one["query_start"], one["first_head"] = [of("query_start") + before], h
+    one["key_positions"], one["key_places"] = of("key_start") + positions, places
     return one
 
 
-def listed(a, additive):
-    """A call with lists of keys: each row is a call of its own."""
-    lists = a["key_rows"]
+def of_list(a, b, h, i):
+    """The rows of a query's list, its distance from the first query, the positions of the keys from the first row on, and their places."""
+    index = (b, h // (a["q"].shape[1] // a["k"].shape[1]), i)
+    rows = a["key_rows"][tuple(min(x, m - 1) for x, m in zip(index, a["key_rows"].shape))].astype(np.int64)
+    rows = rows[: (rows < 0).argmax() if (rows < 0).any() else len(rows)]
+    return rows, i, rows, np.arange(len(rows))
+
+
+def of_tree(a, b, h, i):
+    """The same of a tree."""
+    at = lambda name: a[name][min(b, len(a[name]) - 1)] if a.get(name) else 0
+    past, queries, keys = at("query_start") - at("key_start"), a["q"].shape[2], a["k"].shape[2]
+    tree = a["parents"].reshape(-1, queries)
+    tree, path = tree[min(b, len(tree) - 1)], []
+    while i >= 0:
+        path.insert(0, i)
+        i = tree[i]
+    rows = np.concatenate([np.arange(past), past + np.array(path)])
+    rows = rows[rows < keys]
+    count = np.arange(len(rows))
+    return rows, len(path) - 1, count, at("key_start") + count
+
+
+def by_rows(a, additive):
+    """A call in which each query has its own keys: each row is a call of its own."""
     batch, heads, queries, _ = a["q"].shape
-    row, size, n = (batch, heads, queries), a["v"].shape[3], lists.shape[3]
+    row, size, n = (batch, heads, queries), a["v"].shape[3], a["key_rows"].shape[3] if "key_rows" in a else a["k"].shape[2]
     out = {"out": np.zeros(row + (size,), f32), "lse": np.full(row + (1,), -INF, f32), "weights": np.zeros(row + (n,), f32)}
     out.update({"scores_" + name: np.full(row + (n,), -INF, f32) for name in ("scaled", "capped", "masked")})
     for b, h, i in np.ndindex(row):
-        index = (b, h // (heads // a["k"].shape[1]), i)
-        rows = lists[tuple(min(x, m - 1) for x, m in zip(index, lists.shape))].astype(np.int64)
-        rows = rows[: (rows < 0).argmax() if (rows < 0).any() else len(rows)]
+        rows, *where = (of_list if "key_rows" in a else of_tree)(a, b, h, i)
         if len(rows) == 0:
             sink = f32(f64(a["sinks"][h]) * LOG2E64) if "sinks" in a else None
             out["lse"][b, h, i, 0] = finish(None, False, sink, size)[1]
             continue
-        for name, x in attention(row_of(a, b, h, i, rows), additive).items():
+        for name, x in attention(row_of(a, b, h, i, rows, *where), additive).items():
             if name == "weights" and np.isnan(x).any():
                 out[name][b, h, i] = NAN
             out[name][b, h, i, : x.shape[3]] = x[0, 0, 0]
@@ -275,8 +296,8 @@ def rounded(out, a):
 
 
 def attention(a, additive=False):
-    if "key_rows" in a:
-        return listed(a, additive)
+    if "key_rows" in a or "parents" in a:
+        return by_rows(a, additive)
     call = Call(a, additive)
     size = call.v.shape[3]
     row = (call.batch, call.heads, call.queries)

@@ -5,7 +5,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// What the model says of calls with lists of keys: Options.KeyRows.
+// What the model says of calls with lists of keys, Options.KeyRows, and of those whose queries are a tree, Options.Parents.
 
 func (m *Model) isListed() bool { return m.o.KeyRows.Rows != nil || m.o.KeyRows.Shape != [4]int{} }
 
@@ -30,7 +30,33 @@ func (m *Model) rowOf(b, h, i, j int) int {
 	if m.isListed() {
 		return int(m.list(b, h, i)[j])
 	}
+	if past := m.past(b); m.o.Parents != nil && j >= past {
+		return past + m.path(b, i)[j-past]
+	}
 	return j
+}
+
+// past returns the number of keys before a tree.
+func (m *Model) past(b int) int { return perBatch(m.o.QueryStart, b) - perBatch(m.o.KeyStart, b) }
+
+// path returns the queries on the path of query i, the first one first.
+func (m *Model) path(b, i int) (path []int) {
+	tree := m.o.Parents
+	if n := m.q.Shape()[2]; len(tree) > n {
+		tree = tree[b*n:]
+	}
+	for ; i >= 0; i = int(tree[i]) {
+		path = append([]int{i}, path...)
+	}
+	return path
+}
+
+// before returns how many positions a query is after the first one.
+func (m *Model) before(b, i int) int {
+	if m.o.Parents != nil {
+		return len(m.path(b, i)) - 1
+	}
+	return i
 }
 
 // list returns the list of a query, with what follows its end.
@@ -54,10 +80,10 @@ func (m *Model) listed(b, h, i int) (n int) {
 
 // SeesRow tells whether a query sees a row of k.
 func (m *Model) SeesRow(b, h, i, row int) bool {
-	if !m.isListed() {
+	if !m.isListed() && m.o.Parents == nil {
 		return m.Sees(b, h, i, row)
 	}
-	for j := range m.listed(b, h, i) {
+	for j := range m.length(b, h, i) {
 		if m.rowOf(b, h, i, j) == row && m.Sees(b, h, i, j) {
 			return true
 		}

@@ -148,7 +148,11 @@ func (m *Model) modified(b, h, i, j int, s float32) float32 {
 }
 
 func (m *Model) positions(b, h, i, j int) (query, key int) {
-	return perBatch(m.o.QueryStart, b) + i, perBatch(m.o.KeyStart, b) + m.rowOf(b, h, i, j)
+	at := j
+	if m.isListed() {
+		at = m.rowOf(b, h, i, j)
+	}
+	return perBatch(m.o.QueryStart, b) + m.before(b, i), perBatch(m.o.KeyStart, b) + at
 }
 
 // added returns a score with ALiBi and the bias.
@@ -190,12 +194,21 @@ func (m *Model) length(b, h, i int) int {
 	if m.isListed() {
 		return m.mask.length(b, m.listed(b, h, i))
 	}
+	if m.o.Parents != nil {
+		n := min(m.past(b), View(&m.keys.t).Length(b))
+		for _, i := range m.path(b, i) {
+			if m.past(b)+i < View(&m.keys.t).Length(b) {
+				n++
+			}
+		}
+		return m.mask.length(b, n)
+	}
 	return m.mask.length(b, View(&m.keys.t).Length(b))
 }
 
 // Sees applies every mask to one query and one key. (A bias may hide a key, too.)
 func (m *Model) Sees(b, h, i, j int) bool {
-	if m.isListed() && j >= m.listed(b, h, i) {
+	if j >= m.length(b, h, i) {
 		return false
 	}
 	query, key := m.positions(b, h, i, j)

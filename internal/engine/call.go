@@ -49,7 +49,8 @@ type derived struct {
 	biased       bool
 
 	listed   bool // queries have lists of keys, see listed.go
-	perQuery bool // each its own
+	perQuery bool // each query has its own keys
+	tree     bool // those on its path
 
 	sameKeys bool // all rows of the call see the same keys, those of frame
 	frame    keyFrame
@@ -59,6 +60,9 @@ type derived struct {
 func (j *Job) derive() {
 	if j.Call.KeyRows.IsSet() {
 		j.deriveListed()
+	}
+	if j.Call.Parents != nil {
+		j.deriveTree()
 	}
 	j.derived.group = j.Call.Q.Dim(1) / j.Call.K.Dim(1)
 	j.derived.scale = scalar.Log2Units(NaturalScale(j.Call.Scale, j.d()))
@@ -76,7 +80,7 @@ func (j *Job) derive() {
 	}
 	j.derived.otherOutputs = j.Call.LSE.IsSet() || j.Call.Weights.IsSet() || j.Call.Scores.IsSet()
 	j.setScoreMods()
-	j.derived.sameKeys = !j.derived.listed && !j.Call.Mask.IsSet() && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
+	j.derived.sameKeys = !j.derived.listed && !j.derived.tree && !j.Call.Mask.IsSet() && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
 	if j.derived.sameKeys {
 		j.derived.frame = j.keyFrameOf(0)
 	}

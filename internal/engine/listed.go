@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
@@ -14,7 +15,7 @@ import (
 // deriveListed derives what others ask first.
 func (j *Job) deriveListed() {
 	j.derived.listed, j.derived.perQuery = true, j.Call.KeyRows.PerQuery()
-	j.listedMask = j.Call.Mask.Split()
+	j.listedMask, j.named = j.Call.Mask.Split(), kvrows.Rows{Lists: &j.Call.KeyRows}
 }
 
 // listOf returns the list of the rows of a tile.
@@ -26,7 +27,7 @@ func (t *tile) existing() int {
 	if j.derived.listed {
 		return j.listedMask.Length(b, len(j.listOf(t.Head)))
 	}
-	return j.Call.Mask.Length(b, j.Call.K.Length(b))
+	return j.Call.Mask.Length(b, j.query(b, t.Query).Keys)
 }
 
 // listedFrame returns the frame of the rows of a tile.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/scoring"
@@ -97,7 +96,7 @@ var mostSlope = math.Float32frombits(contract.MostSlope)
 func (t *tile) alibi(part mask.Span, top []float32) {
 	lanes := t.Lanes
 	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]
-	start := position.Of(t.job.Call.QueryStart, t.Head.Batch) - t.start
+	start := t.queryStart() - t.start
 	t.EachLane(func(lane, head, query int) {
 		slopes[lane] = scalar.Limited(scalar.Log2Units(t.job.Call.ALiBi[head]), mostSlope)
 		positions[lane] = int32(start + query)
@@ -165,7 +164,7 @@ func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
 // callScore applies Call.Score.
 func (t *tile) callScore(part mask.Span, top []float32) {
 	lanes, scores, rows := t.Lanes, t.scoresFrom(part), t.scratch.scoreRows[:0]
-	start := position.Of(t.job.Call.QueryStart, t.Head.Batch)
+	start := t.queryStart()
 	t.EachLane(func(lane, head, query int) {
 		if lane < t.N {
 			rows = append(rows, scoring.Row{Head: head, Query: query, Position: start + query})

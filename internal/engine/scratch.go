@@ -64,8 +64,8 @@ func (s *scratch) fit(j *Job) {
 		s.fitAll(j)
 		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
-	s.keys.Begin(j.tier, &j.Call.K, &j.Call.KeyRows)
-	s.values.Begin(j.tier, &j.Call.V, &j.Call.KeyRows)
+	s.keys.Begin(j.tier, &j.Call.K, j.keyRows())
+	s.values.Begin(j.tier, &j.Call.V, j.keyRows())
 	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].job = j
 	}
@@ -73,7 +73,7 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, Listed: j.derived.listed}
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, Listed: j.derived.listed || j.derived.tree}
 	s.keys.Fit(m, &j.Call.K, need)
 	need.Gather = !j.plan.shape.skinny
 	s.values.Fit(m, &j.Call.V, need)
@@ -116,7 +116,7 @@ type shape struct {
 	scoreMod       bool
 	quantized      bool
 	unions         bool // of the mask
-	listed         bool // keys are those of lists
+	listed, tree   bool // keys are those of lists, or on paths
 	codes          bool // tiles may take kernels for integers, see integers.go
 }
 
@@ -127,6 +127,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, codes: j.Call.DynamicInt12 && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.derived.tree, codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
 }

@@ -50,7 +50,7 @@ func skinnySoftmax(t *tile, n int, max, sum []float32) {
 // call feels every instruction.
 func skinnyValues(t *tile) {
 	j, keys := t.job, t.block.keys
-	if n, v := keys.Len(), &j.Call.V; n < ukernel.SkinnyKeys && !t.started && v.DType() == view.Float32 && !v.IsPaged() && !t.job.derived.listed && ukernel.IsOneCall(j.dv(), t.N) {
+	if n, v := keys.Len(), &j.Call.V; n < ukernel.SkinnyKeys && !t.started && v.DType() == view.Float32 && !v.IsPaged() && !t.job.derived.listed && !t.job.derived.tree && ukernel.IsOneCall(j.dv(), t.N) {
 		rows := v.Rows(t.Head.Batch, t.Head.Head, t.Key(keys.Lo), n)
 		j.tier.Skinny().PV(t.o, j.dv(), rows, v.Stride(2), t.block.scores, t.Lanes, t.N, n, j.dv(), false, rows, 0)
 		return
@@ -198,7 +198,7 @@ func halfValues(t *tile, o []float32, lo, n int, p []float32, load bool) int {
 
 func int8Scores(t *tile, s []float32, lo, n int, top []float32) int {
 	x := &t.job.Call.K
-	if t.keys().Run(lo, n) < ukernel.SkinnyKeys {
+	if t.keys().Run(t.Head, lo, n) < ukernel.SkinnyKeys {
 		return 0
 	}
 	k, stride, n, next, far := t.keys().Int8s(t.Head, lo, n)

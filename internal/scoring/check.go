@@ -33,6 +33,21 @@ func (u Set) CheckTaken(by Call) *check.Failure {
 	return nil
 }
 
+// checkTree reports parents of another number than queries, or with lists, or queries whose tree begins before the keys.
+func (s *Scoring) checkTree(c *view.Scores) *check.Failure {
+	r := &fields[parents]
+	if s.KeyRows.IsSet() {
+		return r.fails("parents and lists of rows", "nil with Options.KeyRows")
+	}
+	for b := range max(len(s.QueryStart), len(s.KeyStart), 1) {
+		if past := s.Past(b); past < 0 || past > c.Keys {
+			return fields[queryStart].fails(fmt.Sprintf("%d of batch row %d, with Options.Parents", position.Of(s.QueryStart, b), b),
+				fmt.Sprintf("the position of key %d to %d: the keys before the tree", 0, c.Keys))
+		}
+	}
+	return view.Parents(s.Parents).Check(r.arg, c)
+}
+
 // CheckKeyStart reports a KeyStart that does not fit so many keys.
 func (s *Scoring) CheckKeyStart(c *view.Scores) *check.Failure { return s.check(keyStart, c) }
 
@@ -54,6 +69,8 @@ func (s *Scoring) check(f field, c *view.Scores) *check.Failure {
 		return position.Check(r.arg, "position", s.positions(f), c.Batch, least, most)
 	case dropouts:
 		return s.Dropout.check(c.Batch)
+	case trees:
+		return s.checkTree(c)
 	case masks:
 		return s.Mask.Check(c)
 	case biases:

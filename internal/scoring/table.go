@@ -23,6 +23,7 @@ type Of[Mask, Tensor, Func, KeyRows, Dropout any] struct {
 	Bias                 Tensor
 	Mask                 Mask
 	QueryStart, KeyStart []int
+	Parents              []int32
 	KeyRows              KeyRows
 	Sinks                []float32
 	Dropout              Dropout
@@ -40,6 +41,7 @@ const (
 	queryStart
 	keyStart
 	keyRows
+	parents
 	maskField
 	alibi
 	sinks
@@ -77,6 +79,7 @@ const (
 	masks                 // a mask
 	biases                // a tensor that is read
 	dropouts              // a Dropout
+	trees                 // parents of queries
 	lists                 // lists of rows that are read; their check needs the keys
 )
 
@@ -109,6 +112,9 @@ var fields = [numFields]row{
 	keyRows: {arg: "Options.KeyRows", kind: lists, got: "lists of rows", not: [calls]string{
 		Gradients: "none: gradients are those of all keys", Partials: "none: partial results are those of blocks of k",
 	}},
+	parents: {arg: "Options.Parents", kind: trees, got: "parents", not: [calls]string{
+		Gradients: "nil: gradients are those of sequences", Partials: "nil: partial results are those of blocks of k",
+	}},
 	maskField: {arg: mask.Arg, kind: masks},
 	alibi: {
 		arg: "Options.ALiBi", kind: perHead, at: unsafe.Offsetof(Scoring{}.ALiBi),
@@ -140,6 +146,7 @@ func (s *Scoring) Used() (u Set) {
 	u = u.with(queryStart, len(s.QueryStart) != 0)
 	u = u.with(keyStart, len(s.KeyStart) != 0)
 	u = u.with(keyRows, s.KeyRows.IsSet())
+	u = u.with(parents, s.Parents != nil)
 	u = u.with(maskField, !s.Mask.IsZero())
 	u = u.with(alibi, s.ALiBi != nil)
 	u = u.with(sinks, s.Sinks != nil)

@@ -25,6 +25,8 @@ func use(t *testing.T, s *Scoring, f reflect.StructField) {
 		*x = make([]float32, 1)
 	case *[]int:
 		*x = make([]int, 1)
+	case *[]int32:
+		*x = []int32{-1}
 	case *view.KeyRows:
 		*x = view.KeyRows{Rows: make([]int32, 1), Shape: [4]int{1, 1, 1, 1}}
 	case *Dropout:

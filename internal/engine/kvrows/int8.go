@@ -23,7 +23,7 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 		codes, got, next, far = withHints(r.tier, x, h, lo, n, x.I8())
 		return codes, x.Stride(2), got, next, far
 	}
-	got = r.Run(lo, min(n, int8Rows))
+	got = r.Run(h, lo, min(n, int8Rows))
 	r.copyInt8(r.codes, h, lo, got)
 	d := r.x.Dim(3)
 	return r.codes[:got*d], d, got, r.codes, 0
@@ -32,7 +32,7 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 // Segment returns the rows of a segment as int8, their distance and those that are needed
 // soon. Rows on several pages are gathered.
 func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, next []int8) {
-	if r.x.DType() == view.Int8 && r.Run(lo, n) == n {
+	if r.x.DType() == view.Int8 && r.Run(h, lo, n) == n {
 		x, h, lo := r.locate(h, lo, n)
 		codes, _, next, _ = withHints(r.tier, x, h, lo, n, x.I8())
 		return codes, x.Stride(2), next
@@ -40,7 +40,7 @@ func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, nex
 	d := r.x.Dim(3)
 	codes = r.codes[:n*d]
 	for at, run := 0, 0; at < n; at += run {
-		run = r.Run(lo+at, n-at)
+		run = r.Run(h, lo+at, n-at)
 		r.copyInt8(codes[at*d:], h, lo+at, run)
 	}
 	return codes, d, codes
@@ -113,7 +113,7 @@ func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []i
 // GroupScales returns the scales of a group of columns of at most a segment of rows, and
 // their distance. If they lie on several pages, they are copied to room.
 func (r *Reader) GroupScales(h lanes.Head, lo, n, group int, room []float32) (scales []float32, stride int) {
-	if r.Run(lo, n) == n {
+	if r.Run(h, lo, n) == n {
 		scales, stride = r.Scales(h, lo, n)
 		return scales[group:], stride
 	}

@@ -6,14 +6,48 @@ import (
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A list holds rows that a list names, as the rows of a contiguous tensor: copies of up to a block of them. So all that
+// Rows says which rows are the keys of a head: those of a list, or those before a tree of queries and of the queries on a
+// path of it.
+type Rows struct {
+	Lists *view.KeyRows // nil if there is a tree
+
+	Parents              view.Parents
+	Queries              int // of a tree
+	QueryStart, KeyStart []int
+}
+
+// past returns the number of keys of batch row b that are the rows of the same number: the first ones.
+func (s *Rows) past(b int) int {
+	if s.Lists != nil {
+		return 0
+	}
+	return position.Of(s.QueryStart, b) - position.Of(s.KeyStart, b)
+}
+
+// from returns the rows of x that are keys from number lo on, which is not less than past: all, or as many as there is room for.
+func (s *Rows) from(x *view.Tensor, h lanes.Head, lo int, room []int32) []int32 {
+	if s.Lists != nil {
+		list := s.Lists.Of(h.Batch, h.Head, h.Query)[lo:]
+		return list[:min(len(list), len(room))]
+	}
+	past := s.past(h.Batch)
+	room = room[:min(len(room), s.Parents.Depth(h.Batch, h.Query, s.Queries, x.Length(h.Batch)-past)+1-(lo-past))]
+	s.Parents.Path(room, h.Batch, h.Query, s.Queries, lo-past)
+	for i := range room {
+		room[i] += int32(past)
+	}
+	return room
+}
+
+// A list holds rows that Rows names, as the rows of a contiguous tensor: copies of up to a block of them. So all that
 // reads rows reads these.
 type list struct {
-	rows                 *view.KeyRows // nil if there are none
+	rows                 *Rows // nil if keys are rows
 	copied, copiedScales view.Tensor
 	head                 lanes.Head // whose rows are copied
 	keys                 mask.Span  // and which: the first one is row 0
@@ -25,6 +59,7 @@ type list struct {
 	offHead lanes.Head // whose rows begin at off
 	offKeys mask.Span  // and which
 	off     [blockKeys + ahead]int
+	named   [blockKeys + ahead]int32
 }
 
 // ahead is how many rows ahead of those that are copied others are prefetched.
@@ -41,9 +76,9 @@ func (l *list) fit(m *parallel.Memory, x *view.Tensor) {
 	}
 }
 
-// begin begins a call on rows of x that lists name.
-func (l *list) begin(x *view.Tensor, lists *view.KeyRows) {
-	l.rows, l.keys, l.offKeys = lists, mask.Span{}, mask.Span{}
+// begin begins a call on such rows of x.
+func (l *list) begin(x *view.Tensor, r *Rows) {
+	l.rows, l.keys, l.offKeys = r, mask.Span{}, mask.Span{}
 	shape := [4]int{1, 1, blockKeys, x.Dim(3)}
 	bytes := x.DType().Bytes(blockKeys * x.Dim(3))
 	l.piece = max(piece, min(ahead, pieceBytes*blockKeys/bytes&^(piece-1)))
@@ -55,10 +90,18 @@ func (l *list) begin(x *view.Tensor, lists *view.KeyRows) {
 	}
 }
 
+// inPlace returns how many of n keys from lo on are the rows of the same numbers.
+func (r *Reader) inPlace(h lanes.Head, lo, n int) int {
+	if r.list.rows == nil {
+		return n
+	}
+	return max(0, min(n, r.list.rows.past(h.Batch)-lo))
+}
+
 // locate returns the tensor, the head and the row of it that are key lo, the first of n that are used together.
 func (r *Reader) locate(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, row int) {
 	l := &r.list
-	if l.rows == nil {
+	if r.inPlace(h, lo, n) == n {
 		return r.x, h, lo
 	}
 	if h != l.head || lo < l.keys.Lo || lo > l.keys.Hi || lo-l.keys.Lo+n > blockKeys {
@@ -72,7 +115,9 @@ func (r *Reader) locate(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head,
 
 // piece is locate for rows that are used once. It may take fewer of them, always in the same memory.
 func (r *Reader) piece(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, row, got int) {
-	if r.list.rows != nil {
+	if in := r.inPlace(h, lo, n); in > 0 {
+		n = in
+	} else {
 		n = min(n, r.list.piece)
 		r.list.keys = mask.Span{}
 	}
@@ -93,15 +138,11 @@ func (r *Reader) copyListed(n int) {
 	l.keys.Hi += n
 }
 
-// list returns the head's list from entry lo on.
-func (l *list) list(lo int) []int32 { return l.rows.Of(l.head.Batch, l.head.Head, l.head.Query)[lo:] }
-
 // offsets returns where n rows from key lo on begin, in bytes, and those after them.
 func (r *Reader) offsets(lo, n int) []int {
 	l := &r.list
 	if l.head != l.offHead || lo < l.offKeys.Lo || lo+n > l.offKeys.Hi {
-		list := l.list(lo)
-		list = list[:min(len(list), len(l.off))]
+		list := l.rows.from(r.x, l.head, lo, l.named[:])
 		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(list)}
 		off, eight := l.off[:len(list)], r.x.DType().Bytes(8)
 		find(off, r.x, l.head, list)
@@ -116,7 +157,7 @@ func (r *Reader) offsets(lo, n int) []int {
 func (r *Reader) copyScales(dst []float32, lo, n int) {
 	x := r.x.ScaleRows()
 	var off [blockKeys]int
-	find(off[:n], &x, r.list.head, r.list.list(lo)[:n])
+	find(off[:n], &x, r.list.head, r.list.rows.from(r.x, r.list.head, lo, r.list.named[:n]))
 	all, groups := x.F32(), x.Dim(3)
 	if groups == 1 {
 		for i, at := range off[:n] {
@@ -152,9 +193,9 @@ func find(off []int, x *view.Tensor, h lanes.Head, list []int32) {
 }
 
 // Run returns how many of n keys from lo on lie at equal distances, as do their scales.
-func (r *Reader) Run(lo, n int) int {
-	if r.list.rows != nil {
-		return n
+func (r *Reader) Run(h lanes.Head, lo, n int) int {
+	if in := r.inPlace(h, lo, n); in > 0 {
+		return r.x.Run(lo, in)
 	}
-	return r.x.Run(lo, n)
+	return n // copies
 }

@@ -40,7 +40,7 @@ type Reader struct {
 // A Need says what a call asks its Readers for.
 type Need struct {
 	Gather bool // rows in pages as if they lay at equal distances
-	Listed bool // rows of lists
+	Listed bool // some rows, see Rows
 	Pairs  bool // of integers
 	Codes  bool // integers without their scales, as float32
 }
@@ -52,7 +52,7 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if r.widen = rows.Widen; need.Codes {
 		r.widen = rows.WidenCodes
 	}
-	r.copies = x.DType() != view.Float32 || x.IsPaged() && need.Gather
+	r.copies = x.DType() != view.Float32 || (x.IsPaged() || need.Listed) && need.Gather
 	if r.copies {
 		parallel.Fit(m, &r.usage, &r.memory, blockKeys*d, rows.Aligned)
 	}
@@ -70,12 +70,12 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 // Len returns the size of the memory for rows as float32.
 func (r *Reader) Len() int { return len(r.memory) }
 
-// Begin begins a call on rows of x, or on those that lists name, if there are some.
-func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, lists *view.KeyRows) {
+// Begin begins a call on rows of x, or on some of them if rows is not nil.
+func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	r.tier, r.x = t, x
 	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
-	if r.list.rows = nil; lists.IsSet() {
-		r.list.begin(x, lists)
+	if r.list.rows = nil; rows != nil {
+		r.list.begin(x, rows)
 	}
 }
 
@@ -85,8 +85,8 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, lists *view.KeyRows) {
 func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got int) {
 	x := r.x
 	if x.DType() == view.Float32 {
-		x, h, lo := r.locate(h, lo, n)
-		if run := x.Run(lo, n); run == n || !r.copies {
+		if run := r.Run(h, lo, n); run == n || !r.copies {
+			x, h, lo := r.locate(h, lo, run)
 			return x.Rows(h.Batch, h.Head, lo, run), x.Stride(2), run
 		}
 	}
@@ -95,10 +95,15 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 		r.head, r.cached = h, mask.Span{Lo: lo, Hi: lo}
 	}
 	if end := lo + n; end > r.cached.Hi {
-		more := end - r.cached.Hi
-		x, h, lo := r.locate(h, r.cached.Hi, more)
-		r.widen(r.tier, r.memory[r.cached.Len()*d:], x, h.Batch, h.Head, lo, more)
-		r.cached.Hi = end
+		for r.cached.Hi < end {
+			more := end - r.cached.Hi
+			if in := r.inPlace(h, r.cached.Hi, more); in > 0 {
+				more = in
+			}
+			x, h, lo := r.locate(h, r.cached.Hi, more)
+			r.widen(r.tier, r.memory[r.cached.Len()*d:], x, h.Batch, h.Head, lo, more)
+			r.cached.Hi += more
+		}
 	}
 	at := (lo - r.cached.Lo) * d
 	return r.memory[at : at+n*d], d, n
