@@ -451,6 +451,11 @@ func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherAVX2 is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherAVX2(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteAVX2 is Converters.Finite, see package ukernel.
 //
 //go:noescape

@@ -25411,6 +25411,88 @@ end:
 	VZEROUPPER
 	RET
 
+// func gatherAVX2(dst []byte, src []byte, off []int, size int, next []int)
+// Requires: AVX, MMX+
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    off_base+48(FP), DX
+	MOVQ    off_len+56(FP), BX
+	MOVQ    next_base+80(FP), SI
+	MOVQ    size+72(FP), DI
+	TESTQ   BX, BX
+	JZ      end
+
+row:
+	MOVQ (DX), R8
+	ADDQ CX, R8
+	MOVQ DI, R9
+	SUBQ $0x40, R9
+	JL   rest
+
+line:
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x40, R9
+	JGE     line
+
+rest:
+	ADDQ $0x38, R9
+	JL   bytes
+
+word:
+	MOVQ (R8), R10
+	MOVQ R10, (AX)
+	ADDQ $0x00000008, R8
+	ADDQ $0x00000008, AX
+	SUBQ $0x08, R9
+	JGE  word
+
+bytes:
+	ADDQ $0x08, R9
+	JZ   next
+
+byte:
+	MOVB (R8), R10
+	MOVB R10, (AX)
+	ADDQ $0x00000001, R8
+	ADDQ $0x00000001, AX
+	DECQ R9
+	JNZ  byte
+
+next:
+	ADDQ $0x00000008, DX
+	DECQ BX
+	JNZ  row
+	MOVQ off_len+56(FP), AX
+	MOVQ AX, BX
+
+ahead:
+	MOVQ (SI), AX
+	ADDQ CX, AX
+	MOVQ DI, R9
+
+aheadline:
+	PREFETCHT1 (AX)
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x40, R9
+	JG         aheadline
+
+	// The last byte may lie in one line more.
+	PREFETCHT1 -1(AX)(R9*1)
+	ADDQ       $0x00000008, SI
+	DECQ       BX
+	JNZ        ahead
+
+end:
+	VZEROUPPER
+	RET
+
 // func finiteAVX2(src []float32) bool
 // Requires: AVX, AVX2
 TEXT ·finiteAVX2(SB), NOSPLIT, $0-25

@@ -426,6 +426,11 @@ func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []fl
 //go:noescape
 func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherAVX512 is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherAVX512(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteAVX512 is Converters.Finite, see package ukernel.
 //
 //go:noescape

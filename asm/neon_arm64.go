@@ -431,6 +431,11 @@ func quantizeInt4NEON(dst []byte, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func flushNEON(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherNEON is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherNEON(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteNEON is Converters.Finite, see package ukernel.
 //
 //go:noescape

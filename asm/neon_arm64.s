@@ -23030,6 +23030,78 @@ done:
 end:
 	RET
 
+// func gatherNEON(dst []byte, src []byte, off []int, size int, next []int)
+TEXT ·gatherNEON(SB), NOSPLIT, $0-104
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD off_base+48(FP), R2
+	MOVD off_len+56(FP), R3
+	MOVD next_base+80(FP), R4
+	MOVD size+72(FP), R5
+	CBZ R3, end
+
+row:
+	MOVD.P 8(R2), R6
+	ADD R1, R6, R6
+	SUBS $64, R5, R8
+	BLT rest
+
+line:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R6, R6
+	ADD $64, R0, R0
+	SUBS $64, R8, R8
+	BGE line
+
+rest:
+	ADDS $56, R8, R8
+	BLT bytes
+
+word:
+	MOVD.P 8(R6), R9
+	MOVD.P R9, 8(R0)
+	SUBS $8, R8, R8
+	BGE word
+
+bytes:
+	ADDS $8, R8, R8
+	BEQ next
+
+byte:
+	MOVBU.P 1(R6), R9
+	MOVB.P R9, 1(R0)
+	SUBS $1, R8, R8
+	BNE byte
+
+next:
+	SUBS $1, R3, R3
+	BNE row
+	MOVD off_len+56(FP), R3
+
+ahead:
+	MOVD.P 8(R4), R7
+	ADD R1, R7, R7
+	MOVD R5, R8
+
+aheadline:
+	PRFM (R7), PLDL2KEEP
+	ADD $64, R7, R7
+	SUBS $64, R8, R8
+	BGT aheadline
+
+	// The last byte may lie in one line more.
+	ADD R8, R7, R7
+	SUB $1, R7, R7
+	PRFM (R7), PLDL2KEEP
+	SUBS $1, R3, R3
+	BNE ahead
+
+end:
+	RET
+
 // func finiteNEON(src []float32) bool
 TEXT ·finiteNEON(SB), NOSPLIT, $0-25
 	MOVD src_base+0(FP), R0

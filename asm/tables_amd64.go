@@ -221,6 +221,9 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.Float16: narrowF16AVX2,
 		},
 	}},
+	{ISA: "avx2", Kernels: ukernel.Converters{
+		Gather: gatherAVX2,
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16: widenF16AVX512,
@@ -234,6 +237,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.BFloat16: widenBF16AVX512,
 		},
 		WidenInt8: widenInt8AVX512,
+		Gather:    gatherAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{

@@ -93,6 +93,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		QuantizeInt8: quantizeInt8NEON,
 		QuantizeInt4: quantizeInt4NEON,
 		Flush:        flushNEON,
+		Gather:       gatherNEON,
 		Finite:       finiteNEON,
 	}},
 }

@@ -44,7 +44,7 @@ func Convert() ukernel.Converters {
 			ukernel.Float8E4M3: narrowBytes(scalar.ToF8E4M3), ukernel.Float8E5M2: narrowBytes(scalar.ToF8E5M2),
 		},
 		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, WidenInt4: widenInt4, UnpackInt4: unpackInt4, QuantizeInt4: quantizeInt4,
-		PairColumns: pairColumns, PairRows: pairRows, Flush: flush, Finite: finite,
+		PairColumns: pairColumns, PairRows: pairRows, Flush: flush, Gather: gather, Finite: finite,
 	}
 }
 

@@ -72,6 +72,7 @@ var (
 	PairColumns      = kernel(ConvertTable, "PairColumns")
 	PairRows         = kernel(ConvertTable, "PairRows")
 	Flush            = kernel(ConvertTable, "Flush")
+	Gather           = kernel(ConvertTable, "Gather")
 	Finite           = kernel(ConvertTable, "Finite")
 	Largest          = kernel(RowTable, "Largest")
 	RowSums          = kernel(RowTable, "Sums")

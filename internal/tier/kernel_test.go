@@ -141,6 +141,7 @@ var kernelTests = []struct {
 	{"Convert.PairColumns", pairCases(false)},
 	{"Convert.PairRows", pairCases(true)},
 	{"Convert.Flush", flushCases},
+	{"Convert.Gather", gatherCases},
 	{"Convert.Finite", finiteCases},
 	{"Weights.Gemm", weightCases(float32s)},
 	{"Weights.GemmF16", weightCases(f16s)},

@@ -53,6 +53,7 @@ var contracts = map[string]contract{
 	"Convert.PairColumns":  {cases: pairColumns},
 	"Convert.PairRows":     {cases: pairRows},
 	"Convert.Flush":        {cases: flush, open: "the least number may be any"},
+	"Convert.Gather":       {cases: gather},
 	"Convert.Finite":       {cases: finite},
 
 	"Weights.Gemm":            {cases: weightGemm},
