@@ -60,7 +60,7 @@ func BenchmarkKeyRows(b *testing.B) {
 
 // huge returns keys or values in huge pages, as caches have them.
 func huge(b *testing.B, c contracttest.Case) kernel.Tensor {
-	cache, err := kvcache.New(kvcache.Config{Heads: c.HKV, HeadSize: c.D, Type: c.Types.K, Pages: 1, PageSize: c.Lk, Layout: kvcache.LayoutHND})
+	cache, err := kvcache.New(kvcache.Config{Heads: c.HKV, HeadSize: c.D, KeyType: c.Types.K, ValueType: c.Types.V, Pages: 1, PageSize: c.Lk, Layout: kvcache.LayoutHND})
 	if err != nil {
 		b.Fatal(err)
 	}

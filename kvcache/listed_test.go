@@ -16,7 +16,7 @@ func TestKeyRows(t *testing.T) {
 	for n, dtype := range contracttest.KeyTypes() {
 		for _, size := range []int{1, 5, 16, 600} {
 			c := smallConfig()
-			c.Layers, c.Type, c.PageSize, c.Pages = 1, dtype, size, 1200/size+8
+			c.Layers, c.KeyType, c.ValueType, c.PageSize, c.Pages = 1, dtype, dtype, size, 1200/size+8
 			c.Layout = kvcache.PageLayout(n % 2)
 			t.Run(fmt.Sprintf("%v/size=%d", dtype, size), func(t *testing.T) { attendToLists(t, c) })
 		}
