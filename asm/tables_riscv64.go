@@ -43,6 +43,10 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 		MaskSpan:   maskSpanRVV,
 		Softmax:    softmaxRVV,
 		MergeStats: mergeStatsRVV,
+		Bias:       biasRVV,
+		MaskBool:   maskBoolRVV,
+		Pack:       packRVV,
+		Dropout:    dropoutRVV,
 	}},
 }
 

@@ -216,6 +216,11 @@ const doubleFMAs = 8
 // run computes a tensor whose rows take so many FMAs each.
 func (j *rowJob) run(fmas int, exec *kernel.Exec) {
 	if shape := j.to.Shape(); !isEmpty(shape) {
+		if view.Races {
+			viewOf(&j.to).AnnounceAll(view.Write)
+			viewOf(&j.w).AnnounceAll(view.Read)
+			viewOf(&j.x).AnnounceAll(view.Read)
+		}
 		rows := product(shape[:3]...)
 		rowJobs.Run(j, rows, float64(rows)*float64(fmas)*doubleFMAs/float64(j.tier.ThreadFMAs), j.sums, exec.Threads, exec.ParallelFor)
 	}

@@ -136,6 +136,9 @@ func (j *clip) sumSlices(s *squares, lo, hi int) {
 	k := j.tier.Rows()
 	for i := lo; i < hi; i++ {
 		g := j.gradients[i]
+		if view.Races {
+			view.Announce(view.Read, g)
+		}
 		clear(s.sums[:])
 		for ; len(g) >= chains; g = g[min(len(g)/chains*chains, clipBlock):] {
 			k.Squares(s.sums[:], s.numbers[:], g, chains, min(len(g), clipBlock)/chains, 0)

@@ -51,7 +51,7 @@ func (g *neon) place(v *lane.Value) int {
 
 // laneKernels emits the kernels of package lane.
 func (g *neon) laneKernels() error {
-	for _, k := range lane.Kernels {
+	for _, k := range lane.KernelsFor((*laner).Traits(nil)) {
 		m := g.newLaner(32)
 		p := lane.Build(k, m.Traits())
 		plan, err := lane.NewPlan(p, m)
