@@ -36,6 +36,8 @@
 //	deepseek2              deepseek_v3      DeepSeek V3 and R1, Kimi K2, Moonlight, without the layers that guess further tokens
 //	deepseek2              glm4_moe_lite    GLM 4.7 Flash, likewise
 //	olmoe                  olmoe            OLMoE
+//	granitemoe             granitemoe       Granite 3 with experts
+//	lfm2moe                lfm2_moe         LFM2 with experts
 //	minimax-m2             minimax_m2       MiniMax M2 to M2.5
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
 //	gemma2                 gemma2           Gemma 2
