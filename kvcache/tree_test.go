@@ -18,7 +18,7 @@ func TestTreeIsTokenByToken(t *testing.T) {
 		for _, past := range []int{0, 30, 253} {
 			for _, window := range []int{0, 40} {
 				c := smallConfig()
-				c.Layers, c.Type, c.Window, c.Layout = 1, dtype, window, kvcache.PageLayout(n%2)
+				c.Layers, c.KeyType, c.ValueType, c.Window, c.Layout = 1, dtype, dtype, window, kvcache.PageLayout(n%2)
 				t.Run(fmt.Sprintf("%v/past=%d/window=%d", dtype, past, window), func(t *testing.T) {
 					contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) { draftTree(t, c, past, tier) })
 				})
