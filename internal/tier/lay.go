@@ -79,13 +79,13 @@ func keep[T any](to *atomic.Pointer[T], k *T) *T {
 	return to.Load()
 }
 
-// lay puts a table together: the reference, and on it the layers of the tier's instruction sets, in
+// lay puts a table together: the reference, and on it the overrides of the tier's instruction sets, in
 // their order. lanes is the width of a query tile, or 0 for tables without.
-func lay[T any](t *Tier, lanes int, reference T, layers []ukernel.Layer[T]) *T {
+func lay[T any](t *Tier, lanes int, reference T, overrides []ukernel.Override[T]) *T {
 	k := &reference
 	for _, isa := range t.ISAs {
-		for i := range layers {
-			if l := &layers[i]; l.ISA == isa && fits(t, l, lanes) {
+		for i := range overrides {
+			if l := &overrides[i]; l.ISA == isa && fits(t, l, lanes) {
 				override(reflect.ValueOf(k).Elem(), reflect.ValueOf(&l.Kernels).Elem())
 			}
 		}
@@ -96,9 +96,9 @@ func lay[T any](t *Tier, lanes int, reference T, layers []ukernel.Layer[T]) *T {
 	return k
 }
 
-// fits reports whether a layer is for query tiles of a width, for this CPU, and of the variant that
+// fits reports whether an override is for query tiles of a width, for this CPU, and of the variant that
 // the tuning chooses.
-func fits[T any](t *Tier, l *ukernel.Layer[T], lanes int) bool {
+func fits[T any](t *Tier, l *ukernel.Override[T], lanes int) bool {
 	return (l.Lanes == 0 || lanes%l.Lanes == 0) &&
 		(l.Variant == "" || slices.Contains(t.Tuning.variants(), l.Variant)) &&
 		!slices.ContainsFunc(l.Needs, lacks)

@@ -61,13 +61,13 @@ func (t *Tier) products() []ukernel.Products {
 }
 
 // ofWidth returns the products for query tiles of a width in assembly.
-func ofWidth(w int) (layers []ukernel.Layer[ukernel.Products]) {
+func ofWidth(w int) (overrides []ukernel.Override[ukernel.Products]) {
 	for _, l := range asm.Products {
 		if l.Lanes == w {
-			layers = append(layers, l)
+			overrides = append(overrides, l)
 		}
 	}
-	return layers
+	return overrides
 }
 
 // Product is Products.Gemm for any number of lanes that is a multiple of the narrowest tile's. Each
