@@ -215,6 +215,24 @@ var Activations = []ukernel.Override[ukernel.Activations]{
 	}},
 }
 
+// Rows are the overrides of ukernel.Rows.
+var Rows = []ukernel.Override[ukernel.Rows]{
+	{ISA: "neon", Kernels: ukernel.Rows{
+		Largest:          rowLargestNEON,
+		Sums:             rowSumsNEON,
+		Dots:             rowDotsNEON,
+		DotsWith:         rowDotsWithNEON,
+		AddScaled:        rowAddScaledNEON,
+		Powers:           rowPowersNEON,
+		Quotients:        rowQuotientsNEON,
+		SoftmaxGradients: rowSoftmaxGradientsNEON,
+		Center:           rowCenterNEON,
+		Squares:          rowSquaresNEON,
+		NormTerms:        rowNormTermsNEON,
+		NormGradients:    rowNormGradientsNEON,
+	}},
+}
+
 // Machine are the overrides of ukernel.Machine.
 var Machine = []ukernel.Override[ukernel.Machine]{
 	{Kernels: ukernel.Machine{

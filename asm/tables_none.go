@@ -17,5 +17,6 @@ var (
 	Elementwise []ukernel.Override[ukernel.Elementwise]
 	Norms       []ukernel.Override[ukernel.Norms]
 	Activations []ukernel.Override[ukernel.Activations]
+	Rows        []ukernel.Override[ukernel.Rows]
 	Machine     []ukernel.Override[ukernel.Machine]
 )

@@ -160,6 +160,24 @@ var Activations = []ukernel.Override[ukernel.Activations]{
 	}},
 }
 
+// Rows are the overrides of ukernel.Rows.
+var Rows = []ukernel.Override[ukernel.Rows]{
+	{ISA: "rvv", Kernels: ukernel.Rows{
+		Largest:          rowLargestRVV,
+		Sums:             rowSumsRVV,
+		Dots:             rowDotsRVV,
+		DotsWith:         rowDotsWithRVV,
+		AddScaled:        rowAddScaledRVV,
+		Powers:           rowPowersRVV,
+		Quotients:        rowQuotientsRVV,
+		SoftmaxGradients: rowSoftmaxGradientsRVV,
+		Center:           rowCenterRVV,
+		Squares:          rowSquaresRVV,
+		NormTerms:        rowNormTermsRVV,
+		NormGradients:    rowNormGradientsRVV,
+	}},
+}
+
 // Machine are the overrides of ukernel.Machine.
 var Machine = []ukernel.Override[ukernel.Machine]{
 	{ISA: "rvv", Kernels: ukernel.Machine{

@@ -44,6 +44,8 @@ type Config struct {
 	EmbeddingScale float32 // multiplies embeddings, if not 0
 	ScoreScale     float32 // of scores, if not 0, which means 1/√HeadSize
 	ScoreSoftcap   float32 // limits scores, if not 0
+	ResidualScale  float32 // multiplies what the parts of a layer add to the states, if not 0
+	LogitScale     float32 // multiplies logits, if not 0
 	LogitSoftcap   float32 // limits logits, if not 0
 }
 
@@ -55,7 +57,8 @@ func configOf(m *arch.Model) Config {
 	c := Config{
 		Architecture: m.Family.GGUF, Layers: len(m.Layers), KVLayers: len(all), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
 		Context: m.Context, Epsilon: float32(l.Norm.Epsilon), RopeDims: r.Dims, RopeBase: r.Base, RopeScaling: r.Divide, Bidirectional: m.BothWays,
-		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap, LogitSoftcap: m.Logits.Softcap,
+		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap,
+		ResidualScale: l.Share, LogitScale: m.Logits.Scale, LogitSoftcap: m.Logits.Softcap,
 	}
 	switch f := m.Layers[len(m.Layers)-1].Feed.(type) { // the first ones may have no experts
 	case *arch.Dense:
@@ -76,11 +79,15 @@ func configOf(m *arch.Model) Config {
 	return c
 }
 
-// ropeOf returns the rotations of layers that see all tokens, or else those of all layers.
+// ropeOf returns the rotations of layers that see all tokens, or else those of others, or one of nothing.
 func ropeOf(m *arch.Model) *arch.Rope {
-	all := m.Attentions()
-	i := max(0, slices.IndexFunc(all, func(a *arch.Attention) bool { return a.Window == 0 }))
-	return all[i].Rope
+	found := &arch.Rope{}
+	for _, t := range slices.Backward(m.Attentions()) {
+		if t.Rope != nil && (t.Window == 0 || found.Dims == 0) {
+			found = t.Rope
+		}
+	}
+	return found
 }
 
 // noGenerator returns the error of a model of embeddings that is to generate text.

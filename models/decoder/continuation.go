@@ -51,6 +51,9 @@ type Token struct {
 	// End is set with the last token of a text. With EndToken it is the token of Stop, which is no
 	// part of the text; Text may have what was held back.
 	End End
+
+	// StopText is the string of GenerateOptions.StopText that ended the text, with EndText.
+	StopText string
 }
 
 // A Continuation continues one text with what GenerateOptions say. [Session.Generate] has one for each
@@ -88,6 +91,12 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if c.left == 0 {
 		c.left = -1
 	}
+	for id := range o.Bias {
+		if uint32(id) >= uint32(c.vocab) {
+			return nil, &kernel.Error{Where: "decoder: GenerateOptions.Bias", Got: fmt.Sprintf("one for the token %d", id), Want: fmt.Sprintf("tokens from 0 to %d", c.vocab-1)}
+		}
+	}
+	c.chooser.bias = o.Bias
 	if c.stopText != nil && c.decoder == nil {
 		return nil, &kernel.Error{Where: "decoder: GenerateOptions.StopText", Got: "strings for a model without a tokenizer", Want: "none"}
 	}
@@ -293,7 +302,9 @@ func (c *Continuation) add(token *Token, length int) error {
 	if c.end != EndNone && c.end != EndText {
 		token.Text += c.rest()
 	}
-	token.End = c.end
+	if token.End = c.end; c.end == EndText {
+		token.StopText = c.stopText.Found()
+	}
 	return nil
 }
 

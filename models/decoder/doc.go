@@ -35,6 +35,7 @@
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
+//	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
 //	                       ministral        Ministral 8B, whose layers may have a window or none
 //	                       seed_oss         Seed-OSS
 //	                       ernie4_5         ERNIE 4.5 without experts
@@ -50,6 +51,10 @@
 // Dynamic rotations are computed up to the length that the model was trained for, where
 // they are unscaled; a larger Options.Context is an error. A cache keeps all tokens, also
 // those that no window reaches any more.
+//
+// Layers without attention carry a state from token to token. A text keeps some of its states,
+// see [Text.Checkpoint]: it can be forked and truncated anywhere, but between two of them the
+// tokens after the first one are read again.
 //
 // What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of the
 // architecture, a key of config.json, a kind of rotation. Keys that no computation reads are listed, with the values that

@@ -71,7 +71,13 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number fun
 	}
 	s.startResults(steps)
 	for i := range steps {
-		s.done[i] = 0
+		again, err := steps[i].Text.rewind()
+		if err != nil {
+			return nil, errors.Join(err, s.undo(steps))
+		}
+		if s.again[i], s.done[i] = again, 0; len(steps[i].Tokens) > 0 {
+			s.done[i] = -again
+		}
 	}
 	for s.nextPass(steps) {
 		if err := s.pass(ctx); err != nil {
@@ -80,7 +86,11 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number fun
 	}
 	for i := range steps {
 		t := &steps[i]
-		t.Text.tokens = append(t.Text.tokens, t.Tokens...)
+		began := t.Text.Len() - s.again[i]
+		if len(t.Tokens) > 0 {
+			t.Text.tokens = append(t.Text.tokens, t.Tokens...)
+			t.Text.thin(began)
+		}
 	}
 	return s.results, nil
 }
@@ -135,7 +145,7 @@ func (s *Session) startResults(steps []Step) {
 		n += steps[i].Logits.count(len(steps[i].Tokens))
 	}
 	s.logits = resized(s.logits, n*s.width)
-	s.results, s.done = resized(s.results, len(steps)), resized(s.done, len(steps))
+	s.results, s.done, s.again = resized(s.results, len(steps)), resized(s.done, len(steps)), resized(s.again, len(steps))
 	rest := s.logits
 	for i := range steps {
 		n := steps[i].Logits.count(len(steps[i].Tokens)) * s.width
@@ -146,23 +156,31 @@ func (s *Session) startResults(steps []Step) {
 
 // nextPass chooses the tokens of the next pass, in the order of the steps, and tells whether
 // there are any. s.done counts the tokens of each step that earlier passes have computed.
+// It is negative while tokens that the text already has are read again, see [Text.rewind].
 func (s *Session) nextPass(steps []Step) bool {
 	p := &s.tokens
 	p.Reset()
-	s.sequences, s.counts = s.sequences[:0], s.counts[:0]
+	s.sequences, s.counts, s.texts, s.pages.Carries = s.sequences[:0], s.counts[:0], s.texts[:0], s.pages.Carries[:0]
 	for i := range steps {
 		t, done := &steps[i], s.done[i]
 		n := min(len(t.Tokens)-done, s.chunk-len(p.Tokens))
 		if n == 0 {
 			continue
 		}
-		s.sequences, s.counts = append(s.sequences, t.Text.kv), append(s.counts, n)
-		for j := done; j < done+n; j++ {
+		s.sequences, s.counts, s.texts = append(s.sequences, t.Text.kv), append(s.counts, n), append(s.texts, t.Text)
+		for j := max(0, done); j < done+n; j++ {
 			if t.Logits == LogitsAll || t.Logits == LogitsLast && j == len(t.Tokens)-1 {
 				p.Wanted = append(p.Wanted, len(p.Tokens)+j-done)
 			}
 		}
-		p.Add(t.Tokens[done:done+n], nil, t.Text.Len()+done)
+		at := t.Text.Len() + done
+		if tokens := t.Tokens[max(0, done):max(0, done+n)]; done >= 0 {
+			p.Add(tokens, nil, at)
+		} else {
+			s.piece = append(append(s.piece[:0], t.Text.tokens[at:min(at+n, t.Text.Len())]...), tokens...)
+			p.Add(s.piece, nil, at)
+		}
+		s.carry(t.Text, at, n)
 		s.done[i] += n
 	}
 	return len(p.Tokens) > 0
@@ -183,6 +201,9 @@ func (s *Session) pass(ctx context.Context) error {
 	p.Settings = engine.Settings{Exec: m.options.Exec, Int8: m.options.DynamicInt8, Int12: m.options.DynamicInt12, Ropes: m.ropes}
 	s.pages.Hadamard = m.options.hadamardOf(m.config.HeadSize)
 	h, err := m.layers.Run(ctx, p)
+	if err == nil {
+		s.carried()
+	}
 	if err != nil || len(p.Wanted) == 0 {
 		return err
 	}
@@ -202,6 +223,7 @@ func (s *Session) undo(steps []Step) (err error) {
 		if t := steps[i].Text; t.kv.Len() > t.Len() {
 			err = errors.Join(err, t.kv.Truncate(t.Len()))
 		}
+		steps[i].Text.cutStates(steps[i].Text.Len())
 	}
 	return err
 }

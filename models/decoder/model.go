@@ -77,11 +77,13 @@ type Model struct {
 
 // A network is what models with different options share.
 type network struct {
-	arch    *arch.Model
-	config  Config
-	layers  *engine.Network
-	head    engine.Head
-	ranking *ranking.Ranking // of rerankers
+	arch   *arch.Model
+	config Config
+	layers *engine.Network
+
+	checkpoint int // see checkpointOf
+	head       engine.Head
+	ranking    *ranking.Ranking // of rerankers
 	vocabulary
 }
 
@@ -106,8 +108,8 @@ func New(f *gguf.File, o Options) (*Model, error) {
 
 // model reads the weights.
 func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
-	words, logits := l.ends(&n.config, head)
-	n.head = engine.Head{Linear: logits, Softcap: n.config.LogitSoftcap}
+	words, logits := l.ends(&n.config, head, n.arch.Logits.Bias)
+	n.head = engine.Head{Linear: logits, Scale: n.config.LogitScale, Softcap: n.config.LogitSoftcap}
 	n.layers = engine.Read(n.arch, l.Reader, engine.Packed{Linear: words.One()})
 	l.rank(n.ranking, n.config.Width)
 	if l.Dry != nil {
@@ -117,6 +119,7 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 		return nil, err
 	}
 	l.End()
+	n.checkpoint = n.checkpointOf()
 	return (&Model{network: n}).With(o)
 }
 

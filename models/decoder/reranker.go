@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
@@ -131,10 +132,18 @@ func (m *Model) answerHead(path string, h *reranking.Head) error {
 		}
 		names = append(names, t.Token(id))
 	}
+	if m.arch.Logits.Bias != arch.Absent {
+		return &kernel.Error{Where: "LogitScore", Got: "an output matrix with biases", Want: "one without"}
+	}
 	h.Softcap = m.config.LogitSoftcap
 	h.Out.Weight = make([]float32, len(tokens)*m.config.Width)
 	if err := m.head.Parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
 		return err
+	}
+	if c := m.config.LogitScale; c != 0 {
+		for i, w := range h.Out.Weight {
+			h.Out.Weight[i] = float32(w * c)
+		}
 	}
 	return h.SetLabels(path, names, len(tokens))
 }

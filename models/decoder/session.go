@@ -23,6 +23,7 @@ type Session struct {
 	logits  []float32
 	results [][]float32
 	done    []int // tokens of each step that passes have taken
+	again   []int // tokens of each step's text that are read again
 	ready   int   // rows of logits that are computed
 	hidden  bool  // hidden states are wanted in place of logits
 	width   int   // of a row of them
@@ -30,7 +31,11 @@ type Session struct {
 	// Of a pass, whose rows are the tokens of all its texts, one text after the other.
 	sequences []*kvcache.Sequence
 	counts    []int
+	texts     []*Text
+	piece     []int32 // tokens that are read again, and those after them
 	tokens    engine.Pass
+
+	spare []*engine.State // to be written again
 }
 
 // NewSession returns a session without texts, whose cache has room for so many texts of so
@@ -80,8 +85,9 @@ type Text struct {
 	session *Session
 	kv      *kvcache.Sequence
 	tokens  []int32
-	shared  int  // of the first tokens, so many may be in the memory of forks, where they never change
-	marked  bool // while steps are checked
+	states  []*engine.State // in ascending order, none without recurrent layers
+	shared  int             // of the first tokens, so many may be in the memory of forks, where they never change
+	marked  bool            // while steps are checked
 }
 
 // NewText returns a text without tokens.
@@ -93,27 +99,38 @@ func (t *Text) Len() int { return len(t.tokens) }
 // Tokens returns the tokens. The slice belongs to the text and to its forks: it must not be changed.
 func (t *Text) Tokens() []int32 { return t.tokens }
 
-// Fork returns a new text of the first n tokens, which shares their keys and values. n is 0 to
-// Len; otherwise the error is a kernel.Error.
+// Fork returns a new text of the first n tokens, which shares their keys and values, and the
+// states of recurrent layers. n is 0 to Len; otherwise the error is a kernel.Error. With
+// recurrent layers the next step of the fork also reads the tokens from Checkpoint(n) to n.
 func (t *Text) Fork(n int) (*Text, error) {
-	kv, err := t.kv.Fork(n)
+	kv, err := t.kv.Fork(t.keys(n))
 	if err != nil {
 		return nil, err
 	}
 	t.shared = max(t.shared, n)
-	return &Text{session: t.session, kv: kv, tokens: slices.Clip(t.tokens[:n]), shared: n}, nil
+	return &Text{session: t.session, kv: kv, tokens: slices.Clip(t.tokens[:n]), states: t.shareStates(n), shared: n}, nil
 }
 
 // Truncate removes the tokens after the first n. n is 0 to Len; otherwise the error is a
-// kernel.Error.
+// kernel.Error. What Fork says of recurrent layers holds here, too.
 func (t *Text) Truncate(n int) error {
-	if err := t.kv.Truncate(n); err != nil {
+	if err := t.kv.Truncate(t.keys(n)); err != nil {
 		return err
 	}
+	t.cutStates(n)
 	if t.tokens = t.tokens[:n]; n < t.shared {
 		t.tokens, t.shared = slices.Clip(t.tokens), n // the next ones go elsewhere
 	}
 	return nil
+}
+
+// keys returns how many keys are kept if the first n tokens are: not all where some of them
+// are to be read again.
+func (t *Text) keys(n int) int {
+	if n <= t.Len() {
+		n = min(n, t.kv.Len())
+	}
+	return n
 }
 
 // Keep truncates the text to the tokens that it has in common with wanted, less one if that
@@ -140,6 +157,9 @@ func common(a, b []int32) int {
 
 // Free gives the text's pages back. The text must not be used afterwards.
 func (t *Text) Free() {
+	if t.session != nil {
+		t.cutStates(-1)
+	}
 	t.kv.Free()
 	t.session, t.tokens = nil, nil
 }

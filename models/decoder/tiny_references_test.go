@@ -293,6 +293,11 @@ func (r *tinyReferences) checkHidden(t *testing.T) {
 	if err := r.model.head.Parts[0].Apply(linear.DenseMatrix(got, 1, len(got)), linear.DenseMatrix(slices.Clone(hidden[0]), 1, r.model.config.Width), linear.Options{}); err != nil {
 		t.Fatal(err)
 	}
+	if c := r.model.config.LogitScale; c != 0 {
+		for i, x := range got {
+			got[i] = float32(x * c)
+		}
+	}
 	if c := r.model.config.LogitSoftcap; c != 0 {
 		for i, x := range got {
 			got[i] = float32(c * numeric.Tanh(x/c))

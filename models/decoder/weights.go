@@ -58,11 +58,11 @@ const (
 // ends loads the embedding, and the output matrix: that of the store, or the embedding
 // again. A head that is said to be the embedding but has other numbers counts, as in
 // transformers: somebody has trained it, and the key is wrong.
-func (l *loader) ends(c *Config, from headSource) (embedding, head tensors.Linear) {
-	matrix := func(name string) tensors.Linear {
-		return l.Linear(tensors.Inner, tensors.Part{Name: strings.TrimSuffix(name, ".weight"), Shape: []int{c.Vocab, c.Width}})
+func (l *loader) ends(c *Config, from headSource, bias arch.Bias) (embedding, head tensors.Linear) {
+	matrix := func(name string, bias arch.Bias) tensors.Linear {
+		return l.Linear(tensors.Inner, tensors.Part{Name: strings.TrimSuffix(name, ".weight"), Shape: []int{c.Vocab, c.Width}, Bias: bias})
 	}
-	embedding = matrix(embeddingName)
+	embedding = matrix(embeddingName, arch.Absent)
 	has := l.Has(headName)
 	switch {
 	case from == headOwn && !has:
@@ -71,8 +71,11 @@ func (l *loader) ends(c *Config, from headSource) (embedding, head tensors.Linea
 		for _, name := range []string{headName, "output.scale", "output.input_scale"} {
 			l.Skip(name) // not needed, if it is there
 		}
+		if from == headUnread {
+			l.Skip("output.bias")
+		}
 	case has:
-		return embedding, matrix(headName)
+		return embedding, matrix(headName, bias)
 	}
 	return embedding, embedding
 }

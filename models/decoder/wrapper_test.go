@@ -73,6 +73,7 @@ func TestWrapper(t *testing.T) {
 		{"llama-2", "llava", "language_model.model.", "language_model.", nil},
 		{"qwen2-2", "llava", "model.language_model.", "", nil},
 		{"mistral-2", "mistral3", "language_model.model.", "language_model.", untied},
+		{"ministral3-6", "mistral3", "model.language_model.", "", untied},
 	} {
 		want := greedy(t, copied(t, x.folder))
 		if got := greedy(t, wrapped(t, x.folder, x.kind, x.begin, x.beside, x.change)); !slices.Equal(got, want) {

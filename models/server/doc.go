@@ -24,6 +24,19 @@
 // function that makes relevance_score of it. Settings.ReceiptKey signs them. Input of embeddings that is tokens, and
 // models of [NewModel], whose files are not known, have no receipts: that is an error of the field receipt.
 //
+// # Tools and thinking
+//
+// Chats take tools, tool_choice and parallel_tool_calls, messages with tool_calls and of role tool, and documents; the model's template
+// writes them. Answers are taken apart by the family of the template, see package answer: reasoning_content is apart from
+// content, and tool_calls have complete arguments, in a stream those of a call in one event. What does not parse is content.
+// With tool_choice required or a function, an answer is valid calls, as long as max_tokens lets it end; with auto any text may come
+// before a call, which is valid then. Only arguments of a tool that is not strict, and whose schema package grammar does
+// not have, are any object. Ids of calls are hashes of the prompt, so that a session can be repeated.
+//
+// enable_thinking, reasoning_effort and chat_template_kwargs are what the template reads; of reasoning_effort, none is
+// enable_thinking false. thinking_token_budget, also as reasoning_budget, thinking_budget, reasoning.max_tokens or
+// thinking.budget_tokens, is the most tokens of thinking: then its end is forced.
+//
 // # Paths
 //
 //	GET  /                                        a page: chats, semantic search, the models

@@ -6,9 +6,11 @@ import (
 
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -16,8 +18,10 @@ import (
 // A generator continues texts.
 type generator struct {
 	hosted
-	m     *decoder.Model
-	texts *batch.Scheduler
+	m       *decoder.Model
+	texts   *batch.Scheduler
+	format  *answer.Format // of conversations, nil for a model without a template
+	markers []int32        // that it needs
 }
 
 func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, error) {
@@ -26,8 +30,15 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 		return nil, err
 	}
 	o.Turn = turns.Join()
-	texts, err := batch.New(o)
-	return &generator{h, m, texts}, err
+	g := &generator{hosted: h, m: m}
+	if template, none := m.Template(); none == nil {
+		g.format = answer.Of(template)
+		if tok, none := m.Tokenizer(); none == nil {
+			g.markers = g.format.Markers(tok)
+		}
+	}
+	g.texts, err = batch.New(o)
+	return g, err
 }
 
 // schedule returns the settings of a language model's scheduler.
@@ -56,7 +67,7 @@ func (g *generator) ready() error                             { return g.texts.R
 // do is that of served.
 func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
 	w := r.Work.(*request.Generate)
-	if err := g.prepare(r, w); err != nil {
+	if err := g.prepare(r, w); err != nil || w.Count {
 		return err
 	}
 	ctx, cancel := context.WithCancel(r.Ctx)
@@ -175,22 +186,12 @@ func (g *generator) facts(f *request.Facts) {
 		f.Attention = "integers"
 	}
 	f.Defaults = &request.Defaults{
-		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: writtenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
+		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: options.WrittenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
 	}
+	f.Slots = s.Running
 	if g.m.ReadsDate() {
 		f.Defaults.Date = s.Date.String()
 	}
-}
-
-// writtenTopP returns a Sampler.TopP as requests write it.
-func writtenTopP(p float64) float64 {
-	switch p {
-	case 0:
-		return 1
-	case decoder.LeastTopP:
-		return 0
-	}
-	return p
 }
 
 // stats is that of served.

@@ -135,7 +135,7 @@ func (s *Server) model(r *request.Request) (served, error) {
 	r.Model = "" // the log names those that there are
 	var found []served
 	for _, m := range s.models {
-		if name == m.about().name || name == "" && (len(s.models) == 1 || r.Unnamed && m.kind() == r.Work.Kind()) {
+		if name == m.about().name || r.Tagged && name == m.about().name+":latest" || name == "" && (len(s.models) == 1 || r.Unnamed && m.kind() == r.Work.Kind()) {
 			found = append(found, m)
 		}
 	}
@@ -181,7 +181,7 @@ func detokenize(m served, w *request.Detokenize) error {
 // factsOf returns what a model is.
 func factsOf(m served, r *request.Request) request.Facts {
 	h := m.about()
-	f := request.Facts{ID: h.name, Object: "model", Created: r.Created.Unix(), OwnedBy: "attn", Kind: m.kind(), Architecture: h.architecture, Contract: kernel.Contract, Fingerprint: h.fingerprint}
+	f := request.Facts{ID: h.name, Object: "model", Created: r.Created.Unix(), OwnedBy: "attn", Kind: m.kind(), Architecture: h.architecture, Contract: kernel.Contract, Fingerprint: h.fingerprint, Digest: h.digest}
 	m.facts(&f)
 	return f
 }

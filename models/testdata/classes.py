@@ -25,7 +25,7 @@ for c in CLASSES:
     defaults = {f.name: f.default for f in own if f.default is not dataclasses.MISSING}
     theta = getattr(c, "default_theta", None)
     reads = set(re.findall(r"config\.(\w+)", model)) | set(re.findall(r'getattr\((?:self\.)?config, "(\w+)"', model))
-    reads |= set(re.findall(r'kwargs\.(?:pop|get)\("(\w+)"', configuration)) | set(re.findall(r"self\.(\w+)", configuration.split("def __post_init__")[-1]))
+    reads |= set(re.findall(r'kwargs\.(?:pop|get|setdefault)\("(\w+)"', configuration)) | set(re.findall(r"self\.(\w+)", configuration.split("def __post_init__")[-1]))
     reads &= set(defaults) | set(re.findall(r'"(\w+)"', configuration + model))  # and not methods
     reads |= {k for k in SHARED if k == "is_causal" or "rope_parameters" in defaults}
     classes[c.model_type] = {"defaults": defaults, "theta": theta, "attributes": getattr(c, "attribute_map", {}), "reads": sorted(reads)}

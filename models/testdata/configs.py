@@ -19,6 +19,9 @@ FORMER = {
 }
 CLASSES = [
     tf.LlamaConfig, tf.MistralConfig, tf.Qwen2Config, tf.Qwen3Config, tf.Qwen3MoeConfig, tf.Phi3Config, tf.Gemma2Config, tf.Gemma3TextConfig, tf.MinistralConfig, tf.SeedOssConfig, tf.Ernie4_5Config,
+    tf.Lfm2Config,
+    tf.GraniteConfig, tf.SmolLM3Config, tf.Olmo2Config, tf.Olmo3Config, tf.Ministral3Config, tf.Glm4Config, tf.Exaone4Config, tf.Cohere2Config, tf.PhiConfig, tf.GemmaConfig, tf.Starcoder2Config,
+    tf.StableLmConfig, tf.NemotronConfig, tf.CONFIG_MAPPING["hunyuan_v1_dense"],
     tf.MixtralConfig, tf.Qwen2MoeConfig, tf.Glm4MoeConfig, tf.GptOssConfig, tf.OlmoeConfig, tf.MiniMaxM2Config, tf.DeepseekV3Config, tf.Glm4MoeLiteConfig, tf.GraniteMoeConfig,
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,
 ]

@@ -54,10 +54,12 @@ var ggufRules = func() map[string]ggufRule {
 		"deepseek-llm":   {exprs: []string{`[\r\n]`, `\s?` + cased, `\s?[!-/:-~\x{ff01}-\x{ff0f}\x{ff1a}-\x{ff5e}\x{2018}-\x{201f}\x{3000}-\x{3002}]+`, `\s+$`, asian, `\p{N}`}},
 		"falcon":         {exprs: []string{"[\\p{P}$+<=>^~|`]+", pretokenize.GPT2}, letters: []string{`\p{N}+`, `[0-9]{3}`}},
 		"default":        {exprs: []string{`[\p{P}$+<=>^~|]+`, pretokenize.GPT2, `\p{N}+`, `[0-9]{3}`}}, // what llama.cpp does for a name that means nothing
+		"seed-coder":     {exprs: []string{endings + letters + `|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+`}},
 		"deepseek-v3":    {exprs: []string{`\p{N}{1,3}`, `[一-龥぀-ゟ゠-ヿ]+`, "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
 	}
+	all["hunyuan-dense"] = all["deepseek-v3"]
 	for rule, names := range map[*ggufRule][]string{
-		{exprs: []string{pretokenize.GPT2}}:            {"gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "modern-bert", "mpt", "olmo", "jais", "exaone4"},
+		{exprs: []string{pretokenize.GPT2}}:            {"gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "modern-bert", "mpt", "olmo", "jais", "exaone4", "granite-docling", "trillion"},
 		{exprs: []string{pretokenize.GPT2}, sep: true}: {"roberta-bpe", "jina-v1-en", "jina-v2-code"},
 		{exprs: digits}: {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"},
 		{exprs: []string{llama3}, whole: true, start: true}: {"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "lfm2"},

@@ -30,6 +30,16 @@ var (
 		}
 		return nil
 	}}
+	// ReLU2 is max(x, 0)².
+	ReLU2 = Function{After: func(x []float32, _ kernel.Exec) error {
+		for i, y := range x {
+			if y < 0 {
+				y = 0
+			}
+			x[i] = float32(y * y)
+		}
+		return nil
+	}}
 	SiLU     = Function{Fused: linear.SiLU}
 	GELUTanh = Function{Fused: linear.GELUTanh}
 	GELU     = Function{Fused: linear.GELU}
@@ -48,6 +58,7 @@ var hidden = map[string]Function{
 	"silu":              SiLU,
 	"swish":             SiLU,
 	"relu":              ReLU,
+	"relu2":             ReLU2,
 }
 
 // Hidden returns the function of hidden_act in a config.json, and whether there is one of this name.

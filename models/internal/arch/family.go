@@ -7,7 +7,8 @@ type Family struct {
 	GGUF    string   // general.architecture of a GGUF file; "" if there is none
 	Names   Names    // of tensors in folders
 
-	Interleaved bool // GGUF files have queries and keys whose neighbours rotate together
+	FinalNorm   string // what GGUF files call output_norm, where they have none
+	Interleaved bool   // GGUF files have queries and keys whose neighbours rotate together
 
 	Ignored []string // beginnings of names of tensors in folders that nothing depends on
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none

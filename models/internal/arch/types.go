@@ -66,13 +66,16 @@ const (
 	Post     Order = iota // norm(x + f(x)), as BERT has it
 	Pre                   // x + f(norm(x)), as Llama has it
 	Sandwich              // x + norm(f(norm(x))), as Gemma has it
+	Output                // x + norm(f(x)), as OLMo 2 has it
+	Parallel              // x + mixer(norm(x)) + feed(norm(x)), with one norm for both, as Phi has it
 )
 
 // A Layer is a mixer and a feed, with norms and sums around them.
 type Layer struct {
 	Order Order
 	Norm  *Norm
-	Bare  bool // there is no norm before the mixer (the first layer of ModernBERT)
+	Bare  bool    // there is no norm before the mixer (the first layer of ModernBERT)
+	Share float32 // multiplies what the mixer and the feed add to the states, if not 0
 	Mixer Mixer
 	Feed  Feed
 }
@@ -100,14 +103,31 @@ type Attention struct {
 	Fused    bool // queries, keys and values are one layer in folders
 	Bias     Bias // of queries, keys and values
 	OutBias  Bias
-	HeadNorm *Norm   // of every head of queries and keys, before the rotation, or nil
-	Window   int     // tokens that a query sees, its own and those before it, and with BothWays as many after it; 0 for all
-	Rope     *Rope   // or nil, where no rotation says positions
-	Scale    float32 // of scores; 0 means 1/√Size
-	Softcap  float32 // limits scores, if not 0
-	Relative int     // [Buckets] of distances, of which scores have a bias (MPNet), or 0
-	Apart    *Apart  // scores of positions apart from those of contents (DeBERTa), or nil
+	HeadNorm *HeadNorm // of queries and keys, or nil
+	Window   int       // tokens that a query sees, its own and those before it, and with BothWays as many after it; 0 for all
+	Rope     *Rope     // or nil, where no rotation says positions
+	Scale    float32   // of scores; 0 means 1/√Size
+	Softcap  float32   // limits scores, if not 0
+	Relative int       // [Buckets] of distances, of which scores have a bias (MPNet), or 0
+	Apart    *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
 }
+
+// A HeadNorm is a norm of queries and one of keys.
+type HeadNorm struct {
+	Norm
+	Of   Span
+	Late bool // after the rotation; otherwise before it
+}
+
+// A Span says which numbers a norm of queries or keys divides together, and which weights it has.
+type Span uint8
+
+// The spans.
+const (
+	EachHead Span = iota // those of a head; all heads have the same weights
+	OwnHead              // those of a head, which has weights of its own
+	AllHeads             // those of all heads
+)
 
 // Buckets is the number of rows of a table of relative positions: half of them for keys before the query, half for those after it.
 const Buckets = 32
@@ -118,6 +138,7 @@ type Rope struct {
 	Base        float64 // of the frequencies
 	Divide      float64 // the frequencies, if they are scaled alike; 1 otherwise
 	Interleaved bool    // neighbours rotate together, in files
+	Growth      float64 // queries grow to 1 + Growth·ln(1 + ⌊position/Scaling.Original⌋) times themselves, if it is not 0
 	Dynamic     bool    // texts longer than the model was trained for would have frequencies for each length
 	Scaling     ropescaling.Scaling
 }
@@ -164,7 +185,9 @@ func (*Dense) feed()      {}
 
 // Logits says what the scores of the next token are computed from.
 type Logits struct {
-	Tied    bool    // the layer has the weights of the embedding
+	Tied    bool // the layer has the weights of the embedding
+	Bias    Bias
+	Scale   float32 // multiplies logits, if not 0
 	Softcap float32 // limits logits, if not 0
 }
 

@@ -11,7 +11,8 @@ import (
 type Attention struct {
 	Heads, KVHeads, Size int
 	QKV, Out             tensors.Linear // queries, keys and values side by side
-	QueryNorm, KeyNorm   *Norm          // of every head before it is rotated, or nil
+	QueryNorm, KeyNorm   []*Norm        // of queries and keys: one of all of them, one of each head, or one for each head
+	Late                 bool           // these norms follow the rotation
 	Rope                 int            // of Settings.Ropes; -1 means that nothing is rotated
 
 	Window   int // keys that a query sees to each side that it sees, its own included; 0: all
@@ -30,6 +31,7 @@ func (a *Attention) keys() int   { return a.Heads * a.Size }
 func (a *Attention) values() int { return a.keys() + a.KVHeads*a.Size }
 
 func (a *Attention) keepsKeys() bool { return true }
+func (a *Attention) carries(int) int { return 0 }
 
 func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())
@@ -38,13 +40,8 @@ func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	if err := p.apply(&a.QKV, qkv, h, rows, len(h)/rows, 0); err != nil {
 		return err
 	}
-	if err := a.normHeads(p, qkv); err != nil {
+	if err := a.turnHeads(p, qkv); err != nil {
 		return err
-	}
-	if a.Rope >= 0 {
-		if err := spread(p, rows, a.width(), rotated{a, qkv}, rotate); err != nil {
-			return err
-		}
 	}
 	p.see("layer.qkv", layer, qkv)
 	if err := p.Cache.keep(p, layer, a, qkv); err != nil {
@@ -65,18 +62,37 @@ func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	return p.apply(&a.Out, y, out, rows, n, 0)
 }
 
-// normHeads normalises each head of queries and keys, if the layer has weights for that.
+// turnHeads normalises and rotates queries and keys.
+func (a *Attention) turnHeads(p *Pass, qkv []float32) error {
+	if !a.Late {
+		if err := a.normHeads(p, qkv); err != nil {
+			return err
+		}
+	}
+	if a.Rope >= 0 {
+		if err := spread(p, len(p.Tokens), a.width(), rotated{a, qkv}, rotate); err != nil {
+			return err
+		}
+	}
+	if a.Late {
+		return a.normHeads(p, qkv)
+	}
+	return nil
+}
+
+// normHeads normalises queries and keys, if the layer has weights for that. A norm has as many weights
+// as there are numbers that it divides together.
 func (a *Attention) normHeads(p *Pass, qkv []float32) error {
 	for _, part := range [...]struct {
-		of        *Norm
-		at, heads int
-	}{{a.QueryNorm, 0, a.Heads}, {a.KeyNorm, a.keys(), a.KVHeads}} {
-		if part.of == nil {
-			continue
-		}
-		view := inRows(qkv[part.at:], len(p.Tokens), part.heads, a.Size, a.width())
-		if err := part.of.of(view, view, norm.Options{Exec: p.Exec}); err != nil {
-			return err
+		norms    []*Norm
+		at, size int
+	}{{a.QueryNorm, 0, a.Heads * a.Size}, {a.KeyNorm, a.keys(), a.KVHeads * a.Size}} {
+		for i, of := range part.norms {
+			n := len(of.Weight)
+			view := inRows(qkv[part.at+i*n:], len(p.Tokens), part.size/n/len(part.norms), n, a.width())
+			if err := of.of(view, view, norm.Options{Exec: p.Exec}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -92,18 +108,25 @@ type rotated struct {
 func rotate(p *Pass, a rotated, lo, hi int) error {
 	r, width := &p.Ropes[a.Rope], a.width()
 	rows := inRows(a.qkv[lo*width:], hi-lo, a.Heads+a.KVHeads, a.Size, width)
-	if err := r.Apply(rows, p.Positions[lo:hi], p.oneThread()); err != nil || r.Square == 0 {
+	if err := r.Apply(rows, p.Positions[lo:hi], p.oneThread()); err != nil {
 		return err
 	}
-	for row := lo; row < hi; row++ {
+	for row := lo; row < hi && r.Square != 0; row++ {
 		for h := range a.Heads {
-			queries := a.qkv[row*width+h*a.Size:][:r.Dims]
-			for i, q := range queries {
-				queries[i] = float32(q * r.Square)
-			}
+			scale(a.qkv[row*width+h*a.Size:][:r.Dims], r.Square)
 		}
 	}
+	for row := lo; row < hi && r.growth != nil; row++ {
+		scale(a.qkv[row*width:][:a.keys()], r.growth.at(p.Positions[row]))
+	}
 	return nil
+}
+
+// scale multiplies numbers.
+func scale(x []float32, by float32) {
+	for i, y := range x {
+		x[i] = float32(y * by)
+	}
 }
 
 // attend computes attention to all keys of each text.

@@ -6,7 +6,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A Cache is where attention of a pass finds keys and values.
+// A Cache is where attention of a pass finds keys and values, and recurrent layers find
+// their states.
 type Cache interface {
 	// keep takes the keys and values of a layer. It may change queries, keys and values.
 	keep(p *Pass, layer int, a *Attention, qkv []float32) error
@@ -15,6 +16,8 @@ type Cache interface {
 	read(p *Pass, layer int, a *Attention, qkv []float32) (k, v kernel.Tensor, s kernel.Scoring)
 	// restore undoes in what attention returns what keep has changed.
 	restore(p *Pass, out []float32) error
+	// carry returns the states of a text.
+	carry(text int) Carry
 }
 
 // Whole is the cache of passes that have all tokens of their texts: keys and values stay
@@ -29,12 +32,14 @@ func (Whole) read(p *Pass, _ int, a *Attention, qkv []float32) (k, v kernel.Tens
 }
 
 func (Whole) restore(*Pass, []float32) error { return nil }
+func (Whole) carry(int) Carry                { return Carry{} }
 
 // Paged is the cache of texts that grow, whose new tokens are those of the pass.
 type Paged struct {
 	*kvcache.Batch
 	Hadamard
-	Places []int // of the keys and values of each layer: its number among the layers of the batch
+	Carries []Carry // of each text
+	Places  []int   // of the keys and values of each layer: its number among the layers of the batch
 }
 
 // Places numbers the layers that keep keys and values.
@@ -70,6 +75,8 @@ func (c *Paged) read(_ *Pass, layer int, _ *Attention, _ []float32) (k, v kernel
 	k, v = c.View(c.Places[layer])
 	return k, v, c.Scoring()
 }
+
+func (c *Paged) carry(text int) Carry { return c.Carries[text] }
 
 func (c *Paged) restore(p *Pass, out []float32) error {
 	if !c.Values {

@@ -34,9 +34,7 @@ func (e *Embedding) look(p *Pass, x []float32, w int) error {
 		return err
 	}
 	if e.Scale != 0 {
-		for i, y := range x {
-			x[i] = float32(y * e.Scale)
-		}
+		scale(x, e.Scale)
 	}
 	for i, t := range p.Types {
 		add(x[i*w:][:w], e.Types, int(t))

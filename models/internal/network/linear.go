@@ -27,6 +27,7 @@ func (p *Pass) apply(l *tensors.Linear, out, x []float32, rows, stride int, act 
 // A Head makes logits of states.
 type Head struct {
 	tensors.Linear
+	Scale   float32 // multiplies logits, if not 0
 	Softcap float32 // limits logits to those from -Softcap to Softcap, if not 0
 }
 
@@ -34,6 +35,9 @@ type Head struct {
 func (l *Head) Logits(p *Pass, out, h []float32, rows int) error {
 	if err := p.apply(&l.Linear, out, h, rows, len(h)/rows, 0); err != nil {
 		return err
+	}
+	if l.Scale != 0 {
+		scale(out, l.Scale)
 	}
 	if l.Softcap == 0 {
 		return nil
@@ -44,9 +48,7 @@ func (l *Head) Logits(p *Pass, out, h []float32, rows int) error {
 	if err := numeric.TanhSlice(out, out, p.Exec); err != nil {
 		return err
 	}
-	for i, x := range out {
-		out[i] = float32(x * l.Softcap)
-	}
+	scale(out, l.Softcap)
 	return nil
 }
 

@@ -40,6 +40,8 @@ type Norms struct {
 	Before *Norm // h is Before(x); without it, with Post or in the first layer, h is x
 	After  *Norm // y becomes After(y), or, with Post, x becomes After(y + x)
 	Post   bool
+	Share  float32 // y is multiplied by it before it is added, if it is not 0
+	Beside bool    // the next part reads the same h, not a norm of x
 }
 
 // A Mixer computes outputs y of states h, [tokens, Width], from those of all tokens of a
@@ -47,7 +49,8 @@ type Norms struct {
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
 	layers() []tensors.Linear
-	keepsKeys() bool // in the cache
+	keepsKeys() bool       // in the cache
+	carries(after int) int // numbers from so many tokens of a text to the next one, see State
 }
 
 // A Feed computes outputs y, [rows, Width], of states h, each of one token.
@@ -157,6 +160,9 @@ func (n *Network) layer(p *Pass, i int, s *stream) error {
 	}
 	if p.only {
 		gather(s.x, p.Wanted, n.Width)
+		if l.Mixed.Beside {
+			gather(s.h, p.Wanted, n.Width)
+		}
 		s.rows = len(p.Wanted)
 		s.x, s.h, s.y = s.x[:s.rows*n.Width], s.h[:s.rows*n.Width], s.y[:s.rows*n.Width]
 	}
@@ -186,7 +192,17 @@ func (a *Norms) join(p *Pass, s *stream, next *Norm) error {
 			return err
 		}
 	}
-	return next.apply(p.Exec, s.h, s.y, s.x, true)
+	if a.Share != 0 {
+		scale(s.y, a.Share)
+	}
+	if next != nil {
+		return next.apply(p.Exec, s.h, s.y, s.x, true)
+	}
+	add(s.x, s.y, 0)
+	if !a.Beside {
+		copy(s.h, s.x)
+	}
+	return nil
 }
 
 // gather moves rows to the front. They are in ascending order.

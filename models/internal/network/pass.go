@@ -24,6 +24,7 @@ type Rotation struct {
 	*rope.Rope
 	Dims   int // elements of a head
 	Square float32
+	growth *growth // of queries by their position, or nil
 }
 
 // A Pass is tokens of some texts, one text after the other, that run through a network

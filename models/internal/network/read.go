@@ -24,7 +24,11 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	for i := 0; i < len(m.Layers) && r.Err() == nil; i++ {
 		n.Layers = append(n.Layers, b.layer(i, &m.Layers[i]))
 	}
-	n.Final = b.norm(m.Final, "output_norm")
+	final := "output_norm"
+	if name := m.Family.FinalNorm; name != "" && r.Rename == nil && !r.Has(final+".weight") {
+		final = name
+	}
+	n.Final = b.norm(m.Final, final)
 	b.factors()
 	return n
 }
@@ -79,26 +83,29 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		}
 		return b.norm(l.Norm, at(i, name))
 	}
-	post, sandwich := l.Order == arch.Post, l.Order == arch.Sandwich
-	out.Mixed.Post, out.Fed.Post = post, post
-	out.Mixed.Before = norm(!post && !l.Bare, "attn_norm")
+	post, after, beside := l.Order == arch.Post, l.Order == arch.Sandwich || l.Order == arch.Output, l.Order == arch.Parallel
+	before := !post && l.Order != arch.Output
+	out.Mixed, out.Fed = Norms{Post: post, Share: l.Share, Beside: beside}, Norms{Post: post, Share: l.Share}
+	out.Mixed.Before = norm(before && !l.Bare, "attn_norm")
 	switch t := l.Mixer.(type) {
 	case *arch.Attention:
 		out.Mix = b.attention(i, t)
+	case *arch.Convolution:
+		out.Mix = b.convolution(i, t)
 	}
-	out.Mixed.After = norm(sandwich, "post_attention_norm")
-	before := "ffn_norm"
+	out.Mixed.After = norm(after, "post_attention_norm")
+	second := "ffn_norm"
 	if l.Order == arch.Pre && b.Rename == nil && b.has(i, "post_attention_norm") {
-		before = "post_attention_norm" // its name in GGUF files of some families
+		second = "post_attention_norm" // its name in GGUF files of some families
 	}
-	out.Fed.Before = norm(!post, before)
+	out.Fed.Before = norm(before && !beside, second)
 	switch f := l.Feed.(type) {
 	case *arch.Dense:
 		out.Feed = b.dense(i, f)
 	case *arch.Experts:
 		out.Feed = b.experts(i, f)
 	}
-	out.Fed.After = norm(sandwich, "post_ffw_norm")
+	out.Fed.After = norm(after, "post_ffw_norm")
 	if post {
 		out.Mixed.After, out.Fed.After = norm(true, "attn_output_norm"), norm(true, "layer_output_norm")
 	}
@@ -134,13 +141,37 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 	a := &Attention{
 		Heads: t.Heads, KVHeads: t.KVHeads, Size: t.Size, Rope: b.rope(t.Rope),
 		QKV: b.Linear(tensors.Reads, qkv...), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, w, queries)),
-		QueryNorm: ReadNorm(t.HeadNorm, b.Reader, at(i, "attn_q_norm"), t.Size), KeyNorm: ReadNorm(t.HeadNorm, b.Reader, at(i, "attn_k_norm"), t.Size),
+		QueryNorm: b.headNorms(t, at(i, "attn_q_norm"), t.Heads), KeyNorm: b.headNorms(t, at(i, "attn_k_norm"), t.KVHeads), Late: t.HeadNorm != nil && t.HeadNorm.Late,
 		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap, Relative: b.relative,
 	}
 	if t.Apart != nil {
 		a.Apart = b.apart(i, t.Apart, a)
 	}
 	return a
+}
+
+// headNorms reads the norms of so many heads of queries or keys. Folders have weights of their own for a
+// head in a tensor for each, GGUF files in one.
+func (b *builder) headNorms(t *arch.Attention, name string, heads int) (all []*Norm) {
+	of := t.HeadNorm
+	switch {
+	case of == nil:
+		return nil
+	case of.Of == arch.EachHead:
+		return []*Norm{ReadNorm(&of.Norm, b.Reader, name, t.Size)}
+	case of.Of == arch.AllHeads:
+		return []*Norm{ReadNorm(&of.Norm, b.Reader, name, heads*t.Size)}
+	case b.Rename != nil:
+		for h := range heads {
+			all = append(all, ReadNorm(&of.Norm, b.Reader, fmt.Sprintf("%s.%d", name, h), t.Size))
+		}
+		return all
+	}
+	weights := b.Floats(name+".weight", heads, t.Size)
+	for h := 0; h < heads && b.Err() == nil && b.Dry == nil; h++ {
+		all = append(all, &Norm{Weight: weights[h*t.Size:][:t.Size], Epsilon: float32(of.Epsilon), Centred: of.Kind == arch.LayerNorm})
+	}
+	return all
 }
 
 // rope returns the number of a rotation.

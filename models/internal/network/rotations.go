@@ -1,6 +1,7 @@
 package network
 
 import (
+	"github.com/attn-go/attn/models/internal/powers"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/rope"
 )
@@ -23,6 +24,9 @@ func (n *Network) Rotations(context, positions int) (all []Rotation, err error) 
 		if m := r.Scaling.Magnitude; m != 0 && m != 1 {
 			x.Square = float32(m * m)
 		}
+		if r.Growth != 0 {
+			x.growth = newGrowth(r.Growth, r.Scaling.Original, context)
+		}
 		all = append(all, x)
 	}
 	return all, nil
@@ -31,3 +35,33 @@ func (n *Network) Rotations(context, positions int) (all []Rotation, err error) 
 // ropeTable is the most bytes of the table of cosines and sines. Those of positions that
 // it has no room for are computed when they are used.
 const ropeTable = 1 << 25
+
+// A growth is what queries are multiplied by: 1 + rate·ln(1 + ⌊position/every⌋), in float64 and rounded.
+type growth struct {
+	rate  float64
+	every int
+	first []float32 // for the first multiples of every
+}
+
+// mostGrowths is the most numbers that are kept. Others are computed when they are used.
+const mostGrowths = 1 << 12
+
+func newGrowth(rate, every float64, context int) *growth {
+	g := &growth{rate: rate, every: int(every)}
+	for i := range min(context/g.every+1, mostGrowths) {
+		g.first = append(g.first, g.of(i))
+	}
+	return g
+}
+
+func (g *growth) of(multiple int) float32 {
+	return float32(1 + float64(g.rate*powers.Log(float64(1+multiple))))
+}
+
+func (g *growth) at(position int) float32 {
+	i := position / g.every
+	if i < len(g.first) {
+		return g.first[i]
+	}
+	return g.of(i)
+}

@@ -13,15 +13,16 @@ var Decoders = &Families{
 	most: strict.Most,
 	also: strict.Table{"is_decoder": strict.Any},
 	file: strict.Table{
-		"attention.layer_norm_epsilon": strict.Any,            // of norms that are no RMS norms
-		"expert_feed_forward_length":   strict.Any,            // read if there are experts
-		"expert_gating_func":           strict.Only("0", "1"), // softmax, which is meant if there is none
-		"expert_weights_scale":         strict.Only("0", "1"),
-		"expert_weights_norm":          strict.Only("true"),
+		"attention.layer_norm_epsilon":     strict.Any,            // of norms that are no RMS norms
+		"attention.layer_norm_rms_epsilon": strict.Any,            // and of those that are
+		"expert_feed_forward_length":       strict.Any,            // read if there are experts
+		"expert_gating_func":               strict.Only("0", "1"), // softmax, which is meant if there is none
+		"expert_weights_scale":             strict.Only("0", "1"),
+		"expert_weights_norm":              strict.Only("true"),
 	},
 	want:     func(names []string) string { return "one of " + list(names) },
 	wrappers: wrappers,
-	rows: []family{
+	rows: append([]family{
 		{
 			Family: arch.Family{Types: []string{"llama"}, Classes: []string{"Llama", "LLaMA"}, GGUF: "llama", Interleaved: true, Names: llamaNames},
 			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, noWindow, attentionBias, mlpBias), file: ofFile(fileInnerKeys, fileMixtral),
@@ -42,14 +43,14 @@ var Decoders = &Families{
 		},
 		{
 			Family: arch.Family{Types: []string{"seed_oss"}, Classes: []string{"SeedOss"}, GGUF: "seed_oss", Names: llamaNames},
-			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, inputBias, outputBias, mlpBias),
+			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, inputBias, outputBias, mlpBias), file: ofFile(fileKeys),
 			missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_key_value_heads": 8, "head_dim": 128, "attention_bias": true},
 			nested:   values{"hidden_size": 4096, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 80, "max_position_embeddings": 524288},
 			harmless: strict.Table{"residual_dropout": strict.Any},
 		},
 		{
-			Family: arch.Family{Types: []string{"ernie4_5"}, Classes: []string{"Ernie4_5"}, GGUF: "ernie4_5", Names: llamaNames},
-			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, neighbours, allBiases),
+			Family: arch.Family{Types: []string{"ernie4_5"}, Classes: []string{"Ernie4_5"}, GGUF: "ernie4_5", Interleaved: true, Names: llamaNames},
+			draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, neighbours, allBiases), file: ofFile(fileKeys),
 			missing: values{"rms_norm_eps": 1e-5, "rope_theta": 500000, "num_key_value_heads": 2, "head_dim": 128, "tie_word_embeddings": true},
 			nested:  values{"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 18, "num_attention_heads": 16, "max_position_embeddings": 131072},
 		},
@@ -95,10 +96,20 @@ var Decoders = &Families{
 			harmless: hiddenAct,
 		},
 		{
+			Family: arch.Family{Types: []string{"lfm2"}, Classes: []string{"Lfm2"}, GGUF: "lfm2", FinalNorm: "token_embd_norm", Names: lfmNames},
+			draft:  headNorms(gatedBlock(activations.SiLU)), folder: []group{sizes, blockInner, epsilon("norm_eps", 1), grouped, tiedEmbedding, rotary, convolutions}, file: fileConvolutionKeys,
+			missing: values{
+				"norm_eps": 1e-5, "rope_theta": 1e6, "num_key_value_heads": 8, "tie_word_embeddings": true, "conv_L_cache": 3,
+				"block_auto_adjust_ff_dim": true, "block_ffn_dim_multiplier": 1, "block_multiple_of": 256,
+			},
+			nested:   values{"hidden_size": 2560, "intermediate_size": 12288, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 128000},
+			harmless: unreadOfLFM,
+		},
+		{
 			Family: arch.Family{GGUF: "gemma-embedding", Period: 6, Names: gemmaNames},
 			draft:  bothWays(headNorms(gemmaBlock())), file: ofFile(fileKeys, scaled, someWindow, fileLocalRope),
 		},
-	},
+	}, blocks...),
 }
 
 // decoder returns what config.json of a decoder may say: some groups, and others.
@@ -146,7 +157,7 @@ func gemmaBlock() draft {
 
 // headNorms is a block with norms of every head of queries and keys.
 func headNorms(d draft) draft {
-	d.attention.HeadNorm = &arch.Norm{}
+	d.attention.HeadNorm = &arch.HeadNorm{}
 	return d
 }
 

@@ -8,6 +8,7 @@ import (
 
 // fileNames are what GGUF files call keys of config.json.
 var fileNames = map[string]string{
+	"conv_L_cache":            "shortconv.l_cache",
 	"num_hidden_layers":       "block_count",
 	"hidden_size":             "embedding_length",
 	"intermediate_size":       "feed_forward_length",

@@ -96,6 +96,36 @@ var gemmaNames = named(llamaNames, arch.Names{
 	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
 })
 
+var glmNames = named(fusedNames, arch.Names{
+	"blk.%d.post_attention_norm": "model.layers.%d.post_self_attn_layernorm",
+	"blk.%d.post_ffw_norm":       "model.layers.%d.post_mlp_layernorm",
+})
+
+var phiNames = named(llamaNames, arch.Names{
+	"output_norm":        "model.final_layernorm",
+	"blk.%d.attn_output": "model.layers.%d.self_attn.dense",
+	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.q_layernorm",
+	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.k_layernorm",
+	"blk.%d.ffn_up":      "model.layers.%d.mlp.fc1",
+	"blk.%d.ffn_down":    "model.layers.%d.mlp.fc2",
+})
+
+var starcoderNames = named(llamaNames, arch.Names{
+	"blk.%d.ffn_up":   "model.layers.%d.mlp.c_fc",
+	"blk.%d.ffn_down": "model.layers.%d.mlp.c_proj",
+})
+
+// stablelmNames have a norm for each head.
+var stablelmNames = named(llamaNames, arch.Names{
+	"blk.%d.attn_q_norm.%e": "model.layers.%d.self_attn.q_layernorm.norms.%e",
+	"blk.%d.attn_k_norm.%e": "model.layers.%d.self_attn.k_layernorm.norms.%e",
+})
+
+var hunyuanNames = named(llamaNames, arch.Names{
+	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.query_layernorm",
+	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.key_layernorm",
+})
+
 // mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
 var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",

@@ -55,6 +55,7 @@ type draft struct {
 	window    int
 	mixer     func(layer int) arch.Mixer // that of a layer without attention, or nil; nil: all have attention
 	whole     func(layer int) bool       // whether a layer sees all tokens in spite of a window; nil: none
+	still     func(layer int) bool       // whether a layer rotates nothing; nil: none
 }
 
 // A form is a file: a config.json, or the metadata of a GGUF file, by the names of config.json.
@@ -148,24 +149,19 @@ func (r *reader) finish() *arch.Model {
 	if m.Embed.Norm != nil {
 		m.Embed.Norm = &norm
 	}
-	if r.attention.HeadNorm != nil {
-		r.attention.HeadNorm = &norm
+	if h := r.attention.HeadNorm; h != nil {
+		own := *h
+		own.Kind, own.Epsilon, own.LessOne = norm.Kind, norm.Epsilon, norm.LessOne
+		r.attention.HeadNorm = &own
 	}
 	r.layer.Feed = &r.dense
-	whole, windowed := r.layer, r.layer
-	attention := r.attention
-	attention.Rope = r.rope
-	whole.Mixer = &attention
-	near := attention
-	if near.Window = r.window; r.local != nil {
-		near.Rope = r.local
-	}
-	windowed.Mixer = &near
+	kinds := map[[2]bool]*arch.Attention{} // of layers that see all tokens, and that rotate nothing
 	for i := range r.count {
-		l := whole
-		if r.window > 0 && (r.whole == nil || !r.whole(i)) {
-			l = windowed
+		l, kind := r.layer, [2]bool{r.window == 0 || r.whole != nil && r.whole(i), r.still != nil && r.still(i)}
+		if kinds[kind] == nil {
+			kinds[kind] = r.attentionOf(kind[0], kind[1])
 		}
+		l.Mixer = kinds[kind]
 		if r.mixer != nil {
 			if other := r.mixer(i); other != nil {
 				l.Mixer = other
@@ -177,6 +173,22 @@ func (r *reader) finish() *arch.Model {
 		m.Layers = append(m.Layers, l)
 	}
 	return &m
+}
+
+// attentionOf returns the attention of layers of a kind.
+func (r *reader) attentionOf(whole, still bool) *arch.Attention {
+	a := r.attention
+	a.Rope = r.rope
+	if !whole {
+		a.Window = r.window
+		if r.local != nil {
+			a.Rope = r.local
+		}
+	}
+	if still {
+		a.Rope = nil
+	}
+	return &a
 }
 
 // list joins names.
@@ -200,4 +212,15 @@ func (v values) with(more values) values {
 	all := maps.Clone(v)
 	maps.Copy(all, more)
 	return all
+}
+
+// number returns a value that is one.
+func (v values) number(key string) float64 {
+	switch x := v[key].(type) {
+	case int:
+		return float64(x)
+	case float64:
+		return x
+	}
+	return 0
 }

@@ -2,9 +2,11 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/powers"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 	"github.com/attn-go/attn/models/internal/strict"
 )
@@ -24,16 +26,8 @@ func rotary(r *reader) {
 // neighbours says that neighbours rotate together, also in folders.
 func neighbours(r *reader) { r.rope.Interleaved = true }
 
-// rotaryOfPhi is rotaryOfPart for Phi 3. The length of texts before the
-// scaling has a key of its own. The only scaling is LongRoPE, which older files call su or yarn.
-func rotaryOfPhi(r *reader) {
-	p := r.parameters()
-	dims := r.part(p)
-	p.Has(original) // in place of which the key of the model counts
-	r.turn(p, dims)
-	r.scaling(p, r.Size(original, 0), scalings{"default": plain, "longrope": long, "su": long, "yarn": long})
-	p.Unknown(strict.Parameters)
-}
+// partKey is the share of a head that is rotated.
+const partKey = "partial_rotary_factor"
 
 // rotaryOfPart is rotary for heads of which a part may rotate.
 func rotaryOfPart(r *reader) {
@@ -45,26 +39,91 @@ func rotaryOfPart(r *reader) {
 
 // part returns how many elements of a head rotate: all times partial_rotary_factor, which p or the model has.
 func (r *reader) part(p *strict.JSON) int {
-	const key = "partial_rotary_factor"
 	at := r.json
-	if p.Has(key) {
+	if p.Has(partKey) {
 		at = p
 	}
-	part := p.Number(key, r.Number(key, 1, 0, 1), 0, 1)
-	if at == r.json && r.json.Given(key) && !r.Has(key) {
+	part := p.Number(partKey, r.Number(partKey, 1, 0, 1), 0, 1)
+	if at == r.json && r.json.Given(partKey) && !r.Has(partKey) {
 		part = 0 // null
 	}
 	dims := int(part * float64(r.attention.Size))
 	if dims < 2 || dims%2 != 0 {
-		at.Fail(key, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
+		at.Fail(partKey, fmt.Sprint(part), fmt.Sprintf("an even number of the %d elements of a head", r.attention.Size))
 		return 2
 	}
 	return dims
 }
 
+// rotaryOfPhi is rotary for Phi 3. It may rotate a part of a head. The length of texts before the
+// scaling has a key of its own. The only scaling is LongRoPE, which older files call su or yarn.
+func rotaryOfPhi(r *reader) {
+	p := r.parameters()
+	dims := r.part(p)
+	p.Has(original) // in place of which the key of the model counts
+	r.turn(p, dims)
+	r.scaling(p, r.Size(original, 0), scalings{"default": plain, "longrope": long, "su": long, "yarn": long})
+	p.Unknown(strict.Parameters)
+}
+
+// rotaryThatGrows is rotary for Ministral 3, whose queries grow with their position.
+func rotaryThatGrows(r *reader) {
+	const key = "llama_4_scaling_beta"
+	p := r.parameters()
+	if !r.Has("rope_parameters") && !r.Has("rope_scaling") {
+		p.Default(values{
+			"rope_type": "yarn", "rope_theta": 1e6, "factor": 16, original: 16384, "beta_fast": 32, "beta_slow": 1, "mscale": 1, "mscale_all_dim": 1, key: 0.1,
+		})
+	}
+	r.turn(p, r.attention.Size)
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
+	if r.rope.Growth = p.Number(key, 0, 0, 1e3); !p.Has(key) {
+		p.Fail(key, "none", "a number from 0 to 1000")
+	}
+	p.Has("max_position_embeddings")
+	p.Unknown(strict.Parameters)
+}
+
+// fileGrowth is that of a GGUF file.
+func fileGrowth(r *reader) { r.rope.Growth = r.Optional("attention.temperature_scale", 0x1p-32, 1e3) }
+
+// rotaryOfHunyuan is rotary for Hunyuan, in which a dynamic scaling with an alpha is another base: base·alpha^(dims/(dims-2)).
+func rotaryOfHunyuan(r *reader) {
+	p := r.parameters()
+	r.turn(p, r.attention.Size)
+	kinds := maps.Clone(everyScaling)
+	kinds["dynamic"] = func(s *scaling) {
+		alpha := s.Number("alpha", 0, 1, 1<<16)
+		if s.to.Factor = 1; alpha == 0 {
+			s.rope.Dynamic = true
+			return
+		}
+		root, _ := powers.Root(alpha, max(1, s.rope.Dims/2-1)).Float64() // alpha^(2/(dims-2))
+		if s.rope.Base *= float64(alpha * root); s.rope.Base > mostBase || s.rope.Dims < 4 {
+			s.Fail("alpha", fmt.Sprint(alpha), "one with which the base is at most 2^64, of heads of 4 elements or more")
+		}
+	}
+	r.scaling(p, p.Size(original, r.model.Context), kinds)
+	for _, key := range []string{"beta_fast", "beta_slow", "mscale", "mscale_all_dim"} { // which published models have beside alpha
+		p.Has(key)
+	}
+	p.Unknown(strict.Parameters)
+}
+
 // rotaries reads the rotations of Gemma 3: of layers with all tokens, and of layers with a window.
 // Files without rope_parameters scale the former alone.
-func rotaries(r *reader) {
+func rotaries(r *reader) { r.rotaries("rope_local_base_freq") }
+
+// rotariesOfOLMo is that of OLMo 3. Versions of transformers take other bases for layers with a window than this one,
+// where rope_theta stands outside of rope_parameters.
+func rotariesOfOLMo(r *reader) {
+	const key = "rope_theta"
+	if r.rotaries(key); !r.Has("rope_parameters") && r.rope.Base != r.row.missing.number(key) {
+		r.Fail(key, fmt.Sprint(r.rope.Base), fmt.Sprintf("%v, or rope_parameters, as versions of transformers differ in what it means for layers with a window", r.row.missing[key]))
+	}
+}
+
+func (r *reader) rotaries(local string) {
 	p := r.parameters()
 	near := r.json.None()
 	if r.Has("rope_parameters") {
@@ -74,7 +133,7 @@ func rotaries(r *reader) {
 		p = whole
 	}
 	near.Only("rope_type", "default")
-	r.local = &arch.Rope{Dims: r.pairs(r.attention.Size), Divide: 1, Base: r.base(near, "rope_local_base_freq", 0), Scaling: unscaled}
+	r.local = &arch.Rope{Dims: r.pairs(r.attention.Size), Divide: 1, Base: r.base(near, local, 0), Scaling: unscaled}
 	near.Unknown(strict.Parameters)
 	r.turn(p, r.attention.Size)
 	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
@@ -256,7 +315,7 @@ func fileRope(r *reader) {
 		r.rope.Divide = s.Factor
 	case "yarn":
 		s.YaRN = true
-		s.Magnitude = float64(s.Magnitude * ropescaling.YaRNMagnitude(s.Factor, 1))
+		s.Magnitude = float64(s.Magnitude * fileMagnitude(k, s.Factor))
 	default:
 		k.Fail("rope.scaling.type", quoted(kind), `"none", "linear", "yarn" or "longrope"; others are not supported`)
 	}
@@ -267,6 +326,26 @@ func fileRope(r *reader) {
 	case n > mostDims:
 		k.Fail(dims, fmt.Sprint(n), evenDims)
 	}
+}
+
+// fileMagnitude reads what YaRN multiplies cosines and sines by: attention_factor of config.json, or what it is with
+// mscale 1 and an mscale_all_dim.
+func fileMagnitude(k *strict.GGUF, factor float64) float64 {
+	const key = "rope.scaling.yarn_attn_factor"
+	all := k.Optional("rope.scaling.yarn_log_multiplier", 0x1p-32, 1e3)
+	if k.Has(key) {
+		return k.Number(key, 1, 0x1p-16, 0x1p16)
+	}
+	x := ropescaling.YaRNMagnitude(factor, 1)
+	if all != 0 {
+		x /= ropescaling.YaRNMagnitude(factor, all)
+	}
+	return x
+}
+
+// fileNearRope reads the rotations of layers with a window of OLMo 3, which are not scaled.
+func fileNearRope(r *reader) {
+	r.local = &arch.Rope{Dims: r.rope.Dims, Base: r.Number("rope_local_base_freq", r.rope.Base, 1, mostBase), Divide: 1, Scaling: unscaled}
 }
 
 // fileLocalRope reads the rotations of layers with a window out of a GGUF file.

@@ -113,7 +113,8 @@ func TestSilence(t *testing.T) {
 	classes, configs := readTest[class](t, "classes.json"), readTest[map[string]any](t, "configs.json")
 	values := map[string][]any{
 		"rope_scaling": {map[string]any{"type": "linear", "factor": 2.0}}, "rope_parameters": {map[string]any{"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}},
-		"layer_types": {[]any{slidingLayer, fullLayer, fullLayer, slidingLayer, slidingLayer, slidingLayer}},
+		"partial_rotary_factor": {0.25},
+		"layer_types":           {[]any{slidingLayer, fullLayer, fullLayer, slidingLayer, slidingLayer, slidingLayer}},
 	}
 	add := func(key string, more []any) {
 		for _, value := range more {
@@ -134,7 +135,7 @@ func TestSilence(t *testing.T) {
 		for _, kind := range slices.Concat(typesOf(f)...) {
 			if config := configs[kind]; config != nil { // which transformers has
 				c := classes[kind]
-				for _, key := range []string{"rope_parameters", "layer_types"} { // beside which others count nothing
+				for _, key := range []string{"rope_parameters", "layer_types", "no_rope_layers"} { // beside which others count nothing
 					delete(config, key)
 				}
 				config["num_hidden_layers"] = 6.0
@@ -154,7 +155,8 @@ func TestSilence(t *testing.T) {
 var ofNull = map[string]string{
 	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
 	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
-	"attention_bias": "false", "tie_word_embeddings": "false", "pack_qkv": "false", "qkv_bias": "false", "norm_topk_prob": "false", "position_biased_input": "false",
+	"block_auto_adjust_ff_dim": "false",
+	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
 // TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
@@ -285,6 +287,8 @@ var moot = map[string]string{
 	"gemma3_text text_config":           "of the class around it",
 	"gemma3_text vision_config":         "likewise",
 	"gemma3_text image_token_id":        "likewise",
+	"gemma hidden_act":                  "all names that it may have stand for one function",
+	"ministral3 rope_theta":             "without rope_parameters the class has some with a base",
 }
 
 func checkSilence(t *testing.T, f *Families, kind string, c *class, config map[string]any, values map[string][]any) {
@@ -363,6 +367,10 @@ var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
 	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
 	"gemma-embedding": {"rope.freq_base_swa"},
+	"olmo2":           {"rope.freq_base_swa"},
+	"granite":         {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
+	"mistral3":        {"attention.temperature_scale"},
+	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
 	"llama":           {"expert_count", "expert_used_count"},
 	"qwen3moe":        {"expert_feed_forward_length"},
 	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
@@ -378,7 +386,7 @@ var routedFile = []string{
 // TestFileSilence: whatever value a key of any architecture has in a GGUF file of another one, it is refused, or the architecture has it,
 // or a table says that it changes nothing.
 func TestFileSilence(t *testing.T) {
-	all := []string{"attention.scale", "attention.sliding_window", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.original_context_length", "rope.scale_linear", "attention.causal"}
+	all := []string{"attention.scale", "attention.sliding_window", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.original_context_length", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier", "rope.scale_linear", "attention.causal"}
 	keys := append(slices.Collect(maps.Keys(strict.Metadata)), all...)
 	keys = append(keys, "attn_logit_softcapping", "final_logit_softcapping", "attention.sliding_window_pattern", "mystery")
 	for _, name := range fileNames {
@@ -389,8 +397,19 @@ func TestFileSilence(t *testing.T) {
 			"block_count": uint32(12), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4), "attention.head_count_kv": uint32(2), "attention.key_length": uint32(16),
 			"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "rope.freq_base": float32(5000), "attention.sliding_window": uint32(8),
 		}
+		if slices.Contains([]string{"cohere2", "phi2", "starcoder2", "stablelm", "nemotron"}, name) {
+			delete(base, "attention.layer_norm_rms_epsilon")
+			base["attention.layer_norm_epsilon"] = float32(1e-5)
+		}
+		if name == "granite" || name == "cohere2" {
+			base["logit_scale"] = float32(4)
+		}
 		if slices.Contains(obeyed[name], "expert_feed_forward_length") {
 			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})
+		}
+		if name == "lfm2" {
+			delete(base, "attention.sliding_window")
+			base["shortconv.l_cache"] = uint32(3)
 		}
 		if key := "expert_shared_feed_forward_length"; slices.Contains(obeyed[name], key) {
 			base[key] = uint32(20)

@@ -54,9 +54,12 @@ func wholeHeads(r *reader) {
 }
 
 // grouped reads the heads of keys, and the size of a head.
-func grouped(r *reader) {
+func grouped(r *reader) { r.heads(r.Size("num_key_value_heads", r.attention.Heads)) }
+
+// heads is grouped for a number of heads of keys.
+func (r *reader) heads(keys int) {
 	a := &r.attention
-	a.KVHeads = r.Size("num_key_value_heads", a.Heads)
+	a.KVHeads = keys
 	a.Size = r.Size("head_dim", a.Size)
 	switch {
 	case a.Heads%a.KVHeads != 0:

@@ -3,6 +3,7 @@ package strict
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -75,6 +76,30 @@ func (k *GGUF) Size(name string, missing int) int {
 	if err != nil {
 		return k.Integer(name, missing, 1, k.Most)
 	}
+	return k.same(name, all)
+}
+
+// SizeOrNone is Size for a list with 0 for layers that lack what has the size. It tells which ones those are.
+func (k *GGUF) SizeOrNone(name string, missing int) (n int, lacks []bool) {
+	all, err := k.File.Ints(k.Key(name))
+	lacks = make([]bool, k.layers)
+	if err != nil || len(all) != k.layers {
+		return k.Size(name, missing), lacks
+	}
+	for i, n := range all {
+		lacks[i] = n == 0
+	}
+	most := slices.Max(all)
+	for i := range all {
+		if lacks[i] {
+			all[i] = most
+		}
+	}
+	return k.same(name, all), lacks
+}
+
+// same returns the one number of all layers.
+func (k *GGUF) same(name string, all []int64) int {
 	if len(all) != k.layers {
 		k.Fail(name, fmt.Sprintf("%d numbers", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
 		return 1

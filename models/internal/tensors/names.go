@@ -85,6 +85,6 @@ func (s *Store) ignore(parts []string, rename func(part string) string) {
 
 // digits are a number in a name, and places stand for those of a layer and of an expert.
 var (
-	digits = regexp.MustCompile(`\d+`)
+	digits = regexp.MustCompile(`\b\d+\b`)
 	places = [...]string{"%d", "%e"}
 )

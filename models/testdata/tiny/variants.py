@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make.py for models with what its seeds do not have: scaled rotations, layers of Gemma 3 that see all tokens, and Qwen 3 with attention to both sides.
+"""make.py for models with what its seeds do not have: scaled rotations, layers of Gemma 3 that see all tokens, Qwen 3 with attention to both sides, Gemma 1,
+and SmolLM 3 whose every fourth layer rotates nothing, as GGUF files have it.
 
 usage: variants.py VARIANT SEED OUTDIR        `variants.py list` prints the variants
 """
@@ -26,7 +27,11 @@ def longrope(original):
             "short_factor": [1 + i / 8 for i in range(n)], "long_factor": [1.5 + i for i in range(n)]}
     return change
 def bothways(c): c.is_causal = False; c.use_sliding_window = True; c.sliding_window = 4; c.layer_types = ["sliding_attention", "full_attention"] * (c.num_hidden_layers // 2)
+def fourth(c): c.num_hidden_layers = 4; c.no_rope_layer_interval = 4; c.no_rope_layers = [1, 1, 1, 0]; c.layer_types = ["full_attention"] * 4
 ARCHS = {
+ "gemma": ("decoder", spbpe, lambda s, v: tf.GemmaConfig(vocab_size=v, **dec(s)), tf.GemmaForCausalLM),
+ "smollm3-fourth": like("smollm3", fourth),
+ "hunyuan-alpha": like("hunyuan_v1_dense", rope(rope_type="dynamic", alpha=1000.0, beta_fast=32, beta_slow=1, factor=1.0, mscale=1.0, mscale_all_dim=1.0)),
  "qwen3-embedding-bothways": like("qwen3-embedding", bothways),  # bidirectional, also within a window
  "gemma3-whole": like("gemma3", gemma),
  "llama-linear": like("llama", rope(rope_type="linear", factor=4.0)),

@@ -46,7 +46,7 @@ func (s *Scheduler) source(t *Task) (best source, wait bool) {
 	}
 	most := len(t.tokens) - 1
 	if n, have := s.tree.find(t.tokens[:most]); n != nil {
-		best = source{n.text, n, have}
+		best = source{n.text, n, n.text.Checkpoint(have)}
 	}
 	promised := 0
 	for _, u := range s.running {
@@ -55,7 +55,7 @@ func (s *Scheduler) source(t *Task) (best source, wait bool) {
 			promised = max(promised, n)
 			n = u.done
 		}
-		if n > best.tokens {
+		if n = u.text.Checkpoint(n); n > best.tokens {
 			best = source{u.text, u.shared, n}
 		}
 	}

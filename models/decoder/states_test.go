@@ -1,0 +1,185 @@
+package decoder
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// recurrentFolders are models with layers that carry a state.
+var recurrentFolders = []string{"lfm2-1"}
+
+// loadRecurrent returns a model of a folder.
+func loadRecurrent(t *testing.T, name string, o Options) *Model {
+	t.Helper()
+	m, err := Load(tinyFolder(name), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A story is a text of a test, and the logits after each of its tokens when it is read token by token.
+type story struct {
+	tokens []int32
+	logits [][]float32
+}
+
+// TestStates: in whatever pieces texts are read, forked, truncated and read on, also after a
+// call that has failed in the middle, they have the bits of texts that are read token by token.
+func TestStates(t *testing.T) {
+	for _, name := range recurrentFolders {
+		t.Run(name, func(t *testing.T) { checkStates(t, loadRecurrent(t, name, Options{PageSize: 16})) })
+	}
+}
+
+func checkStates(t *testing.T, m *Model) {
+	if m.checkpoint == 0 {
+		t.Fatal("a model without states")
+	}
+	const most, stories = 230, 3
+	vocab := m.config.Vocab
+	all := make([]story, stories)
+	for i := range all {
+		ids := prompt(most, 40+i)
+		for j := range ids {
+			ids[j] %= int32(vocab)
+		}
+		copy(ids, all[0].tokens[:min(len(all[0].tokens), 70*i)]) // in common with the first one
+		all[i].tokens = ids
+		logits := oneByOne(t, m, ids)
+		all[i].logits = slices.Collect(slices.Chunk(logits, vocab))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	s := session(t, m, 16, 0)
+	type reading struct {
+		*Text
+		*story
+	}
+	var texts []reading
+	again := 0
+	for range 150 {
+		switch k := r.IntN(10); {
+		case len(texts) < 2:
+			texts = append(texts, reading{s.NewText(), &all[r.IntN(stories)]})
+		case k == 0 && len(texts) < 6:
+			from := texts[r.IntN(len(texts))]
+			fork, err := from.Fork(r.IntN(from.Len() + 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := &all[r.IntN(stories)]
+			if n := common(fork.Tokens(), to.tokens); n < fork.Len() {
+				to = from.story
+			}
+			texts = append(texts, reading{fork, to})
+		case k == 1:
+			x := &texts[r.IntN(len(texts))]
+			if err := x.Truncate(r.IntN(x.Len() + 1)); err != nil {
+				t.Fatal(err)
+			}
+			if to := &all[r.IntN(stories)]; common(x.Tokens(), to.tokens) == x.Len() {
+				x.story = to // the states of the tokens that are gone must be, too
+			}
+		case k == 2 && len(texts) > 3:
+			i := r.IntN(len(texts))
+			texts[i].Free()
+			texts = slices.Delete(texts, i, i+1)
+		}
+		var steps []Step
+		var of []reading
+		for _, x := range texts {
+			n := min(r.IntN(1+[]int{1, 3, 90}[r.IntN(3)]), most-x.Len())
+			steps = append(steps, Step{Text: x.Text, Tokens: x.story.tokens[x.Len() : x.Len()+n], Logits: LogitsAll})
+			of = append(of, x)
+			if at := x.Checkpoint(x.Len()); at > x.Len() {
+				t.Fatalf("a checkpoint after %d of %d tokens", at, x.Len())
+			} else if at < x.Len() && n > 0 {
+				again++
+			}
+		}
+		if r.IntN(4) == 0 && slices.ContainsFunc(steps, func(s Step) bool { return len(s.Tokens) > 0 }) {
+			failing, before := &stops{Context: t.Context(), calls: r.IntN(len(m.layers.Layers))}, len(texts[0].Tokens())
+			if _, err := s.Forward(failing, steps...); err == nil {
+				t.Fatal("a call that is stopped has no error")
+			} else if texts[0].Len() != before {
+				t.Fatal("a call that has failed has changed a text")
+			}
+		}
+		logits := forward(t, s, steps...)
+		for i, x := range of {
+			n := len(steps[i].Tokens)
+			for j := range n {
+				at := x.Len() - n + j
+				sameBits(t, fmt.Sprintf("token %d of %d", at, x.Len()), logits[i][j*vocab:][:vocab], x.logits[at])
+			}
+		}
+	}
+	if again < 10 {
+		t.Errorf("%d texts were read again from a checkpoint on, want more", again)
+	}
+}
+
+// A stops is a context that ends after some calls.
+type stops struct {
+	context.Context
+	calls int
+}
+
+func (s *stops) Err() error {
+	if s.calls--; s.calls < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCheckpoints: a text keeps a state after every so many tokens, and goes on from there.
+func TestCheckpoints(t *testing.T) {
+	m := loadRecurrent(t, "lfm2-1", Options{Exec: kernel.Exec{Threads: 1}})
+	s := session(t, m, 2, 0)
+	x := s.NewText()
+	forward(t, s, Step{Text: x, Tokens: make([]int32, 150)})
+	for n, want := range map[int]int{0: 0, 63: 0, 64: 64, 127: 64, 128: 128, 149: 128, 150: 150, 151: 150} {
+		if got := x.Checkpoint(n); got != want {
+			t.Errorf("the checkpoint of %d tokens is after %d, want %d", n, got, want)
+		}
+	}
+	if err := x.Truncate(140); err != nil || x.Len() != 140 || x.Checkpoint(140) != 128 {
+		t.Errorf("truncated to 140: %d tokens, a checkpoint after %d, %v", x.Len(), x.Checkpoint(140), err)
+	}
+	for _, n := range []int{-1, 141} {
+		if _, err := x.Fork(n); err == nil {
+			t.Errorf("a fork of %d of 140 tokens", n)
+		}
+	}
+	if x := session(t, tiny(t, Options{}), 1, 0).NewText(); x.Checkpoint(0) != 0 {
+		t.Error("a text without tokens has none")
+	}
+}
+
+// TestDraftStates: guesses change no text, although wrong ones are taken back.
+func TestDraftStates(t *testing.T) {
+	for _, name := range recurrentFolders {
+		m := loadRecurrent(t, name, Options{})
+		prompts := [][]int32{{5, 6, 7, 5, 6, 7, 5, 6}, {9, 9, 9, 9}}
+		var want [][]int32
+		for draft := range 6 {
+			got := make([][]int32, len(prompts))
+			for token, err := range m.GenerateBatch(t.Context(), prompts, GenerateOptions{MaxTokens: 80, Stop: []int32{}, Draft: draft}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[token.Index] = append(got[token.Index], token.ID)
+			}
+			if want == nil {
+				want = got
+			} else if !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("%s: %d guesses change the text", name, draft)
+			}
+		}
+	}
+}
