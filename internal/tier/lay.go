@@ -28,58 +28,45 @@ type tables struct {
 
 // Skinny returns the kernels for few query rows.
 func (t *Tier) Skinny() *ukernel.SkinnyKernels {
-	if k := t.tables.skinny.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.skinny, lay(t, 0, fallback.Skinny(), asm.Skinny))
+	return table(t, &t.tables.skinny, fallback.Skinny, asm.Skinny)
 }
 
 // Convert returns the conversions between element types.
 func (t *Tier) Convert() *ukernel.Converters {
-	if k := t.tables.convert.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.convert, lay(t, 0, fallback.Convert(), asm.Convert))
+	return table(t, &t.tables.convert, fallback.Convert, asm.Convert)
 }
 
 // Weights returns the kernels of linear layers.
 func (t *Tier) Weights() *ukernel.WeightKernels {
-	if k := t.tables.weights.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.weights, lay(t, 0, fallback.Weights(), asm.Weights))
+	return table(t, &t.tables.weights, fallback.Weights, asm.Weights)
 }
 
 // Elementwise returns the functions over slices.
 func (t *Tier) Elementwise() *ukernel.Elementwise {
-	if k := t.tables.elementwise.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.elementwise, lay(t, 0, fallback.Elementwise(), asm.Elementwise))
+	return table(t, &t.tables.elementwise, fallback.Elementwise, asm.Elementwise)
 }
 
 // Norms returns the norms of rows.
 func (t *Tier) Norms() *ukernel.Norms {
-	if k := t.tables.norms.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.norms, lay(t, 0, fallback.Norms(), asm.Norms))
+	return table(t, &t.tables.norms, fallback.Norms, asm.Norms)
 }
 
 // Activations returns the activations of feed-forward layers.
 func (t *Tier) Activations() *ukernel.Activations {
-	if k := t.tables.activations.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.activations, lay(t, 0, fallback.Activations(), asm.Activations))
+	return table(t, &t.tables.activations, fallback.Activations, asm.Activations)
 }
 
 // Rows returns the functions over rows.
 func (t *Tier) Rows() *ukernel.Rows {
-	if k := t.tables.rows.Load(); k != nil {
+	return table(t, &t.tables.rows, fallback.Rows, asm.Rows)
+}
+
+// table returns a table without lanes, which it puts together the first time.
+func table[T any](t *Tier, kept *atomic.Pointer[T], reference func() T, overrides []ukernel.Override[T]) *T {
+	if k := kept.Load(); k != nil {
 		return k
 	}
-	return keep(&t.tables.rows, lay(t, 0, fallback.Rows(), asm.Rows))
+	return keep(kept, lay(t, 0, reference(), overrides))
 }
 
 // keep stores a table, unless another goroutine was faster, and returns the one that is kept.
