@@ -6,8 +6,8 @@ package asm
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// Products are the layers of ukernel.Products.
-var Products = []ukernel.Layer[ukernel.Products]{
+// Products are the overrides of ukernel.Products.
+var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Products{
 		Gemm:      gemm1AVX2,
 		GemmMax:   gemmMax1AVX2,
@@ -45,8 +45,8 @@ var Products = []ukernel.Layer[ukernel.Products]{
 	}},
 }
 
-// Lanes are the layers of ukernel.LaneKernels.
-var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
+// Lanes are the overrides of ukernel.LaneKernels.
+var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
 		Bias:       biasAVX2,
 		HeadScores: headScoresAVX2,
@@ -93,8 +93,8 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	}},
 }
 
-// Gradients are the layers of ukernel.Gradients.
-var Gradients = []ukernel.Layer[ukernel.Gradients]{
+// Gradients are the overrides of ukernel.Gradients.
+var Gradients = []ukernel.Override[ukernel.Gradients]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsAVX2,
 	}},
@@ -113,8 +113,8 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	}},
 }
 
-// Skinny are the layers of ukernel.SkinnyKernels.
-var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
+// Skinny are the overrides of ukernel.SkinnyKernels.
+var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Additive: skinnyAdditiveAVX2,
 		QKBF16:   skinnyQKBF16AVX2,
@@ -190,8 +190,8 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	}},
 }
 
-// Convert are the layers of ukernel.Converters.
-var Convert = []ukernel.Layer[ukernel.Converters]{
+// Convert are the overrides of ukernel.Converters.
+var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Converters{
 		PairColumns: pairColumnsAVX2,
 		PairRows:    pairRowsAVX2,
@@ -257,8 +257,8 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 	}},
 }
 
-// Weights are the layers of ukernel.WeightKernels.
-var Weights = []ukernel.Layer[ukernel.WeightKernels]{
+// Weights are the overrides of ukernel.WeightKernels.
+var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.WeightKernels{
 		Gemm: weightGemmAVX2,
 	}},
@@ -397,8 +397,8 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 }
 
-// Elementwise are the layers of ukernel.Elementwise.
-var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
+// Elementwise are the overrides of ukernel.Elementwise.
+var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 	{ISA: "avx2", Kernels: ukernel.Elementwise{
 		Hadamard:    hadamardAVX2,
 		AdamW:       adamWAVX2,
@@ -431,8 +431,8 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	}},
 }
 
-// Norms are the layers of ukernel.Norms.
-var Norms = []ukernel.Layer[ukernel.Norms]{
+// Norms are the overrides of ukernel.Norms.
+var Norms = []ukernel.Override[ukernel.Norms]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormAVX2,
 		LayerNorm: layerNormAVX2,
@@ -443,8 +443,8 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 	}},
 }
 
-// Activations are the layers of ukernel.Activations.
-var Activations = []ukernel.Layer[ukernel.Activations]{
+// Activations are the overrides of ukernel.Activations.
+var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Activations{
 		SiLU:          siLUAVX2,
 		GELU:          geluAVX2,
@@ -479,8 +479,8 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 	}},
 }
 
-// Rows are the layers of ukernel.Rows.
-var Rows = []ukernel.Layer[ukernel.Rows]{
+// Rows are the overrides of ukernel.Rows.
+var Rows = []ukernel.Override[ukernel.Rows]{
 	{ISA: "avx2", Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX2,
 		Center:        rowCenterAVX2,
@@ -517,8 +517,8 @@ var Rows = []ukernel.Layer[ukernel.Rows]{
 	}},
 }
 
-// Machine are the layers of ukernel.Machine.
-var Machine = []ukernel.Layer[ukernel.Machine]{
+// Machine are the overrides of ukernel.Machine.
+var Machine = []ukernel.Override[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
 		Pause: pause,
 	}},

@@ -6,8 +6,8 @@ package asm
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// Products are the layers of ukernel.Products.
-var Products = []ukernel.Layer[ukernel.Products]{
+// Products are the overrides of ukernel.Products.
+var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Products{
 		Gemm:      gemm1NEON,
 		GemmMax:   gemmMax1NEON,
@@ -25,8 +25,8 @@ var Products = []ukernel.Layer[ukernel.Products]{
 	}},
 }
 
-// Lanes are the layers of ukernel.LaneKernels.
-var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
+// Lanes are the overrides of ukernel.LaneKernels.
+var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.LaneKernels{
 		Bias:       biasNEON,
 		MaskBool:   maskBoolNEON,
@@ -44,8 +44,8 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	}},
 }
 
-// Gradients are the layers of ukernel.Gradients.
-var Gradients = []ukernel.Layer[ukernel.Gradients]{
+// Gradients are the overrides of ukernel.Gradients.
+var Gradients = []ukernel.Override[ukernel.Gradients]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsNEON,
 		BackwardScores:  backwardScoresNEON,
@@ -53,8 +53,8 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	}},
 }
 
-// Skinny are the layers of ukernel.SkinnyKernels.
-var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
+// Skinny are the overrides of ukernel.SkinnyKernels.
+var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "neon", Kernels: ukernel.SkinnyKernels{
 		Additive:   skinnyAdditiveNEON,
 		HeadValues: skinnyHeadValuesNEON,
@@ -72,8 +72,8 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	}},
 }
 
-// Convert are the layers of ukernel.Converters.
-var Convert = []ukernel.Layer[ukernel.Converters]{
+// Convert are the overrides of ukernel.Converters.
+var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "neon", Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16:    widenF16NEON,
@@ -98,8 +98,8 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 	}},
 }
 
-// Weights are the layers of ukernel.WeightKernels.
-var Weights = []ukernel.Layer[ukernel.WeightKernels]{
+// Weights are the overrides of ukernel.WeightKernels.
+var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	{ISA: "neon", Kernels: ukernel.WeightKernels{
 		Gemm:       weightGemmNEON,
 		GemmF16:    weightGemmF16NEON,
@@ -176,8 +176,8 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 }
 
-// Elementwise are the layers of ukernel.Elementwise.
-var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
+// Elementwise are the overrides of ukernel.Elementwise.
+var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 	{ISA: "neon", Kernels: ukernel.Elementwise{
 		Hadamard:         hadamardNEON,
 		Exp2:             exp2NEON,
@@ -193,16 +193,16 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	}},
 }
 
-// Norms are the layers of ukernel.Norms.
-var Norms = []ukernel.Layer[ukernel.Norms]{
+// Norms are the overrides of ukernel.Norms.
+var Norms = []ukernel.Override[ukernel.Norms]{
 	{ISA: "neon", Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormNEON,
 		LayerNorm: layerNormNEON,
 	}},
 }
 
-// Activations are the layers of ukernel.Activations.
-var Activations = []ukernel.Layer[ukernel.Activations]{
+// Activations are the overrides of ukernel.Activations.
+var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
 		SiLU:            siLUNEON,
 		GELU:            geluNEON,
@@ -220,8 +220,8 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 	}},
 }
 
-// Rows are the layers of ukernel.Rows.
-var Rows = []ukernel.Layer[ukernel.Rows]{
+// Rows are the overrides of ukernel.Rows.
+var Rows = []ukernel.Override[ukernel.Rows]{
 	{ISA: "neon", Kernels: ukernel.Rows{
 		Largest:          rowLargestNEON,
 		Sums:             rowSumsNEON,
@@ -238,8 +238,8 @@ var Rows = []ukernel.Layer[ukernel.Rows]{
 	}},
 }
 
-// Machine are the layers of ukernel.Machine.
-var Machine = []ukernel.Layer[ukernel.Machine]{
+// Machine are the overrides of ukernel.Machine.
+var Machine = []ukernel.Override[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
 		Pause: pause,
 	}},

@@ -96,7 +96,7 @@ var (
 )
 
 // OfVector returns f as a function of an ISA with vectors of so many lanes, if its table tells them
-// apart, see ukernel.Layer.
+// apart, see ukernel.Override.
 func (f Function) OfVector(lanes int) Function {
 	if f.Lanes == 0 && (f.Table == LaneTable || f.Table == GradientTable || f.Table == MachineTable) {
 		return f.lanes(lanes)

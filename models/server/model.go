@@ -40,17 +40,17 @@ type LoadOptions struct {
 	Unrotated      bool // of Int4
 	DynamicInt12   bool // with a cache of integers
 
-	// Int8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
+	// QuantizeInt8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
 	// [embedding.LoadOptions].
-	Int8 bool
+	QuantizeInt8 bool
 }
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
 func Load(model string, o LoadOptions) (*Model, error) {
-	load := embedding.LoadOptions{Int8: o.Int8}
+	load := embedding.LoadOptions{QuantizeInt8: o.QuantizeInt8}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.Int8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.QuantizeInt8},
 	})
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	}
 	files, err := receipt.Digests(opened.About().Path)
 	digest := digestOf(files)
-	if o.Int8 {
+	if o.QuantizeInt8 {
 		digest += " int8"
 	}
 	m := NewModel(o.Name, opened, digest)

@@ -12,7 +12,7 @@ type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
 	suppose func(l *call, known equal.Suppose)
 	strict  bool   // whether a NaN in an output has bits of its own
-	open    string // why it may be that a layer's kernel is tested, but not proven
+	open    string // why it may be that an override's kernel is tested, but not proven
 }
 
 // rowsOf returns counts of rows: all up to more than two tiles of the highest, and some beyond.
@@ -98,7 +98,7 @@ func gemmMerge(k *Kernel, quick bool) (list []Case) {
 
 // lanesOf returns widths of query tiles: multiples of a vector.
 func lanesOf(k *Kernel, quick bool) []int {
-	step := max(k.Lanes, 8) // one layer for all vectors: 8 is the least width of a tile of two registers
+	step := max(k.Lanes, 8) // one override for all vectors: 8 is the least width of a tile of two registers
 	if k.Lanes == 4 {
 		step = 4
 	}

@@ -59,7 +59,7 @@ func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) {
 	r.tier.Convert().UnpackInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
 }
 
-// pairs holds up to a block of rows of integers in pairs, piece by piece.
+// pairs holds up to a block of rows of integers in pairs, strip by strip.
 type pairs struct {
 	memory []int32
 	usage  parallel.Usage
@@ -67,8 +67,8 @@ type pairs struct {
 	cached mask.Span // the rows in memory
 }
 
-// Columns returns the number of columns of the piece of integers that begins with column
-// at. Columns that share a scale are a group. Its first two segments are one piece: the
+// Columns returns the number of columns of the strip of integers that begins with column
+// at. Columns that share a scale are a group. Its first two segments are one strip: the
 // sum of both rounds once, either way. Each other segment is one.
 func Columns(group, at int) int {
 	if in := at % group; in > 0 {
@@ -77,7 +77,7 @@ func Columns(group, at int) int {
 	return min(group, ukernel.CodesColumns)
 }
 
-// PairOf returns the pairs of a piece of w columns, from column at on, of rows from lo
+// PairOf returns the pairs of a strip of w columns, from column at on, of rows from lo
 // on. Pair has made them.
 func (r *Reader) PairOf(at, w, lo int) []int32 {
 	return r.pairs.memory[(at*blockKeys+(lo-r.pairs.cached.Lo)*w)/2:]
