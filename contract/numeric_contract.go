@@ -716,8 +716,8 @@
 // # Contract: sampling
 //
 // decoder.Sampler, in module models, chooses the token that follows a text from a row of n logits x, none of them
-// NaN or +Inf. First it changes the logits of the tokens that occur N > 0 times among the last PenaltyWindow tokens of the
-// text, or in all of it if that is 0. The penalties are rounded to binary32, and so is each operation:
+// NaN or +Inf. GenerateOptions.Bias is added to them first, in binary32. Then the logits of the tokens change that occur N > 0 times
+// among the last PenaltyWindow tokens of the text, or in all of it if that is 0. The penalties are rounded to binary32, and so is each operation:
 //
 //	x = x/RepetitionPenalty if x > 0, else x·RepetitionPenalty; not if it is 0
 //	x = x - (N·FrequencyPenalty + PresencePenalty)

@@ -62,7 +62,7 @@ func (m *Model) pages(tokens int) int {
 func (m *Model) newSession(pages int) (*Session, error) {
 	c := &m.config
 	cache, err := kvcache.New(kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: m.options.CacheType, ValueType: m.options.CacheValueType, PageSize: m.options.PageSize, Pages: pages,
+		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: m.options.CacheType, ValueType: m.options.ValueType(), PageSize: m.options.PageSize, Pages: pages,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)

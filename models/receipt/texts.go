@@ -136,7 +136,7 @@ func checkReadings(field string, all []Reading) error {
 }
 
 // VerifyEmbeddings is [Verify] for a receipt of Embeddings. e was loaded with [EmbeddingSettings.LoadOptions];
-// the other settings are taken from the receipt. Other errors are those of [embedding.Embedder.EmbedTokens].
+// the other settings are taken from the receipt. Other errors are those of [embedding.Embedder.EmbedEncoded].
 func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Embeddings != nil, "embeddings"); err != nil {
 		return err
@@ -154,7 +154,7 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 		return ids, nil
 	}
 	return verifyReadings(ctx, "texts", r.Embeddings.Texts, o, tokens, func(ctx context.Context, _ []string, ids [][]int32) ([][]float32, error) {
-		return e.EmbedTokens(ctx, ids)
+		return e.EmbedEncoded(ctx, ids)
 	})
 }
 

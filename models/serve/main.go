@@ -59,6 +59,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	}
 	c.models.Flags(fs, &c.settings)
 	c.web.Flags(fs, &c.settings, "")
+	serving.Kept(fs, &c.settings)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}

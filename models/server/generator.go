@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -44,7 +45,7 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	o, c := m.Options(), m.Config()
 	page, err := kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize,
+		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize,
 	}.PageBytes()
 	if err != nil {
 		return batch.Options{}, err
@@ -58,7 +59,7 @@ func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	}, nil
 }
 
-func (g *generator) kind() models.Kind                        { return models.Generator }
+func (g *generator) kind() models.Kind                        { return models.KindGenerator }
 func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Tokenizer() }
 func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
 func (g *generator) ready() error                             { return g.texts.Ready() }
@@ -66,7 +67,7 @@ func (g *generator) ready() error                             { return g.texts.R
 // do is that of served.
 func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
 	w := r.Work.(*request.Generate)
-	if err := g.prepare(r, w); err != nil {
+	if err := g.prepare(r, w); err != nil || w.Count {
 		return err
 	}
 	ctx, cancel := context.WithCancel(r.Ctx)
@@ -134,7 +135,7 @@ func (g *generator) task(ctx context.Context, r *request.Request, w *request.Gen
 				record.Add(t)
 			}
 			answer.Add(t)
-			return t.ID, t.End != decoder.Going, nil
+			return t.ID, t.End != decoder.EndNone, nil
 		},
 		Done: answer.Finish,
 	}
@@ -185,22 +186,12 @@ func (g *generator) facts(f *request.Facts) {
 		f.Attention = "integers"
 	}
 	f.Defaults = &request.Defaults{
-		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: writtenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
+		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: options.WrittenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
 	}
+	f.Slots = s.Running
 	if g.m.ReadsDate() {
 		f.Defaults.Date = s.Date.String()
 	}
-}
-
-// writtenTopP returns a Sampler.TopP as requests write it.
-func writtenTopP(p float64) float64 {
-	switch p {
-	case 0:
-		return 1
-	case decoder.LeastTopP:
-		return 0
-	}
-	return p
 }
 
 // stats is that of served.

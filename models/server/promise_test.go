@@ -115,7 +115,13 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 	if testing.Short() || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		n = 60
 	}
-	list := append(mix(n-n/6), toolMix(n/6)...)
+	var list []sent
+	others := dialects(n / 4)
+	for i, r := range append(mix(n*3/4-n/6), toolMix(n/6)...) {
+		if list = append(list, r); i%3 == 2 {
+			list = append(list, others[i/3])
+		}
+	}
 	inOrder := make([]int, n)
 	for i := range inOrder {
 		inOrder[i] = i

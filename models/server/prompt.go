@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,17 +24,26 @@ func (g *generator) prepare(r *request.Request, w *request.Generate) error {
 	if err := g.wantReceipt(r); err != nil {
 		return err
 	}
+	if r.Receipt && len(w.Options.Bias) > 0 {
+		return badParam("receipt", "receipt: got true with logit_bias, which a receipt has no place for")
+	}
+	if err := g.infill(w); err != nil {
+		return err
+	}
 	if err := g.stops(w); err != nil {
+		return err
+	}
+	if err := g.biases(w); err != nil {
 		return err
 	}
 	if err := g.room(r, w); err != nil {
 		return err
 	}
-	var err error
 	w.Bytes = func(int32) []byte { return nil }
 	if tok, none := g.m.Tokenizer(); none == nil {
 		w.Bytes = tok.TokenBytes
 	}
+	var err error
 	if w.Conversation != nil {
 		err = g.converse(r, w)
 	} else if w.Shape != nil {
@@ -69,6 +79,17 @@ func (g *generator) stops(w *request.Generate) error {
 		return badParam("stop_token_ids", "stop_token_ids[%d]: got %d, want 0 to %d", i, w.Stop[i], vocab-1)
 	}
 	w.Options.Stop = append(w.Options.Stop, w.Stop...)
+	return nil
+}
+
+// biases reports a bias of a token that the model does not have.
+func (g *generator) biases(w *request.Generate) error {
+	vocab := g.m.Config().Vocab
+	for _, id := range slices.Sorted(maps.Keys(w.Options.Bias)) {
+		if options.Outside([]int32{id}, vocab) >= 0 {
+			return badParam("logit_bias", "logit_bias: got the token %d, want 0 to %d", id, vocab-1)
+		}
+	}
 	return nil
 }
 
@@ -228,7 +249,7 @@ func (g *generator) continued(r *request.Request, w *request.Generate) error {
 	w.Prompts = w.Tokens
 	most, vocab := g.m.Options().Context, g.m.Config().Vocab
 	for _, text := range w.Texts {
-		ids, fits, err := g.m.EncodeWithin(text, true, most)
+		ids, fits, err := g.encode(w, text, most)
 		if err != nil {
 			return badParam("prompt", "the model has no tokenizer, so that it takes tokens alone: %v", err)
 		}

@@ -137,6 +137,48 @@ func TestReceiptsOfStreams(t *testing.T) {
 	}
 }
 
+// The other APIs have receipts at the end of an answer, whole and streamed.
+func TestReceiptsOfDialects(t *testing.T) {
+	file := tinyllama.New(nil)
+	file.AddVocabulary()
+	m, err := Load(file.Write(t), LoadOptions{Context: 400, Name: chatModel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serverOf(t, fixed(), m)
+	const messages = `"messages": [{"role": "user", "content": "who?"}], "receipt": true`
+	for path, body := range map[string]string{
+		"/v1/messages":  `"max_tokens": 20, "temperature": 1, ` + messages,
+		"/v1/responses": `"max_output_tokens": 20, "temperature": 1, "input": "who?", "receipt": true`,
+		"/api/chat":     `"options": {"num_predict": 20, "temperature": 1}, ` + messages,
+		"/api/generate": `"options": {"num_predict": 20, "temperature": 1}, "prompt": "who?", "receipt": true`,
+	} {
+		var seen []string
+		for _, stream := range []string{"true", "false"} {
+			w := post(s, path, `{"model": "tiny", "stream": `+stream+`, `+body+`}`)
+			_, rest, ok := strings.Cut(w.Body.String(), `"receipts":[`)
+			if !ok || strings.Contains(rest, `"receipts"`) {
+				t.Fatalf("%s, stream %s: status %d, %s", path, stream, w.Code, w.Body)
+			}
+			var data json.RawMessage
+			if err := json.NewDecoder(strings.NewReader(rest)).Decode(&data); err != nil {
+				t.Fatal(err)
+			}
+			r, err := receipt.Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := receipt.Verify(t.Context(), r.Model, generateOf(m), r, receipt.Options{}); err != nil {
+				t.Errorf("%s, stream %s: %v", path, stream, err)
+			}
+			seen = append(seen, string(data))
+		}
+		if seen[0] != seen[1] {
+			t.Errorf("%s: a stream has another receipt", path)
+		}
+	}
+}
+
 // Vectors and ranks have a receipt, whatever else of the answer a request asks for, or an error says why not.
 func TestReceiptsOfTexts(t *testing.T) {
 	open := func(name string) *Model {

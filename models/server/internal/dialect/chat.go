@@ -9,9 +9,6 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// mostTop is the most tokens of top_logprobs, as in OpenAI's API.
-const mostTop = 20
-
 // chat is /v1/chat/completions: the next message of a conversation.
 type chat struct{ texts }
 
@@ -29,38 +26,13 @@ type chatRequest struct {
 
 	// What a template may read: [chattemplate.Conversation].
 	TemplateVariables map[string]json.RawMessage `json:"chat_template_kwargs"`
-	ReasoningEffort   *string                    `json:"reasoning_effort"`
-	Reasoning         *reasoning                 `json:"reasoning"`
-	EnableThinking    *bool                      `json:"enable_thinking"`
-	Thinking          *thinking                  `json:"thinking"`
-	Budget            *fields.Int                `json:"thinking_token_budget"` // most tokens of thinking, -1 for no limit; also where others have it
-	BudgetLlama       *fields.Int                `json:"reasoning_budget"`
-	BudgetQwen        *fields.Int                `json:"thinking_budget"`
+	thoughts
 
 	Date *string `json:"date"` // for a template that writes one; not in OpenAI's API
 }
 
 // Fields is that of [fields.Tabled].
 func (*chatRequest) Fields() fields.Table { return fields.Chat }
-
-// reasoning is where others have reasoning_effort and thinking_token_budget.
-type reasoning struct {
-	Effort  *string     `json:"effort"`
-	Enabled *bool       `json:"enabled"`
-	Most    *fields.Int `json:"max_tokens"`
-}
-
-// Fields is that of [fields.Tabled].
-func (*reasoning) Fields() fields.Table { return fields.Reasoning }
-
-// thinking is where others have enable_thinking and thinking_token_budget.
-type thinking struct {
-	Type string      `json:"type"`
-	Most *fields.Int `json:"budget_tokens"`
-}
-
-// Fields is that of [fields.Tabled].
-func (*thinking) Fields() fields.Table { return fields.Thinking }
 
 // Read is that of [Dialect].
 func (c *chat) Read(in *Input) (*request.Request, error) {
@@ -73,11 +45,9 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &w.Options
-	if fields.SetInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
-		return nil, fields.Errorf("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
+	if err = readTop(&w.Options, q.Logprobs, q.TopLogprobs); err != nil {
+		return nil, err
 	}
-	o.Logprobs = q.Logprobs
 	if q.Date != nil {
 		if w.Conversation.Date, err = chattemplate.ParseDate(*q.Date); err != nil {
 			return nil, fields.Errorf("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)
@@ -103,69 +73,11 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 		w.Conversation.Documents = docs
 	}
 	w.Conversation.Variables = q.variables()
+	for name, v := range q.TemplateVariables {
+		w.Conversation.Variables[name] = v
+	}
 	w.Thinking, err = q.budget()
 	return r, err
-}
-
-// variables returns what the template may read beside the messages. A template that does not read it writes
-// what it writes without.
-func (q *chatRequest) variables() map[string]any {
-	all := map[string]any{}
-	effort := q.ReasoningEffort
-	if x := q.Reasoning; x != nil {
-		if x.Enabled != nil {
-			all["enable_thinking"] = *x.Enabled
-		}
-		if effort == nil {
-			effort = x.Effort
-		}
-	}
-	if x := q.Thinking; x != nil && x.Type != "auto" {
-		all["enable_thinking"] = x.Type == "enabled"
-	}
-	if effort != nil {
-		all["reasoning_effort"] = *effort
-		if *effort == "none" {
-			all["enable_thinking"] = false
-		}
-	}
-	if q.EnableThinking != nil {
-		all["enable_thinking"] = *q.EnableThinking
-	}
-	for name, v := range q.TemplateVariables {
-		all[name] = v
-	}
-	return all
-}
-
-// budget returns the most tokens of thinking, nil for no limit.
-func (q *chatRequest) budget() (*int, error) {
-	if x := q.Thinking; x != nil && x.Type != "enabled" && x.Type != "disabled" && x.Type != "auto" {
-		return nil, fields.Errorf("thinking", "thinking.type: got %.40q, want enabled, disabled or auto", x.Type)
-	}
-	type limit struct {
-		name string
-		n    *fields.Int
-	}
-	list := []limit{{"thinking_token_budget", q.Budget}, {"reasoning_budget", q.BudgetLlama}, {"thinking_budget", q.BudgetQwen}}
-	if q.Reasoning != nil {
-		list = append(list, limit{"reasoning.max_tokens", q.Reasoning.Most})
-	}
-	if q.Thinking != nil {
-		list = append(list, limit{"thinking.budget_tokens", q.Thinking.Most})
-	}
-	for _, x := range list {
-		switch {
-		case x.n == nil || *x.n == -1:
-		case *x.n < -1:
-			return nil, fields.Errorf(x.name, "%s: got %d, want 0 or more, or -1 for no limit", x.name, *x.n)
-		default:
-			n := 0
-			fields.SetInt(&n, x.n)
-			return &n, nil
-		}
-	}
-	return nil, nil
 }
 
 // chatForm is how answers of a conversation are written.

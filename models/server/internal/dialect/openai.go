@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -15,11 +17,11 @@ import (
 
 // openAI are the paths of OpenAI's API.
 var openAI = []Path{
-	{"GET /v1/models", func() Dialect { return &about{all: true} }},
-	{"GET /v1/models/{name...}", func() Dialect { return &about{} }},
-	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }},
-	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }},
-	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }},
+	{"GET /v1/models", func() Dialect { return &about{all: true} }, ""},
+	{"GET /v1/models/{name...}", func() Dialect { return &about{} }, ""},
+	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }, "model tools messages"},
+	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }, ""},
+	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }, ""},
 }
 
 // OpenAI writes errors as OpenAI's API does.
@@ -88,6 +90,14 @@ type completion struct {
 	Receipts []*receipt.Receipt `json:"receipts,omitempty"` // of the choices
 }
 
+// marks are what an answer has of this server alone, in other APIs than OpenAI's.
+type marks struct {
+	Fingerprint string             `json:"system_fingerprint"`
+	Receipts    []*receipt.Receipt `json:"receipts,omitempty"`
+}
+
+func marksOf(r *request.Request) marks { return marks{r.Fingerprint, r.Receipts} }
+
 // usage counts tokens.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
@@ -104,6 +114,14 @@ type usageDetails struct {
 
 // read returns the request for w that the fields of s ask for. least is the fewest tokens that an answer may be limited to.
 func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
+	if o := s.StreamOptions; o != nil { // which do not matter without a stream
+		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
+	}
+	return generation(in, s, w, least)
+}
+
+// generation is what [texts] read, for every dialect.
+func generation(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
 	if w.Options, err = s.Options(in.MaxTokens, in.Sampler, least); err != nil {
 		return nil, err
 	}
@@ -115,10 +133,17 @@ func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least 
 	if w.IgnoreEnds = s.IgnoreEOS; s.StopTokens != nil {
 		w.Stop = *s.StopTokens
 	}
-	if o := s.StreamOptions; o != nil { // which do not matter without a stream
-		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
-	}
 	return &request.Request{Model: s.Model, Stream: s.Stream, Receipt: s.Receipt, Work: w}, nil
+}
+
+// renamed returns an error about a field with the name that it has in another API.
+func renamed(err error, names map[string]string) error {
+	var bad *fields.Error
+	if !errors.As(err, &bad) || names[bad.Field] == "" {
+		return err
+	}
+	to := names[bad.Field]
+	return fields.Errorf(to, "%s", strings.Replace(bad.Message, bad.Field, to, 1))
 }
 
 // body returns what an answer begins with.

@@ -12,9 +12,9 @@ import (
 
 // ranking are the paths of rerankers.
 var ranking = []Path{
-	{"POST /v1/rerank", func() Dialect { return &rerank{} }},
-	{"POST /v2/rerank", func() Dialect { return &rerank{} }},
-	{"POST /rerank", func() Dialect { return &rerank{} }},
+	{"POST /v1/rerank", func() Dialect { return &rerank{} }, ""},
+	{"POST /v2/rerank", func() Dialect { return &rerank{} }, ""},
+	{"POST /rerank", func() Dialect { return &rerank{} }, ""},
 }
 
 // rerank ranks documents.

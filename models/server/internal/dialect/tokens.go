@@ -7,8 +7,8 @@ import (
 
 // tokens are the paths of tokenizers, in llama.cpp's and vLLM's form.
 var tokens = []Path{
-	{"POST /tokenize", func() Dialect { return &tokenize{} }},
-	{"POST /detokenize", func() Dialect { return &detokenize{} }},
+	{"POST /tokenize", func() Dialect { return &tokenize{} }, ""},
+	{"POST /detokenize", func() Dialect { return &detokenize{} }, ""},
 }
 
 type tokenize struct{ OpenAI }

@@ -100,6 +100,42 @@ func (t *Tokens) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Biases are what is added to the logits of tokens: an object whose keys are their ids, or a list of pairs, as in llama.cpp.
+type Biases map[int32]float32
+
+// UnmarshalJSON is that of [json.Unmarshaler].
+func (b *Biases) UnmarshalJSON(data []byte) error {
+	if IsNull(data) {
+		return nil
+	}
+	const most = 1024
+	var list [][2]float64
+	all := map[int32]float32{}
+	if json.Unmarshal(data, &all) != nil {
+		if json.Unmarshal(data, &list) != nil {
+			return Errorf("", "got %.40s, want an object of numbers by the ids of tokens", data)
+		}
+		clear(all)
+		for _, pair := range list {
+			id := int32(pair[0])
+			if float64(id) != pair[0] {
+				return Errorf("", "got the token %v, want an integer", pair[0])
+			}
+			all[id] = float32(pair[1])
+		}
+	}
+	for id, bias := range all {
+		if !(bias >= -100 && bias <= 100) {
+			return Errorf("", "got %v for the token %d, want -100 to 100", bias, id)
+		}
+	}
+	if len(all) > most {
+		return Errorf("", "got %d, want at most %d", len(all), most)
+	}
+	*b = all
+	return nil
+}
+
 // Inputs are one or several texts, each as a string or as tokens.
 type Inputs struct {
 	Texts  []string
@@ -142,7 +178,10 @@ type part struct {
 	Text *string `json:"text"`
 }
 
-var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations"}})
+var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations citations logprobs"}})
+
+// textParts are the types of parts that are texts, by the names of several APIs.
+var textParts = map[string]bool{"text": true, "input_text": true, "output_text": true, "summary_text": true, "reasoning_text": true}
 
 // Fields is that of [Tabled].
 func (*part) Fields() Table { return partTable }
@@ -164,7 +203,7 @@ func (c *Content) decode(d *decoder, data []byte, at place) error {
 	}
 	var all strings.Builder
 	for i, p := range parts {
-		if p.Type != "text" || p.Text == nil {
+		if !textParts[p.Type] || p.Text == nil {
 			return Errorf(at.item(i).name, "%s: a part of type %.40q is not supported, only text is", at.item(i).name, p.Type)
 		}
 		all.WriteString(*p.Text)

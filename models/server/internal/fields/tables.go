@@ -8,7 +8,7 @@ package fields
 var generation = []Row{
 	{Use: Used, Names: `model stream stream_options n seed stop stop_token_ids ignore_eos max_tokens max_completion_tokens n_predict
 		temperature top_p frequency_penalty presence_penalty top_k min_p repetition_penalty repeat_penalty repeat_last_n logprobs
-		response_format grammar json_schema guided_json guided_grammar guided_choice structured_outputs receipt`},
+		response_format grammar json_schema guided_json guided_grammar guided_choice structured_outputs receipt logit_bias`},
 
 	// Who asks, what it costs, and how it is kept, scheduled and reported.
 	{Use: Harmless, Names: `user metadata store service_tier safety_identifier prompt_cache_key prompt_cache_retention session_id request_id rid
@@ -38,7 +38,7 @@ var generation = []Row{
 	{Use: Refused, Nothing: "0 -1", Names: "top_n_sigma t_max_predict_ms t_max_prompt_ms"},
 	{Use: Refused, Nothing: "-1", Names: "thinking_token_budget reasoning_budget thinking_budget adaptive_target truncate_prompt_tokens"},
 	{Use: Refused, Nothing: "true", Names: "separate_reasoning stream_reasoning include_reasoning return_reasoning", Want: "true, as thinking is always a field of its own"},
-	{Use: Refused, Nothing: `{} [] ""`, Names: `bad_words bad_words_ids allowed_token_ids logit_bias logits_processors logit_processors
+	{Use: Refused, Nothing: `{} [] ""`, Names: `bad_words bad_words_ids allowed_token_ids logits_processors logit_processors
 		image_data images lora lora_adapters samplers sampler_seq sampler_priority logprob_token_ids custom_params custom_logit_processor vllm_xargs
 		response_fields plugins negative_prompt prompt_logprobs prompt_embeds guided_regex regex ebnf structural_tag stop_regex chat_template
 		guided_whitespace_pattern lora_path repetition_detection`},
@@ -67,13 +67,12 @@ var Chat = NewTable(generation, []Row{
 
 // Completion is the table of /v1/completions.
 var Completion = NewTable(generation, []Row{
-	{Use: Used, Names: "prompt best_of echo"},
+	{Use: Used, Names: "prompt best_of echo suffix"},
 	{Use: Harmless, Names: "chat_template_kwargs reasoning_effort reasoning enable_thinking parallel_tool_calls"}, // a text has no template
 	{Use: Refused, Nothing: "[]", Names: "tools documents", Want: "none, as a text has no template"},
 	{Use: Refused, Nothing: `"none" "auto"`, Names: "tool_choice", Want: `"none" or "auto", as there are no tools`},
 	{Use: Refused, Nothing: "true", Names: "add_special_tokens"},
 	{Use: Refused, Nothing: "0", Names: "top_logprobs", Want: "logprobs, which is their number here"},
-	{Use: Refused, Nothing: `""`, Names: "suffix"},
 	{Use: Refused, Nothing: `[] ""`, Names: "messages input", Want: "prompt in its place"},
 })
 
@@ -96,7 +95,7 @@ var Function = NewTable([]Row{{Use: Used, Names: "name description parameters st
 var Call = NewTable([]Row{{Use: Used, Names: "id type function"}, {Use: Harmless, Names: "index"}})
 
 // Called is the table of the function of a call.
-var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}})
+var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}, {Use: Harmless, Names: "index"}})
 
 // ToolChoice is the table of tool_choice.
 var ToolChoice = NewTable([]Row{
@@ -149,12 +148,12 @@ var whole = []Row{{Use: Refused, Nothing: "-1", Names: "truncate_prompt_tokens"}
 
 // Embedding is the table of /v1/embeddings.
 var Embedding = NewTable(inputs, []Row{
-	{Use: Used, Names: "model input encoding_format dimensions truncate truncate_prompt_tokens receipt"},
+	{Use: Used, Names: "model input encoding_format dimensions prompt_name input_type truncate truncate_prompt_tokens receipt"},
 	{Use: Refused, Nothing: "true", Names: "add_special_tokens"},
 	{Use: Refused, Nothing: "false", Names: "late_chunking return_multivector return_sparse"},
 	{Use: Refused, Nothing: `"float" ["float"] "float32" "native"`, Names: "output_dtype embedding_type embedding_types embed_dtype endianness"},
 	{Use: Refused, Names: "normalize normalized embd_normalize pooling_type activation use_activation softmax"},
-	{Use: Refused, Nothing: `""`, Names: "input_type task prompt_name instruction instruct prompt", Want: "the prompt of the model within the input"},
+	{Use: Refused, Nothing: `""`, Names: "task instruction instruct prompt", Want: "prompt_name, with the name of a prompt of the model, or the prompt within the input"},
 	{Use: Refused, Names: "output_dimension", Want: "dimensions, the name of it here"},
 	{Use: Refused, Names: "truncation", Want: "truncate, the name of it here"},
 	{Use: Refused, Names: "inputs content messages texts images", Want: "input in its place"},
@@ -196,3 +195,10 @@ var Reasoning = NewTable([]Row{
 
 // Thinking is the table of thinking.
 var Thinking = NewTable([]Row{{Use: Used, Names: "type budget_tokens"}, {Use: Harmless, Names: "display"}})
+
+// TEIEmbed is the table of /embed.
+var TEIEmbed = NewTable(inputs, []Row{
+	{Use: Used, Names: "inputs truncate prompt_name dimensions model"},
+	{Use: Refused, Names: "normalize", Want: "none, as vectors are what the model makes"},
+	{Use: Refused, Nothing: `"" []`, Names: "input", Want: "inputs, the name of it here"},
+})

@@ -19,6 +19,7 @@ type Event struct {
 	Text   string
 	Offset int // of Text in the whole text, in characters
 	End    decoder.End
+	Stop   string // the string that the text has ended at, or ""
 
 	// Of the next message of a conversation: what the model thinks before its text, and calls of tools. Called says that the
 	// choice has calls, this one's included.
@@ -150,7 +151,7 @@ func (r *Request) Next(ctx context.Context) (*Event, error) {
 // event returns the event of a token. The first token of a choice comes after all of the prompt has been read.
 func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	w := r.Work.(*Generate)
-	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Bytes: w.Bytes}
+	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Stop: t.StopText, Bytes: w.Bytes}
 	if w.Options.Logprobs {
 		e.Tokens = []decoder.Token{}
 	}
@@ -161,7 +162,7 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		// one token more and leaves the last one out, whatever it is.
 		e.Tokens = append(e.Tokens, t)
 	}
-	c.begun, c.ended = true, e.End != decoder.Going
+	c.begun, c.ended = true, e.End != decoder.EndNone
 	if c.parser != nil && c.parser.Thinking() {
 		r.Thought++
 	}
@@ -184,7 +185,7 @@ func (c *Choice) parse(w *Generate, e *Event) {
 	part := c.parser.Add(e.Text)
 	e.Text, e.Reasoning = part.Text, part.Reasoning
 	calls := part.Calls
-	if e.End != decoder.Going {
+	if e.End != decoder.EndNone {
 		rest := c.parser.End()
 		e.Text, e.Reasoning, calls = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...)
 	}
@@ -212,6 +213,9 @@ func (r *Request) Collect(e *Event) error {
 	return nil
 }
 
+// Parts returns the events that were collected, before Whole puts them together.
+func (r *Request) Parts() []*Event { return r.parts }
+
 // Whole returns the events that were collected, those of each choice as one, with a part for each call.
 func (r *Request) Whole() []*Event {
 	all := make([]*Event, len(r.choices))
@@ -225,7 +229,7 @@ func (r *Request) Whole() []*Event {
 			all[e.Choice] = e
 		} else {
 			one.Tokens = append(one.Tokens, e.Tokens...)
-			one.End, one.Called = e.End, e.Called
+			one.End, one.Stop, one.Called = e.End, e.Stop, e.Called
 			one.Calls = append(one.Calls, e.Calls...)
 		}
 	}

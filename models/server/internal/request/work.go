@@ -17,9 +17,9 @@ type Work interface {
 }
 
 // Kind is that of [Work].
-func (*Generate) Kind() models.Kind   { return models.Generator }
-func (*Embed) Kind() models.Kind      { return models.Embedder }
-func (*Rank) Kind() models.Kind       { return models.Reranker }
+func (*Generate) Kind() models.Kind   { return models.KindGenerator }
+func (*Embed) Kind() models.Kind      { return models.KindEmbedder }
+func (*Rank) Kind() models.Kind       { return models.KindReranker }
 func (*Tokenize) Kind() models.Kind   { return "" }
 func (*Detokenize) Kind() models.Kind { return "" }
 func (*About) Kind() models.Kind      { return "" }
@@ -45,9 +45,11 @@ type Generate struct {
 	Stop       []int32 // tokens that end a text, beside those of the model, or nil
 	IgnoreEnds bool    // leave out those of the model
 	Shape      *options.Shape
-	Choices    int  // of each prompt
-	Echo       bool // begin with the prompts
-	Quiet      bool // and end with them
+	Choices    int     // of each prompt
+	Suffix     *string // what follows: the text between it and the input is wanted
+	Echo       bool    // begin with the prompts
+	Quiet      bool    // and end with them
+	Count      bool    // only the tokens of the prompts
 
 	// Of the server.
 	Prompts [][]int32
@@ -77,6 +79,12 @@ type Embed struct {
 	Inputs
 	Dimensions *int // nil for those of the model
 	Truncate   bool // leave out what is too long of a text, which is an error otherwise
+
+	// Prompt is the name of the model's prompt that is put before the texts, "" for the default one, and PromptNames are other
+	// names of it. PromptField is the field that has it.
+	Prompt      string
+	PromptNames []string
+	PromptField string
 
 	// Of the server.
 	IDs     [][]int32
@@ -145,6 +153,11 @@ type Facts struct {
 	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
 	Contract       int               `json:"contract"`
 	Fingerprint    string            `json:"system_fingerprint"`
+
+	// Of APIs other than OpenAI's.
+	Digest   string `json:"-"` // of its files
+	Template string `json:"-"` // of conversations
+	Slots    int    `json:"-"` // texts that go on at once
 }
 
 // Defaults are what a language model takes for fields that a request lacks.

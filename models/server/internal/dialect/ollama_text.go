@@ -1,0 +1,103 @@
+package dialect
+
+import (
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// ollamaChat is /api/chat: the next message of a conversation.
+type ollamaChat struct{ ollamaWriter }
+
+// ollamaChatRequest is the body of a request.
+type ollamaChatRequest struct {
+	ollamaText
+	Messages []ollamaMessage `json:"messages"`
+	Tools    []tool          `json:"tools"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*ollamaChatRequest) Fields() fields.Table { return fields.OllamaChat }
+
+// An ollamaMessage is one of a conversation.
+type ollamaMessage struct {
+	Role     string     `json:"role"`
+	Content  string     `json:"content"`
+	Thinking string     `json:"thinking"`
+	Calls    []toolCall `json:"tool_calls"`
+	Tool     string     `json:"tool_name"`
+	CallID   string     `json:"tool_call_id"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*ollamaMessage) Fields() fields.Table { return fields.OllamaMessage }
+
+// Read is that of [Dialect]. Without messages it asks whether the model is there, as clients do that load it.
+func (c *ollamaChat) Read(in *Input) (*request.Request, error) {
+	var q ollamaChatRequest
+	if err := in.decode(&q); err != nil {
+		return nil, err
+	}
+	c.chat = true
+	if c.start(in); len(q.Messages) == 0 {
+		return c.load(q.Model)
+	}
+	if n := len(q.Messages); n > in.Messages {
+		return nil, fields.Errorf("messages", "messages: got %d, want at most %d", n, in.Messages)
+	}
+	list := make([]message, len(q.Messages))
+	for i, m := range q.Messages {
+		list[i] = message{Role: m.Role, Content: fields.Content(m.Content), Name: m.Tool, Reasoning: m.Thinking, Calls: m.Calls, CallID: m.CallID}
+	}
+	messages, err := messagesOf(list)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := toolsOf(q.Tools)
+	if err != nil {
+		return nil, err
+	}
+	return c.converse(in, &q.ollamaText, chattemplate.Conversation{Messages: messages, Tools: tools})
+}
+
+// ollamaGenerate is /api/generate: the answer to a prompt, or with raw a text that goes on.
+type ollamaGenerate struct{ ollamaWriter }
+
+// ollamaGenerateRequest is the body of a request.
+type ollamaGenerateRequest struct {
+	ollamaText
+	Prompt string `json:"prompt"`
+	Suffix string `json:"suffix"` // fill in what stands before it; the template does not count, as with raw
+	System string `json:"system"`
+	Raw    bool   `json:"raw"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*ollamaGenerateRequest) Fields() fields.Table { return fields.OllamaGenerate }
+
+// Read is that of [Dialect].
+func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {
+	var q ollamaGenerateRequest
+	if err := in.decode(&q); err != nil {
+		return nil, err
+	}
+	switch g.start(in); {
+	case q.Prompt == "":
+		return g.load(q.Model)
+	case !q.Raw && q.Suffix == "":
+		messages := []chattemplate.Message{{Role: "user", Content: q.Prompt}}
+		if q.System != "" {
+			messages = append([]chattemplate.Message{{Role: "system", Content: q.System}}, messages...)
+		}
+		return g.converse(in, &q.ollamaText, chattemplate.Conversation{Messages: messages})
+	case q.System != "":
+		return nil, fields.Errorf("system", "system: got one with raw or suffix, want it within the prompt")
+	case len(q.Think) > 0 && !fields.IsNull(q.Think):
+		return nil, fields.Errorf("think", "think: got it with raw or suffix, which have no template")
+	}
+	w := &request.Generate{Inputs: request.Inputs{Texts: []string{q.Prompt}}}
+	if q.Suffix != "" {
+		w.Suffix = &q.Suffix
+	}
+	return q.read(in, w)
+}
