@@ -117,6 +117,7 @@ func (d *responses) answer(r *request.Request, items []item, end decoder.End) *r
 		a.Output = append(a.Output, responsesItemOf(r, i, &it, status))
 	}
 	a.Usage = &responsesUsage{Input: r.Prompt, Output: r.Made, Total: r.Prompt + r.Made}
+	a.Usage.OutputDetails.Reasoning = r.Thought
 	return a
 }
 
