@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -190,7 +188,7 @@ func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prom
 	if g.format.Parses(asked) {
 		w.Options.Markers = g.markers
 		w.Parser = func() *answer.Parser { return g.format.Parser(asked) }
-		w.CallID = callIDs(prompt)
+		w.CallID = answer.CallIDs(prompt)
 	}
 	w.Options.Grammar, err = g.format.Grammar(asked)
 	if errors.Is(err, answer.ErrTool) {
@@ -203,23 +201,6 @@ func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prom
 		return badShape(w.Shape, err)
 	}
 	return err
-}
-
-// callIDs returns what makes ids of calls: hashes of the prompt, so that they are the same in every answer to it and others
-// later in a conversation. Their nine letters and digits are the form that templates of Mistral want.
-func callIDs(prompt []int32) func(choice, call int) string {
-	sum := sha256.New()
-	_ = binary.Write(sum, binary.LittleEndian, prompt) // a hash has no error
-	of := sum.Sum(nil)
-	return func(choice, call int) string {
-		h := sha256.Sum256(fmt.Appendf(nil, "%x %d %d", of, choice, call))
-		const digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-		id := make([]byte, 9)
-		for i := range id {
-			id[i] = digits[int(h[i])%len(digits)]
-		}
-		return string(id)
-	}
 }
 
 // badVariable returns an error about a part of a conversation by the field of a request that has it.

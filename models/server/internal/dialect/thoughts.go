@@ -59,23 +59,17 @@ func (q *thoughts) budget() (*int, error) {
 	if x := q.Thinking; x != nil && x.Type != "enabled" && x.Type != "disabled" && x.Type != "auto" && x.Type != "adaptive" {
 		return nil, fields.Errorf("thinking", "thinking.type: got %.40q, want enabled, disabled, adaptive or auto", x.Type)
 	}
-	type limit struct {
+	r, t := reasoning{}, thinking{}
+	fields.Set(&r, q.Reasoning)
+	fields.Set(&t, q.Thinking)
+	for _, x := range []struct {
 		name string
 		n    *fields.Int
-	}
-	list := []limit{{"thinking_token_budget", q.Budget}, {"reasoning_budget", q.BudgetLlama}, {"thinking_budget", q.BudgetQwen}}
-	if q.Reasoning != nil {
-		list = append(list, limit{"reasoning.max_tokens", q.Reasoning.Most})
-	}
-	if q.Thinking != nil {
-		list = append(list, limit{"thinking.budget_tokens", q.Thinking.Most})
-	}
-	for _, x := range list {
-		switch {
-		case x.n == nil || *x.n == -1:
-		case *x.n < -1:
+	}{{"thinking_token_budget", q.Budget}, {"reasoning_budget", q.BudgetLlama}, {"thinking_budget", q.BudgetQwen}, {"reasoning.max_tokens", r.Most}, {"thinking.budget_tokens", t.Most}} {
+		if x.n != nil && *x.n < -1 {
 			return nil, fields.Errorf(x.name, "%s: got %d, want 0 or more, or -1 for no limit", x.name, *x.n)
-		default:
+		}
+		if x.n != nil && *x.n >= 0 {
 			n := 0
 			fields.SetInt(&n, x.n)
 			return &n, nil
