@@ -281,6 +281,7 @@ func typesOf(f *Families) (all [][]string) {
 // moot are keys that classes read and that change nothing of the models here, by family.
 var moot = map[string]string{
 	"qwen3_moe intermediate_size":       "all layers have experts",
+	"qwen3_next intermediate_size":      "likewise",
 	"qwen2_moe intermediate_size":       "likewise",
 	"glm4_moe num_nextn_predict_layers": "those layers are not computed",
 	"glm4_moe num_mtp_layers":           "likewise",
