@@ -600,8 +600,8 @@
 // of a head, [keys, values], at the beginning of its chunk, and +0 at the beginning of a text. With i and j the numbers of
 // tokens in the chunk, g and beta the decay and the gate of a token, and exp(x) = exp2(x·LOG2E), the product rounded:
 //
-//	G[i]  = G[i-1] + g[i], with G[0] = g[0]
-//	D     = exp(G[i] - G[j]), for j ≤ i
+//	G[i]  = G[i-1] + g[i] in binary64, with G[-1] = 0
+//	D     = exp(G[i] - G[j]), for j ≤ i, the difference rounded to binary32, as G[i] in exp(G[i])
 //	a     = beta·(v[i] - exp(G[i])·(k[i]·S)) for each column of S
 //	u[i]  = a + the sums of segments over j < i of (-(beta·(D·(k[i]·k[j]))))·u[j]
 //	out   = exp(G[i])·(q[i]·S) + the sums of segments over j ≤ i of (D·(q[i]·k[j]))·u[j]

@@ -11,13 +11,13 @@ import (
 )
 
 // The tokens of a chunk are computed from S at its beginning. With G the sums of decays in
-// the chunk and D[i][j] = exp(G[i] - G[j]),
+// the chunk, in float64, and D[i][j] = exp(G[i] - G[j]),
 //
 //	u[i]   = beta[i]·(v[i] - exp(G[i])·(k[i]ᵀ·S)) - sum over j < i of beta[i]·D[i][j]·(k[i]·k[j])·u[j]
 //	out[i] = exp(G[i])·(q[i]ᵀ·S) + sum over j ≤ i of D[i][j]·(q[i]·k[j])·u[j]
 //
 // and at its end S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ. A row needs
-// the k, u and G of the rows before it: these are the state within a chunk. Nothing of a row
+// the k, u and decays of the rows before it: these are the state within a chunk. Nothing of a row
 // depends on how many rows are computed at once, as sums over j are cut into segments of
 // absolute positions.
 
@@ -44,15 +44,16 @@ type scratch struct {
 
 // A head is the state of a head, and what one chunk needs beside it.
 type head struct {
-	all  []float32 // s, kt, u and g, one after the other
-	s    []float32 // [KeySize, columns]
-	kt   []float32 // [KeySize, Chunk], the keys of the open chunk
-	u    []float32 // [Chunk, columns]
-	g    []float32 // [Chunk]
-	o    []float32 // [Chunk, columns]
-	kk   []float32 // [Chunk, Chunk]
-	qk   []float32 // [Chunk, Chunk]
-	exps []float32 // [Chunk]
+	all  []float32      // s, kt, u and g, one after the other
+	s    []float32      // [KeySize, columns]
+	kt   []float32      // [KeySize, Chunk], the keys of the open chunk
+	u    []float32      // [Chunk, columns]
+	g    []float32      // [Chunk], decays
+	sums [Chunk]float64 // of decays, the token's own included: differences of sums of float32 would lose their last digits
+	o    []float32      // [Chunk, columns]
+	kk   []float32      // [Chunk, Chunk]
+	qk   []float32      // [Chunk, Chunk]
+	exps []float32      // [Chunk]
 }
 
 var (
@@ -103,10 +104,10 @@ func (c *call) heads(w *scratch, lo, hi int) {
 }
 
 // exp is e^x for the exponents x of the contract.
-func (c *call) exp(to []float32, x func(i int) float32) {
+func (c *call) exp(to []float32, x func(i int) float64) {
 	log2e := math.Float32frombits(contract.Log2E)
 	for i := range to {
-		to[i] = float32(x(i) * log2e)
+		to[i] = float32(float32(x(i)) * log2e)
 	}
 	c.tier.Elementwise().Exp2(to, to)
 }
@@ -118,14 +119,15 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 	q, k := c.q.Rows(0, group, at, n), c.k.Rows(0, group, at, n)
 	ldq, ldk := c.q.Stride(2), c.k.Stride(2)
 	for i := range n {
-		sum := c.decay[(at+i)*c.Heads+number]
-		if lo+i > 0 {
-			sum += h.g[lo+i-1]
-		}
-		h.g[lo+i] = sum
+		h.g[lo+i] = c.decay[(at+i)*c.Heads+number]
 		for x, y := range k[i*ldk:][:keys] {
 			h.kt[x*Chunk+lo+i] = y
 		}
+	}
+	sum := 0.0
+	for i, g := range h.g[:hi] {
+		sum += float64(g)
+		h.sums[i] = sum
 	}
 	lanes := (hi + 15) &^ 15
 	u, o := h.u[lo*columns:], h.o[lo*columns:]
@@ -148,15 +150,15 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 
 // row multiplies the products of row i by their factors.
 func (c *call) row(h *head, i int, beta float32, v []float32) {
-	columns, g := c.columns(), h.g[i]
+	columns, sum := c.columns(), h.sums[i]
 	d, kk, qk := h.exps[:i+1], h.kk[i*Chunk:][:i+1], h.qk[i*Chunk:][:i+1]
-	c.exp(d, func(j int) float32 { return g - h.g[j] })
+	c.exp(d, func(j int) float64 { return sum - h.sums[j] })
 	for j, e := range d {
 		kk[j] = -float32(beta * float32(e*kk[j]))
 		qk[j] = float32(e * qk[j])
 	}
 	d = h.exps[:1]
-	c.exp(d, func(int) float32 { return g })
+	c.exp(d, func(int) float64 { return sum })
 	e, u, o := d[0], h.u[i*columns:][:columns], h.o[i*columns:][:columns]
 	for j, x := range u {
 		y := float32(0)
@@ -187,15 +189,15 @@ func (c *call) sums(h *head, to, factors []float32, lo, hi, own int) {
 
 // end closes a chunk.
 func (c *call) end(h *head) {
-	columns, last := c.columns(), h.g[Chunk-1]
+	columns, last := c.columns(), h.sums[Chunk-1]
 	d := h.exps[:1]
-	c.exp(d, func(int) float32 { return last })
+	c.exp(d, func(int) float64 { return last })
 	e := d[0]
 	for i, x := range h.s {
 		h.s[i] = float32(e * x)
 	}
 	d = h.exps[:Chunk]
-	c.exp(d, func(j int) float32 { return last - h.g[j] })
+	c.exp(d, func(j int) float64 { return last - h.sums[j] })
 	for x := range c.KeySize {
 		for j, y := range h.kt[x*Chunk:][:Chunk] {
 			h.kt[x*Chunk+j] = float32(d[j] * y)

@@ -68,7 +68,7 @@ func (s *sample) read(t *testing.T, exec kernel.Exec, ends ...int) (out, state [
 	return out, state
 }
 
-func exp(x float32) float32 { return numeric.Exp2(x * float32(math.Log2E)) }
+func exp(x float64) float32 { return numeric.Exp2(float32(x) * float32(math.Log2E)) }
 
 // chain adds up fma(a(i), b(i), sum) from 0.
 func chain(lo, hi int, a, b func(i int) float32) (sum float32) {
@@ -98,9 +98,9 @@ func (s *sample) plain() (out []float32) {
 		for x := range state {
 			state[x] = make([]float32, s.ValueSize)
 		}
-		u, sum, first := make([][]float32, s.tokens), make([]float32, s.tokens), 0
+		u, sum, first := make([][]float32, s.tokens), make([]float64, s.tokens), 0
 		for t := range s.tokens {
-			if sum[t] = s.decay[t*s.Heads+h]; t > first {
+			if sum[t] = float64(s.decay[t*s.Heads+h]); t > first {
 				sum[t] += sum[t-1]
 			}
 			beta, n := s.gate[t*s.Heads+h], t-first

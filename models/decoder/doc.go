@@ -43,11 +43,13 @@
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
 //	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
+//	                       qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
+//	                       qwen3_next       Qwen3-Next
 //	                       ministral        Ministral 8B, whose layers may have a window or none
 //	                       seed_oss         Seed-OSS
 //	                       ernie4_5         ERNIE 4.5 without experts
 //
-// A folder of the model_type gemma3, llava or mistral3 is one of these models within another one, whose config.json has it in text_config:
+// A folder of the model_type gemma3, llava, mistral3 or qwen3_5 is one of these models within another one, whose config.json has it in text_config:
 // texts alone are computed, and tensors of towers for images are not read.
 //
 // Each may have grouped-query attention, biases, layers whose queries see a window of

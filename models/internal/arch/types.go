@@ -101,6 +101,7 @@ type Attention struct {
 	Heads, KVHeads, Size int // of queries, of keys and values, and elements of a head
 
 	Fused    bool // queries, keys and values are one layer in folders
+	Gated    bool // the logistic function of a gate, which follows the queries of each head in their tensor, multiplies outputs
 	Bias     Bias // of queries, keys and values
 	OutBias  Bias
 	HeadNorm *HeadNorm // of queries and keys, or nil

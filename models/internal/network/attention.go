@@ -14,6 +14,7 @@ type Attention struct {
 	Heads, KVHeads, Size int
 	QKV, Out             tensors.Linear // queries, keys and values side by side
 	QueryNorm, KeyNorm   []*Norm        // of queries and keys: one of all of them, one of each head, or one for each head
+	Gated                bool           // gates of all outputs follow the values in QKV
 	Late                 bool           // these norms follow the rotation
 	Rope                 int            // of Settings.Ropes; -1 means that nothing is rotated
 	Still                int            // elements of a head before those that rotate
@@ -31,7 +32,13 @@ type Attention struct {
 
 // width is the number of queries, keys and values of a token, that of keys the end of the
 // queries, and that of values the end of the keys, or that of keys which are values, too.
-func (a *Attention) width() int { return a.values() + a.KVHeads*a.Size }
+func (a *Attention) width() int {
+	if a.Gated {
+		return a.gates() + a.Heads*a.Size
+	}
+	return a.gates()
+}
+func (a *Attention) gates() int { return a.values() + a.KVHeads*a.Size }
 func (a *Attention) keys() int  { return a.Heads * a.Size }
 func (a *Attention) values() int {
 	if a.InKeys > 0 {
@@ -75,11 +82,37 @@ func (a *Attention) wanted(p *Pass, layer int, qkv []float32) (out []float32, ro
 		return nil, 0, err
 	}
 	p.see("layer.attn", layer, out)
+	if a.Gated {
+		if err := spread(p, rows, a.width(), gated{a, qkv, out}, multiply); err != nil {
+			return nil, 0, err
+		}
+	}
 	if p.only {
 		gather(out, p.Wanted, n)
 		rows = len(p.Wanted)
 	}
 	return out, rows, nil
+}
+
+// A gated is outputs and their gates.
+type gated struct {
+	*Attention
+	qkv, out []float32
+}
+
+// multiply multiplies some rows of outputs by the logistic functions of their gates.
+func multiply(p *Pass, a gated, lo, hi int) error {
+	n := a.Heads * a.Size
+	for row := lo; row < hi; row++ {
+		gates := a.qkv[row*a.width()+a.gates():][:n]
+		if err := logistic(gates, p.oneThread()); err != nil {
+			return err
+		}
+		for i, x := range a.out[row*n:][:n] {
+			a.out[row*n+i] = float32(x * gates[i])
+		}
+	}
+	return nil
 }
 
 // turnHeads normalises and rotates queries and keys.

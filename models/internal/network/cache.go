@@ -98,7 +98,7 @@ type turned struct {
 // turn rotates the queries and keys of some rows, and their values, as far as the cache
 // wants that.
 func turn(p *Pass, a turned, lo, hi int) error {
-	first, end := 0, a.width()
+	first, end := 0, a.gates()
 	if !a.Keys {
 		first = a.values()
 	}

@@ -90,6 +90,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	switch t := l.Mixer.(type) {
 	case *arch.Attention:
 		out.Mix = b.attention(i, t)
+	case *arch.Delta:
+		out.Mix = b.delta(i, t)
 	case *arch.Latent:
 		out.Mix = b.latent(i, t)
 	case *arch.Convolution:
@@ -140,7 +142,12 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 	if t.Fused || b.has(i, "attn_qkv") {
 		qkv = []tensors.Part{part(i, "attn_qkv", t.Bias, queries+2*keys, w)}
 	}
+	if t.Gated {
+		both := part(i, "attn_q", t.Bias, 2*queries, w)
+		qkv = slices.Concat(rowsOf(both, 0, t.Heads, t.Size, 2*t.Size), qkv[1:], rowsOf(both, t.Size, t.Heads, t.Size, 2*t.Size))
+	}
 	a := &Attention{
+		Gated: t.Gated,
 		Heads: t.Heads, KVHeads: t.KVHeads, Size: t.Size, Rope: b.rope(t.Rope),
 		QKV: b.Linear(tensors.Reads, qkv...), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, w, queries)),
 		QueryNorm: b.headNorms(t, at(i, "attn_q_norm"), t.Heads), KeyNorm: b.headNorms(t, at(i, "attn_k_norm"), t.KVHeads), Late: t.HeadNorm != nil && t.HeadNorm.Late,
