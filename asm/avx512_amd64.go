@@ -595,3 +595,63 @@ func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
 //
 //go:noescape
 func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+
+// rowLargestAVX512 is Rows.Largest, see package ukernel.
+//
+//go:noescape
+func rowLargestAVX512(max []float32, x []float32, ld int, d int)
+
+// rowSumsAVX512 is Rows.Sums, see package ukernel.
+//
+//go:noescape
+func rowSumsAVX512(sums []float64, x []float32, ld int, d int)
+
+// rowDotsAVX512 is Rows.Dots, see package ukernel.
+//
+//go:noescape
+func rowDotsAVX512(sums []float64, x []float32, y []float32, ld int, d int)
+
+// rowDotsWithAVX512 is Rows.DotsWith, see package ukernel.
+//
+//go:noescape
+func rowDotsWithAVX512(sums []float64, x []float32, ld int, d int, y []float32)
+
+// rowAddScaledAVX512 is Rows.AddScaled, see package ukernel.
+//
+//go:noescape
+func rowAddScaledAVX512(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+
+// rowPowersAVX512 is Rows.Powers, see package ukernel.
+//
+//go:noescape
+func rowPowersAVX512(dst []float32, src []float32, ld int, n int, d int, top []float32)
+
+// rowQuotientsAVX512 is Rows.Quotients, see package ukernel.
+//
+//go:noescape
+func rowQuotientsAVX512(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+
+// rowSoftmaxGradientsAVX512 is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
+// rowCenterAVX512 is Rows.Center, see package ukernel.
+//
+//go:noescape
+func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowSquaresAVX512 is Rows.Squares, see package ukernel.
+//
+//go:noescape
+func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowNormTermsAVX512 is Rows.NormTerms, see package ukernel.
+//
+//go:noescape
+func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormGradientsAVX512 is Rows.NormGradients, see package ukernel.
+//
+//go:noescape
+func rowNormGradientsAVX512(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)

@@ -600,3 +600,63 @@ func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
 //
 //go:noescape
 func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+
+// rowLargestNEON is Rows.Largest, see package ukernel.
+//
+//go:noescape
+func rowLargestNEON(max []float32, x []float32, ld int, d int)
+
+// rowSumsNEON is Rows.Sums, see package ukernel.
+//
+//go:noescape
+func rowSumsNEON(sums []float64, x []float32, ld int, d int)
+
+// rowDotsNEON is Rows.Dots, see package ukernel.
+//
+//go:noescape
+func rowDotsNEON(sums []float64, x []float32, y []float32, ld int, d int)
+
+// rowDotsWithNEON is Rows.DotsWith, see package ukernel.
+//
+//go:noescape
+func rowDotsWithNEON(sums []float64, x []float32, ld int, d int, y []float32)
+
+// rowAddScaledNEON is Rows.AddScaled, see package ukernel.
+//
+//go:noescape
+func rowAddScaledNEON(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+
+// rowPowersNEON is Rows.Powers, see package ukernel.
+//
+//go:noescape
+func rowPowersNEON(dst []float32, src []float32, ld int, n int, d int, top []float32)
+
+// rowQuotientsNEON is Rows.Quotients, see package ukernel.
+//
+//go:noescape
+func rowQuotientsNEON(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+
+// rowSoftmaxGradientsNEON is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsNEON(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
+// rowCenterNEON is Rows.Center, see package ukernel.
+//
+//go:noescape
+func rowCenterNEON(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowSquaresNEON is Rows.Squares, see package ukernel.
+//
+//go:noescape
+func rowSquaresNEON(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowNormTermsNEON is Rows.NormTerms, see package ukernel.
+//
+//go:noescape
+func rowNormTermsNEON(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormGradientsNEON is Rows.NormGradients, see package ukernel.
+//
+//go:noescape
+func rowNormGradientsNEON(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)

@@ -379,6 +379,66 @@ func gruRVV(state []float32, gates []float32, in []float32, hidden []float32)
 //go:noescape
 func gruBackwardRVV(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 
+// rowLargestRVV is Rows.Largest, see package ukernel.
+//
+//go:noescape
+func rowLargestRVV(max []float32, x []float32, ld int, d int)
+
+// rowSumsRVV is Rows.Sums, see package ukernel.
+//
+//go:noescape
+func rowSumsRVV(sums []float64, x []float32, ld int, d int)
+
+// rowDotsRVV is Rows.Dots, see package ukernel.
+//
+//go:noescape
+func rowDotsRVV(sums []float64, x []float32, y []float32, ld int, d int)
+
+// rowDotsWithRVV is Rows.DotsWith, see package ukernel.
+//
+//go:noescape
+func rowDotsWithRVV(sums []float64, x []float32, ld int, d int, y []float32)
+
+// rowAddScaledRVV is Rows.AddScaled, see package ukernel.
+//
+//go:noescape
+func rowAddScaledRVV(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+
+// rowPowersRVV is Rows.Powers, see package ukernel.
+//
+//go:noescape
+func rowPowersRVV(dst []float32, src []float32, ld int, n int, d int, top []float32)
+
+// rowQuotientsRVV is Rows.Quotients, see package ukernel.
+//
+//go:noescape
+func rowQuotientsRVV(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+
+// rowSoftmaxGradientsRVV is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsRVV(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
+// rowCenterRVV is Rows.Center, see package ukernel.
+//
+//go:noescape
+func rowCenterRVV(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowSquaresRVV is Rows.Squares, see package ukernel.
+//
+//go:noescape
+func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowNormTermsRVV is Rows.NormTerms, see package ukernel.
+//
+//go:noescape
+func rowNormTermsRVV(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormGradientsRVV is Rows.NormGradients, see package ukernel.
+//
+//go:noescape
+func rowNormGradientsRVV(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+
 // vectorLanesRVV is Machine.VectorLanes, see package ukernel.
 //
 //go:noescape

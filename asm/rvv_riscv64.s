@@ -6761,6 +6761,582 @@ lanes:
 done:
 	RET
 
+// func rowLargestRVV(max []float32, x []float32, ld int, d int)
+TEXT ·rowLargestRVV(SB), NOSPLIT, $0-64
+	MOV max_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV max_base+0(FP), X8
+	MOV ld+48(FP), X9
+	SLLI $2, X9, X9
+	MOV $-8388608, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VFMVVF F0, V8
+	MOV X7, X10
+	MOV d+56(FP), X11
+	BEQZ X11, rows
+row:
+	MOV ld+48(FP), X12
+	SLLI $2, X12, X12
+	VLSE32V (X10), X12, V16
+	VMFLTVV V16, V8, V0
+	VMERGEVVM V16, V8, V0, V8
+	ADD $4, X10, X10
+	ADD $-1, X11, X11
+	BNEZ X11, row
+rows:
+	VSE32V V8, (X8)
+	SUB X6, X5, X5
+	MUL X6, X9, X12
+	ADD X12, X7, X7
+	SLLI $2, X6, X6
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowSumsRVV(sums []float64, x []float32, ld int, d int)
+TEXT ·rowSumsRVV(SB), NOSPLIT, $0-64
+	MOV sums_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV sums_base+0(FP), X8
+	MOV ld+48(FP), X9
+	SLLI $2, X9, X9
+	MOV $0, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M8, TA, MA, X6
+	VMVVI $0, V8
+	MOV X7, X10
+	MOV d+56(FP), X11
+	BEQZ X11, rows
+row:
+	VSETVLI X0, E32, M4, TA, MA, X0
+	MOV ld+48(FP), X12
+	SLLI $2, X12, X12
+	VLSE32V (X10), X12, V16
+	VFWCVTFFV V16, V24
+	VSETVLI X0, E64, M8, TA, MA, X0
+	VFADDVV V24, V8, V8
+	ADD $4, X10, X10
+	ADD $-1, X11, X11
+	BNEZ X11, row
+rows:
+	VSE64V V8, (X8)
+	SUB X6, X5, X5
+	MUL X6, X9, X12
+	ADD X12, X7, X7
+	SLLI $2, X6, X6
+	ADD X6, X8, X8
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowDotsRVV(sums []float64, x []float32, y []float32, ld int, d int)
+TEXT ·rowDotsRVV(SB), NOSPLIT, $0-88
+	MOV sums_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV y_base+48(FP), X8
+	MOV sums_base+0(FP), X9
+	MOV ld+72(FP), X10
+	SLLI $2, X10, X10
+	MOV $0, X11
+	FMVWX X11, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VMVVI $0, V4
+	MOV X7, X11
+	MOV X8, X12
+	MOV d+80(FP), X13
+	BEQZ X13, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOV ld+72(FP), X14
+	SLLI $2, X14, X14
+	VLSE32V (X11), X14, V8
+	MOV ld+72(FP), X14
+	SLLI $2, X14, X14
+	VLSE32V (X12), X14, V12
+	VMFEQVF F0, V8, V0
+	VMERGEVXM X0, V12, V0, V12
+	VFWCVTFFV V8, V16
+	VFWCVTFFV V12, V8
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMACCVV V8, V16, V4
+	ADD $4, X11, X11
+	ADD $4, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE64V V4, (X9)
+	SUB X6, X5, X5
+	MUL X6, X10, X14
+	ADD X14, X7, X7
+	MUL X6, X10, X14
+	ADD X14, X8, X8
+	SLLI $2, X6, X6
+	ADD X6, X9, X9
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowDotsWithRVV(sums []float64, x []float32, ld int, d int, y []float32)
+TEXT ·rowDotsWithRVV(SB), NOSPLIT, $0-88
+	MOV sums_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV y_base+64(FP), X8
+	MOV sums_base+0(FP), X9
+	MOV ld+48(FP), X10
+	SLLI $2, X10, X10
+	MOV $0, X11
+	FMVWX X11, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VMVVI $0, V4
+	MOV X7, X11
+	MOV X8, X12
+	MOV d+56(FP), X13
+	BEQZ X13, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOV ld+48(FP), X14
+	SLLI $2, X14, X14
+	VLSE32V (X11), X14, V8
+	VFWCVTFFV V8, V12
+	MOVF (X12), F1
+	VFMVVF F1, V20
+	VFWCVTFFV V20, V16
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMACCVV V16, V12, V4
+	ADD $4, X11, X11
+	ADD $4, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE64V V4, (X9)
+	SUB X6, X5, X5
+	MUL X6, X10, X14
+	ADD X14, X7, X7
+	SLLI $2, X6, X6
+	ADD X6, X9, X9
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowAddScaledRVV(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+TEXT ·rowAddScaledRVV(SB), NOSPLIT, $0-96
+	MOV sums_len+8(FP), X5
+	MOV sums_base+0(FP), X7
+	MOV x_base+24(FP), X8
+	MOV weights_base+56(FP), X9
+	MOV ldx+48(FP), X10
+	SLLI $2, X10, X10
+	MOV ldw+80(FP), X11
+	SLLI $2, X11, X11
+	MOV $0, X12
+	FMVWX X12, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VLE64V (X7), V4
+	MOV X8, X12
+	MOV X9, X13
+	MOV n+88(FP), X14
+	BEQZ X14, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOVF (X13), F1
+	VFMVVF F1, V16
+	VFWCVTFFV V16, V12
+	VLE32V (X12), V8
+	VFWCVTFFV V8, V16
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMADDVV V4, V12, V16
+	VMVVI $0, V8
+	VMFEQVV V8, V12, V0
+	VMERGEVVM V4, V16, V0, V4
+	ADD X10, X12, X12
+	ADD X11, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	VSE64V V4, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowPowersRVV(dst []float32, src []float32, ld int, n int, d int, top []float32)
+TEXT ·rowPowersRVV(SB), NOSPLIT, $0-96
+	MOV d+64(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV src_base+24(FP), X8
+	MOV top_base+72(FP), X9
+	MOV ld+48(FP), X10
+	SLLI $2, X10, X10
+	MOV $1069066811, X11
+	FMVWX X11, F0
+	MOV $1262485504, X11
+	FMVWX X11, F1
+	MOV $958444974, X11
+	FMVWX X11, F2
+	MOV $984581144, X11
+	FMVWX X11, F3
+	MOV $1008572144, X11
+	FMVWX X11, F4
+	MOV $1029920702, X11
+	FMVWX X11, F5
+	MOV $1047920110, X11
+	FMVWX X11, F6
+	MOV $1060205080, X11
+	FMVWX X11, F7
+	MOV $1065353216, X11
+	FMVWX X11, F8
+	MOV $-1023672320, X11
+	FMVWX X11, F9
+	MOV $0, X11
+	FMVWX X11, F10
+	VSETVLI X0, E32, M2, TA, MA, X6
+	VFMVVF F3, V2
+	VFMVVF F4, V4
+	VFMVVF F5, V6
+	VFMVVF F6, V8
+	VFMVVF F7, V10
+	VFMVVF F8, V12
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M2, TA, MA, X6
+	MOV X7, X11
+	MOV X8, X12
+	MOV X9, X13
+	MOV n+56(FP), X14
+	BEQZ X14, rows
+row:
+	VLE32V (X12), V14
+	MOVF (X13), F11
+	VFSUBVF F11, V14, V14
+	VFMULVF F0, V14, V14
+	VFADDVF F1, V14, V16
+	VFSUBVF F1, V16, V18
+	VFSUBVV V18, V14, V18
+	VMVVV V2, V20
+	VFMACCVF V18, F2, V20
+	VFMADDVV V4, V18, V20
+	VFMADDVV V6, V18, V20
+	VFMADDVV V8, V18, V20
+	VFMADDVV V10, V18, V20
+	VFMADDVV V12, V18, V20
+	VSLLVI $23, V16, V16
+	VADDVV V16, V20, V20
+	VMFLTVF F9, V14, V0
+	VMERGEVXM X0, V20, V0, V14
+	VSE32V V14, (X11)
+	ADD X10, X11, X11
+	ADD X10, X12, X12
+	ADD $4, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowQuotientsRVV(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+TEXT ·rowQuotientsRVV(SB), NOSPLIT, $0-96
+	MOV d+40(FP), X5
+	MOV x_base+0(FP), X7
+	MOV sums_base+48(FP), X8
+	MOV inverses_base+72(FP), X9
+	MOV ld+24(FP), X10
+	SLLI $2, X10, X10
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	MOV X7, X11
+	MOV X8, X12
+	MOV X9, X13
+	MOV n+32(FP), X14
+	BEQZ X14, rows
+row:
+	MOVD (X12), F0
+	MOVD (X13), F1
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X11), V12
+	VFWCVTFFV V12, V16
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMULVF F1, V16, V12
+	VFNMSACVF V12, F0, V16
+	VFMACCVF V16, F1, V12
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VFNCVTFFW V12, V4
+	VSE32V V4, (X11)
+	VSETVLI X0, E64, M4, TA, MA, X0
+	ADD X10, X11, X11
+	ADD $8, X12, X12
+	ADD $8, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowSoftmaxGradientsRVV(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+TEXT ·rowSoftmaxGradientsRVV(SB), NOSPLIT, $0-120
+	MOV d+88(FP), X5
+	MOV dx_base+0(FP), X7
+	MOV dy_base+24(FP), X8
+	MOV y_base+48(FP), X9
+	MOV sums_base+96(FP), X10
+	MOV ld+72(FP), X11
+	SLLI $2, X11, X11
+	MOV $0, X12
+	FMVWX X12, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M8, TA, MA, X6
+	MOV X7, X12
+	MOV X8, X13
+	MOV X9, X14
+	MOV X10, X15
+	MOV n+80(FP), X16
+	BEQZ X16, rows
+row:
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VLE32V (X14), V8
+	VLE32V (X13), V16
+	VFWCVTFFV V16, V24
+	VSETVLI X0, E64, M8, TA, MA, X0
+	MOVD (X15), F1
+	VFSUBVF F1, V24, V24
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VFWCVTFFV V8, V16
+	VSETVLI X0, E64, M8, TA, MA, X0
+	VFMULVV V16, V24, V24
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VFNCVTFFW V24, V16
+	VMFEQVF F0, V8, V0
+	VMERGEVXM X0, V16, V0, V8
+	VSE32V V8, (X12)
+	VSETVLI X0, E64, M8, TA, MA, X0
+	ADD X11, X12, X12
+	ADD X11, X13, X13
+	ADD X11, X14, X14
+	ADD $8, X15, X15
+	ADD $-1, X16, X16
+	BNEZ X16, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowCenterRVV(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+TEXT ·rowCenterRVV(SB), NOSPLIT, $0-92
+	MOV sums_len+8(FP), X5
+	MOV sums_base+0(FP), X7
+	MOV dst_base+24(FP), X8
+	MOV src_base+48(FP), X9
+	MOV ld+72(FP), X10
+	SLLI $2, X10, X10
+	MOVF shift+88(FP), F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	MOV X8, X11
+	MOV X9, X12
+	MOV n+80(FP), X13
+	BEQZ X13, rows
+row:
+	VLE32V (X12), V16
+	VFSUBVF F0, V16, V16
+	VSE32V V16, (X11)
+	VFADDVV V16, V8, V8
+	ADD X10, X11, X11
+	ADD X10, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE32V V8, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+TEXT ·rowSquaresRVV(SB), NOSPLIT, $0-92
+	MOV sums_len+8(FP), X5
+	MOV sums_base+0(FP), X7
+	MOV dst_base+24(FP), X8
+	MOV src_base+48(FP), X9
+	MOV ld+72(FP), X10
+	SLLI $2, X10, X10
+	MOVF shift+88(FP), F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M8, TA, MA, X6
+	VLE64V (X7), V8
+	MOV X8, X11
+	MOV X9, X12
+	MOV n+80(FP), X13
+	BEQZ X13, rows
+row:
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VLE32V (X12), V16
+	VFSUBVF F0, V16, V16
+	VSE32V V16, (X11)
+	VFWCVTFFV V16, V24
+	VSETVLI X0, E64, M8, TA, MA, X0
+	VFMACCVV V24, V24, V8
+	ADD X10, X11, X11
+	ADD X10, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE64V V8, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowNormTermsRVV(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+TEXT ·rowNormTermsRVV(SB), NOSPLIT, $0-212
+	MOV sums_len+8(FP), X5
+	MOV y_base+48(FP), X7
+	MOV g_base+72(FP), X8
+	MOV dWeight_base+96(FP), X9
+	MOV dBias_base+120(FP), X10
+	MOV dy_base+144(FP), X11
+	MOV weight_base+168(FP), X12
+	MOV sums_base+0(FP), X13
+	MOV dots_base+24(FP), X14
+	MOV ld+192(FP), X15
+	SLLI $2, X15, X15
+	MOVF inv+208(FP), F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VLE64V (X13), V4
+	VLE64V (X14), V8
+	MOV X7, X16
+	MOV X8, X17
+	MOV X9, X18
+	MOV X10, X19
+	MOV X11, X20
+	MOV X12, X21
+	MOV n+200(FP), X22
+	BEQZ X22, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X20), V12
+	VLE32V (X16), V16
+	VFMULVF F0, V16, V16
+	VLE32V (X21), V20
+	VFMULVV V12, V20, V20
+	VSE32V V16, (X16)
+	VSE32V V20, (X17)
+	VLE32V (X18), V24
+	VFMULVV V16, V12, V28
+	VFADDVV V28, V24, V24
+	VSE32V V24, (X18)
+	VLE32V (X19), V24
+	VFADDVV V12, V24, V24
+	VSE32V V24, (X19)
+	VFWCVTFFV V20, V12
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFADDVV V12, V4, V4
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VFWCVTFFV V16, V20
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMACCVV V20, V12, V8
+	ADD X15, X16, X16
+	ADD X15, X17, X17
+	ADD X15, X18, X18
+	ADD X15, X19, X19
+	ADD X15, X20, X20
+	ADD X15, X21, X21
+	ADD $-1, X22, X22
+	BNEZ X22, row
+rows:
+	VSE64V V4, (X13)
+	VSE64V V8, (X14)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	ADD X6, X10, X10
+	ADD X6, X11, X11
+	ADD X6, X12, X12
+	ADD X6, X13, X13
+	ADD X6, X13, X13
+	ADD X6, X14, X14
+	ADD X6, X14, X14
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowNormGradientsRVV(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+TEXT ·rowNormGradientsRVV(SB), NOSPLIT, $0-84
+	MOV dx_len+8(FP), X5
+	MOV g_base+24(FP), X7
+	MOV y_base+48(FP), X8
+	MOV dx_base+0(FP), X9
+	MOVF center+72(FP), F0
+	MOVF slope+76(FP), F1
+	MOVF inv+80(FP), F2
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	VFSUBVF F0, V8, V8
+	VLE32V (X8), V16
+	VFMULVF F1, V16, V16
+	VFSUBVV V16, V8, V8
+	VFMULVF F2, V8, V8
+	VSE32V V8, (X9)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
 // func vectorLanesRVV() int
 TEXT ·vectorLanesRVV(SB), NOSPLIT, $0-8
 	VSETVLI X0, E32, M1, TA, MA, X5

@@ -467,6 +467,44 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 	}},
 }
 
+// Rows are the layers of ukernel.Rows.
+var Rows = []ukernel.Layer[ukernel.Rows]{
+	{ISA: "avx2", Kernels: ukernel.Rows{
+		Largest:       rowLargestAVX2,
+		Center:        rowCenterAVX2,
+		NormGradients: rowNormGradientsAVX2,
+	}},
+	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Rows{
+		Sums:             rowSumsAVX2,
+		SoftmaxGradients: rowSoftmaxGradientsAVX2,
+	}},
+	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Rows{
+		Dots:      rowDotsAVX2,
+		DotsWith:  rowDotsWithAVX2,
+		AddScaled: rowAddScaledAVX2,
+		Powers:    rowPowersAVX2,
+		Quotients: rowQuotientsAVX2,
+		Squares:   rowSquaresAVX2,
+		NormTerms: rowNormTermsAVX2,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Rows{
+		Largest:       rowLargestAVX512,
+		Sums:          rowSumsAVX512,
+		DotsWith:      rowDotsWithAVX512,
+		Powers:        rowPowersAVX512,
+		Center:        rowCenterAVX512,
+		NormGradients: rowNormGradientsAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{
+		Dots:             rowDotsAVX512,
+		AddScaled:        rowAddScaledAVX512,
+		Quotients:        rowQuotientsAVX512,
+		SoftmaxGradients: rowSoftmaxGradientsAVX512,
+		Squares:          rowSquaresAVX512,
+		NormTerms:        rowNormTermsAVX512,
+	}},
+}
+
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{Kernels: ukernel.Machine{

@@ -215,6 +215,24 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 	}},
 }
 
+// Rows are the layers of ukernel.Rows.
+var Rows = []ukernel.Layer[ukernel.Rows]{
+	{ISA: "neon", Kernels: ukernel.Rows{
+		Largest:          rowLargestNEON,
+		Sums:             rowSumsNEON,
+		Dots:             rowDotsNEON,
+		DotsWith:         rowDotsWithNEON,
+		AddScaled:        rowAddScaledNEON,
+		Powers:           rowPowersNEON,
+		Quotients:        rowQuotientsNEON,
+		SoftmaxGradients: rowSoftmaxGradientsNEON,
+		Center:           rowCenterNEON,
+		Squares:          rowSquaresNEON,
+		NormTerms:        rowNormTermsNEON,
+		NormGradients:    rowNormGradientsNEON,
+	}},
+}
+
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{Kernels: ukernel.Machine{

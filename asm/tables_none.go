@@ -17,5 +17,6 @@ var (
 	Elementwise []ukernel.Layer[ukernel.Elementwise]
 	Norms       []ukernel.Layer[ukernel.Norms]
 	Activations []ukernel.Layer[ukernel.Activations]
+	Rows        []ukernel.Layer[ukernel.Rows]
 	Machine     []ukernel.Layer[ukernel.Machine]
 )

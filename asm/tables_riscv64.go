@@ -160,6 +160,24 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 	}},
 }
 
+// Rows are the layers of ukernel.Rows.
+var Rows = []ukernel.Layer[ukernel.Rows]{
+	{ISA: "rvv", Kernels: ukernel.Rows{
+		Largest:          rowLargestRVV,
+		Sums:             rowSumsRVV,
+		Dots:             rowDotsRVV,
+		DotsWith:         rowDotsWithRVV,
+		AddScaled:        rowAddScaledRVV,
+		Powers:           rowPowersRVV,
+		Quotients:        rowQuotientsRVV,
+		SoftmaxGradients: rowSoftmaxGradientsRVV,
+		Center:           rowCenterRVV,
+		Squares:          rowSquaresRVV,
+		NormTerms:        rowNormTermsRVV,
+		NormGradients:    rowNormGradientsRVV,
+	}},
+}
+
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{ISA: "rvv", Kernels: ukernel.Machine{

@@ -79,7 +79,11 @@ func New(c Config) (*Cache, error) {
 	}
 	keys, values := make([]kernel.Tensor, c.Layers), make([]kernel.Tensor, c.Layers)
 	for layer := range keys {
-		keys[layer], values[layer] = c.allocate(c.keys()), c.allocate(c.values())
+		if keys[layer] = c.allocate(c.keys()); c.ValuesInKeys {
+			values[layer] = c.valuesOf(keys[layer])
+			continue
+		}
+		values[layer] = c.allocate(c.values())
 	}
 	return NewWithMemory(keys, values, c.Window)
 }

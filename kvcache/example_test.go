@@ -159,7 +159,7 @@ func ExampleSequence_DropBetween() {
 // its own keys and values of them.
 func ExampleBatch_Extend() {
 	const layers = 2
-	cache, err := kvcache.New(kvcache.Config{Layers: layers, Heads: 1, HeadSize: 1, Type: kernel.Float16, Pages: 4})
+	cache, err := kvcache.New(kvcache.Config{Layers: layers, Heads: 1, HeadSize: 1, KeyType: kernel.Float16, ValueType: kernel.Float16, Pages: 4})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -278,7 +278,7 @@ func ExampleCapacityError() {
 func ExampleNew() {
 	config := kvcache.Config{
 		Layers: 2, Heads: 8, HeadSize: 64,
-		Type: kernel.Int8, ValueType: kernel.Int4,
+		KeyType: kernel.Int8, ValueType: kernel.Int4,
 		PageSize: 16, Pages: 100,
 	}
 	page, err := config.PageBytes()
@@ -303,7 +303,7 @@ func ExampleNew() {
 
 // As many pages as fit a gigabyte.
 func ExampleConfig_PageBytes() {
-	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, Type: kernel.Float16}
+	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, KeyType: kernel.Float16, ValueType: kernel.Float16}
 	page, err := config.PageBytes()
 	if err != nil {
 		fmt.Println(err)
@@ -359,7 +359,7 @@ func ExampleBatch_Append() {
 // Keys and values are rounded to the cache's type. Those of the shorter sequence end where it does:
 // its second row is not stored.
 func ExampleBatch_Store() {
-	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Type: kernel.BFloat16, Pages: 8})
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, KeyType: kernel.BFloat16, ValueType: kernel.BFloat16, Pages: 8})
 	if err != nil {
 		fmt.Println(err)
 		return

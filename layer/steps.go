@@ -3,7 +3,6 @@ package layer
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
@@ -93,52 +92,6 @@ func Softmax(dst, src []float32, n int, lengths []int, exec kernel.Exec) error {
 		return (*kernel.Error)(bad.In("layer.Softmax"))
 	}
 	return softmax.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dst, src}, Ints: lengths})
-}
-
-// An element takes as long as so many FMAs of a product, on Zen 3.
-const (
-	softmaxFMAs         = 350
-	softmaxBackwardFMAs = 150
-)
-
-var softmax = elementwise.Function{Name: "layer.Softmax", Args: []string{"dst", "src"}, Size: "n", Outputs: 1, Like: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
-	for r := range c.Rows {
-		dst, src := c.Row(0, r), c.Row(1, r)
-		valid := len(src)
-		if c.Ints != nil {
-			valid = c.Ints[(c.First+r)/(c.All/len(c.Ints))]
-		}
-		clear(dst[valid:])
-		softmaxRow(c, dst[:valid], src[:valid])
-	}
-}}
-
-// softmaxRow turns the scores of one row into weights.
-func softmaxRow(c *elementwise.Call, dst, src []float32) {
-	top := scalar.NegInf
-	for _, s := range src {
-		top = max(top, s) // NaN if one is
-	}
-	if math.IsInf(float64(top), -1) {
-		clear(dst)
-		return
-	}
-	for i, s := range src {
-		dst[i] = (s - top) * math.Log2E
-	}
-	c.Tier.Elementwise().Exp2(dst, dst)
-	sum := 0.0
-	for _, p := range dst {
-		sum += float64(p)
-	}
-	for i, p := range dst {
-		dst[i] = float32(float64(p) / sum)
-	}
-	if sum != sum {
-		for i := range dst {
-			dst[i] = scalar.NaN
-		}
-	}
 }
 
 // checkLengths reports lengths that do not fit rows of n scores.

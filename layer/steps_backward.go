@@ -26,30 +26,6 @@ func SoftmaxBackward(dx, dy, y []float32, n int, exec kernel.Exec) error {
 	return softmaxBackward.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dx, dy, y}})
 }
 
-var softmaxBackward = elementwise.Function{Name: "layer.SoftmaxBackward", Args: []string{"dx", "dy", "y"}, Size: "n", Outputs: 1, Like: 2, ElementFMAs: softmaxBackwardFMAs, Do: func(c *elementwise.Call) {
-	for r := range c.Rows {
-		softmaxRowBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r))
-	}
-}}
-
-func softmaxRowBackward(dx, dy, y []float32) {
-	sum := 0.0
-	for j, p := range y {
-		if p != 0 {
-			sum += float64(p) * float64(dy[j]) // a product is exact
-		}
-	}
-	for j, p := range y {
-		x := float32(0)
-		if p != 0 {
-			if x = float32(float64(p) * (float64(dy[j]) - sum)); x != x {
-				x = scalar.NaN
-			}
-		}
-		dx[j] = x
-	}
-}
-
 // WeightedSumGradients are the outputs of [WeightedSumBackward], float32. Those that are not set
 // are not computed.
 type WeightedSumGradients struct {

@@ -7,7 +7,7 @@ import (
 )
 
 // Kernels are all kernels, in the order of the file.
-var Kernels = slices.Concat(functions, scores, gradients, training)
+var Kernels = slices.Concat(functions, scores, gradients, training, rows)
 
 // A Function of one number.
 type Function func(b *Builder, x *Value) *Value

@@ -6,13 +6,20 @@
 // operation sees them. Conditions exist only as parts of Select, as they lie in vectors on some machines
 // and in registers of masks on others.
 //
+// A value may also be a vector of float64, see Widen. In a program with such values a vector has as many lanes as
+// there are float64 in a register, and values of 32 bits fill half of one.
+//
 // A back end has registers, addresses, loops, what is left of a vector at the end, and an instruction or a
 // few for each operation. The package does the rest for all of them: which values live how long, where a
 // result may take the place of an operand, how many vectors fit at a time, and which constants stay in
 // registers, see plan.go. Nothing here depends on the length of a vector.
 package lane
 
-import "github.com/attn-go/attn/gen/spec"
+import (
+	"slices"
+
+	"github.com/attn-go/attn/gen/spec"
+)
 
 // A Kernel is a function with its program.
 type Kernel struct {
@@ -21,6 +28,7 @@ type Kernel struct {
 	Number  string // the parameter that counts the lanes instead
 	Tile    bool   // the lanes fill whole vectors
 	Vectors int    // at a time, at most
+	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number
 	Body    func(b *Builder)
 }
 
@@ -69,6 +77,9 @@ const (
 	ScaleBy    // x·2^y, but 0 where the third operand is below the fourth
 	Lookup     // the number of table x at index y
 	Select     // z if Cond holds for x and y, else the fourth operand
+	Swap       // the lanes 2i and 2i+1 exchanged
+	Widen      // to float64
+	Narrow     // from float64, rounded
 )
 
 // A Cond is a condition of two operands.
@@ -92,6 +103,7 @@ type Value struct {
 	Words  []uint32
 	Cond   Cond
 	Stream *Stream
+	Double bool // float64
 
 	last place  // of its uses
 	into *Value // the variable that it becomes, nil for none
@@ -109,6 +121,9 @@ type Stream struct {
 	Part   int    // which of several parts, as long as the lanes
 	Stride string // the parameter with the distance of rows; "" if there are none
 	Rows   bool   // it is used in rows
+	Double bool   // of float64
+	Spread bool   // an element for each row, in place of lanes
+	Across bool   // Stride is from lane to lane, and the next row is the next element
 }
 
 // A Program is a kernel for an instruction set.
@@ -126,6 +141,18 @@ type Program struct {
 	// stores: the last lanes enter Row with loads of their own, and leave it for stores
 	// of their own.
 	Phases bool
+
+	Doubles bool // some values are float64
+}
+
+// Across returns the streams whose rows lie in lanes.
+func (p *Program) Across() (list []*Stream) {
+	for _, s := range p.Streams {
+		if s.Across {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Traits are what a program should know of an instruction set.
@@ -206,6 +233,9 @@ func (b *Builder) EachRow(count string, body func()) {
 }
 
 func (b *Builder) add(v *Value) *Value {
+	v.Double = v.Op == Widen || v.Stream != nil && v.Stream.Double ||
+		v.Op != Narrow && slices.ContainsFunc(v.Args, func(a *Value) bool { return a.Double })
+	b.Doubles = b.Doubles || v.Double
 	*b.at = append(*b.at, v)
 	return v
 }
@@ -247,12 +277,22 @@ func (b *Builder) stream(s Stream) *Stream {
 // Slice is a slice with an element for each lane.
 func (b *Builder) Slice(name string) *Stream { return b.stream(Stream{Slice: name}) }
 
+// DoubleSlice is a slice of float64 with an element for each lane.
+func (b *Builder) DoubleSlice(name string) *Stream {
+	return b.stream(Stream{Slice: name, Double: true})
+}
+
 // Part is a part of a slice of several parts.
 func (b *Builder) Part(name string, i int) *Stream { return b.stream(Stream{Slice: name, Part: i}) }
 
 // Matrix is a slice of rows, whose distance is a parameter.
 func (b *Builder) Matrix(name, stride string) *Stream {
 	return b.stream(Stream{Slice: name, Stride: stride})
+}
+
+// Across is a matrix whose rows are in the lanes: the rows of the program are its columns.
+func (b *Builder) Across(name, stride string) *Stream {
+	return b.stream(Stream{Slice: name, Stride: stride, Across: true})
 }
 
 func (b *Builder) touch(s *Stream) *Stream {
@@ -267,7 +307,10 @@ func (b *Builder) Store(s *Stream, x *Value) {
 }
 
 // Spread is the number of a slice for this row.
-func (b *Builder) Spread(s *Stream) *Value { return b.add(&Value{Op: Spread, Stream: b.touch(s)}) }
+func (b *Builder) Spread(s *Stream) *Value {
+	s.Spread = true
+	return b.add(&Value{Op: Spread, Stream: b.touch(s)})
+}
 
 func (b *Builder) Var(first *Value) *Value { return b.op(Var, first) }
 func (b *Builder) Set(v, x *Value)         { b.op(Set, v, x) }
@@ -292,6 +335,10 @@ func (b *Builder) AbsInt(x *Value) *Value          { return b.op(AbsInt, x) }
 func (b *Builder) ToInt(x *Value) *Value           { return b.op(ToInt, x) }
 func (b *Builder) ToFloat(x *Value) *Value         { return b.op(ToFloat, x) }
 func (b *Builder) Lookup(table, i *Value) *Value   { return b.op(Lookup, table, i) }
+
+func (b *Builder) Swap(x *Value) *Value   { return b.op(Swap, x) }
+func (b *Builder) Widen(x *Value) *Value  { return b.op(Widen, x) }
+func (b *Builder) Narrow(x *Value) *Value { return b.op(Narrow, x) }
 
 func (b *Builder) ShiftLeft(x *Value, by uint32) *Value {
 	return b.add(&Value{Op: ShiftLeft, Args: []*Value{x}, Bits: by})

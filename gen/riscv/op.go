@@ -3,7 +3,7 @@ package riscv
 import "strings"
 
 // A form says which operands an instruction of vectors has, in the order of Go's assembler. m is a
-// group of the size in force, h and q are half and a quarter of one with elements of 16 and 8 bits, v is a
+// group of the size in force, w is two such groups with elements of twice the size, h and q are half and a quarter of one with elements of 16 and 8 bits, v is a
 // single register with a mask, f a floating-point register, x a general one, p an address, i a number.
 type form string
 
@@ -15,6 +15,11 @@ var vectorOps = map[string]struct {
 	order  string
 }{
 	"VLE32V":       {"p m", "vle32.v", "10"},
+	"VLE64V":       {"p m", "vle64.v", "10"},
+	"VSE64V":       {"m p", "vse64.v", "01"},
+	"VFWCVTFFV":    {"m w", "vfwcvt.f.f.v", "10"},
+	"VFNCVTFFW":    {"w m", "vfncvt.f.f.w", "10"},
+	"VMFEQVV":      {"m m v", "vmfeq.vv", "210"},
 	"VLE16V":       {"p h", "vle16.v", "10"},
 	"VLE8V":        {"p q", "vle8.v", "10"},
 	"VZEXTVF2":     {"h m", "vzext.vf2", "10"},

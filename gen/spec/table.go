@@ -20,9 +20,10 @@ var (
 	ElementwiseTable = Table{"Elementwise", "Elementwise", ""}
 	NormTable        = Table{"Norms", "Norms", ""}
 	ActivationTable  = Table{"Activations", "Activations", ""}
+	RowTable         = Table{"Rows", "Rows", "Row"}
 	MachineTable     = Table{"Machine", "Machine", ""}
 
-	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, MachineTable}
+	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, RowTable, MachineTable}
 )
 
 // A Function is a function in assembly, usually a micro-kernel. Package ukernel has its signature and

@@ -45,12 +45,13 @@ type kernelSet struct {
 	Elementwise ukernel.Elementwise
 	Norms       ukernel.Norms
 	Activations ukernel.Activations
+	Rows        ukernel.Rows
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
 	tile := t.Tiles()[i]
-	return &kernelSet{tile, *t.Gradients(tile.Lanes), *t.Skinny(), *t.Convert(), *t.Weights(), *t.Elementwise(), *t.Norms(), *t.Activations()}
+	return &kernelSet{tile, *t.Gradients(tile.Lanes), *t.Skinny(), *t.Convert(), *t.Weights(), *t.Elementwise(), *t.Norms(), *t.Activations(), *t.Rows()}
 }
 
 // ref are the kernels of package fallback.
@@ -188,6 +189,18 @@ var kernelTests = []struct {
 	{"Activations.SiLUSlope", slopeCases(siluSlopeField)},
 	{"Activations.GELUSlope", slopeCases(geluSlopeField)},
 	{"Activations.GELUTanhSlope", slopeCases(geluTanhSlopeField)},
+	{"Rows.Largest", rowCases("Largest")},
+	{"Rows.Sums", rowCases("Sums")},
+	{"Rows.Dots", rowCases("Dots")},
+	{"Rows.DotsWith", rowCases("DotsWith")},
+	{"Rows.AddScaled", rowCases("AddScaled")},
+	{"Rows.Powers", rowCases("Powers")},
+	{"Rows.Quotients", rowCases("Quotients")},
+	{"Rows.SoftmaxGradients", rowCases("SoftmaxGradients")},
+	{"Rows.Center", rowCases("Center")},
+	{"Rows.Squares", rowCases("Squares")},
+	{"Rows.NormTerms", rowCases("NormTerms")},
+	{"Rows.NormGradients", rowCases("NormGradients")},
 	{"Gradients.BackwardWeights", backwardWeightsCases},
 	{"Gradients.BackwardScores", backwardScoresCases},
 	{"Gradients.BackwardSoftcap", backwardSoftcapCases},
@@ -417,7 +430,7 @@ func panicked(call func(p *kernelSet), p *kernelSet) (err error) {
 
 const (
 	regionSize  = 96 << 10 // the largest slice, 256 rows of 64+5 floats, and margins
-	regionCount = 7        // the most slices that a kernel has
+	regionCount = 8        // the most slices that a kernel has
 	blockKeys   = 256      // keys of a block
 )
 

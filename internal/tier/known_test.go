@@ -23,6 +23,7 @@ func TestFeaturesAreKnown(t *testing.T) {
 	needsAreKnown(t, asm.Elementwise)
 	needsAreKnown(t, asm.Norms)
 	needsAreKnown(t, asm.Activations)
+	needsAreKnown(t, asm.Rows)
 	needsAreKnown(t, asm.Machine)
 }
 

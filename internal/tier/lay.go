@@ -23,6 +23,7 @@ type tables struct {
 	elementwise atomic.Pointer[ukernel.Elementwise]
 	norms       atomic.Pointer[ukernel.Norms]
 	activations atomic.Pointer[ukernel.Activations]
+	rows        atomic.Pointer[ukernel.Rows]
 }
 
 // Skinny returns the kernels for few query rows.
@@ -71,6 +72,14 @@ func (t *Tier) Activations() *ukernel.Activations {
 		return k
 	}
 	return keep(&t.tables.activations, lay(t, 0, fallback.Activations(), asm.Activations))
+}
+
+// Rows returns the functions over rows.
+func (t *Tier) Rows() *ukernel.Rows {
+	if k := t.tables.rows.Load(); k != nil {
+		return k
+	}
+	return keep(&t.tables.rows, lay(t, 0, fallback.Rows(), asm.Rows))
 }
 
 // keep stores a table, unless another goroutine was faster, and returns the one that is kept.

@@ -31,7 +31,8 @@ func (t *Tier) List() (kernels []Kernel) {
 	kernels = append(kernels, list(t, "Weights", 0, fallback.Weights(), asm.Weights)...)
 	kernels = append(kernels, list(t, "Elementwise", 0, fallback.Elementwise(), asm.Elementwise)...)
 	kernels = append(kernels, list(t, "Norms", 0, fallback.Norms(), asm.Norms)...)
-	return append(kernels, list(t, "Activations", 0, fallback.Activations(), asm.Activations)...)
+	kernels = append(kernels, list(t, "Activations", 0, fallback.Activations(), asm.Activations)...)
+	return append(kernels, list(t, "Rows", 0, fallback.Rows(), asm.Rows)...)
 }
 
 // list lists the kernels of one table.

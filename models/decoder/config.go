@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/strict"
@@ -19,6 +20,7 @@ type Config struct {
 	Heads    int // of queries
 	KVHeads  int // of keys and values; divides Heads
 	HeadSize int
+	InKeys   int // of latent attention: the values are so many first elements of the keys, and only these are kept; 0: there are values
 	FFN      int // width of the feed-forward networks; of each expert if there are any
 	Vocab    int // rows of the embedding: tokens, and rows without a token in some models
 	Context  int // tokens that the model was trained for
@@ -60,6 +62,9 @@ func configOf(m *arch.Model) Config {
 		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap,
 		ResidualScale: l.Share, LogitScale: m.Logits.Scale, LogitSoftcap: m.Logits.Softcap,
 	}
+	if latent, ok := l.Mixer.(*arch.Latent); ok {
+		c.InKeys = latent.Rank
+	}
 	switch f := m.Layers[len(m.Layers)-1].Feed.(type) { // the first ones may have no experts
 	case *arch.Dense:
 		c.FFN = f.Inner
@@ -77,6 +82,15 @@ func configOf(m *arch.Model) Config {
 		c.Windows = nil
 	}
 	return c
+}
+
+// Cache returns the memory of keys and values that a model with options keeps, for so many pages.
+func (m *Model) Cache(pages int) kvcache.Config {
+	c, o := &m.config, &m.options
+	return kvcache.Config{
+		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, ValueSize: c.InKeys, ValuesInKeys: c.InKeys > 0,
+		KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize, Pages: pages,
+	}
 }
 
 // ropeOf returns the rotations of layers that see all tokens, or else those of others, or one of nothing.

@@ -42,7 +42,7 @@ func TestTexts(t *testing.T) {
 	all, whole := written(t, m, prompt(20, 1), o)
 	var ids []int32
 	for i, token := range all {
-		if ids = append(ids, token.ID); (token.End != Going) != (i == 59) {
+		if ids = append(ids, token.ID); (token.End != EndNone) != (i == 59) {
 			t.Errorf("token %d: end %q", i, token.End)
 		}
 	}
@@ -91,7 +91,7 @@ func TestLogprobs(t *testing.T) {
 		ids = append(ids, token.ID)
 	}
 	s := session(t, m, 1, 100)
-	logits := forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]
+	logits := forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})[0]
 	for i, token := range tokens {
 		checkLogprobs(t, token, logits[(len(p)-1+i)*tinyVocab:][:tinyVocab], 7)
 	}

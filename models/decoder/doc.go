@@ -32,6 +32,11 @@
 //	llama                  mixtral          Mixtral
 //	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
 //	glm4moe                glm4_moe         GLM 4.5 to 4.7, without the layers that guess further tokens
+//	gpt-oss                gpt_oss          gpt-oss, with experts of numbers or MXFP4
+//	deepseek2              deepseek_v3      DeepSeek V3 and R1, Kimi K2, Moonlight, without the layers that guess further tokens
+//	deepseek2              glm4_moe_lite    GLM 4.7 Flash, likewise
+//	olmoe                  olmoe            OLMoE
+//	minimax-m2             minimax_m2       MiniMax M2 to M2.5
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only

@@ -63,7 +63,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := session(t, m, 1, 300)
-		logits := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(300, 1), Logits: All})[0]
+		logits := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(300, 1), Logits: LogitsAll})[0]
 		if got := hash(logits); got != x.want {
 			t.Errorf("%s: logits have the hash %s, want %s", x.name, got, x.want)
 		}
@@ -105,7 +105,7 @@ func TestGoldenArchitectures(t *testing.T) {
 			}
 			s := session(t, m, 1, 100)
 			ids := prompt(100, 1)
-			if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]); got != want {
+			if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})[0]); got != want {
 				t.Errorf("%s, %s: logits have the hash %s, want %s", name, tier, got, want)
 			}
 		}
@@ -150,7 +150,7 @@ func TestGoldenReal(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := session(t, m, 1, 16)
-		if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: prompt, Logits: All})[0]); got != wantHash {
+		if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: prompt, Logits: LogitsAll})[0]); got != wantHash {
 			t.Errorf("%s: logits have the hash %s, want %s", tier, got, wantHash)
 		}
 		text := ""

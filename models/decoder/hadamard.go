@@ -8,9 +8,9 @@ import (
 // leastBlock is the least that numeric.Hadamard takes.
 const leastBlock = 16
 
-// hadamardOf returns what is rotated for a model with heads of a size.
-func (o *Options) hadamardOf(headSize int) engine.Hadamard {
-	block := headSize & -headSize
+// hadamardOf returns what is rotated for a model with heads of a size, whose first elements are values, too, if inKeys is not 0.
+func (o *Options) hadamardOf(headSize, inKeys int) engine.Hadamard {
+	block := (headSize | inKeys) & -(headSize | inKeys)
 	if o.Unrotated || !o.CachesInt4() || block < leastBlock {
 		return engine.Hadamard{}
 	}

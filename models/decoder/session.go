@@ -60,10 +60,7 @@ func (m *Model) pages(tokens int) int {
 
 // newSession returns a session with a cache of so many pages.
 func (m *Model) newSession(pages int) (*Session, error) {
-	c := &m.config
-	cache, err := kvcache.New(kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: m.options.CacheType, ValueType: m.options.CacheValueType, PageSize: m.options.PageSize, Pages: pages,
-	})
+	cache, err := kvcache.New(m.Cache(pages))
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}

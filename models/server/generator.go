@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
@@ -43,10 +42,8 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 
 // schedule returns the settings of a language model's scheduler.
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
-	o, c := m.Options(), m.Config()
-	page, err := kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize,
-	}.PageBytes()
+	o := m.Options()
+	page, err := m.Cache(0).PageBytes()
 	if err != nil {
 		return batch.Options{}, err
 	}
@@ -59,7 +56,7 @@ func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	}, nil
 }
 
-func (g *generator) kind() models.Kind                        { return models.Generator }
+func (g *generator) kind() models.Kind                        { return models.KindGenerator }
 func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Tokenizer() }
 func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
 func (g *generator) ready() error                             { return g.texts.Ready() }
@@ -135,7 +132,7 @@ func (g *generator) task(ctx context.Context, r *request.Request, w *request.Gen
 				record.Add(t)
 			}
 			answer.Add(t)
-			return t.ID, t.End != decoder.Going, nil
+			return t.ID, t.End != decoder.EndNone, nil
 		},
 		Done: answer.Finish,
 	}

@@ -149,7 +149,7 @@ func TestEcho(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits, err := session.Forward(t.Context(), decoder.Step{Text: session.NewText(), Tokens: ids, Logits: decoder.All})
+	logits, err := session.Forward(t.Context(), decoder.Step{Text: session.NewText(), Tokens: ids, Logits: decoder.LogitsAll})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package harness
 import (
 	"github.com/attn-go/attn/gen/prove/equal"
 	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/gen/spec"
 )
 
 // A contract is what is known of a kernel besides its signature: calls with all remainders, and what may be
@@ -264,6 +265,22 @@ func scoresBelow(l *call, known equal.Suppose) {
 		known.Kinds[s] = equal.Score
 		if i%ld < len(maxima) {
 			known.Domains[l.g.FSub(s, orZero(l.g, maxima[i%ld]))] = equal.NotPositive
+		}
+	}
+}
+
+// topsBelow says that no number is above the top of its row.
+func topsBelow(l *call, known equal.Suppose) {
+	ld := l.c["ld"].(int)
+	for _, top := range l.buffers["top"].before {
+		known.Kinds[top] = equal.Maximum
+	}
+	for i, s := range l.buffers["src"].before {
+		known.Kinds[s] = equal.Score
+		if top := l.buffers["top"].before; i%ld < l.c["d"].(int) {
+			below := l.g.FSub(s, top[i/ld])
+			known.Domains[below] = equal.NotPositive
+			known.Domains[l.g.FMul(below, l.g.Const(32, spec.Log2E))] = equal.NotPositive
 		}
 	}
 }

@@ -76,6 +76,19 @@ var contracts = map[string]contract{
 	"Elementwise.AddWeighted":      {cases: addWeighted, strict: true},
 	"Elementwise.Rotate":           {cases: rotate, strict: true},
 
+	"Rows.Largest":          {cases: rowsInLanes("x")},
+	"Rows.Sums":             {cases: rowsInLanes("x")},
+	"Rows.Dots":             {cases: rowsInLanes("x", "y")},
+	"Rows.DotsWith":         {cases: dotsWith},
+	"Rows.AddScaled":        {cases: addScaled},
+	"Rows.Powers":           {cases: powers, suppose: topsBelow},
+	"Rows.Quotients":        {cases: quotients, open: "a quotient is made of products with the inverse: a test tries all that are close to the middle of two numbers"},
+	"Rows.SoftmaxGradients": {cases: softmaxGradients},
+	"Rows.Center":           {cases: center},
+	"Rows.Squares":          {cases: center},
+	"Rows.NormTerms":        {cases: normTerms},
+	"Rows.NormGradients":    {cases: normGradients, strict: true},
+
 	"Norms.RMSNorm":   {cases: norm(false), strict: true},
 	"Norms.LayerNorm": {cases: norm(true), strict: true},
 

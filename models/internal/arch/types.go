@@ -108,6 +108,7 @@ type Attention struct {
 	Rope     *Rope     // or nil, where no rotation says positions
 	Scale    float32   // of scores; 0 means 1/√Size
 	Softcap  float32   // limits scores, if not 0
+	Sinks    bool      // each head has a score of a key without a value
 	Relative int       // [Buckets] of distances, of which scores have a bias (MPNet), or 0
 	Apart    *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
 }
@@ -164,10 +165,15 @@ type Dense struct {
 	DownBias   Bias
 }
 
-// Attention returns the mixer if it is attention, and else nil.
+// Attention returns the mixer if it is attention, that of latents if it is so, and else nil.
 func (l *Layer) Attention() *Attention {
-	a, _ := l.Mixer.(*Attention)
-	return a
+	switch m := l.Mixer.(type) {
+	case *Attention:
+		return m
+	case *Latent:
+		return &m.Attention
+	}
+	return nil
 }
 
 // Attentions lists the attention of the layers that have it.

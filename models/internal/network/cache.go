@@ -27,8 +27,8 @@ type Whole struct{}
 func (Whole) keep(*Pass, int, *Attention, []float32) error { return nil }
 
 func (Whole) read(p *Pass, _ int, a *Attention, qkv []float32) (k, v kernel.Tensor, s kernel.Scoring) {
-	at := func(offset int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, a.Size, a.width()) }
-	return at(a.keys()), at(a.values()), kernel.Scoring{Mask: kernel.Causal(0)}
+	at := func(offset, size int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, size, a.width()) }
+	return at(a.keys(), a.Size), at(a.values(), a.valueSize()), kernel.Scoring{Mask: kernel.Causal(0)}
 }
 
 func (Whole) restore(*Pass, []float32) error { return nil }
@@ -68,6 +68,9 @@ func (c *Paged) keep(p *Pass, layer int, a *Attention, qkv []float32) error {
 		}
 	}
 	at := func(offset int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, a.Size, a.width()) }
+	if a.InKeys > 0 {
+		return c.Store(c.Places[layer], at(a.keys()), kernel.Tensor{})
+	}
 	return c.Store(c.Places[layer], at(a.keys()), at(a.values()))
 }
 

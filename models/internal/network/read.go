@@ -90,6 +90,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	switch t := l.Mixer.(type) {
 	case *arch.Attention:
 		out.Mix = b.attention(i, t)
+	case *arch.Latent:
+		out.Mix = b.latent(i, t)
 	case *arch.Convolution:
 		out.Mix = b.convolution(i, t)
 	}
@@ -143,6 +145,9 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 		QKV: b.Linear(tensors.Reads, qkv...), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, w, queries)),
 		QueryNorm: b.headNorms(t, at(i, "attn_q_norm"), t.Heads), KeyNorm: b.headNorms(t, at(i, "attn_k_norm"), t.KVHeads), Late: t.HeadNorm != nil && t.HeadNorm.Late,
 		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap, Relative: b.relative,
+	}
+	if t.Sinks {
+		a.Sinks = b.Floats(at(i, "attn_sinks.weight"), t.Heads)
 	}
 	if t.Apart != nil {
 		a.Apart = b.apart(i, t.Apart, a)

@@ -193,7 +193,7 @@ func (d *responses) Whole(r *request.Request) any {
 func (d *responses) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
 	d.b, d.r = b, r
 	if e.First {
-		begun := d.answer(r, nil, decoder.Going)
+		begun := d.answer(r, nil, decoder.EndNone)
 		d.write("response.created", map[string]any{"response": begun})
 		d.write("response.in_progress", map[string]any{"response": begun})
 	}

@@ -99,7 +99,7 @@ func (d *responses) answer(r *request.Request, items []item, end decoder.End) *r
 		ID: "resp_" + r.ID, Object: "response", Created: r.Created.Unix(), Status: "completed", Model: r.Model, Output: []any{}, responseEcho: d.echo,
 		marks: marksOf(r),
 	}
-	if end == decoder.Going {
+	if end == decoder.EndNone {
 		a.Status = "in_progress"
 		return a
 	}
