@@ -132,6 +132,27 @@
 //
 // A sink is one last block with m = float32(sink·log2 e), l = 1 and o = 0.
 //
+// # Contract: lists of keys
+//
+// Options.KeyRows gives each query a list of rows of k and v. Then key n of the query is the row of entry n, and the
+// query has as many keys as its list has entries before the first -1. Everything above and below that counts keys counts these: blocks
+// are entries 0..255, 256..511, and so on, and the sums of attention on integers have segments of entries 0..31,
+// 32..63, and so on. The position of a key is that of its row, Options.KeyStart plus the number of the row. A row that
+// a list names twice is two keys. Scores that are handed out are -Inf, and weights +0, for numbers from the end of a list on.
+//
+// So a query has the result of a call whose k and v are copies of the rows of its list.
+//
+// # Contract: trees of queries
+//
+// With Options.Parents the queries are a tree, and past = Options.QueryStart - Options.KeyStart keys are before it. Row past + i
+// of k and v is that of query i. The path of a query has its parent's path and then the query itself, or the query alone if its parent
+// is -1. The keys of a query are rows 0..past-1 and those of its path, in this order, without rows that do not exist. Everything that counts keys counts these:
+// key n is at position Options.KeyStart + n, and blocks are cut there. The position of the query is Options.QueryStart plus
+// the number of queries before it on its path.
+//
+// So a query has the result that it has if the tokens of its path follow the others one by one. Scores that are handed out
+// are -Inf, and weights +0, for numbers that none of its keys has.
+//
 // # Contract: results
 //
 //	inv    = 1/l

@@ -103,6 +103,7 @@ func TestErrors(t *testing.T) {
 		h.must(err)
 		return batch
 	}
+	treePositions := func(b *kvcache.Batch, parents []int32) error { _, err := b.TreePositions(parents); return err }
 	twice := batchOf(short, long, short)
 	late := h.cache.NewSequence()
 	gone := batchOf(late)
@@ -119,6 +120,8 @@ func TestErrors(t *testing.T) {
 		{"n", "103, want", long.Truncate(103)},
 		{"n", "47, want 48 to 102", long.DropBefore(47)},
 		{"n", "103, want 48 to 102", long.DropBefore(103)},
+		{"parents", "3 parents, want one for each query: 2", treePositions(batchOf(long), []int32{-1, 0, 0})},
+		{"parents", "parent 1 of query 1, want a query before it", treePositions(batchOf(long), []int32{-1, 1})},
 		{"tokens", "2 as number 0, want ascending numbers of the last step's tokens, here 0 to 1", long.Keep([]int{2})},
 		{"tokens", "0 as number 1, want ascending numbers of the last step's tokens, here 1 to 0", short.Keep([]int{0, 0})},
 		{"tokens", "-1 as number 0", long.Keep([]int{-1, 0})},

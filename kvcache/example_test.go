@@ -413,3 +413,34 @@ func ExampleSequence_Free() {
 	// <nil> <nil> 1
 	// 4 true
 }
+
+// After two tokens, two drafted ones follow the last, and a third the second of these. Each has the next position on its path,
+// and attention takes the same parents.
+func ExampleBatch_TreePositions() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
+	fmt.Println(batch.Append(rows(0, 0), rows(1, 2)))
+
+	parents := []int32{-1, -1, 1}
+	fmt.Println(batch.Append(rows(0, 0, 0), rows(3, 6, 7)))
+	fmt.Println(batch.TreePositions(parents))
+	k, v := batch.View(0)
+	o := kernel.Options{Scoring: batch.Scoring()}
+	o.Parents = parents
+	out := make([]float32, 3)
+	fmt.Println(kernel.Attention(rows(out...), rows(0, 0, 0), k, v, &o), out)
+	fmt.Println(text.Keep([]int{1, 2}), text.Len()) // the path that is accepted
+
+	// Output:
+	// <nil>
+	// <nil>
+	// [2 2 3] <nil>
+	// <nil> [2 3 4]
+	// <nil> 4
+}

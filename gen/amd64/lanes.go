@@ -39,7 +39,7 @@ type across struct {
 
 // laneKernels emits the kernels of package lane.
 func (g *gen) laneKernels() error {
-	for _, k := range lane.Kernels {
+	for _, k := range lane.KernelsFor((&laner{gen: g}).Traits()) {
 		m := &laner{gen: g}
 		p := lane.Build(k, m.Traits())
 		m.doubles = p.Doubles

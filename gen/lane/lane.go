@@ -26,6 +26,8 @@ type Kernel struct {
 	spec.Function
 	Lanes   string // the slice with an element for each lane
 	Number  string // the parameter that counts the lanes instead
+	Gathers bool   // others write it by themselves, see Traits
+	Pairs   bool   // there is an even number of lanes
 	Tile    bool   // the lanes fill whole vectors
 	Vectors int    // at a time, at most
 	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number
@@ -40,12 +42,14 @@ const (
 	Const   Op = iota // Bits
 	Param             // the parameter Name
 	Table             // the 8 numbers of Words
+	Element           // element Bits of the slice Name
 	Counter           // the int parameter Name, one more with each row; the operand is 1
 
 	Given  // a vector of the code around a program
 	Load   // from Stream
 	Store  // the operand, to Stream
 	Spread // the number of Stream for this row, in all lanes
+	Gather // the number of Stream for this row at the distance of the operand, in bytes; a bool becomes a word
 	Var    // a variable, at first the operand
 	Set    // the first operand, a variable, becomes the second
 
@@ -123,6 +127,7 @@ type Stream struct {
 	Rows   bool   // it is used in rows
 	Double bool   // of float64
 	Spread bool   // an element for each row, in place of lanes
+	Bytes  bool   // of bool
 	Across bool   // Stride is from lane to lane, and the next row is the next element
 }
 
@@ -166,6 +171,10 @@ type Traits struct {
 
 	// A vector has as many lanes as are left.
 	Lengths bool
+
+	// There are instructions for elements at any addresses, and products of 32 bits have an upper half. Without them kernels
+	// that need such have a form of their own.
+	Gathers bool
 }
 
 // A LookupStyle is what the index of a Lookup is.
@@ -234,7 +243,7 @@ func (b *Builder) EachRow(count string, body func()) {
 
 func (b *Builder) add(v *Value) *Value {
 	v.Double = v.Op == Widen || v.Stream != nil && v.Stream.Double ||
-		v.Op != Narrow && slices.ContainsFunc(v.Args, func(a *Value) bool { return a.Double })
+		v.Op != Narrow && v.Op != Gather && slices.ContainsFunc(v.Args, func(a *Value) bool { return a.Double })
 	b.Doubles = b.Doubles || v.Double
 	*b.at = append(*b.at, v)
 	return v
@@ -255,6 +264,11 @@ func (b *Builder) shared(v *Value) *Value {
 
 func (b *Builder) Const(bits uint32) *Value { return b.shared(&Value{Op: Const, Bits: bits}) }
 func (b *Builder) Param(name string) *Value { return b.shared(&Value{Op: Param, Name: name}) }
+
+// Element is an element of a slice.
+func (b *Builder) Element(slice string, i int) *Value {
+	return b.shared(&Value{Op: Element, Name: slice, Bits: uint32(i)})
+}
 
 // Table is a table of 8 numbers.
 func (b *Builder) Table(name string, words []uint32) *Value {
@@ -294,6 +308,14 @@ func (b *Builder) Matrix(name, stride string) *Stream {
 func (b *Builder) Across(name, stride string) *Stream {
 	return b.stream(Stream{Slice: name, Stride: stride, Across: true})
 }
+
+// Gather is the number of each lane's row in a slice. off has the places of the first ones.
+func (b *Builder) Gather(s *Stream, off *Value) *Value {
+	return b.add(&Value{Op: Gather, Stream: b.touch(s), Args: []*Value{off}})
+}
+
+// Bools is a slice of bool.
+func (b *Builder) Bools(name string) *Stream { return b.stream(Stream{Slice: name, Bytes: true}) }
 
 func (b *Builder) touch(s *Stream) *Stream {
 	s.Rows = s.Rows || b.at == &b.row

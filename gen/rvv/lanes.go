@@ -21,13 +21,15 @@ type laner struct {
 	pointers map[*lane.Stream]riscv.GP
 	floats   map[*lane.Value]riscv.FP
 	ints     map[*lane.Value]riscv.GP
-	scratch  []riscv.Vec // of the current instruction
-	double   bool        // elements of 64 bits are in force
+	scratch  []riscv.Vec         // of the current instruction
+	element  *riscv.GP           // for an element of a slice
+	bases    map[string]riscv.GP // of such slices
+	double   bool                // elements of 64 bits are in force
 }
 
 // laneKernels emits the kernels of package lane.
 func (g *gen) laneKernels() error {
-	for _, k := range lane.Kernels {
+	for _, k := range lane.KernelsFor((*laner).Traits(nil)) {
 		m := g.newLaner()
 		m.program = lane.Build(k, m.Traits())
 		plan, err := m.plan()
@@ -78,7 +80,7 @@ func (m *laner) plan() (plan lane.Plan, err error) {
 }
 
 func (m *laner) Traits() lane.Traits {
-	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true, Lengths: true}
+	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true, Lengths: true, Gathers: true}
 }
 
 func (m *laner) Size() int        { return 32/m.group - 1 - m.taken } // V0 has masks
@@ -129,7 +131,7 @@ func scalar(n *lane.Value, i int) bool {
 // whole reports whether an operand is an integer.
 func whole(n *lane.Value, i int) bool {
 	switch n.Op {
-	case lane.And, lane.Or, lane.Xor, lane.AddInt, lane.SubInt, lane.MulInt, lane.MulHigh:
+	case lane.And, lane.Or, lane.Xor, lane.AddInt, lane.SubInt, lane.MulInt, lane.MulHigh, lane.ShiftRight:
 		return true
 	case lane.Select:
 		return i < 2 && (n.Cond == lane.LessInt || n.Cond == lane.LessUint)
@@ -146,7 +148,7 @@ func (m *laner) Worth(n *lane.Value, i int) int {
 
 func (m *laner) InPlace(n *lane.Value) []int {
 	switch n.Op {
-	case lane.Given, lane.Load, lane.Spread, lane.Lookup, lane.Widen, lane.Narrow:
+	case lane.Given, lane.Load, lane.Spread, lane.Lookup, lane.Swap, lane.Gather, lane.Widen, lane.Narrow:
 		return nil
 	case lane.NegMulAdd:
 		return []int{2}
@@ -169,7 +171,7 @@ func (m *laner) Scratch(n *lane.Value) (registers int) {
 			registers++
 		}
 	}
-	if n.Op == lane.AbsInt || n.Op == lane.Select && n.Double {
+	if n.Op == lane.AbsInt || n.Op == lane.Gather || n.Op == lane.Swap || n.Op == lane.Select && n.Double {
 		registers++
 	}
 	return registers
@@ -278,7 +280,19 @@ func (m *laner) lanes() riscv.GP {
 func (m *laner) loadScalar(v *lane.Value) {
 	switch v.Op {
 	case lane.Param:
-		m.floats[v] = m.loadFloat(v.Name)
+		if m.uses(v, whole) {
+			m.ints[v] = m.loadWord(v.Name)
+		} else {
+			m.floats[v] = m.loadFloat(v.Name)
+		}
+	case lane.Element:
+		if m.element == nil {
+			r := m.GP()
+			m.element, m.bases = &r, map[string]riscv.GP{}
+		}
+		if _, ok := m.bases[v.Name]; !ok {
+			m.bases[v.Name] = m.Load(m.Base(v.Name))
+		}
 	case lane.Counter:
 		m.ints[v] = m.GP()
 	case lane.Const:
@@ -340,15 +354,18 @@ func (m *laner) rows(w lane.Width, strides map[string]riscv.GP) {
 			m.Op("MOV", m.Param(v.Name), m.ints[v])
 		}
 	}
+	m.elements(true) // at each label
 	count := m.Load(m.Param(p.Count))
 	m.Jump("BEQZ", "rows", count)
 	m.Label("row")
 	m.frame.Run(lane.Row, w)
-	m.elements(true) // as at the start
+	m.elements(true)
 	for _, s := range p.Streams {
 		switch {
 		case s.Rows && s.Stride != "" && !s.Across:
 			m.add(strides[s.Stride], m.pointers[s])
+		case s.Rows && s.Bytes:
+			m.Op("ADD", 1, m.pointers[s], m.pointers[s])
 		case s.Rows && s.Double:
 			m.Op("ADD", 8, m.pointers[s], m.pointers[s])
 		case s.Rows:
@@ -390,6 +407,10 @@ func (m *laner) reg(v *lane.Value, vector int) riscv.Vec {
 
 // operand is a vector or a number.
 func (m *laner) operand(v *lane.Value, vector int, integer bool) any {
+	if v.Op == lane.Element {
+		m.Op("MOVWU", riscv.At(m.bases[v.Name], 4*int(v.Bits)), *m.element)
+		return *m.element
+	}
 	if x, ok := m.ints[v]; ok && integer {
 		return x
 	}
@@ -452,8 +473,16 @@ func (m *laner) Emit(_ *lane.Frame[riscv.Vec], n *lane.Value, dst riscv.Vec, vec
 		m.Op(name, riscv.At(m.pointers[n.Stream], 0), m.floats[n])
 	case lane.Widen:
 		m.Op("VFWCVTFFV", x(0), dst)
+	case lane.Gather:
+		m.gather(n.Stream, x(0), dst)
 	case lane.Narrow:
 		m.Op("VFNCVTFFW", x(0), dst)
+	case lane.Swap:
+		i := m.Vec(m.group)
+		m.scratch = append(m.scratch, i)
+		m.Op("VIDV", i)
+		m.Op("VXORVI", 1, i, i)
+		m.Op("VRGATHERVV", i, x(0), dst)
 	case lane.Var:
 		m.move(n.Args[0], vector, dst)
 	case lane.Set:
@@ -486,6 +515,28 @@ func (m *laner) Emit(_ *lane.Frame[riscv.Vec], n *lane.Value, dst riscv.Vec, vec
 	default:
 		m.binary(n, dst, vector)
 	}
+}
+
+// gather loads elements at distances.
+func (m *laner) gather(s *lane.Stream, distances, dst riscv.Vec) {
+	if !s.Bytes {
+		m.Op("VLUXEI64V", riscv.At(m.pointers[s], 0), distances, dst)
+		return
+	}
+	t := m.Vec(m.group)
+	m.scratch = append(m.scratch, t)
+	m.GatherBytes(m.pointers[s], distances, t.First(2), dst)
+}
+
+// loadWord loads a parameter that is a bool or of 32 bits.
+func (m *laner) loadWord(name string) riscv.GP {
+	p := m.Param(name)
+	if p.Type == "bool" {
+		return m.Load(p)
+	}
+	r := m.GP()
+	m.Op("MOVWU", p, r)
+	return r
 }
 
 // load loads elements. Those of rows that lie in lanes are as far apart as these.

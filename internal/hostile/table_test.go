@@ -139,6 +139,18 @@ var table = []entry{
 		table := &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}
 		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{Outputs: kernel.Outputs{LSE: ragged(1), Weights: ragged(7)}}}
 	}},
+	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // of a tree
+		out, q, k, v := w.attention()
+		o := w.options()
+		o.Parents = []int32{-1, 0, 0, -1, -1, 1}
+		return []any{out, q, k, v, o}
+	}},
+	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // with lists of keys
+		out, q, k, v := w.attention()
+		o := w.options()
+		o.KeyRows = kernel.KeyRows{Rows: []int32{0, 6, 6, 2, -1, -1, -1, 6, 5, 4, 3, 2, 1, 0, 3, -1, -1, -1, -1, -1, -1}, Shape: [4]int{1, 1, 3, 7}}
+		return []any{out, q, k, v, o}
+	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any {
 		dout, q, k, v := w.attention()
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
@@ -277,6 +289,7 @@ var table = []entry{
 	}},
 	{name: "kvcache.Batch.View", f: (*kvcache.Batch).View, args: aBatch(1)},
 	{name: "kvcache.Batch.Scoring", f: (*kvcache.Batch).Scoring, args: aBatch()},
+	{name: "kvcache.Batch.TreePositions", f: (*kvcache.Batch).TreePositions, args: aBatch([]int32{-1, 0})},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
 	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
 	{name: "kvcache.Sequence.DropBetween", f: (*kvcache.Sequence).DropBetween, args: func(w *world) []any {

@@ -71,10 +71,10 @@ func (v *converter) metadata() {
 		}
 	}
 	switch v.m.Family.GGUF {
-	case "granite":
-		v.set("granite.embedding_scale", c.EmbeddingScale)
-		v.set("granite.residual_scale", c.ResidualScale)
-		v.set("granite.logit_scale", 1/c.LogitScale)
+	case "granite", "granitemoe":
+		v.set(v.m.Family.GGUF+".embedding_scale", c.EmbeddingScale)
+		v.set(v.m.Family.GGUF+".residual_scale", c.ResidualScale)
+		v.set(v.m.Family.GGUF+".logit_scale", 1/c.LogitScale)
 	case "cohere2":
 		v.set("cohere2.logit_scale", c.LogitScale)
 	case "stablelm":
@@ -268,6 +268,10 @@ func (v *converter) tensors() {
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}
+		if stem, ok := strings.CutSuffix(ours, "ffn_gate_up_exps"); ok {
+			v.separate(stem, x, info.Shape)
+			continue
+		}
 		if len(numbers) == 1 {
 			block := "blk." + numbers[0] + "."
 			ours, info.Shape = v.renamed(strings.TrimPrefix(ours, block), info.Shape)
@@ -284,6 +288,17 @@ func (v *converter) permutes() bool { return v.m.Family.Interleaved && !ropeOf(v
 func (v *converter) rounds() bool {
 	r := ropeOf(v.m)
 	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN
+}
+
+// separate writes the gate and the layer up of experts that have both in one tensor.
+func (v *converter) separate(block string, x []float32, shape []int) {
+	n := shape[1] / 2 * shape[2]
+	var gate, up []float32
+	for ; len(x) > 0; x = x[2*n:] {
+		gate, up = append(gate, x[:n]...), append(up, x[n:2*n]...)
+	}
+	v.AddFloats(block+"ffn_gate_exps.weight", gate, shape[0], shape[1]/2, shape[2])
+	v.AddFloats(block+"ffn_up_exps.weight", up, shape[0], shape[1]/2, shape[2])
 }
 
 // renamed returns the name and the shape of a tensor that files of some architectures have otherwise.

@@ -55,6 +55,9 @@ func (e *exec) doubles() bool {
 		x := e.readDoubles(e.args[0], 2*size)
 		e.write(e.args[1], func(i int) *expr.Node { return g.Unary(expr.Narrow64, 32, x[i]) })
 		return true
+	case op == "VLUXEI64V":
+		e.gather()
+		return true
 	case e.W[width].Val != 64:
 		return false
 	}
@@ -70,6 +73,9 @@ func (e *exec) doubles() bool {
 			e.Store(g.Plus(at, int64(8*i)), x)
 		}
 		return true
+	case "VSLLVI":
+		v := read(1)
+		return write(2, func(i int) *expr.Node { return g.ShlBy(v[i], int(e.args[0].Imm)) })
 	case "VMVVI":
 		return write(1, func(int) *expr.Node { return g.Int(e.args[0].Imm) })
 	case "VFMVVF":
@@ -86,6 +92,33 @@ func (e *exec) doubles() bool {
 		return write(3, func(i int) *expr.Node { return g.Select(e.mask(i), y[i], x[i]) })
 	}
 	return e.operateOnDoubles(op, read, write)
+}
+
+// gather loads words or bytes at distances of 64 bits.
+func (e *exec) gather() {
+	bits, n := int(e.W[width].Val), e.vl()
+	size := 1
+	for size*e.isa.VLEN < 64*n {
+		size *= 2
+	}
+	at, distances := e.address(e.args[0]), e.readDoubles(e.args[1], size)
+	load := func(i int) *expr.Node { return e.Load(e.g.Add(at, distances[i]), bits/8) }
+	if bits == 32 {
+		e.write(e.args[2], load)
+		return
+	}
+	v := e.registers(e.args[2], 1)[:e.isa.words()*max(1, int(e.W[group].Val))]
+	for i := 0; i < n; i += 4 {
+		var parts []*expr.Node
+		for k := range 4 {
+			if i+k < n {
+				parts = append(parts, load(i+k))
+			} else {
+				parts = append(parts, e.g.Extract(e.Undefined(e.args[2].Text, i), 8*k, 8))
+			}
+		}
+		v[i/4] = e.g.Concat(parts...)
+	}
 }
 
 // operateOnDoubles executes arithmetic: the first source of RISC-V's order may be a scalar.

@@ -258,12 +258,17 @@ func (e *exec) configure() bool {
 	if e.in.Op != "VSETVLI" {
 		return false
 	}
-	lmul, err := strconv.Atoi(strings.TrimPrefix(e.args[2].Text, "M"))
+	text, isFraction := strings.CutPrefix(e.args[2].Text, "MF")
+	lmul, err := strconv.Atoi(strings.TrimPrefix(text, "M"))
+	part := 1
+	if isFraction {
+		lmul, part = 1, lmul
+	}
 	bits := map[string]int{"E64": 64, "E32": 32, "E16": 16, "E8": 8}[e.args[1].Text]
 	if bits == 0 || err != nil {
 		machine.Failf("%v: no such type of vectors", e.in)
 	}
-	most := e.g.Int(int64(lmul * e.isa.VLEN / bits))
+	most := e.g.Int(int64(lmul * e.isa.VLEN / bits / part))
 	n := most
 	if e.args[0].Text != "X0" {
 		avl := e.gp(e.args[0])

@@ -41,6 +41,24 @@ var mixtures = []family{
 		nested:   values{"hidden_size": 2048, "intermediate_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "max_position_embeddings": 4096},
 	},
 	{
+		Family: arch.Family{Types: []string{"granitemoe"}, Classes: []string{"GraniteMoe"}, GGUF: "granitemoe", Interleaved: true, Names: graniteNames},
+		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, attentionBias, multipliers, chosen("num_experts")), file: ofFile(fileInnerKeys, fileMultipliers, chosen("num_experts")),
+		missing: values{"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_experts": 8, "num_experts_per_tok": 2, "embedding_multiplier": 1, "residual_multiplier": 1, "attention_multiplier": 1, "logits_scaling": 1},
+		renamed: &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		nested:  values{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 2048},
+	},
+	{
+		Family: arch.Family{Types: []string{"lfm2_moe"}, Classes: []string{"Lfm2Moe"}, GGUF: "lfm2moe", FinalNorm: "token_embd_norm", Names: lfmExpertNames},
+		draft:  headNorms(gatedBlock(activations.SiLU)), folder: []group{sizes, inner, epsilon("norm_eps", 1), grouped, tiedEmbedding, rotary, onlyTypes, convolutions, lfmExperts},
+		file: []group{sizes, inner, rmsEpsilon, fileConvolutions, fileBiases, fileRope, fileLFMExperts},
+		missing: values{
+			"norm_eps": 1e-5, "rope_theta": 1e6, "num_key_value_heads": 8, "tie_word_embeddings": true, "conv_L_cache": 3,
+			"num_experts": 32, "num_experts_per_tok": 4, "num_dense_layers": 2, "use_expert_bias": true, "routed_scaling_factor": 1, "norm_topk_prob": true, "moe_intermediate_size": 1792,
+		},
+		nested:   values{"hidden_size": 2048, "intermediate_size": 7168, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 128000},
+		harmless: unreadOfLFM,
+	},
+	{
 		Family: arch.Family{Types: []string{"minimax_m2"}, Classes: []string{"MiniMaxM2"}, GGUF: "minimax-m2", Names: minimaxNames},
 		draft:  allHeads(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfMiniMax, chosen("num_experts"), minimaxExperts), file: ofFile(fileInnerKeys, chosen("num_experts"), minimaxExperts, fileSigmoid),
 		missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 5e6, "head_dim": 128, "num_key_value_heads": 8, "num_experts": 256, "num_experts_per_tok": 8},
@@ -86,6 +104,26 @@ func minimaxExperts(r *reader) {
 func fileSigmoid(r *reader) {
 	r.same("expert_gating_func", 2)
 	r.same("moe_intermediate_size", r.dense.Inner)
+}
+
+// onlyTypes refuses the key by which LFM2 without experts also says which layers have attention.
+func onlyTypes(r *reader) { r.json.Only("full_attn_idxs", nil) }
+
+// lfmExperts reads those of LFM2, which choose by logistic functions of scores, corrected or not.
+func lfmExperts(r *reader) {
+	chosen("num_experts")(r)
+	r.correct()
+	e := &r.experts
+	e.Least, e.Correction, e.Shares = 1e-6, r.json.Yes("use_expert_bias"), r.json.Yes("norm_topk_prob")
+	e.Inner, e.Scale = r.Size("moe_intermediate_size", 0), r.above("routed_scaling_factor")
+	r.lead = r.Integer("num_dense_layers", 0, 0, mostLayers)
+}
+
+// fileLFMExperts reads them out of a GGUF file.
+func fileLFMExperts(r *reader) {
+	fileRouted(r)
+	fileShares(true)(r)
+	r.experts.Least = 1e-6
 }
 
 // rotaryOfMiniMax is rotaryOfPart for a class whose files may say how many elements rotate.

@@ -104,6 +104,22 @@ var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_down.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w2",
 })
 
+// graniteNames are those of Granite with experts, whose gate and up are one tensor.
+var graniteNames = named(llamaNames, arch.Names{
+	"blk.%d.ffn_gate_inp":     "model.layers.%d.block_sparse_moe.router.layer",
+	"blk.%d.ffn_gate_up_exps": "model.layers.%d.block_sparse_moe.input_linear",
+	"blk.%d.ffn_down_exps":    "model.layers.%d.block_sparse_moe.output_linear",
+})
+
+// lfmExpertNames are those of LFM2 with experts.
+var lfmExpertNames = named(lfmNames, arch.Names{
+	"blk.%d.ffn_gate_inp":     "model.layers.%d.feed_forward.gate",
+	"blk.%d.ffn_gate.%e":      "model.layers.%d.feed_forward.experts.%e.w1",
+	"blk.%d.ffn_up.%e":        "model.layers.%d.feed_forward.experts.%e.w3",
+	"blk.%d.ffn_down.%e":      "model.layers.%d.feed_forward.experts.%e.w2",
+	"blk.%d.exp_probs_b.bias": "model.layers.%d.feed_forward.expert_bias",
+})
+
 var minimaxNames = named(mixtralNames, arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.block_sparse_moe.e_score_correction_bias"})
 
 // sharedNames are those of models with a network that all tokens take, beside their experts.

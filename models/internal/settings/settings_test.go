@@ -285,6 +285,8 @@ var moot = map[string]string{
 	"glm4_moe num_nextn_predict_layers":    "those layers are not computed",
 	"deepseek_v3 num_nextn_predict_layers": "likewise",
 	"deepseek_v3 num_mtp_layers":           "likewise",
+	"lfm2_moe conv_L_cache":                "without layer_types no layer has a convolution",
+	"lfm2_moe conv_bias":                   "likewise",
 	"glm4_moe_lite head_dim":               "it repeats qk_rope_head_dim",
 	"glm4_moe num_mtp_layers":              "likewise",
 	"gemma3_text text_config":              "of the class around it",
@@ -372,6 +374,8 @@ var obeyed = map[string][]string{
 	"gemma-embedding": {"rope.freq_base_swa"},
 	"llama":           {"expert_count", "expert_used_count"},
 	"olmo2":           {"rope.freq_base_swa"},
+	"granitemoe":      {"embedding_scale", "residual_scale", "rope.scaling.finetuned", "expert_count", "expert_used_count"},
+	"lfm2moe":         routedFile,
 	"granite":         {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
 	"mistral3":        {"attention.temperature_scale"},
 	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
@@ -408,7 +412,7 @@ func TestFileSilence(t *testing.T) {
 			delete(base, "attention.layer_norm_rms_epsilon")
 			base["attention.layer_norm_epsilon"] = float32(1e-5)
 		}
-		if name == "granite" || name == "cohere2" {
+		if name == "granite" || name == "granitemoe" || name == "cohere2" {
 			base["logit_scale"] = float32(4)
 		}
 		if name == "deepseek2" {
@@ -417,13 +421,13 @@ func TestFileSilence(t *testing.T) {
 				"attention.kv_lora_rank": uint32(12), "attention.key_length_mla": uint32(16), "attention.value_length_mla": uint32(8),
 			})
 		}
-		if slices.Contains(obeyed[name], "expert_feed_forward_length") || name == "olmoe" {
+		if slices.Contains(obeyed[name], "expert_feed_forward_length") || name == "olmoe" || name == "granitemoe" {
 			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})
-			if name == "olmoe" || name == "minimax-m2" { // whose experts have the width of networks without
+			if slices.Contains([]string{"olmoe", "minimax-m2", "granitemoe"}, name) { // whose experts have the width of networks without
 				base["expert_feed_forward_length"] = base["feed_forward_length"]
 			}
 		}
-		if name == "lfm2" {
+		if name == "lfm2" || name == "lfm2moe" {
 			delete(base, "attention.sliding_window")
 			base["shortconv.l_cache"] = uint32(3)
 		}

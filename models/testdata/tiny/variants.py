@@ -46,6 +46,7 @@ def pack(out):  # as published files have them; that they are the same numbers i
     json.dump(c, open(f"{out}/config.json", "w"), indent=2)
 def fourth(c): c.num_hidden_layers = 4; c.no_rope_layer_interval = 4; c.no_rope_layers = [1, 1, 1, 0]; c.layer_types = ["full_attention"] * 4
 ARCHS = {
+ "granitemoe": ("decoder", gpt(LLAMA3), lambda s, v: tf.GraniteMoeConfig(vocab_size=v, embedding_multiplier=12.0, logits_scaling=8.0, residual_multiplier=.22, attention_multiplier=.0625, **square(s) | moe(s, "num_local_experts")), tf.GraniteMoeForCausalLM),
  "gpt_oss-mxfp4": like("gpt_oss", blocks),  # experts in blocks of 4 bits
  "gemma": ("decoder", spbpe, lambda s, v: tf.GemmaConfig(vocab_size=v, **dec(s)), tf.GemmaForCausalLM),
  "smollm3-fourth": like("smollm3", fourth),
