@@ -7,13 +7,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// anyOrigin is the one of Settings.Origins that stands for all.
-const anyOrigin = "*"
-
 // trust lets pages of the origins of the settings ask.
 func (s *Server) trust() error {
 	for _, origin := range s.s.Origins {
-		if origin == anyOrigin {
+		if origin == "*" {
 			continue
 		}
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
@@ -26,7 +23,7 @@ func (s *Server) trust() error {
 // trusted tells whether a request is one of a page that may ask.
 func (s *Server) trusted(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	return origin != "" && (slices.Contains(s.s.Origins, origin) || slices.Contains(s.s.Origins, anyOrigin))
+	return origin != "" && (slices.Contains(s.s.Origins, origin) || slices.Contains(s.s.Origins, "*"))
 }
 
 // shared says to the browser of a page that it may read the answer, and answers if it asks no more than that.

@@ -2,10 +2,9 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
+	"errors"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/receipt"
@@ -107,18 +106,17 @@ func (e *embedder) promptOf(w *request.Embed) error {
 	if len(w.Tokens) > 0 {
 		return badParam(w.PromptField, "%s: got one with tokens as the input, want texts", w.PromptField)
 	}
-	prompts := e.m.Prompts()
 	for _, name := range append([]string{w.Prompt}, w.PromptNames...) {
-		if _, ok := prompts[name]; ok {
+		if _, ok := e.m.Prompts()[name]; ok {
 			w.Prompt = name
 			return nil
 		}
 	}
-	want := "none, as the model has no prompts"
-	if len(prompts) > 0 {
-		want = fmt.Sprintf("one of %q", slices.Sorted(maps.Keys(prompts)))
+	var bad *kernel.Error
+	if _, err := e.with(e.mannerOf(w)).EmbedTokens(context.Background(), nil); !errors.As(err, &bad) {
+		return err
 	}
-	return badParam(w.PromptField, "%s: got %.60q, want %s", w.PromptField, w.Prompt, want)
+	return badParam(w.PromptField, "%s: got %.60s, want %s", w.PromptField, bad.Got, bad.Want)
 }
 
 // prepare checks a request, and makes tokens of its texts.

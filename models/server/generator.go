@@ -166,11 +166,16 @@ func (g *generator) facts(f *request.Facts) {
 	if f.Architecture == "" {
 		f.Architecture = c.Architecture
 	}
-	if _, err := g.m.Tokenizer(); err == nil {
-		if _, err := g.m.Template(); err == nil {
-			f.Tasks = append(f.Tasks, "chat")
+	if tok, err := g.m.Tokenizer(); err == nil {
+		if template, err := g.m.Template(); err == nil {
+			f.Tasks, f.Template, f.Abilities = append(f.Tasks, "chat"), template.Source(), []string{"tools"}
+			if _, end := g.format.Thinks(); end != "" {
+				f.Abilities = append(f.Abilities, "thinking")
+			}
 		}
-		f.Tasks = append(f.Tasks, "completion")
+		if f.Tasks = append(f.Tasks, "completion"); infillOf(tok) != nil {
+			f.Abilities = append(f.Abilities, "insert")
+		}
 	}
 	f.CacheType, f.Activations = o.CacheType.String(), "float32"
 	if o.ValueType() != o.CacheType {

@@ -131,7 +131,7 @@ func TestOllamaModels(t *testing.T) {
 	if v := answerOf[map[string]string](t, get(s, "/api/version")); v["version"] == "" {
 		t.Errorf("version %v", v)
 	}
-	for name, want := range map[string][]string{"tiny": {"completion"}, "bert-1:latest": {"embedding"}} {
+	for name, want := range map[string][]string{"tiny": {"tools", "completion"}, "bert-1:latest": {"embedding"}} {
 		show := answerOf[struct {
 			Capabilities []string
 			Info         map[string]any `json:"model_info"`

@@ -90,12 +90,11 @@ func (m *messages) Read(in *Input) (*request.Request, error) {
 	if err := q.read(in, s, w); err != nil {
 		return nil, err
 	}
-	r, err := generation(in, s, w, 1)
-	if err == nil && w.Shape != nil {
-		w.Shape.Field = "output_config.format"
-	}
-	return r, renamed(err, map[string]string{"stop": "stop_sequences"})
+	return generationBy(messagesNames, in, s, w)
 }
+
+// messagesNames are the names of fields that have others elsewhere.
+var messagesNames = map[string]string{"stop": "stop_sequences", "response_format": "output_config.format"}
 
 // anthropicUsage counts tokens. How many were in a cache depends on what others ask, so that no answer says it.
 type anthropicUsage struct {
@@ -206,7 +205,6 @@ type blockEvent struct {
 	Delta any `json:"delta,omitempty"`
 }
 
-// begin is that of [itemWriter].
 func (m *messages) begin(i int, it *item) {
 	empty := *it
 	if it.itemKind == callItem {
@@ -218,13 +216,11 @@ func (m *messages) begin(i int, it *item) {
 // blockDeltas are the types of what blocks grow by, and the fields that have it.
 var blockDeltas = map[itemKind][2]string{textItem: {"text_delta", "text"}, thoughtItem: {"thinking_delta", "thinking"}, callItem: {"input_json_delta", "partial_json"}}
 
-// grow is that of [itemWriter].
 func (m *messages) grow(i int, by *item) {
 	names := blockDeltas[by.itemKind]
 	m.write("content_block_delta", blockEvent{Index: i, Delta: map[string]string{"type": names[0], names[1]: by.text}})
 }
 
-// end is that of [itemWriter].
 func (m *messages) end(i int, _ *item) { m.write("content_block_stop", blockEvent{Index: i}) }
 
 // End is that of [Streamer].

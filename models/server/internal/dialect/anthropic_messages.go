@@ -1,7 +1,7 @@
 package dialect
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 
 	"github.com/attn-go/attn/models/chattemplate"
@@ -17,21 +17,15 @@ type conversationRequest struct {
 	System   fields.Content   `json:"system"`
 	Thinking *thinking        `json:"thinking"`
 	Output   *anthropicOutput `json:"output_config"`
-	Format   *anthropicFormat `json:"output_format"` // where it was first
+	Format   *responsesFormat `json:"output_format"` // where it was first
 	Tools    []anthropicTool  `json:"tools"`
-	Choice   *anthropicChoice `json:"tool_choice"`
+	Choice   *toolChoice      `json:"tool_choice"`
 }
 
 // anthropicOutput is output_config.
 type anthropicOutput struct {
 	Effort *string          `json:"effort"`
-	Format *anthropicFormat `json:"format"`
-}
-
-// anthropicFormat is what a text must be.
-type anthropicFormat struct {
-	Type   string          `json:"type"`
-	Schema json.RawMessage `json:"schema"`
+	Format *responsesFormat `json:"format"`
 }
 
 // read sets the conversation of w, and what the text must be.
@@ -54,34 +48,17 @@ func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Ge
 	if c.Messages[len(c.Messages)-1].Role == "assistant" {
 		return fields.Errorf("messages", "messages: got a last one of the assistant, which is not continued, want one of the user")
 	}
-	think := thoughts{Thinking: q.Thinking}
-	if q.Output != nil {
-		think.ReasoningEffort = q.Output.Effort
-	}
-	c.Variables = think.variables()
-	var err error
-	if w.Thinking, err = think.budget(); err != nil {
+	tools, err := anthropicToolsOf(q.Tools)
+	if err != nil {
 		return err
 	}
-	if err := q.tools(c, w); err != nil {
-		return err
+	format, think := q.Format, thoughts{Thinking: q.Thinking}
+	if o := q.Output; o != nil {
+		think.ReasoningEffort, format = o.Effort, cmp.Or(o.Format, format)
+	}
+	if format != nil {
+		s.ResponseFormat = &options.Format{Type: format.Type, Schema: format.Schema}
 	}
 	w.Conversation = c
-	return q.format(s)
-}
-
-// format sets what the text must be.
-func (q *conversationRequest) format(s *options.Sampling) error {
-	f := q.Format
-	if q.Output != nil && q.Output.Format != nil {
-		f = q.Output.Format
-	}
-	if f == nil {
-		return nil
-	}
-	if f.Type != "json_schema" || len(f.Schema) == 0 || fields.IsNull(f.Schema) {
-		return fields.Errorf("output_config.format", "output_config.format: got type %.40q, want json_schema with a schema", f.Type)
-	}
-	s.JSONSchema = f.Schema
-	return nil
+	return (&setting{tools, q.Choice, nil, think}).set(w)
 }

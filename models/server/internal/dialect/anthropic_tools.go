@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
-	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // An anthropicTurn is a message.
@@ -69,26 +68,14 @@ type anthropicTool struct {
 	Strict      bool            `json:"strict"`
 }
 
-// An anthropicChoice says which tools may be called.
-type anthropicChoice struct {
-	Type   string `json:"type"`
-	Name   string `json:"name"`
-	Single bool   `json:"disable_parallel_tool_use"`
-}
-
-// tools sets the tools of a conversation, and which of them may be called.
-func (q *conversationRequest) tools(c *chattemplate.Conversation, w *request.Generate) (err error) {
-	list := make([]tool, len(q.Tools))
-	for i, t := range q.Tools {
+// anthropicToolsOf returns tools as other APIs have them.
+func anthropicToolsOf(tools []anthropicTool) ([]tool, error) {
+	list := make([]tool, len(tools))
+	for i, t := range tools {
 		if t.Type != "" && t.Type != "custom" {
-			return fields.Errorf("tools", "tools[%d].type: got %.40q, which is a tool of Anthropic's servers, want custom", i, t.Type)
+			return nil, fields.Errorf("tools", "tools[%d].type: got %.40q, which is a tool of Anthropic's servers, want custom", i, t.Type)
 		}
 		list[i] = tool{"function", function{t.Name, t.Description, t.Schema, t.Strict}}
 	}
-	if c.Tools, err = toolsOf(list); err != nil || q.Choice == nil {
-		return err
-	}
-	w.Tools, err = (&toolChoice{Type: q.Choice.Type, Name: q.Choice.Name}).choosing(c.Tools)
-	w.Tools.Single = q.Choice.Single
-	return err
+	return list, nil
 }

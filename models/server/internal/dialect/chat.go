@@ -56,25 +56,19 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 	if w.Conversation.Messages, err = messagesOf(q.Messages); err != nil {
 		return nil, err
 	}
-	if w.Conversation.Tools, err = toolsOf(q.Tools); err != nil {
-		return nil, err
-	}
-	if w.Tools, err = q.ToolChoice.choosing(w.Conversation.Tools); err != nil {
-		return nil, err
-	}
-	w.Tools.Single = q.Parallel != nil && !*q.Parallel
 	if docs := q.Documents; len(docs) > 0 && !fields.IsNull(docs) && string(docs) != "[]" {
 		if docs[0] != '[' {
 			return nil, fields.Errorf("documents", "documents: got %.40s, want a list", docs)
 		}
 		w.Conversation.Documents = docs
 	}
-	w.Conversation.Variables = q.variables()
+	if err = (&setting{q.Tools, q.ToolChoice, q.Parallel, q.thoughts}).set(w); err != nil {
+		return nil, err
+	}
 	for name, v := range q.TemplateVariables {
 		w.Conversation.Variables[name] = v
 	}
-	w.Thinking, err = q.budget()
-	return r, err
+	return r, nil
 }
 
 // chatForm is how answers of a conversation are written.

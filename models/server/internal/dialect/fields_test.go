@@ -27,9 +27,9 @@ func TestTables(t *testing.T) {
 	for _, body := range []fields.Tabled{
 		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{}, &thinking{},
 		&tool{}, &function{}, &toolCall{}, &called{}, &toolChoice{}, &named{}, &allowed{}, &namedTool{},
-		&ollamaChatRequest{}, &ollamaMessage{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
-		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicBlock{}, &anthropicTool{}, &anthropicChoice{}, &anthropicOutput{}, &anthropicFormat{},
-		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{}, &responsesTool{}, &responsesChoice{}, &responsesNamed{},
+		&ollamaChatRequest{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
+		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicBlock{}, &anthropicTool{}, &anthropicOutput{},
+		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{}, &responsesTool{},
 		&embeddingsRequest{}, &teiRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
 		var used []string

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -81,59 +82,46 @@ func (q *ollamaText) read(in *Input, w *request.Generate) (*request.Request, err
 	default:
 		s.JSONSchema = q.Format
 	}
-	r, err := generation(in, s, w, 1)
+	r, err := generationBy(ollamaNames, in, s, w)
 	if err != nil {
-		return nil, renamed(err, ollamaNames)
+		return nil, err
 	}
-	if r.Tagged = true; w.Shape != nil {
-		w.Shape.Field = "format"
-	}
+	r.Tagged = true
 	return r, readTop(&w.Options, q.Logprobs, q.TopLogprobs)
 }
 
 // ollamaNames are the names of fields that have others elsewhere.
 var ollamaNames = func() map[string]string {
-	names := map[string]string{"n_predict": "options.num_predict", "response_format": "format", "json_schema": "format"}
+	names := map[string]string{"n_predict": "options.num_predict", "response_format": "format", "json_schema": "format", "structured_outputs": "format"}
 	for name := range fields.OllamaOptions {
 		names[name] = "options." + name
 	}
 	return names
 }()
 
-// think returns the variables of a template that think sets.
-func (q *ollamaText) think() (map[string]any, error) {
-	var level any
-	_ = json.Unmarshal(q.Think, &level) // it has been parsed, or is not there
-	switch level {
-	case nil:
-		return nil, nil
-	case true, false:
-		return map[string]any{"enable_thinking": level}, nil
-	case "low", "medium", "high":
-		return map[string]any{"enable_thinking": true, "reasoning_effort": level}, nil
+// think returns what think says.
+func (q *ollamaText) think() (t thoughts, err error) {
+	if len(q.Think) == 0 || json.Unmarshal(q.Think, &t.EnableThinking) == nil {
+		return t, nil
 	}
-	return nil, fields.Errorf("think", `think: got %.40s, want true, false, "low", "medium" or "high"`, q.Think)
+	switch _ = json.Unmarshal(q.Think, &t.ReasoningEffort); {
+	case t.ReasoningEffort == nil, !slices.Contains([]string{"low", "medium", "high"}, *t.ReasoningEffort):
+		return t, fields.Errorf("think", `think: got %.40s, want true, false, "low", "medium" or "high"`, q.Think)
+	}
+	t.EnableThinking = new(bool)
+	*t.EnableThinking = true
+	return t, nil
 }
 
 // An ollamaClock measures an answer.
-type ollamaClock struct {
-	now   func() time.Time
-	begin time.Time
-}
+type ollamaClock struct{ total func() time.Duration }
 
-// start begins, if answers have durations.
+// start begins. Answers that have no durations take none.
 func (c *ollamaClock) start(in *Input) {
-	if c.now = in.Now; c.now != nil {
-		c.begin = c.now()
+	if c.total = func() time.Duration { return 0 }; in.Now != nil {
+		begin := in.Now()
+		c.total = func() time.Duration { return max(0, in.Now().Sub(begin)) }
 	}
-}
-
-// total returns the time since, 0 if answers have none.
-func (c *ollamaClock) total() time.Duration {
-	if c.now == nil {
-		return 0
-	}
-	return max(0, c.now().Sub(c.begin))
 }
 
 // ollamaEnd is what the last line of an answer has beside the others. What is 0 is left out, as Ollama does.

@@ -23,13 +23,16 @@ func (*ollamaWriter) load(model string) (*request.Request, error) {
 }
 
 // converse returns the request for the next message.
-func (*ollamaWriter) converse(in *Input, q *ollamaText, c chattemplate.Conversation) (*request.Request, error) {
-	var err error
-	if c.Variables, err = q.think(); err != nil {
+func (*ollamaWriter) converse(in *Input, q *ollamaText, messages []chattemplate.Message, tools []tool) (*request.Request, error) {
+	w := &request.Generate{Conversation: &chattemplate.Conversation{Messages: messages, Date: in.Date}}
+	think, err := q.think()
+	if err == nil {
+		err = (&setting{tools: tools, thoughts: think}).set(w)
+	}
+	if err != nil {
 		return nil, err
 	}
-	c.Date = in.Date
-	return q.read(in, &request.Generate{Conversation: &c})
+	return q.read(in, w)
 }
 
 // ollamaLine is a line of an answer.

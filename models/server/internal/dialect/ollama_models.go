@@ -3,7 +3,6 @@ package dialect
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -66,39 +65,26 @@ func (d *ollamaEmbed) Whole(r *request.Request) any {
 	}{r.Model, vectors, d.total(), r.Prompt, marksOf(r)}
 }
 
-// ollamaDetails are those of a model.
-type ollamaDetails struct {
-	Parent       string   `json:"parent_model"`
-	Format       string   `json:"format"`
-	Family       string   `json:"family"`
-	Families     []string `json:"families"`
-	Parameters   string   `json:"parameter_size"`
-	Quantization string   `json:"quantization_level"`
-}
-
-func ollamaDetailsOf(f *request.Facts) ollamaDetails {
-	return ollamaDetails{Family: f.Architecture, Families: []string{f.Architecture}}
+// ollamaDetailsOf returns the details of a model, as far as they are known.
+func ollamaDetailsOf(f *request.Facts) map[string]any {
+	return map[string]any{"family": f.Architecture, "families": []string{f.Architecture}, "format": "", "parent_model": "", "parameter_size": "", "quantization_level": ""}
 }
 
 // ollamaModels is /api/tags and /api/ps: the models, all of which are loaded.
 type ollamaModels struct {
 	ollama
+	asksAll
 	loaded bool
-}
-
-// Read is that of [Dialect].
-func (*ollamaModels) Read(*Input) (*request.Request, error) {
-	return &request.Request{Work: &request.About{All: true}}, nil
 }
 
 // ollamaModel is a model of the list. Its size is not known here.
 type ollamaModel struct {
-	Name     string        `json:"name"`
-	Model    string        `json:"model"`
-	Modified string        `json:"modified_at,omitempty"`
-	Size     int64         `json:"size"`
-	Digest   string        `json:"digest"`
-	Details  ollamaDetails `json:"details"`
+	Name     string         `json:"name"`
+	Model    string         `json:"model"`
+	Modified string         `json:"modified_at,omitempty"`
+	Size     int64          `json:"size"`
+	Digest   string         `json:"digest"`
+	Details  map[string]any `json:"details"`
 	*ollamaLoaded
 }
 
@@ -145,9 +131,6 @@ func (*ollamaShow) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: q.Model, Tagged: true, Work: &request.About{}}, nil
 }
 
-// ollamaCapabilities are the names of tasks.
-var ollamaCapabilities = map[string]string{"chat": "completion", "completion": "completion", "embedding": "embedding", "rerank": "rerank"}
-
 // Whole is that of [Dialect].
 func (*ollamaShow) Whole(r *request.Request) any {
 	f := &r.Work.(*request.About).Models[0]
@@ -157,10 +140,10 @@ func (*ollamaShow) Whole(r *request.Request) any {
 			info[f.Architecture+name] = n
 		}
 	}
-	capabilities := []string{}
+	capabilities := append([]string{}, f.Abilities...)
 	for _, task := range f.Tasks {
-		if c := ollamaCapabilities[task]; !slices.Contains(capabilities, c) {
-			capabilities = append(capabilities, c)
+		if task != "chat" { // which every model that has it has beside completion
+			capabilities = append(capabilities, task)
 		}
 	}
 	parameters := ""
@@ -169,19 +152,18 @@ func (*ollamaShow) Whole(r *request.Request) any {
 	}
 	return struct {
 		Parameters   string         `json:"parameters"`
-		Details      ollamaDetails  `json:"details"`
+		Template     string         `json:"template"` // in the language Jinja
+		Details      map[string]any `json:"details"`
 		Info         map[string]any `json:"model_info"`
 		Capabilities []string       `json:"capabilities"`
 		Modified     string         `json:"modified_at"`
-	}{parameters, ollamaDetailsOf(f), info, capabilities, ollamaTime(r.Created)}
+	}{parameters, f.Template, ollamaDetailsOf(f), info, capabilities, ollamaTime(r.Created)}
 }
 
 // ollamaVersion is /api/version: of Ollama's API that this is, which clients look at before they ask for more.
-type ollamaVersion struct{ ollama }
-
-// Read is that of [Dialect].
-func (*ollamaVersion) Read(*Input) (*request.Request, error) {
-	return &request.Request{Work: &request.About{All: true}}, nil
+type ollamaVersion struct {
+	ollama
+	asksAll
 }
 
 // Whole is that of [Dialect].

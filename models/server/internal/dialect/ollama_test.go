@@ -16,6 +16,7 @@ import (
 func TestOllamaCalls(t *testing.T) {
 	r := &request.Request{Model: "m", Created: time.Unix(1, 0)}
 	o := &ollamaWriter{chat: true}
+	o.start(&Input{})
 	var b bytes.Buffer
 	for _, e := range []request.Event{
 		{First: true, Reasoning: "hm"}, {Text: "so"}, {Calls: []request.CallPart{{ID: "a", Name: "f"}}}, {Calls: []request.CallPart{{Arguments: `{"x":`}}}, {Calls: []request.CallPart{{Arguments: `1}`}}},

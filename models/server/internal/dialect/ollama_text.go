@@ -12,18 +12,8 @@ type ollamaChat struct{ ollamaWriter }
 // ollamaChatRequest is the body of a request.
 type ollamaChatRequest struct {
 	ollamaText
-	Messages []ollamaMessage `json:"messages"`
-	Tools    []tool          `json:"tools"`
-}
-
-// An ollamaMessage is one of a conversation.
-type ollamaMessage struct {
-	Role     string     `json:"role"`
-	Content  string     `json:"content"`
-	Thinking string     `json:"thinking"`
-	Calls    []toolCall `json:"tool_calls"`
-	Tool     string     `json:"tool_name"`
-	CallID   string     `json:"tool_call_id"`
+	Messages []message `json:"messages"`
+	Tools    []tool    `json:"tools"`
 }
 
 // Read is that of [Dialect]. Without messages it asks whether the model is there, as clients do that load it.
@@ -39,19 +29,11 @@ func (c *ollamaChat) Read(in *Input) (*request.Request, error) {
 	if n := len(q.Messages); n > in.Messages {
 		return nil, fields.Errorf("messages", "messages: got %d, want at most %d", n, in.Messages)
 	}
-	list := make([]message, len(q.Messages))
-	for i, m := range q.Messages {
-		list[i] = message{Role: m.Role, Content: fields.Content(m.Content), Name: m.Tool, Reasoning: m.Thinking, Calls: m.Calls, CallID: m.CallID}
-	}
-	messages, err := messagesOf(list)
+	messages, err := messagesOf(q.Messages)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := toolsOf(q.Tools)
-	if err != nil {
-		return nil, err
-	}
-	return c.converse(in, &q.ollamaText, chattemplate.Conversation{Messages: messages, Tools: tools})
+	return c.converse(in, &q.ollamaText, messages, q.Tools)
 }
 
 // ollamaGenerate is /api/generate: the answer to a prompt, or with raw a text that goes on.
@@ -80,7 +62,7 @@ func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {
 		if q.System != "" {
 			messages = append([]chattemplate.Message{{Role: "system", Content: q.System}}, messages...)
 		}
-		return g.converse(in, &q.ollamaText, chattemplate.Conversation{Messages: messages})
+		return g.converse(in, &q.ollamaText, messages, nil)
 	case q.System != "":
 		return nil, fields.Errorf("system", "system: got one with raw or suffix, want it within the prompt")
 	case len(q.Think) > 0 && !fields.IsNull(q.Think):

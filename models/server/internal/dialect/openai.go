@@ -136,14 +136,18 @@ func generation(in *Input, s *options.Sampling, w *request.Generate, least int) 
 	return &request.Request{Model: s.Model, Stream: s.Stream, Receipt: s.Receipt, Work: w}, nil
 }
 
-// renamed returns an error about a field with the name that it has in another API.
-func renamed(err error, names map[string]string) error {
+// generationBy is generation for an API that has other names of some fields.
+func generationBy(names map[string]string, in *Input, s *options.Sampling, w *request.Generate) (*request.Request, error) {
+	r, err := generation(in, s, w, 1)
 	var bad *fields.Error
-	if !errors.As(err, &bad) || names[bad.Field] == "" {
-		return err
+	if errors.As(err, &bad) && names[bad.Field] != "" {
+		to := names[bad.Field]
+		return nil, fields.Errorf(to, "%s", strings.Replace(bad.Message, bad.Field, to, 1))
 	}
-	to := names[bad.Field]
-	return fields.Errorf(to, "%s", strings.Replace(bad.Message, bad.Field, to, 1))
+	if w.Shape != nil {
+		w.Shape.Field = cmp.Or(names[w.Shape.Field], w.Shape.Field)
+	}
+	return r, err
 }
 
 // body returns what an answer begins with.

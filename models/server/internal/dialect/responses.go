@@ -50,7 +50,7 @@ type responsesRequest struct {
 	Reasoning    *reasoning                   `json:"reasoning"`
 	Metadata     json.RawMessage              `json:"metadata"`
 	Tools        []responsesTool              `json:"tools"`
-	Choice       *responsesChoice             `json:"tool_choice"`
+	Choice       *toolChoice                  `json:"tool_choice"`
 	Parallel     *bool                        `json:"parallel_tool_calls"`
 
 	// Not in OpenAI's API.
@@ -90,14 +90,12 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 	if err := d.converse(&q, c); err != nil {
 		return nil, err
 	}
-	think := thoughts{Reasoning: q.Reasoning}
-	c.Variables = think.variables()
 	w := &request.Generate{Conversation: c}
-	var err error
-	if w.Thinking, err = think.budget(); err != nil {
-		return nil, err
+	tools := make([]tool, len(q.Tools))
+	for i, t := range q.Tools {
+		tools[i] = tool{t.Type, t.function}
 	}
-	if err = q.tools(w); err != nil {
+	if err := (&setting{tools, q.Choice, q.Parallel, thoughts{Reasoning: q.Reasoning}}).set(w); err != nil {
 		return nil, err
 	}
 	s := &options.Sampling{
@@ -106,12 +104,9 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 	if q.Text != nil && q.Text.Format != nil {
 		s.ResponseFormat = &options.Format{Type: q.Text.Format.Type, Schema: q.Text.Format.Schema}
 	}
-	r, err := generation(in, s, w, 1)
+	r, err := generationBy(responsesNames, in, s, w)
 	if err != nil {
-		return nil, renamed(err, responsesNames)
-	}
-	if w.Shape != nil {
-		w.Shape.Field = "text.format"
+		return nil, err
 	}
 	for _, name := range q.Include {
 		switch name {

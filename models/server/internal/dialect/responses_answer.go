@@ -27,21 +27,21 @@ type response struct {
 
 // responseEcho is what an answer has of its request.
 type responseEcho struct {
-	Instructions *string          `json:"instructions"`
-	Previous     *string          `json:"previous_response_id"`
-	MaxTokens    *int             `json:"max_output_tokens"`
-	Temperature  float64          `json:"temperature"`
-	TopP         float64          `json:"top_p"`
-	TopLogprobs  int              `json:"top_logprobs"`
-	Text         responsesText    `json:"text"`
-	Reasoning    responsesEffort  `json:"reasoning"`
-	Parallel     bool             `json:"parallel_tool_calls"`
-	ToolChoice   *responsesChoice `json:"tool_choice"`
-	Tools        []responsesTool  `json:"tools"`
-	Store        bool             `json:"store"`
-	Background   bool             `json:"background"`
-	Truncation   string           `json:"truncation"`
-	Metadata     json.RawMessage  `json:"metadata"`
+	Instructions *string         `json:"instructions"`
+	Previous     *string         `json:"previous_response_id"`
+	MaxTokens    *int            `json:"max_output_tokens"`
+	Temperature  float64         `json:"temperature"`
+	TopP         float64         `json:"top_p"`
+	TopLogprobs  int             `json:"top_logprobs"`
+	Text         responsesText   `json:"text"`
+	Reasoning    responsesEffort `json:"reasoning"`
+	Parallel     bool            `json:"parallel_tool_calls"`
+	ToolChoice   any             `json:"tool_choice"`
+	Tools        []responsesTool `json:"tools"`
+	Store        bool            `json:"store"`
+	Background   bool            `json:"background"`
+	Truncation   string          `json:"truncation"`
+	Metadata     json.RawMessage `json:"metadata"`
 }
 
 type responsesReason struct {
@@ -70,16 +70,13 @@ type responsesUsage struct {
 func (q *responsesRequest) echo(in *Input, o *decoder.GenerateOptions) responseEcho {
 	e := responseEcho{
 		Instructions: q.Instructions, Previous: q.Previous, Temperature: o.Sampler.Temperature, TopP: options.WrittenTopP(o.Sampler.TopP), TopLogprobs: o.TopLogprobs,
-		Text: responsesText{&responsesFormat{Type: "text"}}, ToolChoice: &responsesChoice{Type: "auto"}, Tools: []responsesTool{}, Parallel: q.Parallel == nil || *q.Parallel, Store: q.stores(in), Truncation: "disabled", Metadata: q.Metadata,
+		Text: responsesText{&responsesFormat{Type: "text"}}, ToolChoice: q.Choice.echo(), Tools: []responsesTool{}, Parallel: q.Parallel == nil || *q.Parallel, Store: q.stores(in), Truncation: "disabled", Metadata: q.Metadata,
 	}
 	if q.MaxTokens != nil {
 		e.MaxTokens = &o.MaxTokens
 	}
 	if len(q.Tools) > 0 {
 		e.Tools = q.Tools
-	}
-	if q.Choice != nil {
-		e.ToolChoice = q.Choice
 	}
 	if q.Text != nil && q.Text.Format != nil {
 		e.Text = *q.Text
@@ -230,7 +227,6 @@ func (w *responsesWriter) item(kind string, i int, it *item, status string) {
 	w.write(kind, map[string]any{"output_index": i, "item": responsesItemOf(w.r, i, it, status)})
 }
 
-// begin is that of [itemWriter].
 func (w *responsesWriter) begin(i int, it *item) {
 	if w.item("response.output_item.added", i, it, "in_progress"); it.itemKind != callItem {
 		w.part("response.content_part.added", i, it, map[string]any{"part": responsesPart(it)})
@@ -240,7 +236,6 @@ func (w *responsesWriter) begin(i int, it *item) {
 // responsesGrowth begin the types of events that say what items grow by.
 var responsesGrowth = map[itemKind]string{textItem: "response.output_text", thoughtItem: "response.reasoning_text", callItem: "response.function_call_arguments"}
 
-// grow is that of [itemWriter].
 func (w *responsesWriter) grow(i int, by *item) {
 	body := map[string]any{"delta": by.text}
 	if by.itemKind == textItem {
@@ -249,7 +244,6 @@ func (w *responsesWriter) grow(i int, by *item) {
 	w.part(responsesGrowth[by.itemKind]+".delta", i, by, body)
 }
 
-// end is that of [itemWriter].
 func (w *responsesWriter) end(i int, it *item) {
 	body := map[string]any{"text": it.text}
 	switch it.itemKind {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
-	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // A responsesItem is an item of input, of which the fields are there that its type has.
@@ -89,51 +88,19 @@ type responsesTool struct {
 	function
 }
 
-// A responsesChoice says which tools may be called: a word, or an object.
-type responsesChoice struct {
-	Type  string           `json:"type"`
-	Name  string           `json:"name,omitempty"`
-	Mode  string           `json:"mode,omitempty"`
-	Tools []responsesNamed `json:"tools,omitempty"`
-}
-
-// Word is that of [fields.Worded].
-func (c *responsesChoice) Word(text string) { c.Type = text }
-
-// MarshalJSON writes a word as it was read.
-func (c *responsesChoice) MarshalJSON() ([]byte, error) {
-	if c.Name == "" && c.Mode == "" {
-		return json.Marshal(c.Type)
+// echo returns a choice as answers have it.
+func (c *toolChoice) echo() any {
+	switch {
+	case c == nil:
+		return "auto"
+	case c.Name != "":
+		return map[string]string{"type": c.Type, "name": c.Name}
+	case c.Type != "allowed_tools":
+		return c.Type
 	}
-	type object responsesChoice
-	return json.Marshal((*object)(c))
-}
-
-// A responsesNamed is a tool by its name.
-type responsesNamed struct {
-	Type string `json:"type"`
-	Name string `json:"name"`
-}
-
-// tools sets the tools of a conversation, and which of them may be called.
-func (q *responsesRequest) tools(w *request.Generate) (err error) {
-	list := make([]tool, len(q.Tools))
-	for i, t := range q.Tools {
-		list[i] = tool{t.Type, t.function}
+	tools := make([]map[string]string, len(c.Tools))
+	for i, t := range c.Tools {
+		tools[i] = map[string]string{"type": t.Type, "name": t.Name}
 	}
-	c := w.Conversation
-	if c.Tools, err = toolsOf(list); err != nil {
-		return err
-	}
-	if q.Choice != nil {
-		choice := &toolChoice{Type: q.Choice.Type, Name: q.Choice.Name, Allowed: &allowed{Mode: q.Choice.Mode}}
-		for _, t := range q.Choice.Tools {
-			choice.Allowed.Tools = append(choice.Allowed.Tools, namedTool{t.Type, named{t.Name}})
-		}
-		if w.Tools, err = choice.choosing(c.Tools); err != nil {
-			return err
-		}
-	}
-	w.Tools.Single = q.Parallel != nil && !*q.Parallel
-	return nil
+	return map[string]any{"type": c.Type, "mode": c.Mode, "tools": tools}
 }

@@ -31,9 +31,6 @@ var AnthropicMessage = NewTable([]Row{{Use: Used, Names: "role content"}, {Use: 
 // AnthropicOutput is the table of output_config.
 var AnthropicOutput = NewTable([]Row{{Use: Used, Names: "effort format"}})
 
-// AnthropicFormat is the table of output_config.format.
-var AnthropicFormat = NewTable([]Row{{Use: Used, Names: "type schema"}, {Use: Harmless, Names: "name strict"}})
-
 // AnthropicBlock is the table of a part of a message. What has failed says so in its content.
 var AnthropicBlock = NewTable([]Row{
 	{Use: Used, Names: "type text thinking id name input tool_use_id content"},
@@ -47,6 +44,3 @@ var AnthropicTool = NewTable([]Row{
 	{Use: Refused, Nothing: "false", Names: "defer_loading"},
 	{Use: Refused, Nothing: "[]", Names: "input_examples"},
 })
-
-// AnthropicChoice is the table of tool_choice.
-var AnthropicChoice = NewTable([]Row{{Use: Used, Names: "type name disable_parallel_tool_use"}})

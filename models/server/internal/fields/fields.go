@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -100,39 +101,20 @@ func (t *Tokens) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Biases are what is added to the logits of tokens: an object whose keys are their ids, or a list of pairs, as in llama.cpp.
+// Biases are what is added to the logits of tokens, by their ids.
 type Biases map[int32]float32
 
 // UnmarshalJSON is that of [json.Unmarshaler].
 func (b *Biases) UnmarshalJSON(data []byte) error {
-	if IsNull(data) {
-		return nil
-	}
 	const most = 1024
-	var list [][2]float64
-	all := map[int32]float32{}
-	if json.Unmarshal(data, &all) != nil {
-		if json.Unmarshal(data, &list) != nil {
-			return Errorf("", "got %.40s, want an object of numbers by the ids of tokens", data)
-		}
-		clear(all)
-		for _, pair := range list {
-			id := int32(pair[0])
-			if float64(id) != pair[0] {
-				return Errorf("", "got the token %v, want an integer", pair[0])
-			}
-			all[id] = float32(pair[1])
-		}
+	if json.Unmarshal(data, (*map[int32]float32)(b)) != nil || len(*b) > most {
+		return Errorf("", "got %.40s, want an object of up to %d numbers, by the ids of tokens", data, most)
 	}
-	for id, bias := range all {
-		if !(bias >= -100 && bias <= 100) {
+	for _, id := range slices.Sorted(maps.Keys(*b)) { // so that of several errors it is always the same
+		if bias := (*b)[id]; !(bias >= -100 && bias <= 100) {
 			return Errorf("", "got %v for the token %d, want -100 to 100", bias, id)
 		}
 	}
-	if len(all) > most {
-		return Errorf("", "got %d, want at most %d", len(all), most)
-	}
-	*b = all
 	return nil
 }
 

@@ -29,12 +29,6 @@ var OllamaGenerate = NewTable(ollamaText, []Row{
 	{Use: Refused, Nothing: "0 false", Names: "width height steps"}, // of images
 })
 
-// OllamaMessage is the table of a message.
-var OllamaMessage = NewTable([]Row{
-	{Use: Used, Names: "role content thinking tool_calls tool_name tool_call_id"},
-	{Use: Refused, Nothing: `[] ""`, Names: "images", Want: "none, as models read texts alone"},
-})
-
 // OllamaOptions is the table of options.
 var OllamaOptions = NewTable([]Row{
 	{Use: Used, Names: "seed num_predict temperature top_k top_p min_p repeat_last_n repeat_penalty presence_penalty frequency_penalty stop"},

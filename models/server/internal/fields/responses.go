@@ -33,9 +33,3 @@ var ResponsesItem = NewTable([]Row{
 
 // ResponsesTool is the table of a tool.
 var ResponsesTool = NewTable([]Row{{Use: Used, Names: "type name description parameters strict"}, {Use: Refused, Nothing: "false", Names: "defer_loading"}})
-
-// ResponsesChoice is the table of tool_choice.
-var ResponsesChoice = NewTable([]Row{{Use: Used, Names: "type name mode tools"}})
-
-// ResponsesNamed is the table of a tool by its name.
-var ResponsesNamed = NewTable([]Row{{Use: Used, Names: "type name"}})

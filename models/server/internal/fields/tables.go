@@ -78,10 +78,10 @@ var Completion = NewTable(generation, []Row{
 
 // Message is the table of a message.
 var Message = NewTable([]Row{
-	{Use: Used, Names: "role content name reasoning_content reasoning tool_calls tool_call_id"},
+	{Use: Used, Names: "role content name reasoning_content reasoning thinking tool_calls tool_call_id tool_name"},
 	{Use: Harmless, Names: "refusal annotations cache_control weight reasoning_details"},
 	{Use: Refused, Nothing: `[] {} ""`, Names: "audio images", Want: "none, as there are no sounds or images"},
-	{Use: Refused, Nothing: `[] {} ""`, Names: "tool_name function_call", Want: "name, or tool_calls, which are in their place"},
+	{Use: Refused, Nothing: `[] {} ""`, Names: "function_call", Want: "tool_calls, which are in its place"},
 	{Use: Refused, Nothing: "false", Names: "prefix partial"},
 })
 
@@ -98,10 +98,10 @@ var Call = NewTable([]Row{{Use: Used, Names: "id type function"}, {Use: Harmless
 var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}, {Use: Harmless, Names: "index"}})
 
 // ToolChoice is the table of tool_choice.
-var ToolChoice = NewTable([]Row{
-	{Use: Used, Names: "type function name allowed_tools"},
-	{Use: Refused, Nothing: "false", Names: "disable_parallel_tool_use", Want: "parallel_tool_calls, the name of its contrary here"},
-})
+var ToolChoice = NewTable([]Row{{Use: Used, Names: "type function name allowed_tools mode tools disable_parallel_tool_use"}})
+
+// NamedTool is the table of a tool by its name.
+var NamedTool = NewTable([]Row{{Use: Used, Names: "type function name"}})
 
 // Named is the table of a function that is named.
 var Named = NewTable([]Row{{Use: Used, Names: "name"}})

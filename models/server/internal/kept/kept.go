@@ -3,7 +3,7 @@
 package kept
 
 import (
-	"container/list"
+	"slices"
 	"sync"
 )
 
@@ -13,14 +13,13 @@ type Shelf struct {
 
 	mu    sync.Mutex
 	bytes int64
-	rows  map[string]*row
+	rows  map[string]row
 }
 
-// A row has the values of a key.
+// A row has the values of a key, the oldest one first.
 type row struct {
 	bytes  int64
-	values map[string]*list.Element // of order, by their ids
-	order  *list.List               // of values, the oldest one first
+	values []value
 }
 
 type value struct {
@@ -33,7 +32,7 @@ type value struct {
 const overhead = 512
 
 // New returns a shelf of so many bytes.
-func New(most int64) *Shelf { return &Shelf{most: most, rows: map[string]*row{}} }
+func New(most int64) *Shelf { return &Shelf{most: most, rows: map[string]row{}} }
 
 // Most is how many bytes it has, 0 for a nil one.
 func (s *Shelf) Most() int64 {
@@ -48,32 +47,42 @@ func (s *Shelf) Put(key, id string, v any, bytes int64) {
 	if s == nil {
 		return
 	}
+	s.Delete(key, id)
 	bytes += overhead + int64(len(key)+len(id))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(key, id)
 	r := s.rows[key]
-	if r == nil {
-		r = &row{values: map[string]*list.Element{}, order: list.New()}
-		s.rows[key] = r
-	}
-	r.values[id] = r.order.PushBack(&value{id, bytes, v})
-	r.bytes += bytes
+	s.rows[key] = row{r.bytes + bytes, append(r.values, value{id, bytes, v})}
 	for s.bytes += bytes; s.bytes > s.most; {
-		s.shrink()
+		s.drop(s.heaviest(), 0)
 	}
 }
 
-// shrink drops the oldest value of the key that has the most.
-func (s *Shelf) shrink() {
-	var heaviest string
+// heaviest returns the key that has the most bytes, of several the first one by name.
+func (s *Shelf) heaviest() (key string) {
 	most := int64(-1)
-	for key, r := range s.rows {
-		if r.bytes > most || r.bytes == most && key < heaviest {
-			heaviest, most = key, r.bytes
+	for name, r := range s.rows {
+		if r.bytes > most || r.bytes == most && name < key {
+			key, most = name, r.bytes
 		}
 	}
-	s.drop(heaviest, s.rows[heaviest].order.Front().Value.(*value).id)
+	return key
+}
+
+// drop drops a value of a key.
+func (s *Shelf) drop(key string, at int) {
+	r := s.rows[key]
+	s.bytes -= r.values[at].bytes
+	r.bytes -= r.values[at].bytes
+	r.values = slices.Delete(r.values, at, at+1)
+	if s.rows[key] = r; len(r.values) == 0 {
+		delete(s.rows, key)
+	}
+}
+
+// find returns where a value of a key is, or -1.
+func (s *Shelf) find(key, id string) int {
+	return slices.IndexFunc(s.rows[key].values, func(v value) bool { return v.id == id })
 }
 
 // Get returns a value of a key.
@@ -83,8 +92,8 @@ func (s *Shelf) Get(key, id string) (v any, ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.rows[key]; r != nil && r.values[id] != nil {
-		return r.values[id].Value.(*value).v, true
+	if at := s.find(key, id); at >= 0 {
+		return s.rows[key].values[at].v, true
 	}
 	return nil, false
 }
@@ -96,19 +105,9 @@ func (s *Shelf) Delete(key, id string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.drop(key, id)
-}
-
-func (s *Shelf) drop(key, id string) bool {
-	r := s.rows[key]
-	if r == nil || r.values[id] == nil {
-		return false
+	at := s.find(key, id)
+	if at >= 0 {
+		s.drop(key, at)
 	}
-	v := r.order.Remove(r.values[id]).(*value)
-	delete(r.values, id)
-	r.bytes -= v.bytes
-	if s.bytes -= v.bytes; len(r.values) == 0 {
-		delete(s.rows, key)
-	}
-	return true
+	return at >= 0
 }

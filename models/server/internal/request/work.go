@@ -155,9 +155,10 @@ type Facts struct {
 	Fingerprint    string            `json:"system_fingerprint"`
 
 	// Of APIs other than OpenAI's.
-	Digest   string `json:"-"` // of its files
-	Template string `json:"-"` // of conversations
-	Slots    int    `json:"-"` // texts that go on at once
+	Digest    string   `json:"-"` // of its files
+	Template  string   `json:"-"` // of conversations
+	Slots     int      `json:"-"` // texts that go on at once
+	Abilities []string `json:"-"` // of tools, thinking and insert
 }
 
 // Defaults are what a language model takes for fields that a request lacks.
