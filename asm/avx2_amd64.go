@@ -451,6 +451,11 @@ func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherAVX2 is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherAVX2(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteAVX2 is Converters.Finite, see package ukernel.
 //
 //go:noescape
@@ -586,6 +591,11 @@ func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32,
 //go:noescape
 func addAVX2(dst []float32, x []float32, y []float32)
 
+// mulAVX2 is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulAVX2(dst []float32, x []float32, y []float32)
+
 // addRowsAVX2 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -600,6 +610,21 @@ func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weig
 //
 //go:noescape
 func rotateAVX2(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsAVX2 is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsAVX2(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardAVX2 is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardAVX2(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardAVX2 is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardAVX2(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
 //

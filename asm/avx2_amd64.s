@@ -25411,6 +25411,88 @@ end:
 	VZEROUPPER
 	RET
 
+// func gatherAVX2(dst []byte, src []byte, off []int, size int, next []int)
+// Requires: AVX, MMX+
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    off_base+48(FP), DX
+	MOVQ    off_len+56(FP), BX
+	MOVQ    next_base+80(FP), SI
+	MOVQ    size+72(FP), DI
+	TESTQ   BX, BX
+	JZ      end
+
+row:
+	MOVQ (DX), R8
+	ADDQ CX, R8
+	MOVQ DI, R9
+	SUBQ $0x40, R9
+	JL   rest
+
+line:
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x40, R9
+	JGE     line
+
+rest:
+	ADDQ $0x38, R9
+	JL   bytes
+
+word:
+	MOVQ (R8), R10
+	MOVQ R10, (AX)
+	ADDQ $0x00000008, R8
+	ADDQ $0x00000008, AX
+	SUBQ $0x08, R9
+	JGE  word
+
+bytes:
+	ADDQ $0x08, R9
+	JZ   next
+
+byte:
+	MOVB (R8), R10
+	MOVB R10, (AX)
+	ADDQ $0x00000001, R8
+	ADDQ $0x00000001, AX
+	DECQ R9
+	JNZ  byte
+
+next:
+	ADDQ $0x00000008, DX
+	DECQ BX
+	JNZ  row
+	MOVQ off_len+56(FP), AX
+	MOVQ AX, BX
+
+ahead:
+	MOVQ (SI), AX
+	ADDQ CX, AX
+	MOVQ DI, R9
+
+aheadline:
+	PREFETCHT1 (AX)
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x40, R9
+	JG         aheadline
+
+	// The last byte may lie in one line more.
+	PREFETCHT1 -1(AX)(R9*1)
+	ADDQ       $0x00000008, SI
+	DECQ       BX
+	JNZ        ahead
+
+end:
+	VZEROUPPER
+	RET
+
 // func finiteAVX2(src []float32) bool
 // Requires: AVX, AVX2
 TEXT ·finiteAVX2(SB), NOSPLIT, $0-25
@@ -28733,6 +28815,46 @@ end:
 	VZEROUPPER
 	RET
 
+// func mulAVX2(dst []float32, x []float32, y []float32)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    y_base+48(FP), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Y0
+	VMULPS  (SI)(AX*1), Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y0
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	VMASKMOVPS (SI)(AX*1), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 // Requires: AVX
 TEXT ·addRowsAVX2(SB), NOSPLIT, $0-64
@@ -29186,6 +29308,230 @@ lastrow:
 	JNZ        lastrow
 
 lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rotatePairsAVX2(x []float32, ld int, n int, cos []float32, sin []float32)
+// Requires: AVX
+TEXT ·rotatePairsAVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    cos_len+48(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y3
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y4
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Y5
+	VMOVUPS   32(DX), Y6
+	VPERMILPS $0xb1, Y5, Y7
+	VPERMILPS $0xb1, Y6, Y8
+	VMULPS    Y3, Y7, Y7
+	VMULPS    Y4, Y8, Y8
+	VMULPS    Y1, Y5, Y5
+	VMULPS    Y2, Y6, Y6
+	VADDPS    Y7, Y5, Y5
+	VADDPS    Y8, Y6, Y6
+	VCMPPS    $0x03, Y5, Y5, Y7
+	VBLENDVPS Y7, Y0, Y5, Y5
+	VCMPPS    $0x03, Y6, Y6, Y7
+	VBLENDVPS Y7, Y0, Y6, Y6
+	VMOVUPS   Y5, (DX)
+	VMOVUPS   Y6, 32(DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Y3
+	VPERMILPS $0xb1, Y3, Y4
+	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y3, Y3
+	VADDPS    Y4, Y3, Y3
+	VCMPPS    $0x03, Y3, Y3, Y4
+	VBLENDVPS Y4, Y0, Y3, Y3
+	VMOVUPS   Y3, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	MOVQ       cos_base+40(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       sin_base+64(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y3
+	MOVQ       x_base+0(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ld+24(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       n+32(FP), DX
+	TESTQ      DX, DX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS (CX), Y1, Y4
+	VPERMILPS  $0xb1, Y4, Y5
+	VMULPS     Y3, Y5, Y5
+	VMULPS     Y2, Y4, Y4
+	VADDPS     Y5, Y4, Y4
+	VCMPPS     $0x03, Y4, Y4, Y5
+	VBLENDVPS  Y5, Y0, Y4, Y4
+	VMASKMOVPS Y4, Y1, (CX)
+	ADDQ       AX, CX
+	DECQ       DX
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func tanhBackwardAVX2(dx []float32, dy []float32, y []float32)
+// Requires: AVX
+TEXT ·tanhBackwardAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y2
+	VADDPS  Y0, Y1, Y1
+	VMULPS  Y1, Y2, Y2
+	VMULPS  (SI)(AX*1), Y2, Y2
+	VMOVUPS Y2, (BX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (DX)(AX*1), Y1, Y2
+	VSUBPS     Y2, Y0, Y3
+	VADDPS     Y0, Y2, Y2
+	VMULPS     Y2, Y3, Y3
+	VMASKMOVPS (SI)(AX*1), Y1, Y0
+	VMULPS     Y0, Y3, Y3
+	VMASKMOVPS Y3, Y1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func sigmoidBackwardAVX2(dx []float32, dy []float32, y []float32)
+// Requires: AVX
+TEXT ·sigmoidBackwardAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y2
+	VMULPS  Y1, Y2, Y2
+	VMULPS  (SI)(AX*1), Y2, Y2
+	VMOVUPS Y2, (BX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (DX)(AX*1), Y1, Y2
+	VSUBPS     Y2, Y0, Y0
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS (SI)(AX*1), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (BX)(AX*1)
+
 end:
 	VZEROUPPER
 	RET

@@ -426,6 +426,11 @@ func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []fl
 //go:noescape
 func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherAVX512 is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherAVX512(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteAVX512 is Converters.Finite, see package ukernel.
 //
 //go:noescape
@@ -561,6 +566,11 @@ func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float3
 //go:noescape
 func addAVX512(dst []float32, x []float32, y []float32)
 
+// mulAVX512 is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulAVX512(dst []float32, x []float32, y []float32)
+
 // addRowsAVX512 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -575,6 +585,21 @@ func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, we
 //
 //go:noescape
 func rotateAVX512(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsAVX512 is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsAVX512(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardAVX512 is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardAVX512(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardAVX512 is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardAVX512(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardAVX512 is Elementwise.AdditiveBackward, see package ukernel.
 //

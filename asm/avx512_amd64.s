@@ -26988,6 +26988,86 @@ end:
 	VZEROUPPER
 	RET
 
+// func gatherAVX512(dst []byte, src []byte, off []int, size int, next []int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    off_base+48(FP), DX
+	MOVQ    off_len+56(FP), BX
+	MOVQ    next_base+80(FP), SI
+	MOVQ    size+72(FP), DI
+	TESTQ   BX, BX
+	JZ      end
+
+row:
+	MOVQ (DX), R8
+	ADDQ CX, R8
+	MOVQ DI, R9
+	SUBQ $0x40, R9
+	JL   rest
+
+line:
+	VMOVUPS (R8), Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x40, R9
+	JGE     line
+
+rest:
+	ADDQ $0x38, R9
+	JL   bytes
+
+word:
+	MOVQ (R8), R10
+	MOVQ R10, (AX)
+	ADDQ $0x00000008, R8
+	ADDQ $0x00000008, AX
+	SUBQ $0x08, R9
+	JGE  word
+
+bytes:
+	ADDQ $0x08, R9
+	JZ   next
+
+byte:
+	MOVB (R8), R10
+	MOVB R10, (AX)
+	ADDQ $0x00000001, R8
+	ADDQ $0x00000001, AX
+	DECQ R9
+	JNZ  byte
+
+next:
+	ADDQ $0x00000008, DX
+	DECQ BX
+	JNZ  row
+	MOVQ off_len+56(FP), AX
+	MOVQ AX, BX
+
+ahead:
+	MOVQ (SI), AX
+	ADDQ CX, AX
+	MOVQ DI, R9
+
+aheadline:
+	PREFETCHT1 (AX)
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x40, R9
+	JG         aheadline
+
+	// The last byte may lie in one line more.
+	PREFETCHT1 -1(AX)(R9*1)
+	ADDQ       $0x00000008, SI
+	DECQ       BX
+	JNZ        ahead
+
+end:
+	VZEROUPPER
+	RET
+
 // func finiteAVX512(src []float32) bool
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·finiteAVX512(SB), NOSPLIT, $0-25
@@ -30776,6 +30856,47 @@ end:
 	VZEROUPPER
 	RET
 
+// func mulAVX512(dst []float32, x []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·mulAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    y_base+48(FP), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Z0
+	VMULPS  (SI)(AX*1), Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX512(dst []float32, src []float32, lds int, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·addRowsAVX512(SB), NOSPLIT, $0-64
@@ -31232,6 +31353,233 @@ lastrow:
 	JNZ       lastrow
 
 lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rotatePairsAVX512(x []float32, ld int, n int, cos []float32, sin []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rotatePairsAVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    cos_len+48(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z2
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z3
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z4
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Z5
+	VMOVUPS   64(DX), Z6
+	VPERMILPS $0xb1, Z5, Z7
+	VPERMILPS $0xb1, Z6, Z8
+	VMULPS    Z3, Z7, Z7
+	VMULPS    Z4, Z8, Z8
+	VMULPS    Z1, Z5, Z5
+	VMULPS    Z2, Z6, Z6
+	VADDPS    Z7, Z5, Z5
+	VADDPS    Z8, Z6, Z6
+	VCMPPS    $0x03, Z5, Z5, K1
+	VBLENDMPS Z0, Z5, K1, Z5
+	VCMPPS    $0x03, Z6, Z6, K1
+	VBLENDMPS Z0, Z6, K1, Z6
+	VMOVUPS   Z5, (DX)
+	VMOVUPS   Z6, 64(DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z2
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Z3
+	VPERMILPS $0xb1, Z3, Z4
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z1, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VBLENDMPS Z0, Z3, K1, Z3
+	VMOVUPS   Z3, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      cos_base+40(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z1
+	MOVQ      sin_base+64(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z2
+	MOVQ      x_base+0(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+24(FP), AX
+	SHLQ      $0x02, AX
+	MOVQ      n+32(FP), DX
+	TESTQ     DX, DX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (CX), K1, Z3
+	VPERMILPS $0xb1, Z3, Z4
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z1, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K2
+	VBLENDMPS Z0, Z3, K2, Z3
+	VMOVUPS   Z3, K1, (CX)
+	ADDQ      AX, CX
+	DECQ      DX
+	JNZ       lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func tanhBackwardAVX512(dx []float32, dy []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tanhBackwardAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z1
+	VSUBPS  Z1, Z0, Z2
+	VADDPS  Z0, Z1, Z1
+	VMULPS  Z1, Z2, Z2
+	VMULPS  (SI)(AX*1), Z2, Z2
+	VMOVUPS Z2, (BX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX)(AX*1), K1, Z1
+	VSUBPS    Z1, Z0, Z2
+	VADDPS    Z0, Z1, Z1
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS.Z (SI)(AX*1), K1, Z0
+	VMULPS    Z0, Z2, Z2
+	VMOVUPS   Z2, K1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func sigmoidBackwardAVX512(dx []float32, dy []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sigmoidBackwardAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z1
+	VSUBPS  Z1, Z0, Z2
+	VMULPS  Z1, Z2, Z2
+	VMULPS  (SI)(AX*1), Z2, Z2
+	VMOVUPS Z2, (BX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX)(AX*1), K1, Z1
+	VSUBPS    Z1, Z0, Z0
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (BX)(AX*1)
+
 end:
 	VZEROUPPER
 	RET

@@ -431,6 +431,11 @@ func quantizeInt4NEON(dst []byte, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func flushNEON(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherNEON is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherNEON(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteNEON is Converters.Finite, see package ukernel.
 //
 //go:noescape
@@ -566,6 +571,11 @@ func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32,
 //go:noescape
 func addNEON(dst []float32, x []float32, y []float32)
 
+// mulNEON is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulNEON(dst []float32, x []float32, y []float32)
+
 // addRowsNEON is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -580,6 +590,21 @@ func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weig
 //
 //go:noescape
 func rotateNEON(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsNEON is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsNEON(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardNEON is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardNEON(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardNEON is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardNEON(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
 //

@@ -23030,6 +23030,78 @@ done:
 end:
 	RET
 
+// func gatherNEON(dst []byte, src []byte, off []int, size int, next []int)
+TEXT ·gatherNEON(SB), NOSPLIT, $0-104
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD off_base+48(FP), R2
+	MOVD off_len+56(FP), R3
+	MOVD next_base+80(FP), R4
+	MOVD size+72(FP), R5
+	CBZ R3, end
+
+row:
+	MOVD.P 8(R2), R6
+	ADD R1, R6, R6
+	SUBS $64, R5, R8
+	BLT rest
+
+line:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R6, R6
+	ADD $64, R0, R0
+	SUBS $64, R8, R8
+	BGE line
+
+rest:
+	ADDS $56, R8, R8
+	BLT bytes
+
+word:
+	MOVD.P 8(R6), R9
+	MOVD.P R9, 8(R0)
+	SUBS $8, R8, R8
+	BGE word
+
+bytes:
+	ADDS $8, R8, R8
+	BEQ next
+
+byte:
+	MOVBU.P 1(R6), R9
+	MOVB.P R9, 1(R0)
+	SUBS $1, R8, R8
+	BNE byte
+
+next:
+	SUBS $1, R3, R3
+	BNE row
+	MOVD off_len+56(FP), R3
+
+ahead:
+	MOVD.P 8(R4), R7
+	ADD R1, R7, R7
+	MOVD R5, R8
+
+aheadline:
+	PRFM (R7), PLDL2KEEP
+	ADD $64, R7, R7
+	SUBS $64, R8, R8
+	BGT aheadline
+
+	// The last byte may lie in one line more.
+	ADD R8, R7, R7
+	SUB $1, R7, R7
+	PRFM (R7), PLDL2KEEP
+	SUBS $1, R3, R3
+	BNE ahead
+
+end:
+	RET
+
 // func finiteNEON(src []float32) bool
 TEXT ·finiteNEON(SB), NOSPLIT, $0-25
 	MOVD src_base+0(FP), R0
@@ -27643,6 +27715,46 @@ single:
 end:
 	RET
 
+// func mulNEON(dst []float32, x []float32, y []float32)
+TEXT ·mulNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD x_base+24(FP), R3
+	MOVD y_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F0
+	FMOVQ (R4), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F0
+	FMOVS (R4), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVS F0, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
 // func addRowsNEON(dst []float32, src []float32, lds int, n int)
 TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
 	MOVD $lanesNEON<>(SB), R0
@@ -28052,6 +28164,217 @@ singlerows:
 	ADD $4, R3, R3
 	ADD $4, R4, R4
 	ADD $4, R5, R5
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rotatePairsNEON(x []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotatePairsNEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 416(R0), F0
+	MOVD cos_len+48(FP), R1
+	MOVD x_base+0(FP), R2
+	MOVD cos_base+40(FP), R3
+	MOVD sin_base+64(FP), R4
+	MOVD ld+24(FP), R5
+	LSL $2, R5, R5
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F1
+	FMOVQ 16(R3), F2
+	FMOVQ (R4), F3
+	FMOVQ 16(R4), F4
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	VREV64 V5.S4, V7.S4
+	VREV64 V6.S4, V8.S4
+	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	WORD $0x6e24dd08 // fmul v8.4s, v8.4s, v4.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	WORD $0x4e25e4a7 // fcmeq v7.4s, v5.4s, v5.4s
+	VBIF V7.B16, V0.B16, V5.B16
+	WORD $0x4e26e4c7 // fcmeq v7.4s, v6.4s, v6.4s
+	VBIF V7.B16, V0.B16, V6.B16
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F3
+	VREV64 V3.S4, V4.S4
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVQ F3, (R6)
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVD (R3), F1
+	FMOVD (R4), F2
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVD (R6), F3
+	VREV64 V3.S4, V4.S4
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVD F3, (R6)
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE singlerow
+
+singlerows:
+	ADD $8, R2, R2
+	ADD $8, R3, R3
+	ADD $8, R4, R4
+	SUBS $2, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func tanhBackwardNEON(dx []float32, dy []float32, y []float32)
+TEXT ·tanhBackwardNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 224(R0), F0
+	MOVD dx_len+8(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD dx_base+0(FP), R3
+	MOVD dy_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ F2, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS F2, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func sigmoidBackwardNEON(dx []float32, dy []float32, y []float32)
+TEXT ·sigmoidBackwardNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 224(R0), F0
+	MOVD dx_len+8(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD dx_base+0(FP), R3
+	MOVD dy_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ F2, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS F2, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
 	SUBS $1, R1, R1
 	BNE single
 

@@ -344,6 +344,11 @@ func adamWRVV(w []float32, g []float32, m []float32, v []float32, keep float32, 
 //go:noescape
 func addRVV(dst []float32, x []float32, y []float32)
 
+// mulRVV is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulRVV(dst []float32, x []float32, y []float32)
+
 // addRowsRVV is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -358,6 +363,21 @@ func addWeightedRVV(dst []float32, ldd int, src []float32, lds int, n int, weigh
 //
 //go:noescape
 func rotateRVV(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsRVV is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsRVV(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardRVV is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardRVV(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardRVV is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardRVV(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardRVV is Elementwise.AdditiveBackward, see package ukernel.
 //

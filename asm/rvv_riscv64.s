@@ -6234,6 +6234,28 @@ lanes:
 done:
 	RET
 
+// func mulRVV(dst []float32, x []float32, y []float32)
+TEXT ·mulRVV(SB), NOSPLIT, $0-72
+	MOV dst_len+8(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV x_base+24(FP), X8
+	MOV y_base+48(FP), X9
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X8), V8
+	VLE32V (X9), V16
+	VFMULVV V16, V8, V8
+	VSE32V V8, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
 // func addRowsRVV(dst []float32, src []float32, lds int, n int)
 TEXT ·addRowsRVV(SB), NOSPLIT, $0-64
 	MOV dst_len+8(FP), X5
@@ -6342,6 +6364,97 @@ rows:
 	ADD X6, X8, X8
 	ADD X6, X9, X9
 	ADD X6, X10, X10
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rotatePairsRVV(x []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotatePairsRVV(SB), NOSPLIT, $0-88
+	MOV cos_len+48(FP), X5
+	MOV x_base+0(FP), X7
+	MOV cos_base+40(FP), X8
+	MOV sin_base+64(FP), X9
+	MOV ld+24(FP), X10
+	SLLI $2, X10, X10
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M4, TA, MA, X6
+	VLE32V (X8), V4
+	VLE32V (X9), V8
+	MOV X7, X11
+	MOV n+32(FP), X12
+	BEQZ X12, rows
+row:
+	VLE32V (X11), V12
+	VIDV V20
+	VXORVI $1, V20, V20
+	VRGATHERVV V20, V12, V16
+	VFMULVV V8, V16, V16
+	VFMULVV V4, V12, V12
+	VFADDVV V16, V12, V12
+	VSE32V V12, (X11)
+	ADD X10, X11, X11
+	ADD $-1, X12, X12
+	BNEZ X12, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func tanhBackwardRVV(dx []float32, dy []float32, y []float32)
+TEXT ·tanhBackwardRVV(SB), NOSPLIT, $0-72
+	MOV dx_len+8(FP), X5
+	MOV y_base+48(FP), X7
+	MOV dx_base+0(FP), X8
+	MOV dy_base+24(FP), X9
+	MOV $1065353216, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	VFRSUBVF F0, V8, V16
+	VFADDVF F0, V8, V8
+	VFMULVV V8, V16, V16
+	VLE32V (X9), V8
+	VFMULVV V8, V16, V16
+	VSE32V V16, (X8)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func sigmoidBackwardRVV(dx []float32, dy []float32, y []float32)
+TEXT ·sigmoidBackwardRVV(SB), NOSPLIT, $0-72
+	MOV dx_len+8(FP), X5
+	MOV y_base+48(FP), X7
+	MOV dx_base+0(FP), X8
+	MOV dy_base+24(FP), X9
+	MOV $1065353216, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	VFRSUBVF F0, V8, V16
+	VFMULVV V8, V16, V16
+	VLE32V (X9), V8
+	VFMULVV V8, V16, V16
+	VSE32V V16, (X8)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
 	BNEZ X5, lanes
 done:
 	RET

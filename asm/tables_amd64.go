@@ -221,6 +221,9 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.Float16: narrowF16AVX2,
 		},
 	}},
+	{ISA: "avx2", Kernels: ukernel.Converters{
+		Gather: gatherAVX2,
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16: widenF16AVX512,
@@ -234,6 +237,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.BFloat16: widenBF16AVX512,
 		},
 		WidenInt8: widenInt8AVX512,
+		Gather:    gatherAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
@@ -399,9 +403,11 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Hadamard:    hadamardAVX2,
 		AdamW:       adamWAVX2,
 		Add:         addAVX2,
+		Mul:         mulAVX2,
 		AddRows:     addRowsAVX2,
 		AddWeighted: addWeightedAVX2,
 		Rotate:      rotateAVX2,
+		RotatePairs: rotatePairsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Elementwise{
 		Exp2:             exp2AVX2,
@@ -416,9 +422,11 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Tanh:             tanhAVX512,
 		AdamW:            adamWAVX512,
 		Add:              addAVX512,
+		Mul:              mulAVX512,
 		AddRows:          addRowsAVX512,
 		AddWeighted:      addWeightedAVX512,
 		Rotate:           rotateAVX512,
+		RotatePairs:      rotatePairsAVX512,
 		AdditiveBackward: additiveBackwardAVX512,
 	}},
 }
@@ -450,20 +458,24 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 		GRU:           gruAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.Activations{
-		GRUBackward: gruBackwardAVX2,
+		TanhBackward:    tanhBackwardAVX2,
+		SigmoidBackward: sigmoidBackwardAVX2,
+		GRUBackward:     gruBackwardAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Activations{
-		SiLU:          siLUAVX512,
-		GELU:          geluAVX512,
-		GELUTanh:      geluTanhAVX512,
-		SwiGLU:        swiGLUAVX512,
-		GeGLU:         geGLUAVX512,
-		GeGLUTanh:     geGLUTanhAVX512,
-		SiLUSlope:     siLUSlopeAVX512,
-		GELUSlope:     geluSlopeAVX512,
-		GELUTanhSlope: geluTanhSlopeAVX512,
-		GRU:           gruAVX512,
-		GRUBackward:   gruBackwardAVX512,
+		SiLU:            siLUAVX512,
+		GELU:            geluAVX512,
+		GELUTanh:        geluTanhAVX512,
+		SwiGLU:          swiGLUAVX512,
+		GeGLU:           geGLUAVX512,
+		GeGLUTanh:       geGLUTanhAVX512,
+		SiLUSlope:       siLUSlopeAVX512,
+		GELUSlope:       geluSlopeAVX512,
+		GELUTanhSlope:   geluTanhSlopeAVX512,
+		TanhBackward:    tanhBackwardAVX512,
+		SigmoidBackward: sigmoidBackwardAVX512,
+		GRU:             gruAVX512,
+		GRUBackward:     gruBackwardAVX512,
 	}},
 }
 

@@ -93,6 +93,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		QuantizeInt8: quantizeInt8NEON,
 		QuantizeInt4: quantizeInt4NEON,
 		Flush:        flushNEON,
+		Gather:       gatherNEON,
 		Finite:       finiteNEON,
 	}},
 }
@@ -183,9 +184,11 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Tanh:             tanhNEON,
 		AdamW:            adamWNEON,
 		Add:              addNEON,
+		Mul:              mulNEON,
 		AddRows:          addRowsNEON,
 		AddWeighted:      addWeightedNEON,
 		Rotate:           rotateNEON,
+		RotatePairs:      rotatePairsNEON,
 		AdditiveBackward: additiveBackwardNEON,
 	}},
 }
@@ -201,17 +204,19 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
-		SiLU:          siLUNEON,
-		GELU:          geluNEON,
-		GELUTanh:      geluTanhNEON,
-		SwiGLU:        swiGLUNEON,
-		GeGLU:         geGLUNEON,
-		GeGLUTanh:     geGLUTanhNEON,
-		SiLUSlope:     siLUSlopeNEON,
-		GELUSlope:     geluSlopeNEON,
-		GELUTanhSlope: geluTanhSlopeNEON,
-		GRU:           gruNEON,
-		GRUBackward:   gruBackwardNEON,
+		SiLU:            siLUNEON,
+		GELU:            geluNEON,
+		GELUTanh:        geluTanhNEON,
+		SwiGLU:          swiGLUNEON,
+		GeGLU:           geGLUNEON,
+		GeGLUTanh:       geGLUTanhNEON,
+		SiLUSlope:       siLUSlopeNEON,
+		GELUSlope:       geluSlopeNEON,
+		GELUTanhSlope:   geluTanhSlopeNEON,
+		TanhBackward:    tanhBackwardNEON,
+		SigmoidBackward: sigmoidBackwardNEON,
+		GRU:             gruNEON,
+		GRUBackward:     gruBackwardNEON,
 	}},
 }
 

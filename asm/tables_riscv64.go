@@ -128,9 +128,11 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Tanh:             tanhRVV,
 		AdamW:            adamWRVV,
 		Add:              addRVV,
+		Mul:              mulRVV,
 		AddRows:          addRowsRVV,
 		AddWeighted:      addWeightedRVV,
 		Rotate:           rotateRVV,
+		RotatePairs:      rotatePairsRVV,
 		AdditiveBackward: additiveBackwardRVV,
 	}},
 }
@@ -146,17 +148,19 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "rvv", Kernels: ukernel.Activations{
-		SiLU:          siLURVV,
-		GELU:          geluRVV,
-		GELUTanh:      geluTanhRVV,
-		SwiGLU:        swiGLURVV,
-		GeGLU:         geGLURVV,
-		GeGLUTanh:     geGLUTanhRVV,
-		SiLUSlope:     siLUSlopeRVV,
-		GELUSlope:     geluSlopeRVV,
-		GELUTanhSlope: geluTanhSlopeRVV,
-		GRU:           gruRVV,
-		GRUBackward:   gruBackwardRVV,
+		SiLU:            siLURVV,
+		GELU:            geluRVV,
+		GELUTanh:        geluTanhRVV,
+		SwiGLU:          swiGLURVV,
+		GeGLU:           geGLURVV,
+		GeGLUTanh:       geGLUTanhRVV,
+		SiLUSlope:       siLUSlopeRVV,
+		GELUSlope:       geluSlopeRVV,
+		GELUTanhSlope:   geluTanhSlopeRVV,
+		TanhBackward:    tanhBackwardRVV,
+		SigmoidBackward: sigmoidBackwardRVV,
+		GRU:             gruRVV,
+		GRUBackward:     gruBackwardRVV,
 	}},
 }
 

@@ -30,7 +30,7 @@ func TestCache(t *testing.T) {
 					continue
 				}
 				c := smallConfig()
-				c.Type, c.Layout, c.PageSize, c.Pages = dtype, layout, size, 1400/size+12
+				c.KeyType, c.ValueType, c.Layout, c.PageSize, c.Pages = dtype, dtype, layout, size, 1400/size+12
 				if (dtype == kernel.Int8 || dtype == kernel.Int4) && n%2 == 0 {
 					c.Group = 4
 				}
@@ -86,7 +86,7 @@ func TestWindow(t *testing.T) {
 	for i, window := range []int{1, 15, 16, 40, 300} {
 		for _, size := range []int{1, 16, 48, 256} {
 			c := smallConfig()
-			c.Window, c.PageSize, c.Type = window, size, kernel.DType(i%4)
+			c.Window, c.PageSize, c.KeyType, c.ValueType = window, size, kernel.DType(i%4), kernel.DType(i%4)
 			if testing.Short() && (window == 300 || size != []int{16, 48, 256, 1}[i]) {
 				continue
 			}
@@ -150,7 +150,7 @@ func TestKeep(t *testing.T) {
 	for _, dtype := range contracttest.KeyTypes() {
 		for i, size := range []int{1, 5, 16, 64} {
 			c := smallConfig()
-			c.Type, c.Layout, c.PageSize, c.Pages = dtype, kvcache.PageLayout(i%2), size, 1000/size+12
+			c.KeyType, c.ValueType, c.Layout, c.PageSize, c.Pages = dtype, dtype, kvcache.PageLayout(i%2), size, 1000/size+12
 			if testutil.Quick() {
 				c.Layers = 1
 			}
@@ -257,7 +257,7 @@ func TestDropBeforeStore(t *testing.T) {
 			{20, 20, 1}, // of new tokens less than a page
 		} {
 			c := smallConfig()
-			c.Type, c.Pages = dtype, 12
+			c.KeyType, c.ValueType, c.Pages = dtype, dtype, 12
 			h := newHarness(t, c)
 			a, b := h.begin(), h.begin()
 			h.grow([]int{a}, []int{10})
@@ -271,7 +271,7 @@ func TestDropBeforeStore(t *testing.T) {
 	}
 }
 
-// Values may have another type than keys, with groups of their own, as those of 4 bits have by default. Quick tests
+// Values may have any other type than keys, float32 too, with groups of their own, as those of 4 bits have by default. Quick tests
 // have one layer.
 func TestValueType(t *testing.T) {
 	for _, x := range []struct {
@@ -280,13 +280,22 @@ func TestValueType(t *testing.T) {
 	}{
 		{kernel.Int8, kernel.Int4, 64, 0}, {kernel.Int8, kernel.Int4, 8, 4}, {kernel.Float16, kernel.Int4, 40, 0},
 		{kernel.Int4, kernel.Float8E4M3, 7, 6}, {kernel.Float32, kernel.Int8, 9, 3}, {kernel.BFloat16, kernel.Float32, 8, 0},
+		{kernel.Int8, kernel.Float32, 8, 0}, {kernel.Int8, kernel.Float32, 40, 4}, {kernel.Int8, kernel.Float16, 24, 6}, {kernel.Int8, kernel.BFloat16, 7, 0}, {kernel.Int4, kernel.Float32, 8, 0},
 	} {
 		c := smallConfig()
-		c.Type, c.ValueType, c.ValueSize, c.Group = x.keys, x.values, x.size, x.group
+		c.KeyType, c.ValueType, c.ValueSize, c.Group = x.keys, x.values, x.size, x.group
 		if testutil.Quick() {
 			c.Layers = 1
 		}
-		t.Run(fmt.Sprintf("%v,%v", x.keys, x.values), func(t *testing.T) { useCache(newHarness(t, c), threads(1)) })
+		t.Run(fmt.Sprintf("%v,%v", x.keys, x.values), func(t *testing.T) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+				h := newHarness(t, c)
+				if k, v := h.cache.Memory(0); k.DType() != x.keys || v.DType() != x.values {
+					t.Fatalf("keys of %v and values of %v", k.DType(), v.DType())
+				}
+				useCache(h, kernel.Exec{Tier: tier, Threads: 1})
+			})
+		})
 	}
 }
 
@@ -298,7 +307,7 @@ func TestValuesInKeys(t *testing.T) {
 
 func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	c := smallConfig()
-	c.Layers, c.Heads, c.Pages, c.Type = 1, 1, 12, dtype
+	c.Layers, c.Heads, c.Pages, c.KeyType, c.ValueType = 1, 1, 12, dtype, dtype
 	data := make([]E, c.Pages*c.PageSize*c.HeadSize)
 	keys := kernel.BHLD(data, c.Pages, 1, c.PageSize, c.HeadSize)
 	values := kernel.Strided(data, [4]int{c.Pages, 1, c.PageSize, c.ValueSize}, keys.Strides())
@@ -343,7 +352,7 @@ func TestConfigValuesInKeys(t *testing.T) {
 		dtype      kernel.DType
 		group, row int // elements that share a scale, and bytes of 96 elements
 	}{{kernel.Float32, 0, 4 * 96}, {kernel.BFloat16, 0, 2 * 96}, {kernel.Int8, 32, 96 + 3*4}, {kernel.Int4, 32, 48 + 3*4}} {
-		c := kvcache.Config{Heads: 2, HeadSize: 96, ValueSize: 64, ValuesInKeys: true, Type: x.dtype, PageSize: 16, Pages: 3}
+		c := kvcache.Config{Heads: 2, HeadSize: 96, ValueSize: 64, ValuesInKeys: true, KeyType: x.dtype, ValueType: x.dtype, PageSize: 16, Pages: 3}
 		bytes, err := c.PageBytes()
 		if want := 16 * 2 * x.row; err != nil || bytes != want {
 			t.Errorf("%v: pages of %d bytes, %v, want %d", x.dtype, bytes, err, want)
@@ -365,8 +374,8 @@ func TestConfigValuesInKeys(t *testing.T) {
 		want string
 	}{
 		{kvcache.Config{Heads: 1, HeadSize: 8, ValueSize: 9, ValuesInKeys: true}, "ValueSize"},
-		{kvcache.Config{Heads: 1, HeadSize: 8, ValuesInKeys: true, Type: kernel.Int8, ValueType: kernel.Float16}, "ValueType"},
-		{kvcache.Config{Heads: 1, HeadSize: 8, ValueSize: 6, ValuesInKeys: true, Type: kernel.Int8, Group: 4}, "Group"},
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValuesInKeys: true, KeyType: kernel.Int8, ValueType: kernel.Float16}, "ValueType"},
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValueSize: 6, ValuesInKeys: true, KeyType: kernel.Int8, ValueType: kernel.Int8, Group: 4}, "Group"},
 	} {
 		_, err := kvcache.New(x.c)
 		if e := (*kernel.Error)(nil); !errors.As(err, &e) || e.Arg() != "Config."+x.want {
@@ -385,7 +394,7 @@ func TestBatchesAndChunks(t *testing.T) {
 		batch = 3
 	}
 	c := smallConfig()
-	c.Layers, c.Type = 1, kernel.Float16
+	c.Layers, c.KeyType, c.ValueType = 1, kernel.Float16, kernel.Float16
 	c.Pages = (2*batch + 1) * (tokens/c.PageSize + 1)
 	cache, err := kvcache.New(c)
 	if err != nil {
@@ -450,9 +459,9 @@ func TestBatchesAndChunks(t *testing.T) {
 // TestPageBytes: pages take what New allocates for them, with the scales.
 func TestPageBytes(t *testing.T) {
 	for _, c := range []kvcache.Config{
-		{Heads: 2, HeadSize: 64}, {Layers: 3, Heads: 2, HeadSize: 64, ValueSize: 32, Type: kernel.BFloat16, PageSize: 16},
-		{Layers: 2, Heads: 3, HeadSize: 64, Type: kernel.Int8}, {Layers: 2, Heads: 3, HeadSize: 64, Type: kernel.Int4},
-		{Layers: 2, Heads: 3, HeadSize: 128, Type: kernel.Int8, ValueType: kernel.Int4, Group: 16},
+		{Heads: 2, HeadSize: 64}, {Layers: 3, Heads: 2, HeadSize: 64, ValueSize: 32, KeyType: kernel.BFloat16, ValueType: kernel.BFloat16, PageSize: 16},
+		{Layers: 2, Heads: 3, HeadSize: 64, KeyType: kernel.Int8, ValueType: kernel.Int8}, {Layers: 2, Heads: 3, HeadSize: 64, KeyType: kernel.Int4, ValueType: kernel.Int4},
+		{Layers: 2, Heads: 3, HeadSize: 128, KeyType: kernel.Int8, ValueType: kernel.Int4, Group: 16},
 	} {
 		got, err := c.PageBytes()
 		if err != nil {

@@ -16,20 +16,18 @@ import (
 
 // Config describes the memory of a cache.
 type Config struct {
-	Layers    int          // at most 65536; 0 means 1
-	Heads     int          // key heads
-	HeadSize  int          // of the keys
-	ValueSize int          // head size of the values; 0 means HeadSize
-	Type      kernel.DType // of the elements
+	Layers    int // at most 65536; 0 means 1
+	Heads     int // key heads
+	HeadSize  int // of the keys
+	ValueSize int // head size of the values; 0 means HeadSize
+
+	// KeyType and ValueType are the types of the elements, each of them Float32 by default. Any two go together. Values bear
+	// a coarser type than keys, such as Int4 beside keys of Int8.
+	KeyType, ValueType kernel.DType
 
 	// ValuesInKeys says that the values are the first ValueSize elements of the keys, as in multi-head
 	// latent attention: only the keys are kept and stored. Both have one type then.
 	ValuesInKeys bool
-
-	// ValueType is the type of the values. 0, which is kernel.Float32, means Type. Values bear a
-	// coarser type than keys, such as Int4 with keys of Int8. (NewWithMemory also takes values of float32
-	// with other keys.)
-	ValueType kernel.DType
 
 	// Group is the number of Int8 or Int4 elements that share a scale, which takes 4 bytes. It
 	// divides the head sizes and is even for Int4. 0 means all elements of a row for Int8, and 32
@@ -77,9 +75,6 @@ func (c *Config) setDefaults() {
 	if c.PageSize == 0 {
 		c.PageSize = 64
 	}
-	if c.ValueType == 0 {
-		c.ValueType = c.Type
-	}
 }
 
 // A part is the keys or the values of a layer: their type, their head size, and how many elements share a
@@ -89,7 +84,7 @@ type part struct {
 	size, group int
 }
 
-func (c *Config) keys() part { return c.part(c.Type, c.HeadSize) }
+func (c *Config) keys() part { return c.part(c.KeyType, c.HeadSize) }
 
 func (c *Config) values() part { return c.part(c.ValueType, c.ValueSize) }
 
@@ -126,7 +121,7 @@ func (c *Config) check() *check.Failure {
 		{"Layers", c.Layers, 1, 1 << 16}, {"Heads", c.Heads, 1, math.MaxInt32},
 		{"HeadSize", c.HeadSize, 1, math.MaxInt32}, {"ValueSize", c.ValueSize, 1, math.MaxInt32},
 		{"PageSize", c.PageSize, 1, position.Max}, {"Pages", c.Pages, 0, math.MaxInt32},
-		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(LayoutNHD)}, {"Window", c.Window, 0, position.Max - 1},
+		{"KeyType", int(c.KeyType), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(LayoutNHD)}, {"Window", c.Window, 0, position.Max - 1},
 	} {
 		if f.n < f.least || f.n > f.most {
 			return &check.Failure{Where: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
@@ -134,8 +129,8 @@ func (c *Config) check() *check.Failure {
 	}
 	switch {
 	case !c.ValuesInKeys:
-	case c.ValueType != c.Type:
-		return &check.Failure{Where: "Config.ValueType", Got: c.ValueType.String(), Want: c.Type.String() + " as the keys, which hold the values"}
+	case c.ValueType != c.KeyType:
+		return &check.Failure{Where: "Config.ValueType", Got: c.ValueType.String(), Want: c.KeyType.String() + " as the keys, which hold the values"}
 	case c.ValueSize > c.HeadSize:
 		return &check.Failure{Where: "Config.ValueSize", Got: fmt.Sprint(c.ValueSize), Want: fmt.Sprintf("at most %d, the elements of the keys, which hold the values", c.HeadSize)}
 	}

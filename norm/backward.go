@@ -281,7 +281,7 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 	sums, dots := s.sums[:], s.dots[:]
 	clear(sums)
 	eachChain(d, func(n, at, chains int) { k.Squares(sums[:chains], y[at:], x[at:], doubleChains, n, rest) })
-	inv := float32(1 / math.Sqrt(sumOfHalves(sums)/size+float64(j.eps)))
+	inv := float32(1 / math.Sqrt(scalar.SumOfHalves64(&s.sums)/size+float64(j.eps)))
 	clear(sums)
 	clear(dots)
 	w := j.weight
@@ -289,9 +289,9 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 		k.NormTerms(sums[:chains], dots[:chains], y[at:], g[at:], weight[at:], bias[at:], dy[at:], w[at:], doubleChains, n, inv)
 	})
 	if j.dx.IsSet() {
-		center, slope := float32(0), float32(sumOfHalves(dots)/size)
+		center, slope := float32(0), float32(scalar.SumOfHalves64(&s.dots)/size)
 		if j.layer {
-			center = float32(sumOfHalves(sums) / size)
+			center = float32(scalar.SumOfHalves64(&s.sums) / size)
 		}
 		s.store(j, b, h, l, center, slope, inv)
 	}
@@ -309,11 +309,6 @@ func eachChain(d int, f func(n, at, chains int)) {
 	if at := n * doubleChains; at < d {
 		f(1, at, d-at)
 	}
-}
-
-// sumOfHalves adds up chains, half of them to the other half, and so on.
-func sumOfHalves(a []float64) float64 {
-	return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
 }
 
 // store writes a row of the gradient of x.

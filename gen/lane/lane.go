@@ -26,6 +26,7 @@ type Kernel struct {
 	spec.Function
 	Lanes   string // the slice with an element for each lane
 	Number  string // the parameter that counts the lanes instead
+	Pairs   bool   // there is an even number of lanes
 	Tile    bool   // the lanes fill whole vectors
 	Vectors int    // at a time, at most
 	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number

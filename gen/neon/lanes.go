@@ -193,7 +193,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.single()
 		m.Label("single")
 		m.body(p, "single", single, strides)
-		m.Op("SUBS", 1, left, left)
+		m.Op("SUBS", m.few(), left, left)
 		m.Jump("BNE", "single")
 		m.Label("end")
 	}
@@ -251,13 +251,23 @@ func (m *laner) lanesOf() int {
 	return emit.VecLanes
 }
 
+// few is the number of lanes at a time of what is left of a vector: one, or a pair.
+func (m *laner) few() int {
+	if m.frame.Pairs {
+		return 2
+	}
+	return 1
+}
+
 // moving is the instruction that moves the lanes of a stream at a time, and their size.
 func (m *laner) moving(s *lane.Stream) (name string, bytes int) {
 	bytes = 4
 	if s.Double {
 		bytes = 8
 	}
-	if !m.one {
+	if m.one {
+		bytes *= m.few()
+	} else {
 		bytes *= m.lanesOf()
 	}
 	return map[int]string{4: "FMOVS", 8: "FMOVD", 16: "FMOVQ"}[bytes], bytes

@@ -42,6 +42,7 @@ var vectorOps = map[string]struct {
 	"VSSE32V":      {"m x p", "vsse32.v", "021"},
 	"VLUXEI32V":    {"p m m", "vluxei32.v", "201"},
 	"VIDV":         {"m", "vid.v", "0"},
+	"VXORVI":       {"i m m", "vxor.vi", "210"},
 	"VANDVI":       {"i m m", "vand.vi", "210"},
 	"VADDVX":       {"x m m", "vadd.vx", "210"},
 	"VMINUVV":      {"m m m", "vminu.vv", "210"},

@@ -146,7 +146,7 @@ func (m *laner) Worth(n *lane.Value, i int) int {
 
 func (m *laner) InPlace(n *lane.Value) []int {
 	switch n.Op {
-	case lane.Given, lane.Load, lane.Spread, lane.Lookup, lane.Widen, lane.Narrow:
+	case lane.Given, lane.Load, lane.Spread, lane.Lookup, lane.Swap, lane.Widen, lane.Narrow:
 		return nil
 	case lane.NegMulAdd:
 		return []int{2}
@@ -169,7 +169,7 @@ func (m *laner) Scratch(n *lane.Value) (registers int) {
 			registers++
 		}
 	}
-	if n.Op == lane.AbsInt || n.Op == lane.Select && n.Double {
+	if n.Op == lane.AbsInt || n.Op == lane.Swap || n.Op == lane.Select && n.Double {
 		registers++
 	}
 	return registers
@@ -454,6 +454,12 @@ func (m *laner) Emit(_ *lane.Frame[riscv.Vec], n *lane.Value, dst riscv.Vec, vec
 		m.Op("VFWCVTFFV", x(0), dst)
 	case lane.Narrow:
 		m.Op("VFNCVTFFW", x(0), dst)
+	case lane.Swap:
+		i := m.Vec(m.group)
+		m.scratch = append(m.scratch, i)
+		m.Op("VIDV", i)
+		m.Op("VXORVI", 1, i, i)
+		m.Op("VRGATHERVV", i, x(0), dst)
 	case lane.Var:
 		m.move(n.Args[0], vector, dst)
 	case lane.Set:

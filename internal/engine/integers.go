@@ -39,10 +39,10 @@ func packPairs(t *tile) {
 }
 
 func integersScores(t *tile, part mask.Span, top []float32) {
-	x, w, d := &t.job.Call.K, t.Lanes, t.job.d()
+	w, d := t.Lanes, t.job.d()
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		lo := t.Key(part.Lo)
-		n = x.Run(lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfPieces()))
+		n = t.keys().Run(t.Head, lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfPieces()))
 		t.keys().Pair(t.Head, mask.Span{Lo: lo, Hi: lo + n}, t.phase, t.job.tier.Convert().PairColumns)
 		t.eachPiece(part.Lo, n, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
 			t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: t.keys().PairOf(at, columns, lo), Scales: scales, Lsc: lsc, Q: t.pairs[at/2*w:], Unit: t.unit, M: n, D: columns, Max: top})
@@ -121,7 +121,7 @@ func (t *tile) keysOfPieces() int {
 func (t *tile) eachPiece(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	x, lanes, d := &t.job.Call.K, t.Lanes, t.job.d()
 	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
-	scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, t.Key(lo), n)
+	scales, lsc := t.keys().Scales(t.Head, t.Key(lo), n)
 	group, ignored := x.Group(), t.ignored()
 	if top == nil {
 		top = ignored
@@ -168,9 +168,9 @@ func asFloatsScores(t *tile, part mask.Span, top []float32) {
 	group := x.Group()
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		s, lo := t.scoresFrom(part), t.Key(part.Lo)
-		n = x.Run(lo, ukernel.RowsPerCall(part.Len(), w*d))
+		n = t.keys().Run(t.Head, lo, ukernel.RowsPerCall(part.Len(), w*d))
 		k, stride, _ := t.keys().Floats(t.Head, lo, n)
-		scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, lo, n)
+		scales, lsc := t.keys().Scales(t.Head, lo, n)
 		for at := 0; at < d; at += group {
 			a, max := s, t.ignored()
 			if at > 0 {

@@ -116,10 +116,26 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 		dw, db, dy, weight := matrix("dWeight"), matrix("dBias"), matrix("dy"), matrix("weight")
 		return func(p *kernelSet) { p.Rows.NormTerms(sums, dots, y, g, dw, db, dy, weight, ld, c.n, shift) }
 	}
+	if c.kernel == "RotatePairs" {
+		cos, sin := vector("cos", 2*c.d), vector("sin", 2*c.d)
+		ld := distance(2*c.d, c.gap)
+		x := a.Matrix("x", c.n, 2*c.d, ld, testutil.Canary)
+		c.values.Fill(r, x, c.n, 2*c.d, ld)
+		a.Slots[2].Exact = true
+		return func(p *kernelSet) { p.Elementwise.RotatePairs(x, ld, c.n, cos, sin) }
+	}
 	g, y := vector("g", c.d), vector("y", c.d)
 	dx := a.Vector("dx", c.d, testutil.Canary)
 	if c.inPlace {
 		dx = [][]float32{g, y}[c.gap%2]
+	}
+	switch c.kernel {
+	case "Mul":
+		return func(p *kernelSet) { p.Elementwise.Mul(dx, g, y) }
+	case "TanhBackward":
+		return func(p *kernelSet) { p.Activations.TanhBackward(dx, g, y) }
+	case "SigmoidBackward":
+		return func(p *kernelSet) { p.Activations.SigmoidBackward(dx, g, y) }
 	}
 	a.Slots[len(a.Slots)-1].Exact = !c.inPlace
 	center, slope := c.values.Next(r), c.values.Next(r)
@@ -261,6 +277,38 @@ var rowMutants = []mutant{
 			}
 		}
 	}),
+	{"Elementwise.Mul", "one is a reciprocal", func(p *kernelSet) {
+		p.Elementwise.Mul = func(dst, x, y []float32) {
+			for i := range dst {
+				dst[i] = x[i] / (1 / y[i])
+			}
+		}
+	}},
+	{"Elementwise.RotatePairs", "a product is not rounded", func(p *kernelSet) {
+		p.Elementwise.RotatePairs = func(x []float32, ld, n int, cos, sin []float32) {
+			for j := range n {
+				for e := 0; e < len(cos); e += 2 {
+					a, b := x[j*ld+e], x[j*ld+e+1]
+					x[j*ld+e] = scalar.Canonical(scalar.FMA(a, cos[e], b*sin[e]))
+					x[j*ld+e+1] = scalar.Canonical(float32(b*cos[e+1]) + float32(a*sin[e+1]))
+				}
+			}
+		}
+	}},
+	{"Activations.TanhBackward", "the slope is 1-y²", func(p *kernelSet) {
+		p.Activations.TanhBackward = func(dx, dy, y []float32) {
+			for i := range dx {
+				dx[i] = dy[i] * scalar.FMA(-y[i], y[i], 1)
+			}
+		}
+	}},
+	{"Activations.SigmoidBackward", "the slope is y-y²", func(p *kernelSet) {
+		p.Activations.SigmoidBackward = func(dx, dy, y []float32) {
+			for i := range dx {
+				dx[i] = dy[i] * scalar.FMA(-y[i], y[i], y[i])
+			}
+		}
+	}},
 	spoilRows("NormGradients", "the center is left out", func(p *kernelSet) {
 		p.Rows.NormGradients = func(dx, g, y []float32, _, slope, inv float32) { ref.Rows.NormGradients(dx, g, y, 0, slope, inv) }
 	}),

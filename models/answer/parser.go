@@ -33,6 +33,9 @@ func (f *Format) Parser(a Asked) *Parser {
 	return p
 }
 
+// Thinking tells whether what comes next is thinking, as far as can be told.
+func (p *Parser) Thinking() bool { return p.thinking }
+
 // Add takes what the answer grows by.
 func (p *Parser) Add(text string) Part {
 	if text == "" {

@@ -89,7 +89,7 @@ func (m *Model) Cache(pages int) kvcache.Config {
 	c, o := &m.config, &m.options
 	return kvcache.Config{
 		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, ValueSize: c.InKeys, ValuesInKeys: c.InKeys > 0,
-		Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize, Pages: pages,
+		KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize, Pages: pages,
 	}
 }
 

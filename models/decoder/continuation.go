@@ -17,7 +17,7 @@ type End uint8
 
 // The ends of a text. If several hold at once, it is the first of this list.
 const (
-	Going        End = iota // it does not end
+	EndNone      End = iota // it does not end
 	EndToken                // a token of GenerateOptions.Stop
 	EndText                 // a string of GenerateOptions.StopText
 	EndGrammar              // the text is one of GenerateOptions.Grammar, and none of it goes on
@@ -264,7 +264,7 @@ func (c *Continuation) Skip(prompt int, ids []int32) (text string, err error) {
 
 // check reports a text that has ended, and a wrong number of logits.
 func (c *Continuation) check(logits int) error {
-	if c.end != Going {
+	if c.end != EndNone {
 		return &kernel.Error{Where: "decoder: Continuation", Got: "a text that has ended: " + c.end.String(), Want: "one that goes on"}
 	}
 	if logits != c.vocab {
@@ -299,7 +299,7 @@ func (c *Continuation) add(token *Token, length int) error {
 			c.end = EndContext
 		}
 	}
-	if c.end != Going && c.end != EndText {
+	if c.end != EndNone && c.end != EndText {
 		token.Text += c.rest()
 	}
 	if token.End = c.end; c.end == EndText {

@@ -67,9 +67,9 @@ type embedder struct {
 func (e *embedder) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how embedding.Pooling, each func(text int, states []float32) error) error {
 	m := *e.model
 	m.options.Exec = o.Exec
-	rows := All
+	rows := LogitsAll
 	if how == embedding.PoolLast {
-		rows = Last
+		rows = LogitsLast
 	}
 	for batch := range embedding.Batches(ids, o.Tokens()) {
 		if err := e.batch(ctx, &m, batch, ids, rows, each); err != nil {

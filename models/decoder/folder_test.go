@@ -203,7 +203,7 @@ func greedy(t *testing.T, dir string) []int32 {
 	s := session(t, m, 1, 20)
 	text, ids := s.NewText(), []int32{5, 6, 7}
 	for range 8 {
-		logits := forward(t, s, Step{Text: text, Tokens: ids[text.Len():], Logits: Last})[0]
+		logits := forward(t, s, Step{Text: text, Tokens: ids[text.Len():], Logits: LogitsLast})[0]
 		ids = append(ids, int32(slices.Index(logits, slices.Max(logits))))
 	}
 	return ids
@@ -248,7 +248,7 @@ func TestDynamicRotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := session(t, m, 1, 100)
-		return m, forward(t, s, Step{Text: s.NewText(), Tokens: prompt(100, 1), Logits: All})[0]
+		return m, forward(t, s, Step{Text: s.NewText(), Tokens: prompt(100, 1), Logits: LogitsAll})[0]
 	}
 	_, want := logits("default")
 	m, got := logits("dynamic")

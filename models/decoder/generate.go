@@ -154,7 +154,7 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 	prefix := s.NewText()
 	defer prefix.Free()
 	if shared > 0 {
-		if _, err := s.Forward(ctx, Step{Text: prefix, Tokens: prompts[0][:shared], Logits: None}); err != nil {
+		if _, err := s.Forward(ctx, Step{Text: prefix, Tokens: prompts[0][:shared], Logits: LogitsNone}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -254,7 +254,7 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 	for _, t := range g.streams {
 		step := Step{Text: t.text, Tokens: t.next}
 		if t.guesses > 0 {
-			step.Logits = All
+			step.Logits = LogitsAll
 		}
 		g.steps = append(g.steps, step)
 	}
@@ -271,7 +271,7 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 			g.streams = nil
 			return nil
 		}
-		if t.end == Going {
+		if t.end == EndNone {
 			going = append(going, t)
 		}
 	}
@@ -296,7 +296,7 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 		}
 		token.Index = t.index
 		g.left = !yield(token, nil)
-		if !g.left && token.End == Going && i < len(guesses) && guesses[i] == token.ID {
+		if !g.left && token.End == EndNone && i < len(guesses) && guesses[i] == token.ID {
 			continue
 		}
 		t.next, t.guesses = append(t.next[:0], token.ID), 0

@@ -370,7 +370,7 @@ func checkGGUF(t *testing.T, dir string, r *tinyReferences) {
 	ids := prompt(40, 3)
 	run := func(m *Model) []float32 {
 		s := session(t, m, 1, len(ids))
-		return forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]
+		return forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})[0]
 	}
 	sameBits(t, "logits", run(m), run(want))
 }

@@ -41,7 +41,7 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 	c := &Recorder{readsDate: m.ReadsDate(), r: Receipt{
 		Version: Version, Contract: kernel.Contract, Model: model, Generation: &Generation{
 			Settings: settingsOf(&options), Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
-			Prompt: slices.Clone(prompt), End: decoder.Going.String(),
+			Prompt: slices.Clone(prompt), End: decoder.EndNone.String(),
 		}}}
 	if o.Stop == nil {
 		c.r.Stop = slices.Clone(m.Stop())

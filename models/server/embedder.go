@@ -51,7 +51,7 @@ func newEmbedder(h hosted, m *embedding.Embedder, turns *batch.Turns) *embedder 
 	return e
 }
 
-func (e *embedder) kind() models.Kind                        { return models.Embedder }
+func (e *embedder) kind() models.Kind                        { return models.KindEmbedder }
 func (e *embedder) tokenizer() (*tokenizer.Tokenizer, error) { return e.m.Tokenizer(), nil }
 func (e *embedder) run(ctx context.Context)                  { e.vectors.Run(ctx) }
 

@@ -56,7 +56,7 @@ func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	}, nil
 }
 
-func (g *generator) kind() models.Kind                        { return models.Generator }
+func (g *generator) kind() models.Kind                        { return models.KindGenerator }
 func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Tokenizer() }
 func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
 func (g *generator) ready() error                             { return g.texts.Ready() }
@@ -132,7 +132,7 @@ func (g *generator) task(ctx context.Context, r *request.Request, w *request.Gen
 				record.Add(t)
 			}
 			answer.Add(t)
-			return t.ID, t.End != decoder.Going, nil
+			return t.ID, t.End != decoder.EndNone, nil
 		},
 		Done: answer.Finish,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/answer"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -133,8 +134,10 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	if w.Tools.None {
 		c.Tools = nil
 	}
-	if len(c.Tools) > 0 && !template.ReadsTools() {
-		return badParam("tools", "tools: got %d, want none, as the template of %q has none", len(c.Tools), g.name)
+	tools := c.Tools
+	if !template.ReadsTools() && (len(tools) > 0 || slices.ContainsFunc(c.Messages, func(m chattemplate.Message) bool { return len(m.Calls) > 0 })) {
+		c = answer.Described(c)
+		w.Conversation = c
 	}
 	if c.Documents != nil && !template.ReadsDocuments() {
 		return badParam("documents", "documents: got some, want none, as the template of %q has none", g.name)
@@ -161,14 +164,14 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 		return dialect.Fail(http.StatusBadRequest, "", "the conversation has no token")
 	}
 	w.Prompts = [][]int32{prompt}
-	return g.answers(w, prompt, g.format.Opens(parts))
+	return g.answers(w, tools, prompt, g.format.Opens(parts))
 }
 
 // answers sets what the answers to a prompt may be, and how they are taken apart. open says that the prompt ends within thinking.
-func (g *generator) answers(w *request.Generate, prompt []int32, open bool) (err error) {
+func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prompt []int32, open bool) (err error) {
 	asked := answer.Asked{Required: w.Tools.Required, Single: w.Tools.Single, Open: open}
 	var at []int // the tools that may be called among those of the request
-	for i, t := range w.Conversation.Tools {
+	for i, t := range tools {
 		if w.Tools.Names == nil || slices.Contains(w.Tools.Names, t.Name) {
 			asked.Tools, at = append(asked.Tools, t), append(at, i)
 		}

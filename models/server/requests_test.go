@@ -59,7 +59,7 @@ func TestRefused(t *testing.T) {
 	s := newServer(t, fixed())
 	for path, bodies := range map[string][]string{
 		"/v1/chat/completions": {
-			`"tools": [{"type": "function", "function": {"name": "f"}}]`, `"tool_choice": "required"`, `"functions": [{}]`, `"logit_bias": {"5": 101}`, `"audio": {}`, `"modalities": ["text", "audio"]`, `"web_search_options": {}`,
+			`"tool_choice": "required"`, `"functions": [{}]`, `"logit_bias": {"5": 101}`, `"audio": {}`, `"modalities": ["text", "audio"]`, `"web_search_options": {}`,
 			`"best_of": 2`, `"use_beam_search": true`, `"min_tokens": 2`, `"typical_p": 0.5`, `"mirostat": 2`, `"dry_multiplier": 0.8`, `"xtc_probability": 0.5`, `"guided_regex": "a"`, `"documents": [{}]`,
 			`"add_generation_prompt": false`, `"continue_final_message": true`, `"skip_special_tokens": false`, `"prompt_logprobs": 1`, `"echo": true`, `"chat_template": "x"`, `"truncate_prompt_tokens": 5`,
 			`"options": {"temperature": 1}`, `"extra_body": {"top_k": 1}`, `"max_new_tokens": 5`, `"random_seed": 1`, `"thinking": {"type": "maybe"}`, `"prompt": "x"`, `"stop_token_ids": [999]`,
@@ -149,7 +149,7 @@ func TestEcho(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits, err := session.Forward(t.Context(), decoder.Step{Text: session.NewText(), Tokens: ids, Logits: decoder.All})
+	logits, err := session.Forward(t.Context(), decoder.Step{Text: session.NewText(), Tokens: ids, Logits: decoder.LogitsAll})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ type limits struct {
 func (h *hosted) about() *hosted { return h }
 
 // kinds are the kinds as errors name them.
-var kinds = map[models.Kind]string{models.Generator: "a language model", models.Embedder: "a model of embeddings", models.Reranker: "a reranker"}
+var kinds = map[models.Kind]string{models.KindGenerator: "a language model", models.KindEmbedder: "a model of embeddings", models.KindReranker: "a reranker"}
 
 // serve makes what serves a model. It begins with run.
 func serve(m *Model, s *Settings, l *limits, turns *batch.Turns) (served, error) {

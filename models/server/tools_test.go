@@ -242,6 +242,20 @@ func TestThinking(t *testing.T) {
 	}
 }
 
+// TestPlainTemplate: a model whose template knows no tools calls them in JSON.
+func TestPlainTemplate(t *testing.T) {
+	srv := newServer(t, fixed())
+	for _, stream := range []string{"true", "false"} {
+		got := ask1(t, srv, `{"model":"tiny","stream":`+stream+`,"messages":[{"role":"user","content":"a"}],"tools":[`+now+`],"tool_choice":"required"}`)
+		if got.reason != "tool_calls" || len(got.calls) != 1 || got.calls[0].Function.Name != "now" || got.content != "" {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := ask1(t, srv, `{"model":"tiny","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"now"}}]},{"role":"tool","tool_call_id":"1","content":"b"}],"max_tokens":5}`); len(got.calls) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestToolErrors: what cannot be promised is an error that names it.
 func TestToolErrors(t *testing.T) {
 	srv := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))

@@ -291,6 +291,9 @@ func (e *exec) place(op string) bool {
 		})
 	case "VTBL":
 		e.table()
+	case "VREV64": // of words
+		x := e.read(number(e.args[0].Text))
+		e.write(number(e.args[1].Text), 32, func(i int) *expr.Node { return x[i^1] })
 	default:
 		return false
 	}

@@ -96,6 +96,20 @@ func normTerms(k *Kernel, quick bool) []Case {
 	})
 }
 
+func fromResult(k *Kernel, quick bool) (list []Case) {
+	for _, n := range laneCounts(quick) {
+		list = append(list, Case{"dx": out(n), "dy": in(n), "y": in(n)})
+	}
+	return list
+}
+
+func rotatePairs(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		ld += d
+		return Case{"x": out(span(n, ld, 2*d)), "ld": ld, "n": n, "cos": in(2 * d), "sin": in(2 * d)}
+	})
+}
+
 func normGradients(k *Kernel, quick bool) (list []Case) {
 	for _, d := range laneCounts(quick) {
 		list = append(list, Case{"dx": out(d), "g": in(d), "y": in(d), "center": Unknown{}, "slope": Unknown{}, "inv": Unknown{}})

@@ -511,7 +511,7 @@ func TestRead(t *testing.T) {
 	for _, steps := range f.steps {
 		rows := 0
 		for _, step := range steps {
-			if step.Logits == decoder.All {
+			if step.Logits == decoder.LogitsAll {
 				rows += len(step.Tokens)
 			}
 		}

@@ -74,9 +74,6 @@ type messagesRequest struct {
 	Receipt bool        `json:"receipt"` // one of package receipt
 }
 
-// Fields is that of [fields.Tabled].
-func (*messagesRequest) Fields() fields.Table { return fields.Messages }
-
 // Read is that of [Dialect].
 func (m *messages) Read(in *Input) (*request.Request, error) {
 	var q messagesRequest
@@ -262,9 +259,6 @@ type countTokens struct{ anthropic }
 
 // countRequest is the body of a request.
 type countRequest struct{ conversationRequest }
-
-// Fields is that of [fields.Tabled].
-func (*countRequest) Fields() fields.Table { return fields.CountTokens }
 
 // Read is that of [Dialect].
 func (*countTokens) Read(in *Input) (*request.Request, error) {

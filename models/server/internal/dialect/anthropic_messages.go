@@ -28,17 +28,11 @@ type anthropicOutput struct {
 	Format *anthropicFormat `json:"format"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*anthropicOutput) Fields() fields.Table { return fields.AnthropicOutput }
-
 // anthropicFormat is what a text must be.
 type anthropicFormat struct {
 	Type   string          `json:"type"`
 	Schema json.RawMessage `json:"schema"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*anthropicFormat) Fields() fields.Table { return fields.AnthropicFormat }
 
 // read sets the conversation of w, and what the text must be.
 func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Generate) error {

@@ -15,9 +15,6 @@ type anthropicTurn struct {
 	Content fields.TextOr[anthropicBlock] `json:"content"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*anthropicTurn) Fields() fields.Table { return fields.AnthropicMessage }
-
 // An anthropicBlock is a part of a message.
 type anthropicBlock struct {
 	Type     string          `json:"type"`
@@ -29,9 +26,6 @@ type anthropicBlock struct {
 	CallID   string          `json:"tool_use_id"`
 	Content  fields.Content  `json:"content"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*anthropicBlock) Fields() fields.Table { return fields.AnthropicBlock }
 
 // messages returns the messages that a turn is for a template: what tools have answered stands alone. calls has the names of the
 // tools that were called, by ids.
@@ -75,18 +69,12 @@ type anthropicTool struct {
 	Strict      bool            `json:"strict"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*anthropicTool) Fields() fields.Table { return fields.AnthropicTool }
-
 // An anthropicChoice says which tools may be called.
 type anthropicChoice struct {
 	Type   string `json:"type"`
 	Name   string `json:"name"`
 	Single bool   `json:"disable_parallel_tool_use"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*anthropicChoice) Fields() fields.Table { return fields.AnthropicChoice }
 
 // tools sets the tools of a conversation, and which of them may be called.
 func (q *conversationRequest) tools(c *chattemplate.Conversation, w *request.Generate) (err error) {

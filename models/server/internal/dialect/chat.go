@@ -31,9 +31,6 @@ type chatRequest struct {
 	Date *string `json:"date"` // for a template that writes one; not in OpenAI's API
 }
 
-// Fields is that of [fields.Tabled].
-func (*chatRequest) Fields() fields.Table { return fields.Chat }
-
 // Read is that of [Dialect].
 func (c *chat) Read(in *Input) (*request.Request, error) {
 	var q chatRequest

@@ -22,9 +22,6 @@ type completionRequest struct {
 	Echo     bool          `json:"echo"`   // begin with the prompt; max_tokens 0 is the prompt alone
 }
 
-// Fields is that of [fields.Tabled].
-func (*completionRequest) Fields() fields.Table { return fields.Completion }
-
 // Read is that of [Dialect].
 func (c *completions) Read(in *Input) (*request.Request, error) {
 	var q completionRequest

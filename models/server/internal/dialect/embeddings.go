@@ -38,9 +38,6 @@ type embeddingsRequest struct {
 	Receipt bool `json:"receipt"` // one of package receipt
 }
 
-// Fields is that of [fields.Tabled].
-func (*embeddingsRequest) Fields() fields.Table { return fields.Embedding }
-
 // cutAtMost reads truncate_prompt_tokens: whether texts are cut at the most tokens that the model sees.
 func cutAtMost(n *fields.Int) (bool, error) {
 	if n != nil && *n != -1 {

@@ -23,9 +23,6 @@ type message struct {
 	CallID    string         `json:"tool_call_id"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*message) Fields() fields.Table { return fields.Message }
-
 // A toolCall is a call of a tool.
 type toolCall struct {
 	ID       string `json:"id"`
@@ -33,26 +30,17 @@ type toolCall struct {
 	Function called `json:"function"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*toolCall) Fields() fields.Table { return fields.Call }
-
 // called is the function of a call.
 type called struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"` // a string that is JSON, or an object
 }
 
-// Fields is that of [fields.Tabled].
-func (*called) Fields() fields.Table { return fields.Called }
-
 // A tool is one that a model may call.
 type tool struct {
 	Type     string   `json:"type"`
 	Function function `json:"function"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*tool) Fields() fields.Table { return fields.Tool }
 
 // A function is what a tool is.
 type function struct {
@@ -61,9 +49,6 @@ type function struct {
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      bool            `json:"strict"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*function) Fields() fields.Table { return fields.Function }
 
 // messagesOf returns the messages of a conversation.
 func messagesOf(list []message) ([]chattemplate.Message, error) {
@@ -175,18 +160,6 @@ type namedTool struct {
 	Type     string `json:"type"`
 	Function named  `json:"function"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*namedTool) Fields() fields.Table { return fields.Tool }
-
-// Fields is that of [fields.Tabled].
-func (*toolChoice) Fields() fields.Table { return fields.ToolChoice }
-
-// Fields is that of [fields.Tabled].
-func (*named) Fields() fields.Table { return fields.Named }
-
-// Fields is that of [fields.Tabled].
-func (*allowed) Fields() fields.Table { return fields.Allowed }
 
 // Word is that of [fields.Worded].
 func (c *toolChoice) Word(text string) { c.Type = text }

@@ -51,9 +51,6 @@ type ollamaOptions struct {
 	Stop             fields.Texts `json:"stop"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*ollamaOptions) Fields() fields.Table { return fields.OllamaOptions }
-
 // ollamaText is what requests for texts have.
 type ollamaText struct {
 	Model       string          `json:"model"`

@@ -26,17 +26,11 @@ type ollamaEmbedRequest struct {
 	Receipt    bool          `json:"receipt"` // one of package receipt
 }
 
-// Fields is that of [fields.Tabled].
-func (*ollamaEmbedRequest) Fields() fields.Table { return fields.OllamaEmbed }
-
 // ollamaEmbeddingsRequest is the body of /api/embeddings.
 type ollamaEmbeddingsRequest struct {
 	Model  string `json:"model"`
 	Prompt string `json:"prompt"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*ollamaEmbeddingsRequest) Fields() fields.Table { return fields.OllamaEmbeddings }
 
 // Read is that of [Dialect].
 func (d *ollamaEmbed) Read(in *Input) (*request.Request, error) {
@@ -138,9 +132,6 @@ type ollamaShowRequest struct {
 	Model string `json:"model"`
 	Name  string `json:"name"` // the old name of it
 }
-
-// Fields is that of [fields.Tabled].
-func (*ollamaShowRequest) Fields() fields.Table { return fields.OllamaShow }
 
 // Read is that of [Dialect].
 func (*ollamaShow) Read(in *Input) (*request.Request, error) {

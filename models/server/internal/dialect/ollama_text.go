@@ -16,9 +16,6 @@ type ollamaChatRequest struct {
 	Tools    []tool          `json:"tools"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*ollamaChatRequest) Fields() fields.Table { return fields.OllamaChat }
-
 // An ollamaMessage is one of a conversation.
 type ollamaMessage struct {
 	Role     string     `json:"role"`
@@ -28,9 +25,6 @@ type ollamaMessage struct {
 	Tool     string     `json:"tool_name"`
 	CallID   string     `json:"tool_call_id"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*ollamaMessage) Fields() fields.Table { return fields.OllamaMessage }
 
 // Read is that of [Dialect]. Without messages it asks whether the model is there, as clients do that load it.
 func (c *ollamaChat) Read(in *Input) (*request.Request, error) {
@@ -71,9 +65,6 @@ type ollamaGenerateRequest struct {
 	System string `json:"system"`
 	Raw    bool   `json:"raw"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*ollamaGenerateRequest) Fields() fields.Table { return fields.OllamaGenerate }
 
 // Read is that of [Dialect].
 func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {

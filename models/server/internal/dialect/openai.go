@@ -103,6 +103,13 @@ type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
 	Total      int `json:"total_tokens"`
+
+	Details *usageDetails `json:"completion_tokens_details,omitempty"` // of answers with thinking
+}
+
+// usageDetails counts tokens of answers.
+type usageDetails struct {
+	Reasoning int `json:"reasoning_tokens"`
 }
 
 // read returns the request for w that the fields of s ask for. least is the fewest tokens that an answer may be limited to.
@@ -145,7 +152,11 @@ func (t *texts) body(r *request.Request) *completion {
 }
 
 func usageOf(r *request.Request) json.RawMessage {
-	data, _ := json.Marshal(usage{r.Prompt, r.Made, r.Prompt + r.Made}) // numbers have no error
+	u := usage{Prompt: r.Prompt, Completion: r.Made, Total: r.Prompt + r.Made}
+	if r.Thought > 0 {
+		u.Details = &usageDetails{r.Thought}
+	}
+	data, _ := json.Marshal(u) // numbers have no error
 	return data
 }
 

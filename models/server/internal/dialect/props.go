@@ -42,7 +42,7 @@ type propsSettings struct {
 func (*props) Whole(r *request.Request) any {
 	a := &propsAnswer{Modalities: map[string]bool{"vision": false, "audio": false}}
 	for _, f := range r.Work.(*request.About).Models {
-		if a.Build = "attn " + f.Fingerprint; f.Kind != models.Generator {
+		if a.Build = "attn " + f.Fingerprint; f.Kind != models.KindGenerator {
 			continue
 		}
 		a.Settings = &propsSettings{Context: f.Context}

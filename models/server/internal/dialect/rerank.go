@@ -49,9 +49,6 @@ type rerankRequest struct {
 	Receipt bool `json:"receipt"` // one of package receipt
 }
 
-// Fields is that of [fields.Tabled].
-func (*rerankRequest) Fields() fields.Table { return fields.Rerank }
-
 // Read is that of [Dialect].
 func (d *rerank) Read(in *Input) (*request.Request, error) {
 	q := &d.q

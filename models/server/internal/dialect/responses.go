@@ -61,16 +61,10 @@ type responsesRequest struct {
 	Receipt bool         `json:"receipt"` // one of package receipt
 }
 
-// Fields is that of [fields.Tabled].
-func (*responsesRequest) Fields() fields.Table { return fields.Responses }
-
 // responsesText is text.
 type responsesText struct {
 	Format *responsesFormat `json:"format"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*responsesText) Fields() fields.Table { return fields.ResponsesText }
 
 // responsesFormat says what a text must be.
 type responsesFormat struct {
@@ -78,9 +72,6 @@ type responsesFormat struct {
 	Name   string          `json:"name,omitempty"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*responsesFormat) Fields() fields.Table { return fields.ResponsesFormat }
 
 // responsesNames are the names of fields that have others elsewhere.
 var responsesNames = map[string]string{"max_tokens": "max_output_tokens", "response_format": "text.format"}
@@ -207,7 +198,7 @@ func (d *responses) Whole(r *request.Request) any {
 func (d *responses) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
 	d.b, d.r = b, r
 	if e.First {
-		begun := d.answer(r, nil, decoder.Going)
+		begun := d.answer(r, nil, decoder.EndNone)
 		d.write("response.created", map[string]any{"response": begun})
 		d.write("response.in_progress", map[string]any{"response": begun})
 	}

@@ -102,7 +102,7 @@ func (d *responses) answer(r *request.Request, items []item, end decoder.End) *r
 		ID: "resp_" + r.ID, Object: "response", Created: r.Created.Unix(), Status: "completed", Model: r.Model, Output: []any{}, responseEcho: d.echo,
 		marks: marksOf(r),
 	}
-	if end == decoder.Going {
+	if end == decoder.EndNone {
 		a.Status = "in_progress"
 		return a
 	}
@@ -117,6 +117,7 @@ func (d *responses) answer(r *request.Request, items []item, end decoder.End) *r
 		a.Output = append(a.Output, responsesItemOf(r, i, &it, status))
 	}
 	a.Usage = &responsesUsage{Input: r.Prompt, Output: r.Made, Total: r.Prompt + r.Made}
+	a.Usage.OutputDetails.Reasoning = r.Thought
 	return a
 }
 

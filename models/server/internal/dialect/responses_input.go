@@ -21,9 +21,6 @@ type responsesItem struct {
 	Output    fields.Content `json:"output"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*responsesItem) Fields() fields.Table { return fields.ResponsesItem }
-
 // addInput adds the messages that items are, or that a text is. What a model has said stands in several items, of which a
 // template wants one message.
 func addInput(all []chattemplate.Message, in *fields.TextOr[responsesItem]) ([]chattemplate.Message, error) {
@@ -88,15 +85,9 @@ func (it *responsesItem) message(at string) (m chattemplate.Message, err error) 
 
 // A responsesTool is a tool that a model may call.
 type responsesTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      bool            `json:"strict"`
+	Type string `json:"type"`
+	function
 }
-
-// Fields is that of [fields.Tabled].
-func (*responsesTool) Fields() fields.Table { return fields.ResponsesTool }
 
 // A responsesChoice says which tools may be called: a word, or an object.
 type responsesChoice struct {
@@ -105,9 +96,6 @@ type responsesChoice struct {
 	Mode  string           `json:"mode,omitempty"`
 	Tools []responsesNamed `json:"tools,omitempty"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*responsesChoice) Fields() fields.Table { return fields.ResponsesChoice }
 
 // Word is that of [fields.Worded].
 func (c *responsesChoice) Word(text string) { c.Type = text }
@@ -127,14 +115,11 @@ type responsesNamed struct {
 	Name string `json:"name"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*responsesNamed) Fields() fields.Table { return fields.ResponsesNamed }
-
 // tools sets the tools of a conversation, and which of them may be called.
 func (q *responsesRequest) tools(w *request.Generate) (err error) {
 	list := make([]tool, len(q.Tools))
 	for i, t := range q.Tools {
-		list[i] = tool{t.Type, function{t.Name, t.Description, t.Parameters, t.Strict}}
+		list[i] = tool{t.Type, t.function}
 	}
 	c := w.Conversation
 	if c.Tools, err = toolsOf(list); err != nil {

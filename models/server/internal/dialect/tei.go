@@ -39,9 +39,6 @@ type teiRequest struct {
 	Model      string        `json:"model"` // not in its API, whose servers have one model
 }
 
-// Fields is that of [fields.Tabled].
-func (*teiRequest) Fields() fields.Table { return fields.TEIEmbed }
-
 // Read is that of [Dialect].
 func (*teiEmbed) Read(in *Input) (*request.Request, error) {
 	var q teiRequest

@@ -20,17 +20,11 @@ type reasoning struct {
 	Most    *fields.Int `json:"max_tokens"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*reasoning) Fields() fields.Table { return fields.Reasoning }
-
 // thinking is where others have enable_thinking and thinking_token_budget.
 type thinking struct {
 	Type string      `json:"type"`
 	Most *fields.Int `json:"budget_tokens"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*thinking) Fields() fields.Table { return fields.Thinking }
 
 // variables returns what the template may read beside the messages. A template that does not read it writes
 // what it writes without.

@@ -22,9 +22,6 @@ type tokenizeRequest struct {
 	AddSpecialTokens *bool   `json:"add_special_tokens"` // default true
 }
 
-// Fields is that of [fields.Tabled].
-func (*tokenizeRequest) Fields() fields.Table { return fields.Tokenize }
-
 // Read is that of [Dialect].
 func (*tokenize) Read(in *Input) (*request.Request, error) {
 	var q tokenizeRequest
@@ -59,9 +56,6 @@ type detokenizeRequest struct {
 	Model  string        `json:"model"`
 	Tokens fields.Tokens `json:"tokens"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*detokenizeRequest) Fields() fields.Table { return fields.Detokenize }
 
 // Read is that of [Dialect].
 func (*detokenize) Read(in *Input) (*request.Request, error) {

@@ -162,7 +162,10 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		// one token more and leaves the last one out, whatever it is.
 		e.Tokens = append(e.Tokens, t)
 	}
-	c.begun, c.ended = true, e.End != decoder.Going
+	c.begun, c.ended = true, e.End != decoder.EndNone
+	if c.parser != nil && c.parser.Thinking() {
+		r.Thought++
+	}
 	c.parse(w, e)
 	if !e.First || !w.Echo {
 		return c.place(e)
@@ -182,7 +185,7 @@ func (c *Choice) parse(w *Generate, e *Event) {
 	part := c.parser.Add(e.Text)
 	e.Text, e.Reasoning = part.Text, part.Reasoning
 	calls := part.Calls
-	if e.End != decoder.Going {
+	if e.End != decoder.EndNone {
 		rest := c.parser.End()
 		e.Text, e.Reasoning, calls = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...)
 	}

@@ -32,6 +32,7 @@ type Request struct {
 	Receipts    []*receipt.Receipt
 	Prompt      int           // tokens that were read
 	Made        int           // tokens of answers
+	Thought     int           // of which so many are thinking
 	First       time.Duration // from when the model could begin to the first of them
 
 	choices []*Choice

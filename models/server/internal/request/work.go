@@ -17,9 +17,9 @@ type Work interface {
 }
 
 // Kind is that of [Work].
-func (*Generate) Kind() models.Kind   { return models.Generator }
-func (*Embed) Kind() models.Kind      { return models.Embedder }
-func (*Rank) Kind() models.Kind       { return models.Reranker }
+func (*Generate) Kind() models.Kind   { return models.KindGenerator }
+func (*Embed) Kind() models.Kind      { return models.KindEmbedder }
+func (*Rank) Kind() models.Kind       { return models.KindReranker }
 func (*Tokenize) Kind() models.Kind   { return "" }
 func (*Detokenize) Kind() models.Kind { return "" }
 func (*About) Kind() models.Kind      { return "" }
