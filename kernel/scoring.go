@@ -90,9 +90,8 @@ type Scoring struct {
 	// these, for Mask, Bias, Outputs.Weights and Outputs.Scores too, positions count along the path, and a causal
 	// mask hides no key. Keys that do not exist, as those of padded queries, are none.
 	//
-	// Each query reads its keys itself, as in decoding: a tree takes about as long as so many calls of one query. [VisibleLast] is
-	// faster where the last bits do not matter, and neither positions nor windows. Partial results and gradients do not take Parents, nor do
-	// calls with KeyRows.
+	// Each query reads its keys itself, as in decoding: with few query heads for each key head [VisibleLast] is faster, where the last bits do
+	// not matter, and neither positions nor windows. Partial results and gradients do not take Parents, nor do calls with KeyRows.
 	Parents []int32
 
 	// KeyRows, if not the zero KeyRows, lists the keys of each query (sparse attention). Partial results and gradients do
