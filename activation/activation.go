@@ -68,8 +68,8 @@ func GeGLUTanh(dst, gate, up []float32, exec kernel.Exec) error {
 // An element takes as long as so many FMAs of a product, with avx2 on Zen 3 and in L2.
 const (
 	functionFMAs    = 40
-	slopeFMAs       = 250
-	resultFMAs      = 70 // a gradient from a result, in Go
+	slopeFMAs       = 110
+	resultFMAs      = 20 // a gradient from a result
 	gruFMAs         = 45
 	gruBackwardFMAs = 20
 )

@@ -89,7 +89,7 @@ func gatedGradients(name string, do func(c *elementwise.Call)) elementwise.Funct
 const chunkElements = 1024
 
 // A chunk is memory for some elements. f is the function of x, and slope its slope.
-type chunk struct{ f, slope [chunkElements]float32 }
+type chunk struct{ f, slope, product [chunkElements]float32 }
 
 var chunks = parallel.FreeList[chunk]{}
 
@@ -110,14 +110,11 @@ func (s *chunk) of(function func(f, slope, x []float32), x []float32) (f, slope 
 // slopes multiplies dy by the slopes of a function.
 func slopes(c *elementwise.Call, function slope) {
 	dx, dy, x := c.Slices[0], c.Slices[1], c.Slices[2]
-	s, both := chunks.Get(), function(c.Tier)
+	s, both, mul := chunks.Get(), function(c.Tier), c.Tier.Elementwise().Mul
 	for len(x) > 0 {
 		n := min(len(x), chunkElements)
 		_, slope := s.of(both, x[:n])
-		to, from := dx[:len(slope)], dy[:len(slope)]
-		for i, k := range slope {
-			to[i] = from[i] * k
-		}
+		mul(dx[:n], dy, slope)
 		dx, dy, x = dx[n:], dy[n:], x[n:]
 	}
 	chunks.Put(s)
@@ -126,14 +123,15 @@ func slopes(c *elementwise.Call, function slope) {
 // gatedSlopes computes the gradients of a function of gate times up.
 func gatedSlopes(c *elementwise.Call, function slope) {
 	dgate, dup, dy, gate, up := c.Slices[0], c.Slices[1], c.Slices[2], c.Slices[3], c.Slices[4]
-	s, both := chunks.Get(), function(c.Tier)
+	s, both, mul := chunks.Get(), function(c.Tier), c.Tier.Elementwise().Mul
 	for len(gate) > 0 {
 		n := min(len(gate), chunkElements)
 		f, slope := s.of(both, gate[:n])
-		for i, k := range slope {
-			g, u := dy[i], up[i]
-			dgate[i], dup[i] = float32(g*u)*k, g*f[i]
-		}
+		product := s.product[:n] // before dgate and dup, which may be dy, are written
+		mul(product, dy, up)
+		mul(f, f, dy)
+		mul(dgate[:n], product, slope)
+		copy(dup, f)
 		dgate, dup, dy, gate, up = dgate[n:], dup[n:], dy[n:], gate[n:], up[n:]
 	}
 	chunks.Put(s)
@@ -161,16 +159,6 @@ func SigmoidBackward(dx, dy, y []float32, exec kernel.Exec) error {
 }
 
 var (
-	tanhBackward = gradient("activation.TanhBackward", "y", resultFMAs, func(c *elementwise.Call) {
-		dx, dy := c.Slices[0], c.Slices[1]
-		for i, y := range c.Slices[2] {
-			dx[i] = dy[i] * float32((1-y)*(1+y))
-		}
-	})
-	sigmoidBackward = gradient("activation.SigmoidBackward", "y", resultFMAs, func(c *elementwise.Call) {
-		dx, dy := c.Slices[0], c.Slices[1]
-		for i, y := range c.Slices[2] {
-			dx[i] = dy[i] * float32((1-y)*y)
-		}
-	})
+	tanhBackward    = gradient("activation.TanhBackward", "y", resultFMAs, func(c *elementwise.Call) { c.Tier.Activations().TanhBackward(c.Slices[0], c.Slices[1], c.Slices[2]) })
+	sigmoidBackward = gradient("activation.SigmoidBackward", "y", resultFMAs, func(c *elementwise.Call) { c.Tier.Activations().SigmoidBackward(c.Slices[0], c.Slices[1], c.Slices[2]) })
 )

@@ -451,6 +451,11 @@ func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherAVX2 is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherAVX2(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteAVX2 is Converters.Finite, see package ukernel.
 //
 //go:noescape
@@ -586,6 +591,11 @@ func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32,
 //go:noescape
 func addAVX2(dst []float32, x []float32, y []float32)
 
+// mulAVX2 is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulAVX2(dst []float32, x []float32, y []float32)
+
 // addRowsAVX2 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -600,6 +610,21 @@ func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weig
 //
 //go:noescape
 func rotateAVX2(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsAVX2 is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsAVX2(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardAVX2 is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardAVX2(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardAVX2 is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardAVX2(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
 //
@@ -620,3 +645,63 @@ func gruAVX2(state []float32, gates []float32, in []float32, hidden []float32)
 //
 //go:noescape
 func gruBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+
+// rowLargestAVX2 is Rows.Largest, see package ukernel.
+//
+//go:noescape
+func rowLargestAVX2(max []float32, x []float32, ld int, d int)
+
+// rowSumsAVX2 is Rows.Sums, see package ukernel.
+//
+//go:noescape
+func rowSumsAVX2(sums []float64, x []float32, ld int, d int)
+
+// rowDotsAVX2 is Rows.Dots, see package ukernel.
+//
+//go:noescape
+func rowDotsAVX2(sums []float64, x []float32, y []float32, ld int, d int)
+
+// rowDotsWithAVX2 is Rows.DotsWith, see package ukernel.
+//
+//go:noescape
+func rowDotsWithAVX2(sums []float64, x []float32, ld int, d int, y []float32)
+
+// rowAddScaledAVX2 is Rows.AddScaled, see package ukernel.
+//
+//go:noescape
+func rowAddScaledAVX2(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+
+// rowPowersAVX2 is Rows.Powers, see package ukernel.
+//
+//go:noescape
+func rowPowersAVX2(dst []float32, src []float32, ld int, n int, d int, top []float32)
+
+// rowQuotientsAVX2 is Rows.Quotients, see package ukernel.
+//
+//go:noescape
+func rowQuotientsAVX2(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+
+// rowSoftmaxGradientsAVX2 is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsAVX2(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
+// rowCenterAVX2 is Rows.Center, see package ukernel.
+//
+//go:noescape
+func rowCenterAVX2(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowSquaresAVX2 is Rows.Squares, see package ukernel.
+//
+//go:noescape
+func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowNormTermsAVX2 is Rows.NormTerms, see package ukernel.
+//
+//go:noescape
+func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormGradientsAVX2 is Rows.NormGradients, see package ukernel.
+//
+//go:noescape
+func rowNormGradientsAVX2(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)

@@ -25411,6 +25411,88 @@ end:
 	VZEROUPPER
 	RET
 
+// func gatherAVX2(dst []byte, src []byte, off []int, size int, next []int)
+// Requires: AVX, MMX+
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    off_base+48(FP), DX
+	MOVQ    off_len+56(FP), BX
+	MOVQ    next_base+80(FP), SI
+	MOVQ    size+72(FP), DI
+	TESTQ   BX, BX
+	JZ      end
+
+row:
+	MOVQ (DX), R8
+	ADDQ CX, R8
+	MOVQ DI, R9
+	SUBQ $0x40, R9
+	JL   rest
+
+line:
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x40, R9
+	JGE     line
+
+rest:
+	ADDQ $0x38, R9
+	JL   bytes
+
+word:
+	MOVQ (R8), R10
+	MOVQ R10, (AX)
+	ADDQ $0x00000008, R8
+	ADDQ $0x00000008, AX
+	SUBQ $0x08, R9
+	JGE  word
+
+bytes:
+	ADDQ $0x08, R9
+	JZ   next
+
+byte:
+	MOVB (R8), R10
+	MOVB R10, (AX)
+	ADDQ $0x00000001, R8
+	ADDQ $0x00000001, AX
+	DECQ R9
+	JNZ  byte
+
+next:
+	ADDQ $0x00000008, DX
+	DECQ BX
+	JNZ  row
+	MOVQ off_len+56(FP), AX
+	MOVQ AX, BX
+
+ahead:
+	MOVQ (SI), AX
+	ADDQ CX, AX
+	MOVQ DI, R9
+
+aheadline:
+	PREFETCHT1 (AX)
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x40, R9
+	JG         aheadline
+
+	// The last byte may lie in one line more.
+	PREFETCHT1 -1(AX)(R9*1)
+	ADDQ       $0x00000008, SI
+	DECQ       BX
+	JNZ        ahead
+
+end:
+	VZEROUPPER
+	RET
+
 // func finiteAVX2(src []float32) bool
 // Requires: AVX, AVX2
 TEXT ·finiteAVX2(SB), NOSPLIT, $0-25
@@ -28733,6 +28815,46 @@ end:
 	VZEROUPPER
 	RET
 
+// func mulAVX2(dst []float32, x []float32, y []float32)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    y_base+48(FP), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Y0
+	VMULPS  (SI)(AX*1), Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y0
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	VMASKMOVPS (SI)(AX*1), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 // Requires: AVX
 TEXT ·addRowsAVX2(SB), NOSPLIT, $0-64
@@ -29190,6 +29312,230 @@ end:
 	VZEROUPPER
 	RET
 
+// func rotatePairsAVX2(x []float32, ld int, n int, cos []float32, sin []float32)
+// Requires: AVX
+TEXT ·rotatePairsAVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    cos_len+48(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y3
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y4
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Y5
+	VMOVUPS   32(DX), Y6
+	VPERMILPS $0xb1, Y5, Y7
+	VPERMILPS $0xb1, Y6, Y8
+	VMULPS    Y3, Y7, Y7
+	VMULPS    Y4, Y8, Y8
+	VMULPS    Y1, Y5, Y5
+	VMULPS    Y2, Y6, Y6
+	VADDPS    Y7, Y5, Y5
+	VADDPS    Y8, Y6, Y6
+	VCMPPS    $0x03, Y5, Y5, Y7
+	VBLENDVPS Y7, Y0, Y5, Y5
+	VCMPPS    $0x03, Y6, Y6, Y7
+	VBLENDVPS Y7, Y0, Y6, Y6
+	VMOVUPS   Y5, (DX)
+	VMOVUPS   Y6, 32(DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Y3
+	VPERMILPS $0xb1, Y3, Y4
+	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y3, Y3
+	VADDPS    Y4, Y3, Y3
+	VCMPPS    $0x03, Y3, Y3, Y4
+	VBLENDVPS Y4, Y0, Y3, Y3
+	VMOVUPS   Y3, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	MOVQ       cos_base+40(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       sin_base+64(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y3
+	MOVQ       x_base+0(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ld+24(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       n+32(FP), DX
+	TESTQ      DX, DX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS (CX), Y1, Y4
+	VPERMILPS  $0xb1, Y4, Y5
+	VMULPS     Y3, Y5, Y5
+	VMULPS     Y2, Y4, Y4
+	VADDPS     Y5, Y4, Y4
+	VCMPPS     $0x03, Y4, Y4, Y5
+	VBLENDVPS  Y5, Y0, Y4, Y4
+	VMASKMOVPS Y4, Y1, (CX)
+	ADDQ       AX, CX
+	DECQ       DX
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func tanhBackwardAVX2(dx []float32, dy []float32, y []float32)
+// Requires: AVX
+TEXT ·tanhBackwardAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y2
+	VADDPS  Y0, Y1, Y1
+	VMULPS  Y1, Y2, Y2
+	VMULPS  (SI)(AX*1), Y2, Y2
+	VMOVUPS Y2, (BX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (DX)(AX*1), Y1, Y2
+	VSUBPS     Y2, Y0, Y3
+	VADDPS     Y0, Y2, Y2
+	VMULPS     Y2, Y3, Y3
+	VMASKMOVPS (SI)(AX*1), Y1, Y0
+	VMULPS     Y0, Y3, Y3
+	VMASKMOVPS Y3, Y1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func sigmoidBackwardAVX2(dx []float32, dy []float32, y []float32)
+// Requires: AVX
+TEXT ·sigmoidBackwardAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y2
+	VMULPS  Y1, Y2, Y2
+	VMULPS  (SI)(AX*1), Y2, Y2
+	VMOVUPS Y2, (BX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (DX)(AX*1), Y1, Y2
+	VSUBPS     Y2, Y0, Y0
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS (SI)(AX*1), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·additiveBackwardAVX2(SB), NOSPLIT, $0-168
@@ -29258,7 +29604,7 @@ lanes1row:
 	VMOVUPS      Y10, (SI)
 	ADDQ         BX, DX
 	ADDQ         DI, SI
-	ADDQ         $0x04, R8
+	ADDQ         $0x00000004, R8
 	DECQ         R9
 	JNZ          lanes1row
 
@@ -29335,7 +29681,7 @@ lastrow:
 	VMASKMOVPS   Y11, Y5, (BX)
 	ADDQ         DX, CX
 	ADDQ         SI, BX
-	ADDQ         $0x04, DI
+	ADDQ         $0x00000004, DI
 	DECQ         R8
 	JNZ          lastrow
 
@@ -29650,6 +29996,1822 @@ leave:
 	VMASKMOVPS Y2, Y1, (R8)(BX*8)
 	VMASKMOVPS Y7, Y1, (SI)
 	VMASKMOVPS Y7, Y1, (R8)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowLargestAVX2(max []float32, x []float32, ld int, d int)
+// Requires: AVX
+TEXT ·rowLargestAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    max_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	VMOVUPS constff800000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+
+lanes1:
+	VMOVAPS Y0, Y1
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS      (DI), X2
+	VINSERTPS   $0x10, (DI)(BX*1), X2, X2
+	VINSERTPS   $0x20, (DI)(BX*2), X2, X2
+	VINSERTPS   $0x30, (DI)(SI*1), X2, X2
+	VMOVSS      (R8), X3
+	VINSERTPS   $0x10, (R8)(BX*1), X3, X3
+	VINSERTPS   $0x20, (R8)(BX*2), X3, X3
+	VINSERTPS   $0x30, (R8)(SI*1), X3, X3
+	VINSERTF128 $0x01, X3, Y2, Y2
+	VMAXPS      Y1, Y2, Y1
+	ADDQ        $0x04, DI
+	ADDQ        $0x04, R8
+	DECQ        R9
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    max_base+0(FP), DI
+	VMOVUPS Y1, (DI)(AX*1)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    max_len+8(FP), DI
+	CMPQ    DI, $0x00000008
+	JL      few
+	SUBQ    $0x00000008, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	VMOVAPS Y0, Y0
+	MOVQ    DX, CX
+	LEAQ    (CX)(BX*4), DX
+	MOVQ    d+56(FP), DI
+	TESTQ   DI, DI
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS      (CX), X3
+	VINSERTPS   $0x10, (CX)(BX*1), X3, X3
+	VINSERTPS   $0x20, (CX)(BX*2), X3, X3
+	VINSERTPS   $0x30, (CX)(SI*1), X3, X3
+	VMOVSS      (DX), X1
+	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
+	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
+	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y3, Y3
+	VMAXPS      Y0, Y3, Y0
+	ADDQ        $0x04, CX
+	ADDQ        $0x04, DX
+	DECQ        DI
+	JNZ         backrow
+
+backrows:
+	MOVQ    max_base+0(FP), CX
+	VMOVUPS Y0, (CX)(AX*1)
+	JMP     end
+
+few:
+	XORQ    BX, BX
+	XORQ    SI, SI
+	MOVQ    $0x00000001, DI
+	LEAQ    masksAVX2<>+0(SB), R8
+	MOVQ    $0x00000040, R9
+	SUBQ    DI, R9
+	LEAQ    (R8)(R9*4), R8
+	VMOVUPS (R8), Y1
+
+single:
+	VMOVAPS Y0, Y2
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS      (DI), X3
+	VINSERTPS   $0x10, (DI)(BX*1), X3, X3
+	VINSERTPS   $0x20, (DI)(BX*2), X3, X3
+	VINSERTPS   $0x30, (DI)(SI*1), X3, X3
+	VMOVSS      (R8), X4
+	VINSERTPS   $0x10, (R8)(BX*1), X4, X4
+	VINSERTPS   $0x20, (R8)(BX*2), X4, X4
+	VINSERTPS   $0x30, (R8)(SI*1), X4, X4
+	VINSERTF128 $0x01, X4, Y3, Y3
+	VMAXPS      Y2, Y3, Y2
+	ADDQ        $0x04, DI
+	ADDQ        $0x04, R8
+	DECQ        R9
+	JNZ         onerow
+
+onerows:
+	MOVQ       max_base+0(FP), DI
+	VMASKMOVPS Y2, Y1, (DI)(AX*1)
+	ADDQ       $0x04, AX
+	MOVQ       ld+48(FP), DI
+	SHLQ       $0x02, DI
+	ADDQ       DI, DX
+	DECQ       CX
+	JNZ        single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowSumsAVX2(sums []float64, x []float32, ld int, d int)
+// Requires: AVX, AVX2
+TEXT ·rowSumsAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes2end
+
+lanes2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVSS    (DI), X2
+	VINSERTPS $0x10, (DI)(BX*1), X2, X2
+	VINSERTPS $0x20, (DI)(BX*2), X2, X2
+	VINSERTPS $0x30, (DI)(SI*1), X2, X2
+	VMOVSS    (R8), X3
+	VINSERTPS $0x10, (R8)(BX*1), X3, X3
+	VINSERTPS $0x20, (R8)(BX*2), X3, X3
+	VINSERTPS $0x30, (R8)(SI*1), X3, X3
+	VCVTPS2PD X2, Y2
+	VCVTPS2PD X3, Y3
+	VADDPD    Y2, Y0, Y0
+	VADDPD    Y3, Y1, Y1
+	ADDQ      $0x04, DI
+	ADDQ      $0x04, R8
+	DECQ      R9
+	JNZ       lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y0, (DI)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y1, 32(DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000008, CX
+	SUBQ $0x00000004, CX
+	JL   lanes1end
+
+lanes1:
+	VXORPS  Y0, Y0, Y0
+	MOVQ    DX, DI
+	MOVQ    d+56(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS    (DI), X1
+	VINSERTPS $0x10, (DI)(BX*1), X1, X1
+	VINSERTPS $0x20, (DI)(BX*2), X1, X1
+	VINSERTPS $0x30, (DI)(SI*1), X1, X1
+	VCVTPS2PD X1, Y1
+	VADDPD    Y1, Y0, Y0
+	ADDQ      $0x04, DI
+	DECQ      R8
+	JNZ       lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y0, (DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000004, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    sums_len+8(FP), DI
+	CMPQ    DI, $0x00000004
+	JL      few
+	SUBQ    $0x00000004, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	VXORPS  Y0, Y0, Y0
+	MOVQ    DX, CX
+	MOVQ    d+56(FP), DX
+	TESTQ   DX, DX
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS    (CX), X1
+	VINSERTPS $0x10, (CX)(BX*1), X1, X1
+	VINSERTPS $0x20, (CX)(BX*2), X1, X1
+	VINSERTPS $0x30, (CX)(SI*1), X1, X1
+	VCVTPS2PD X1, Y1
+	VADDPD    Y1, Y0, Y0
+	ADDQ      $0x04, CX
+	DECQ      DX
+	JNZ       backrow
+
+backrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPS Y0, (CX)(AX*2)
+	JMP     end
+
+few:
+	XORQ      BX, BX
+	XORQ      SI, SI
+	MOVQ      $0x00000001, DI
+	LEAQ      masksAVX2<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      DI, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Y0
+	VPMOVSXDQ X0, Y0
+
+single:
+	VXORPS  Y1, Y1, Y1
+	MOVQ    DX, DI
+	MOVQ    d+56(FP), R8
+	TESTQ   R8, R8
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS    (DI), X2
+	VINSERTPS $0x10, (DI)(BX*1), X2, X2
+	VINSERTPS $0x20, (DI)(BX*2), X2, X2
+	VINSERTPS $0x30, (DI)(SI*1), X2, X2
+	VCVTPS2PD X2, Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      $0x04, DI
+	DECQ      R8
+	JNZ       onerow
+
+onerows:
+	MOVQ       sums_base+0(FP), DI
+	VMASKMOVPD Y1, Y0, (DI)(AX*2)
+	ADDQ       $0x04, AX
+	MOVQ       ld+48(FP), DI
+	SHLQ       $0x02, DI
+	ADDQ       DI, DX
+	DECQ       CX
+	JNZ        single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowDotsAVX2(sums []float64, x []float32, y []float32, ld int, d int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rowDotsAVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	MOVQ    y_base+48(FP), DI
+	XORQ    AX, AX
+	SUBQ    $0x00000004, CX
+	JL      lanes1end
+
+lanes1:
+	VXORPS  Y0, Y0, Y0
+	MOVQ    DX, R8
+	MOVQ    DI, R9
+	MOVQ    d+80(FP), R10
+	TESTQ   R10, R10
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS      (R8), X1
+	VINSERTPS   $0x10, (R8)(BX*1), X1, X1
+	VINSERTPS   $0x20, (R8)(BX*2), X1, X1
+	VINSERTPS   $0x30, (R8)(SI*1), X1, X1
+	VMOVSS      (R9), X2
+	VINSERTPS   $0x10, (R9)(BX*1), X2, X2
+	VINSERTPS   $0x20, (R9)(BX*2), X2, X2
+	VINSERTPS   $0x30, (R9)(SI*1), X2, X2
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), X1, X3
+	VANDNPS     X2, X3, X2
+	VCVTPS2PD   X1, Y1
+	VCVTPS2PD   X2, Y2
+	VFMADD231PD Y1, Y2, Y0
+	ADDQ        $0x04, R8
+	ADDQ        $0x04, R9
+	DECQ        R10
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS Y0, (R8)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DI)(BX*4), DI
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000004, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    sums_len+8(FP), R8
+	CMPQ    R8, $0x00000004
+	JL      few
+	SUBQ    $0x00000004, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	ADDQ    CX, DI
+	VXORPS  Y0, Y0, Y0
+	MOVQ    DX, CX
+	MOVQ    DI, DX
+	MOVQ    d+80(FP), DI
+	TESTQ   DI, DI
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS      (CX), X1
+	VINSERTPS   $0x10, (CX)(BX*1), X1, X1
+	VINSERTPS   $0x20, (CX)(BX*2), X1, X1
+	VINSERTPS   $0x30, (CX)(SI*1), X1, X1
+	VMOVSS      (DX), X2
+	VINSERTPS   $0x10, (DX)(BX*1), X2, X2
+	VINSERTPS   $0x20, (DX)(BX*2), X2, X2
+	VINSERTPS   $0x30, (DX)(SI*1), X2, X2
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), X1, X3
+	VANDNPS     X2, X3, X2
+	VCVTPS2PD   X1, Y1
+	VCVTPS2PD   X2, Y2
+	VFMADD231PD Y1, Y2, Y0
+	ADDQ        $0x04, CX
+	ADDQ        $0x04, DX
+	DECQ        DI
+	JNZ         backrow
+
+backrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPS Y0, (CX)(AX*2)
+	JMP     end
+
+few:
+	XORQ      BX, BX
+	XORQ      SI, SI
+	MOVQ      $0x00000001, R8
+	LEAQ      masksAVX2<>+0(SB), R9
+	MOVQ      $0x00000040, R10
+	SUBQ      R8, R10
+	LEAQ      (R9)(R10*4), R9
+	VMOVUPS   (R9), Y0
+	VPMOVSXDQ X0, Y0
+
+single:
+	VXORPS  Y1, Y1, Y1
+	MOVQ    DX, R8
+	MOVQ    DI, R9
+	MOVQ    d+80(FP), R10
+	TESTQ   R10, R10
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS      (R8), X2
+	VINSERTPS   $0x10, (R8)(BX*1), X2, X2
+	VINSERTPS   $0x20, (R8)(BX*2), X2, X2
+	VINSERTPS   $0x30, (R8)(SI*1), X2, X2
+	VMOVSS      (R9), X3
+	VINSERTPS   $0x10, (R9)(BX*1), X3, X3
+	VINSERTPS   $0x20, (R9)(BX*2), X3, X3
+	VINSERTPS   $0x30, (R9)(SI*1), X3, X3
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), X2, X4
+	VANDNPS     X3, X4, X3
+	VCVTPS2PD   X2, Y2
+	VCVTPS2PD   X3, Y3
+	VFMADD231PD Y2, Y3, Y1
+	ADDQ        $0x04, R8
+	ADDQ        $0x04, R9
+	DECQ        R10
+	JNZ         onerow
+
+onerows:
+	MOVQ       sums_base+0(FP), R8
+	VMASKMOVPD Y1, Y0, (R8)(AX*2)
+	ADDQ       $0x04, AX
+	MOVQ       ld+72(FP), R8
+	SHLQ       $0x02, R8
+	ADDQ       R8, DX
+	MOVQ       ld+72(FP), R8
+	SHLQ       $0x02, R8
+	ADDQ       R8, DI
+	DECQ       CX
+	JNZ        single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowDotsWithAVX2(sums []float64, x []float32, ld int, d int, y []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rowDotsWithAVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes2end
+
+lanes2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    y_base+64(FP), DI
+	MOVQ    DX, R8
+	LEAQ    (R8)(BX*4), R9
+	MOVQ    d+56(FP), R10
+	TESTQ   R10, R10
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVSS       (R8), X2
+	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
+	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
+	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
+	VMOVSS       (R9), X3
+	VINSERTPS    $0x10, (R9)(BX*1), X3, X3
+	VINSERTPS    $0x20, (R9)(BX*2), X3, X3
+	VINSERTPS    $0x30, (R9)(SI*1), X3, X3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    X3, Y3
+	VBROADCASTSS (DI), X4
+	VCVTPS2PD    X4, Y5
+	VCVTPS2PD    X4, Y4
+	VFMADD231PD  Y2, Y5, Y0
+	VFMADD231PD  Y3, Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y0, (DI)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y1, 32(DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000008, CX
+	SUBQ $0x00000004, CX
+	JL   lanes1end
+
+lanes1:
+	VXORPS  Y0, Y0, Y0
+	MOVQ    y_base+64(FP), DI
+	MOVQ    DX, R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS       (R8), X1
+	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
+	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
+	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSS (DI), X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y1, Y2, Y0
+	ADDQ         $0x04, R8
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y0, (DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000004, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    sums_len+8(FP), DI
+	CMPQ    DI, $0x00000004
+	JL      few
+	SUBQ    $0x00000004, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	VXORPS  Y0, Y0, Y0
+	MOVQ    y_base+64(FP), CX
+	MOVQ    d+56(FP), DI
+	TESTQ   DI, DI
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS       (DX), X1
+	VINSERTPS    $0x10, (DX)(BX*1), X1, X1
+	VINSERTPS    $0x20, (DX)(BX*2), X1, X1
+	VINSERTPS    $0x30, (DX)(SI*1), X1, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSS (CX), X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y1, Y2, Y0
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, CX
+	DECQ         DI
+	JNZ          backrow
+
+backrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPS Y0, (CX)(AX*2)
+	JMP     end
+
+few:
+	XORQ      BX, BX
+	XORQ      SI, SI
+	MOVQ      $0x00000001, DI
+	LEAQ      masksAVX2<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      DI, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Y0
+	VPMOVSXDQ X0, Y0
+
+single:
+	VXORPS  Y1, Y1, Y1
+	MOVQ    y_base+64(FP), DI
+	MOVQ    DX, R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS       (R8), X2
+	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
+	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
+	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
+	VCVTPS2PD    X2, Y2
+	VBROADCASTSS (DI), X3
+	VCVTPS2PD    X3, Y3
+	VFMADD231PD  Y2, Y3, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNZ          onerow
+
+onerows:
+	MOVQ       sums_base+0(FP), DI
+	VMASKMOVPD Y1, Y0, (DI)(AX*2)
+	ADDQ       $0x04, AX
+	MOVQ       ld+48(FP), DI
+	SHLQ       $0x02, DI
+	ADDQ       DI, DX
+	DECQ       CX
+	JNZ        single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowAddScaledAVX2(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rowAddScaledAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Y0
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 32(DX)(AX*2), Y1
+	MOVQ    x_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldx+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    weights_base+56(FP), SI
+	MOVQ    ldw+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+88(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VBROADCASTSS (SI), X2
+	VCVTPS2PD    X2, Y3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    (DX), Y4
+	VCVTPS2PD    16(DX), Y5
+	VFMADD213PD  Y0, Y3, Y4
+	VFMADD213PD  Y1, Y2, Y5
+	VXORPS       Y6, Y6, Y6
+	VCMPPD       $0x00, Y6, Y3, Y6
+	VBLENDVPD    Y6, Y0, Y4, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x00, Y3, Y2, Y3
+	VBLENDVPD    Y3, Y1, Y5, Y1
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	DECQ         R8
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y0, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y1, 32(DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000008, CX
+	SUBQ $0x00000004, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Y0
+	MOVQ    x_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldx+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    weights_base+56(FP), SI
+	MOVQ    ldw+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+88(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VBROADCASTSS (SI), X1
+	VCVTPS2PD    X1, Y1
+	VCVTPS2PD    (DX), Y2
+	VFMADD213PD  Y0, Y1, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x00, Y3, Y1, Y3
+	VBLENDVPD    Y3, Y0, Y2, Y0
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	DECQ         R8
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y0, (DX)(AX*2)
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000004, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y0
+	VPMOVSXDQ  X0, Y1
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPD (CX)(AX*2), Y1, Y2
+	MOVQ       x_base+24(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ldx+48(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       weights_base+56(FP), BX
+	MOVQ       ldw+80(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       n+88(FP), DI
+	TESTQ      DI, DI
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VBROADCASTSS (BX), X3
+	VCVTPS2PD    X3, Y3
+	VMASKMOVPS   (CX), X0, X4
+	VCVTPS2PD    X4, Y4
+	VFMADD213PD  Y2, Y3, Y4
+	VXORPS       Y5, Y5, Y5
+	VCMPPD       $0x00, Y5, Y3, Y5
+	VBLENDVPD    Y5, Y2, Y4, Y2
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	DECQ         DI
+	JNZ          lastrow
+
+lastrows:
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPD Y2, Y1, (CX)(AX*2)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowPowersAVX2(dst []float32, src []float32, ld int, n int, d int, top []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rowPowersAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    d+64(FP), CX
+	VMOVUPS const3fb8aa3bAVX2<>+0(SB), Y0
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y1
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y2
+	VMOVUPS const3c1d96f0AVX2<>+0(SB), Y3
+	VMOVUPS const3d6357beAVX2<>+0(SB), Y4
+	VMOVUPS const3e75fdeeAVX2<>+0(SB), Y5
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    top_base+72(FP), DI
+	MOVQ    n+56(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS      (SI), Y6
+	VMOVUPS      32(SI), Y7
+	VBROADCASTSS (DI), Y8
+	VSUBPS       Y8, Y6, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y0, Y7, Y7
+	VCVTPS2DQ    Y6, Y8
+	VCVTPS2DQ    Y7, Y9
+	VCVTDQ2PS    Y8, Y10
+	VCVTDQ2PS    Y9, Y11
+	VSUBPS       Y10, Y6, Y10
+	VSUBPS       Y11, Y7, Y11
+	VMOVAPS      Y2, Y12
+	VFMADD231PS  Y1, Y10, Y12
+	VMOVAPS      Y2, Y13
+	VFMADD231PS  Y1, Y11, Y13
+	VFMADD213PS  Y3, Y10, Y12
+	VFMADD213PS  Y3, Y11, Y13
+	VFMADD213PS  Y4, Y10, Y12
+	VFMADD213PS  Y4, Y11, Y13
+	VFMADD213PS  Y5, Y10, Y12
+	VFMADD213PS  Y5, Y11, Y13
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y11, Y13
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y8, Y12, Y12
+	VPADDD       Y9, Y13, Y13
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VANDNPS      Y12, Y6, Y6
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y7, Y7
+	VANDNPS      Y13, Y7, Y7
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R8
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    top_base+72(FP), DI
+	MOVQ    n+56(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS      (SI), Y6
+	VBROADCASTSS (DI), Y7
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTPS2DQ    Y6, Y7
+	VCVTDQ2PS    Y7, Y8
+	VSUBPS       Y8, Y6, Y8
+	VMOVAPS      Y2, Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VFMADD213PS  Y3, Y8, Y9
+	VFMADD213PS  Y4, Y8, Y9
+	VFMADD213PS  Y5, Y8, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y8, Y9
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y9, Y9
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VANDNPS      Y9, Y6, Y6
+	VMOVUPS      Y6, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R8
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ    masksAVX2<>+0(SB), DX
+	MOVQ    $0x00000040, BX
+	SUBQ    CX, BX
+	LEAQ    (DX)(BX*4), DX
+	VMOVUPS (DX), Y6
+	MOVQ    dst_base+0(FP), CX
+	ADDQ    AX, CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    src_base+24(FP), BX
+	ADDQ    AX, BX
+	MOVQ    top_base+72(FP), AX
+	MOVQ    n+56(FP), SI
+	TESTQ   SI, SI
+	JZ      lastrows
+	PCALIGN $0x40
+
+lastrow:
+	VMASKMOVPS   (BX), Y6, Y7
+	VBROADCASTSS (AX), Y8
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VCVTPS2DQ    Y7, Y8
+	VCVTDQ2PS    Y8, Y9
+	VSUBPS       Y9, Y7, Y9
+	VMOVAPS      Y2, Y10
+	VFMADD231PS  Y1, Y9, Y10
+	VFMADD213PS  Y3, Y9, Y10
+	VFMADD213PS  Y4, Y9, Y10
+	VFMADD213PS  Y5, Y9, Y10
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y9, Y10
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y8, Y10, Y10
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y7, Y7
+	VANDNPS      Y10, Y7, Y7
+	VMASKMOVPS   Y7, Y6, (CX)
+	ADDQ         DX, CX
+	ADDQ         DX, BX
+	ADDQ         $0x00000004, AX
+	DECQ         SI
+	JNZ          lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rowQuotientsAVX2(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rowQuotientsAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    d+40(FP), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sums_base+48(FP), SI
+	MOVQ    inverses_base+72(FP), DI
+	MOVQ    n+32(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (DI), Y1
+	VCVTPS2PD    (DX), Y2
+	VCVTPS2PD    16(DX), Y3
+	VMULPD       Y1, Y2, Y4
+	VMULPD       Y1, Y3, Y5
+	VFNMADD231PD Y4, Y0, Y2
+	VFNMADD231PD Y5, Y0, Y3
+	VFMADD231PD  Y2, Y1, Y4
+	VFMADD231PD  Y3, Y1, Y5
+	VCVTPD2PSY   Y4, X4
+	VCVTPD2PSY   Y5, X5
+	VMOVUPS      X4, (DX)
+	VMOVUPS      X5, 16(DX)
+	ADDQ         BX, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         R8
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000008, CX
+	SUBQ $0x00000004, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sums_base+48(FP), SI
+	MOVQ    inverses_base+72(FP), DI
+	MOVQ    n+32(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VBROADCASTSD (SI), Y0
+	VBROADCASTSD (DI), Y1
+	VCVTPS2PD    (DX), Y2
+	VMULPD       Y1, Y2, Y3
+	VFNMADD231PD Y3, Y0, Y2
+	VFMADD231PD  Y2, Y1, Y3
+	VCVTPD2PSY   Y3, X3
+	VMOVUPS      X3, (DX)
+	ADDQ         BX, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         R8
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000010, AX
+	SUBQ $0x00000004, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX2<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Y0
+	VPMOVSXDQ X0, Y1
+	MOVQ      x_base+0(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+24(FP), AX
+	SHLQ      $0x02, AX
+	MOVQ      sums_base+48(FP), DX
+	MOVQ      inverses_base+72(FP), BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VBROADCASTSD (DX), Y1
+	VBROADCASTSD (BX), Y2
+	VMASKMOVPS   (CX), X0, X3
+	VCVTPS2PD    X3, Y3
+	VMULPD       Y2, Y3, Y4
+	VFNMADD231PD Y4, Y1, Y3
+	VFMADD231PD  Y3, Y2, Y4
+	VCVTPD2PSY   Y4, X4
+	VMASKMOVPS   X4, X0, (CX)
+	ADDQ         AX, CX
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000008, BX
+	DECQ         SI
+	JNZ          lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rowSoftmaxGradientsAVX2(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+// Requires: AVX, AVX2
+TEXT ·rowSoftmaxGradientsAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    d+88(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    dx_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dy_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    y_base+48(FP), DI
+	ADDQ    AX, DI
+	MOVQ    sums_base+96(FP), R8
+	MOVQ    n+80(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS      (DI), X1
+	VMOVUPS      16(DI), X2
+	VCVTPS2PD    (SI), Y3
+	VCVTPS2PD    16(SI), Y4
+	VBROADCASTSD (R8), Y5
+	VSUBPD       Y5, Y3, Y3
+	VSUBPD       Y5, Y4, Y4
+	VCVTPS2PD    X1, Y5
+	VCVTPS2PD    X2, Y6
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VCVTPD2PSY   Y3, X3
+	VCVTPD2PSY   Y4, X4
+	VCMPPS       $0x03, X3, X3, X5
+	VBLENDVPS    X5, X0, X3, X3
+	VCMPPS       $0x03, X4, X4, X5
+	VBLENDVPS    X5, X0, X4, X4
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X1, X1
+	VANDNPS      X3, X1, X1
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X2, X2
+	VANDNPS      X4, X2, X2
+	VMOVUPS      X1, (DX)
+	VMOVUPS      X2, 16(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	ADDQ         $0x00000008, R8
+	DECQ         R9
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000008, CX
+	SUBQ $0x00000004, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    dx_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dy_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    y_base+48(FP), DI
+	ADDQ    AX, DI
+	MOVQ    sums_base+96(FP), R8
+	MOVQ    n+80(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS      (DI), X1
+	VCVTPS2PD    (SI), Y2
+	VBROADCASTSD (R8), Y3
+	VSUBPD       Y3, Y2, Y2
+	VCVTPS2PD    X1, Y3
+	VMULPD       Y3, Y2, Y2
+	VCVTPD2PSY   Y2, X2
+	VCMPPS       $0x03, X2, X2, X3
+	VBLENDVPS    X3, X0, X2, X2
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X1, X1
+	VANDNPS      X2, X1, X1
+	VMOVUPS      X1, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	ADDQ         $0x00000008, R8
+	DECQ         R9
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000010, AX
+	SUBQ $0x00000004, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX2<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Y1
+	VPMOVSXDQ X1, Y2
+	MOVQ      dx_base+0(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+72(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      dy_base+24(FP), BX
+	ADDQ      AX, BX
+	MOVQ      y_base+48(FP), SI
+	ADDQ      AX, SI
+	MOVQ      sums_base+96(FP), AX
+	MOVQ      n+80(FP), DI
+	TESTQ     DI, DI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMASKMOVPS   (SI), X1, X2
+	VMASKMOVPS   (BX), X1, X3
+	VCVTPS2PD    X3, Y3
+	VBROADCASTSD (AX), Y4
+	VSUBPD       Y4, Y3, Y3
+	VCVTPS2PD    X2, Y4
+	VMULPD       Y4, Y3, Y3
+	VCVTPD2PSY   Y3, X3
+	VCMPPS       $0x03, X3, X3, X4
+	VBLENDVPS    X4, X0, X3, X3
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X2, X2
+	VANDNPS      X3, X2, X2
+	VMASKMOVPS   X2, X1, (CX)
+	ADDQ         DX, CX
+	ADDQ         DX, BX
+	ADDQ         DX, SI
+	ADDQ         $0x00000008, AX
+	DECQ         DI
+	JNZ          lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rowCenterAVX2(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+// Requires: AVX
+TEXT ·rowCenterAVX2(SB), NOSPLIT, $0-92
+	PCALIGN      $0x40
+	MOVQ         sums_len+8(FP), CX
+	VBROADCASTSS shift+88(FP), Y0
+	XORQ         AX, AX
+	SUBQ         $0x00000020, CX
+	JL           lanes4end
+
+lanes4:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y2
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 64(DX)(AX*1), Y3
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 96(DX)(AX*1), Y4
+	MOVQ    dst_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+48(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS (SI), Y5
+	VMOVUPS 32(SI), Y6
+	VMOVUPS 64(SI), Y7
+	VMOVUPS 96(SI), Y8
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y0, Y6, Y6
+	VSUBPS  Y0, Y7, Y7
+	VSUBPS  Y0, Y8, Y8
+	VMOVUPS Y5, (DX)
+	VMOVUPS Y6, 32(DX)
+	VMOVUPS Y7, 64(DX)
+	VMOVUPS Y8, 96(DX)
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y8, Y4, Y4
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	DECQ    DI
+	JNZ     lanes4row
+
+lanes4rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y1, (DX)(AX*1)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y2, 32(DX)(AX*1)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y3, 64(DX)(AX*1)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y4, 96(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes4
+
+lanes4end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Y1
+	MOVQ    dst_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+48(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (SI), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMOVUPS Y2, (DX)
+	VADDPS  Y2, Y1, Y1
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	DECQ    DI
+	JNZ     lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y1, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       dst_base+24(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ld+72(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       src_base+48(FP), BX
+	ADDQ       AX, BX
+	MOVQ       n+80(FP), SI
+	TESTQ      SI, SI
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS (BX), Y1, Y3
+	VSUBPS     Y0, Y3, Y3
+	VMASKMOVPS Y3, Y1, (CX)
+	VADDPS     Y3, Y2, Y2
+	ADDQ       DX, CX
+	ADDQ       DX, BX
+	DECQ       SI
+	JNZ        lastrow
+
+lastrows:
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPS Y2, Y1, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-92
+	PCALIGN      $0x40
+	MOVQ         sums_len+8(FP), CX
+	VBROADCASTSS shift+88(FP), Y0
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JL           lanes2end
+
+lanes2:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Y1
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 32(DX)(AX*2), Y2
+	MOVQ    dst_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+48(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS     (SI), X3
+	VMOVUPS     16(SI), X4
+	VSUBPS      X0, X3, X3
+	VSUBPS      X0, X4, X4
+	VMOVUPS     X3, (DX)
+	VMOVUPS     X4, 16(DX)
+	VCVTPS2PD   X3, Y3
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y3, Y3, Y1
+	VFMADD231PD Y4, Y4, Y2
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y1, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y2, 32(DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000008, CX
+	SUBQ $0x00000004, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Y1
+	MOVQ    dst_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+48(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (SI), X2
+	VSUBPS      X0, X2, X2
+	VMOVUPS     X2, (DX)
+	VCVTPS2PD   X2, Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y1, (DX)(AX*2)
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000004, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	VPMOVSXDQ  X1, Y2
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPD (CX)(AX*2), Y2, Y3
+	MOVQ       dst_base+24(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ld+72(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       src_base+48(FP), BX
+	ADDQ       AX, BX
+	MOVQ       n+80(FP), SI
+	TESTQ      SI, SI
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS  (BX), X1, X4
+	VSUBPS      X0, X4, X4
+	VMASKMOVPS  X4, X1, (CX)
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y4, Y4, Y3
+	ADDQ        DX, CX
+	ADDQ        DX, BX
+	DECQ        SI
+	JNZ         lastrow
+
+lastrows:
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPD Y3, Y2, (CX)(AX*2)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-212
+	PCALIGN      $0x40
+	MOVQ         sums_len+8(FP), CX
+	VBROADCASTSS inv+208(FP), Y0
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JL           lanes2end
+
+lanes2:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Y1
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS (DX)(AX*2), Y2
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 32(DX)(AX*2), Y3
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS 32(DX)(AX*2), Y4
+	MOVQ    y_base+48(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+192(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    g_base+72(FP), SI
+	ADDQ    AX, SI
+	MOVQ    dWeight_base+96(FP), DI
+	ADDQ    AX, DI
+	MOVQ    dBias_base+120(FP), R8
+	ADDQ    AX, R8
+	MOVQ    dy_base+144(FP), R9
+	ADDQ    AX, R9
+	MOVQ    weight_base+168(FP), R10
+	ADDQ    AX, R10
+	MOVQ    n+200(FP), R11
+	TESTQ   R11, R11
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS     (R9), X5
+	VMULPS      (DX), X0, X6
+	VMULPS      (R10), X5, X7
+	VMOVUPS     X6, (DX)
+	VMOVUPS     X7, (SI)
+	VMOVUPS     (DI), X8
+	VMULPS      X6, X5, X9
+	VADDPS      X9, X8, X8
+	VMOVUPS     X8, (DI)
+	VADDPS      (R8), X5, X5
+	VMOVUPS     X5, (R8)
+	VCVTPS2PD   X7, Y7
+	VADDPD      Y7, Y1, Y1
+	VCVTPS2PD   X6, Y6
+	VFMADD231PD Y7, Y6, Y2
+	VMOVUPS     16(R9), X5
+	VMULPS      16(DX), X0, X6
+	VMULPS      16(R10), X5, X7
+	VMOVUPS     X6, 16(DX)
+	VMOVUPS     X7, 16(SI)
+	VMOVUPS     16(DI), X8
+	VMULPS      X6, X5, X9
+	VADDPS      X9, X8, X8
+	VMOVUPS     X8, 16(DI)
+	VADDPS      16(R8), X5, X5
+	VMOVUPS     X5, 16(R8)
+	VCVTPS2PD   X7, Y7
+	VADDPD      Y7, Y3, Y3
+	VCVTPS2PD   X6, Y6
+	VFMADD231PD Y7, Y6, Y4
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	ADDQ        BX, DI
+	ADDQ        BX, R8
+	ADDQ        BX, R9
+	ADDQ        BX, R10
+	DECQ        R11
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y1, (DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS Y2, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y3, 32(DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS Y4, 32(DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000008, CX
+	SUBQ $0x00000004, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Y1
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS (DX)(AX*2), Y2
+	MOVQ    y_base+48(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+192(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    g_base+72(FP), SI
+	ADDQ    AX, SI
+	MOVQ    dWeight_base+96(FP), DI
+	ADDQ    AX, DI
+	MOVQ    dBias_base+120(FP), R8
+	ADDQ    AX, R8
+	MOVQ    dy_base+144(FP), R9
+	ADDQ    AX, R9
+	MOVQ    weight_base+168(FP), R10
+	ADDQ    AX, R10
+	MOVQ    n+200(FP), R11
+	TESTQ   R11, R11
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (R9), X3
+	VMULPS      (DX), X0, X4
+	VMULPS      (R10), X3, X5
+	VMOVUPS     X4, (DX)
+	VMOVUPS     X5, (SI)
+	VMOVUPS     (DI), X6
+	VMULPS      X4, X3, X7
+	VADDPS      X7, X6, X6
+	VMOVUPS     X6, (DI)
+	VADDPS      (R8), X3, X3
+	VMOVUPS     X3, (R8)
+	VCVTPS2PD   X5, Y5
+	VADDPD      Y5, Y1, Y1
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y5, Y4, Y2
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	ADDQ        BX, DI
+	ADDQ        BX, R8
+	ADDQ        BX, R9
+	ADDQ        BX, R10
+	DECQ        R11
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Y1, (DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS Y2, (DX)(AX*2)
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000004, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000004, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DX
+	MOVQ       $0x00000040, BX
+	SUBQ       CX, BX
+	LEAQ       (DX)(BX*4), DX
+	VMOVUPS    (DX), Y1
+	VPMOVSXDQ  X1, Y2
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPD (CX)(AX*2), Y2, Y3
+	MOVQ       dots_base+24(FP), CX
+	VMASKMOVPD (CX)(AX*2), Y2, Y4
+	MOVQ       y_base+48(FP), CX
+	ADDQ       AX, CX
+	MOVQ       ld+192(FP), DX
+	SHLQ       $0x02, DX
+	MOVQ       g_base+72(FP), BX
+	ADDQ       AX, BX
+	MOVQ       dWeight_base+96(FP), SI
+	ADDQ       AX, SI
+	MOVQ       dBias_base+120(FP), DI
+	ADDQ       AX, DI
+	MOVQ       dy_base+144(FP), R8
+	ADDQ       AX, R8
+	MOVQ       weight_base+168(FP), R9
+	ADDQ       AX, R9
+	MOVQ       n+200(FP), R10
+	TESTQ      R10, R10
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS  (R8), X1, X5
+	VMASKMOVPS  (CX), X1, X6
+	VMULPS      X0, X6, X6
+	VMASKMOVPS  (R9), X1, X7
+	VMULPS      X5, X7, X7
+	VMASKMOVPS  X6, X1, (CX)
+	VMASKMOVPS  X7, X1, (BX)
+	VMASKMOVPS  (SI), X1, X8
+	VMULPS      X6, X5, X9
+	VADDPS      X9, X8, X8
+	VMASKMOVPS  X8, X1, (SI)
+	VMASKMOVPS  (DI), X1, X8
+	VADDPS      X5, X8, X8
+	VMASKMOVPS  X8, X1, (DI)
+	VCVTPS2PD   X7, Y7
+	VADDPD      Y7, Y3, Y3
+	VCVTPS2PD   X6, Y6
+	VFMADD231PD Y7, Y6, Y4
+	ADDQ        DX, CX
+	ADDQ        DX, BX
+	ADDQ        DX, SI
+	ADDQ        DX, DI
+	ADDQ        DX, R8
+	ADDQ        DX, R9
+	DECQ        R10
+	JNZ         lastrow
+
+lastrows:
+	MOVQ       sums_base+0(FP), CX
+	VMASKMOVPD Y3, Y2, (CX)(AX*2)
+	MOVQ       dots_base+24(FP), CX
+	VMASKMOVPD Y4, Y2, (CX)(AX*2)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowNormGradientsAVX2(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+// Requires: AVX
+TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-84
+	PCALIGN      $0x40
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         g_base+24(FP), DX
+	MOVQ         y_base+48(FP), BX
+	MOVQ         dx_base+0(FP), SI
+	VBROADCASTSS center+72(FP), Y0
+	VBROADCASTSS slope+76(FP), Y1
+	VBROADCASTSS inv+80(FP), Y2
+	VMOVUPS      const7fc00000AVX2<>+0(SB), Y3
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JL           lanes2end
+	PCALIGN      $0x40
+
+lanes2:
+	VMOVUPS   (DX)(AX*1), Y4
+	VMOVUPS   32(DX)(AX*1), Y5
+	VSUBPS    Y0, Y4, Y4
+	VSUBPS    Y0, Y5, Y5
+	VMULPS    (BX)(AX*1), Y1, Y6
+	VMULPS    32(BX)(AX*1), Y1, Y7
+	VSUBPS    Y6, Y4, Y4
+	VSUBPS    Y7, Y5, Y5
+	VMULPS    Y2, Y4, Y4
+	VMULPS    Y2, Y5, Y5
+	VCMPPS    $0x03, Y4, Y4, Y6
+	VBLENDVPS Y6, Y3, Y4, Y4
+	VCMPPS    $0x03, Y5, Y5, Y6
+	VBLENDVPS Y6, Y3, Y5, Y5
+	VMOVUPS   Y4, (SI)(AX*1)
+	VMOVUPS   Y5, 32(SI)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes2
+
+lanes2end:
+	ADDQ    $0x00000010, CX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (DX)(AX*1), Y4
+	VSUBPS    Y0, Y4, Y4
+	VMULPS    (BX)(AX*1), Y1, Y5
+	VSUBPS    Y5, Y4, Y4
+	VMULPS    Y2, Y4, Y4
+	VCMPPS    $0x03, Y4, Y4, Y5
+	VBLENDVPS Y5, Y3, Y4, Y4
+	VMOVUPS   Y4, (SI)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y4
+	VMASKMOVPS (DX)(AX*1), Y4, Y5
+	VSUBPS     Y0, Y5, Y5
+	VMASKMOVPS (BX)(AX*1), Y4, Y0
+	VMULPS     Y1, Y0, Y0
+	VSUBPS     Y0, Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VCMPPS     $0x03, Y5, Y5, Y0
+	VBLENDVPS  Y0, Y3, Y5, Y5
+	VMASKMOVPS Y5, Y4, (SI)(AX*1)
 
 end:
 	VZEROUPPER

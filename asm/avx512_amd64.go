@@ -426,6 +426,11 @@ func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []fl
 //go:noescape
 func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherAVX512 is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherAVX512(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteAVX512 is Converters.Finite, see package ukernel.
 //
 //go:noescape
@@ -561,6 +566,11 @@ func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float3
 //go:noescape
 func addAVX512(dst []float32, x []float32, y []float32)
 
+// mulAVX512 is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulAVX512(dst []float32, x []float32, y []float32)
+
 // addRowsAVX512 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -575,6 +585,21 @@ func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, we
 //
 //go:noescape
 func rotateAVX512(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsAVX512 is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsAVX512(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardAVX512 is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardAVX512(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardAVX512 is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardAVX512(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardAVX512 is Elementwise.AdditiveBackward, see package ukernel.
 //
@@ -595,3 +620,63 @@ func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
 //
 //go:noescape
 func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+
+// rowLargestAVX512 is Rows.Largest, see package ukernel.
+//
+//go:noescape
+func rowLargestAVX512(max []float32, x []float32, ld int, d int)
+
+// rowSumsAVX512 is Rows.Sums, see package ukernel.
+//
+//go:noescape
+func rowSumsAVX512(sums []float64, x []float32, ld int, d int)
+
+// rowDotsAVX512 is Rows.Dots, see package ukernel.
+//
+//go:noescape
+func rowDotsAVX512(sums []float64, x []float32, y []float32, ld int, d int)
+
+// rowDotsWithAVX512 is Rows.DotsWith, see package ukernel.
+//
+//go:noescape
+func rowDotsWithAVX512(sums []float64, x []float32, ld int, d int, y []float32)
+
+// rowAddScaledAVX512 is Rows.AddScaled, see package ukernel.
+//
+//go:noescape
+func rowAddScaledAVX512(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+
+// rowPowersAVX512 is Rows.Powers, see package ukernel.
+//
+//go:noescape
+func rowPowersAVX512(dst []float32, src []float32, ld int, n int, d int, top []float32)
+
+// rowQuotientsAVX512 is Rows.Quotients, see package ukernel.
+//
+//go:noescape
+func rowQuotientsAVX512(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+
+// rowSoftmaxGradientsAVX512 is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
+// rowCenterAVX512 is Rows.Center, see package ukernel.
+//
+//go:noescape
+func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowSquaresAVX512 is Rows.Squares, see package ukernel.
+//
+//go:noescape
+func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowNormTermsAVX512 is Rows.NormTerms, see package ukernel.
+//
+//go:noescape
+func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormGradientsAVX512 is Rows.NormGradients, see package ukernel.
+//
+//go:noescape
+func rowNormGradientsAVX512(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)

@@ -26988,6 +26988,86 @@ end:
 	VZEROUPPER
 	RET
 
+// func gatherAVX512(dst []byte, src []byte, off []int, size int, next []int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    off_base+48(FP), DX
+	MOVQ    off_len+56(FP), BX
+	MOVQ    next_base+80(FP), SI
+	MOVQ    size+72(FP), DI
+	TESTQ   BX, BX
+	JZ      end
+
+row:
+	MOVQ (DX), R8
+	ADDQ CX, R8
+	MOVQ DI, R9
+	SUBQ $0x40, R9
+	JL   rest
+
+line:
+	VMOVUPS (R8), Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x40, R9
+	JGE     line
+
+rest:
+	ADDQ $0x38, R9
+	JL   bytes
+
+word:
+	MOVQ (R8), R10
+	MOVQ R10, (AX)
+	ADDQ $0x00000008, R8
+	ADDQ $0x00000008, AX
+	SUBQ $0x08, R9
+	JGE  word
+
+bytes:
+	ADDQ $0x08, R9
+	JZ   next
+
+byte:
+	MOVB (R8), R10
+	MOVB R10, (AX)
+	ADDQ $0x00000001, R8
+	ADDQ $0x00000001, AX
+	DECQ R9
+	JNZ  byte
+
+next:
+	ADDQ $0x00000008, DX
+	DECQ BX
+	JNZ  row
+	MOVQ off_len+56(FP), AX
+	MOVQ AX, BX
+
+ahead:
+	MOVQ (SI), AX
+	ADDQ CX, AX
+	MOVQ DI, R9
+
+aheadline:
+	PREFETCHT1 (AX)
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x40, R9
+	JG         aheadline
+
+	// The last byte may lie in one line more.
+	PREFETCHT1 -1(AX)(R9*1)
+	ADDQ       $0x00000008, SI
+	DECQ       BX
+	JNZ        ahead
+
+end:
+	VZEROUPPER
+	RET
+
 // func finiteAVX512(src []float32) bool
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·finiteAVX512(SB), NOSPLIT, $0-25
@@ -30776,6 +30856,47 @@ end:
 	VZEROUPPER
 	RET
 
+// func mulAVX512(dst []float32, x []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·mulAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    y_base+48(FP), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Z0
+	VMULPS  (SI)(AX*1), Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX512(dst []float32, src []float32, lds int, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·addRowsAVX512(SB), NOSPLIT, $0-64
@@ -31236,6 +31357,233 @@ end:
 	VZEROUPPER
 	RET
 
+// func rotatePairsAVX512(x []float32, ld int, n int, cos []float32, sin []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rotatePairsAVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    cos_len+48(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z2
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z3
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z4
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS   (DX), Z5
+	VMOVUPS   64(DX), Z6
+	VPERMILPS $0xb1, Z5, Z7
+	VPERMILPS $0xb1, Z6, Z8
+	VMULPS    Z3, Z7, Z7
+	VMULPS    Z4, Z8, Z8
+	VMULPS    Z1, Z5, Z5
+	VMULPS    Z2, Z6, Z6
+	VADDPS    Z7, Z5, Z5
+	VADDPS    Z8, Z6, Z6
+	VCMPPS    $0x03, Z5, Z5, K1
+	VBLENDMPS Z0, Z5, K1, Z5
+	VCMPPS    $0x03, Z6, Z6, K1
+	VBLENDMPS Z0, Z6, K1, Z6
+	VMOVUPS   Z5, (DX)
+	VMOVUPS   Z6, 64(DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes2row
+
+lanes2rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    cos_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    sin_base+64(FP), DX
+	VMOVUPS (DX)(AX*1), Z2
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Z3
+	VPERMILPS $0xb1, Z3, Z4
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z1, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VBLENDMPS Z0, Z3, K1, Z3
+	VMOVUPS   Z3, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      cos_base+40(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z1
+	MOVQ      sin_base+64(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z2
+	MOVQ      x_base+0(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+24(FP), AX
+	SHLQ      $0x02, AX
+	MOVQ      n+32(FP), DX
+	TESTQ     DX, DX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (CX), K1, Z3
+	VPERMILPS $0xb1, Z3, Z4
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z1, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K2
+	VBLENDMPS Z0, Z3, K2, Z3
+	VMOVUPS   Z3, K1, (CX)
+	ADDQ      AX, CX
+	DECQ      DX
+	JNZ       lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func tanhBackwardAVX512(dx []float32, dy []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tanhBackwardAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z1
+	VSUBPS  Z1, Z0, Z2
+	VADDPS  Z0, Z1, Z1
+	VMULPS  Z1, Z2, Z2
+	VMULPS  (SI)(AX*1), Z2, Z2
+	VMOVUPS Z2, (BX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX)(AX*1), K1, Z1
+	VSUBPS    Z1, Z0, Z2
+	VADDPS    Z0, Z1, Z1
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS.Z (SI)(AX*1), K1, Z0
+	VMULPS    Z0, Z2, Z2
+	VMOVUPS   Z2, K1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func sigmoidBackwardAVX512(dx []float32, dy []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sigmoidBackwardAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dx_base+0(FP), BX
+	MOVQ    dy_base+24(FP), SI
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z1
+	VSUBPS  Z1, Z0, Z2
+	VMULPS  Z1, Z2, Z2
+	VMULPS  (SI)(AX*1), Z2, Z2
+	VMOVUPS Z2, (BX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX)(AX*1), K1, Z1
+	VSUBPS    Z1, Z0, Z0
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·additiveBackwardAVX512(SB), NOSPLIT, $0-168
@@ -31310,7 +31658,7 @@ lanes1row:
 	VMOVUPS      Z17, (SI)
 	ADDQ         BX, DX
 	ADDQ         DI, SI
-	ADDQ         $0x04, R8
+	ADDQ         $0x00000004, R8
 	DECQ         R9
 	JNZ          lanes1row
 
@@ -31387,7 +31735,7 @@ lastrow:
 	VMOVUPS      Z17, K1, (BX)
 	ADDQ         DX, CX
 	ADDQ         SI, BX
-	ADDQ         $0x04, DI
+	ADDQ         $0x00000004, DI
 	DECQ         R8
 	JNZ          lastrow
 
@@ -31715,6 +32063,1848 @@ leave:
 	VMOVUPS Z1, K1, (R8)(BX*8)
 	VMOVUPS Z6, K1, (SI)
 	VMOVUPS Z6, K1, (R8)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowLargestAVX512(max []float32, x []float32, ld int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rowLargestAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    max_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	VMOVUPS constff800000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+
+lanes1:
+	VMOVAPS Z0, Z1
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	LEAQ    (R8)(BX*4), R9
+	LEAQ    (R9)(BX*4), R10
+	MOVQ    d+56(FP), R11
+	TESTQ   R11, R11
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS       (DI), X2
+	VINSERTPS    $0x10, (DI)(BX*1), X2, X2
+	VINSERTPS    $0x20, (DI)(BX*2), X2, X2
+	VINSERTPS    $0x30, (DI)(SI*1), X2, X2
+	VMOVSS       (R8), X3
+	VINSERTPS    $0x10, (R8)(BX*1), X3, X3
+	VINSERTPS    $0x20, (R8)(BX*2), X3, X3
+	VINSERTPS    $0x30, (R8)(SI*1), X3, X3
+	VINSERTF32X4 $0x01, X3, Z2, Z2
+	VMOVSS       (R9), X3
+	VINSERTPS    $0x10, (R9)(BX*1), X3, X3
+	VINSERTPS    $0x20, (R9)(BX*2), X3, X3
+	VINSERTPS    $0x30, (R9)(SI*1), X3, X3
+	VINSERTF32X4 $0x02, X3, Z2, Z2
+	VMOVSS       (R10), X3
+	VINSERTPS    $0x10, (R10)(BX*1), X3, X3
+	VINSERTPS    $0x20, (R10)(BX*2), X3, X3
+	VINSERTPS    $0x30, (R10)(SI*1), X3, X3
+	VINSERTF32X4 $0x03, X3, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    max_base+0(FP), DI
+	VMOVUPS Z1, (DI)(AX*1)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    max_len+8(FP), DI
+	CMPQ    DI, $0x00000010
+	JL      few
+	SUBQ    $0x00000010, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	VMOVAPS Z0, Z0
+	MOVQ    DX, CX
+	LEAQ    (CX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DI
+	LEAQ    (DI)(BX*4), R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS       (CX), X3
+	VINSERTPS    $0x10, (CX)(BX*1), X3, X3
+	VINSERTPS    $0x20, (CX)(BX*2), X3, X3
+	VINSERTPS    $0x30, (CX)(SI*1), X3, X3
+	VMOVSS       (DX), X1
+	VINSERTPS    $0x10, (DX)(BX*1), X1, X1
+	VINSERTPS    $0x20, (DX)(BX*2), X1, X1
+	VINSERTPS    $0x30, (DX)(SI*1), X1, X1
+	VINSERTF32X4 $0x01, X1, Z3, Z3
+	VMOVSS       (DI), X1
+	VINSERTPS    $0x10, (DI)(BX*1), X1, X1
+	VINSERTPS    $0x20, (DI)(BX*2), X1, X1
+	VINSERTPS    $0x30, (DI)(SI*1), X1, X1
+	VINSERTF32X4 $0x02, X1, Z3, Z3
+	VMOVSS       (R8), X1
+	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
+	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
+	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
+	VINSERTF32X4 $0x03, X1, Z3, Z3
+	VMAXPS       Z0, Z3, Z0
+	ADDQ         $0x04, CX
+	ADDQ         $0x04, DX
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          backrow
+
+backrows:
+	MOVQ    max_base+0(FP), CX
+	VMOVUPS Z0, (CX)(AX*1)
+	JMP     end
+
+few:
+	XORQ     BX, BX
+	XORQ     SI, SI
+	MOVQ     $0x00000001, DI
+	LEAQ     masksAVX512<>+0(SB), R8
+	MOVQ     $0x00000040, R9
+	SUBQ     DI, R9
+	LEAQ     (R8)(R9*4), R8
+	VMOVUPS  (R8), Z1
+	VPMOVD2M Z1, K1
+
+single:
+	VMOVAPS Z0, Z1
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	LEAQ    (R8)(BX*4), R9
+	LEAQ    (R9)(BX*4), R10
+	MOVQ    d+56(FP), R11
+	TESTQ   R11, R11
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS       (DI), X3
+	VINSERTPS    $0x10, (DI)(BX*1), X3, X3
+	VINSERTPS    $0x20, (DI)(BX*2), X3, X3
+	VINSERTPS    $0x30, (DI)(SI*1), X3, X3
+	VMOVSS       (R8), X2
+	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
+	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
+	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
+	VINSERTF32X4 $0x01, X2, Z3, Z3
+	VMOVSS       (R9), X2
+	VINSERTPS    $0x10, (R9)(BX*1), X2, X2
+	VINSERTPS    $0x20, (R9)(BX*2), X2, X2
+	VINSERTPS    $0x30, (R9)(SI*1), X2, X2
+	VINSERTF32X4 $0x02, X2, Z3, Z3
+	VMOVSS       (R10), X2
+	VINSERTPS    $0x10, (R10)(BX*1), X2, X2
+	VINSERTPS    $0x20, (R10)(BX*2), X2, X2
+	VINSERTPS    $0x30, (R10)(SI*1), X2, X2
+	VINSERTF32X4 $0x03, X2, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JNZ          onerow
+
+onerows:
+	MOVQ    max_base+0(FP), DI
+	VMOVUPS Z1, K1, (DI)(AX*1)
+	ADDQ    $0x04, AX
+	MOVQ    ld+48(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    DI, DX
+	DECQ    CX
+	JNZ     single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowSumsAVX512(sums []float64, x []float32, ld int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rowSumsAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	LEAQ    (R8)(BX*4), R9
+	LEAQ    (R9)(BX*4), R10
+	MOVQ    d+56(FP), R11
+	TESTQ   R11, R11
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVSS      (DI), X2
+	VINSERTPS   $0x10, (DI)(BX*1), X2, X2
+	VINSERTPS   $0x20, (DI)(BX*2), X2, X2
+	VINSERTPS   $0x30, (DI)(SI*1), X2, X2
+	VMOVSS      (R8), X3
+	VINSERTPS   $0x10, (R8)(BX*1), X3, X3
+	VINSERTPS   $0x20, (R8)(BX*2), X3, X3
+	VINSERTPS   $0x30, (R8)(SI*1), X3, X3
+	VINSERTF128 $0x01, X3, Y2, Y2
+	VMOVSS      (R9), X3
+	VINSERTPS   $0x10, (R9)(BX*1), X3, X3
+	VINSERTPS   $0x20, (R9)(BX*2), X3, X3
+	VINSERTPS   $0x30, (R9)(SI*1), X3, X3
+	VMOVSS      (R10), X4
+	VINSERTPS   $0x10, (R10)(BX*1), X4, X4
+	VINSERTPS   $0x20, (R10)(BX*2), X4, X4
+	VINSERTPS   $0x30, (R10)(SI*1), X4, X4
+	VINSERTF128 $0x01, X4, Y3, Y3
+	VCVTPS2PD   Y2, Z2
+	VCVTPS2PD   Y3, Z3
+	VADDPD      Z2, Z0, Z0
+	VADDPD      Z3, Z1, Z1
+	ADDQ        $0x04, DI
+	ADDQ        $0x04, R8
+	ADDQ        $0x04, R9
+	ADDQ        $0x04, R10
+	DECQ        R11
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z0, (DI)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z1, 64(DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS      (DI), X4
+	VINSERTPS   $0x10, (DI)(BX*1), X4, X4
+	VINSERTPS   $0x20, (DI)(BX*2), X4, X4
+	VINSERTPS   $0x30, (DI)(SI*1), X4, X4
+	VMOVSS      (R8), X1
+	VINSERTPS   $0x10, (R8)(BX*1), X1, X1
+	VINSERTPS   $0x20, (R8)(BX*2), X1, X1
+	VINSERTPS   $0x30, (R8)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y4, Y4
+	VCVTPS2PD   Y4, Z4
+	VADDPD      Z4, Z0, Z0
+	ADDQ        $0x04, DI
+	ADDQ        $0x04, R8
+	DECQ        R9
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z0, (DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    sums_len+8(FP), DI
+	CMPQ    DI, $0x00000008
+	JL      few
+	SUBQ    $0x00000008, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DX, CX
+	LEAQ    (CX)(BX*4), DX
+	MOVQ    d+56(FP), DI
+	TESTQ   DI, DI
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS      (CX), X5
+	VINSERTPS   $0x10, (CX)(BX*1), X5, X5
+	VINSERTPS   $0x20, (CX)(BX*2), X5, X5
+	VINSERTPS   $0x30, (CX)(SI*1), X5, X5
+	VMOVSS      (DX), X1
+	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
+	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
+	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y5, Y5
+	VCVTPS2PD   Y5, Z5
+	VADDPD      Z5, Z0, Z0
+	ADDQ        $0x04, CX
+	ADDQ        $0x04, DX
+	DECQ        DI
+	JNZ         backrow
+
+backrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPS Z0, (CX)(AX*2)
+	JMP     end
+
+few:
+	XORQ     BX, BX
+	XORQ     SI, SI
+	MOVQ     $0x00000001, DI
+	LEAQ     masksAVX512<>+0(SB), R8
+	MOVQ     $0x00000040, R9
+	SUBQ     DI, R9
+	LEAQ     (R8)(R9*4), R8
+	VMOVUPS  (R8), Z0
+	VPMOVD2M Z0, K1
+
+single:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DX, DI
+	LEAQ    (DI)(BX*4), R8
+	MOVQ    d+56(FP), R9
+	TESTQ   R9, R9
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS      (DI), X5
+	VINSERTPS   $0x10, (DI)(BX*1), X5, X5
+	VINSERTPS   $0x20, (DI)(BX*2), X5, X5
+	VINSERTPS   $0x30, (DI)(SI*1), X5, X5
+	VMOVSS      (R8), X1
+	VINSERTPS   $0x10, (R8)(BX*1), X1, X1
+	VINSERTPS   $0x20, (R8)(BX*2), X1, X1
+	VINSERTPS   $0x30, (R8)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y5, Y5
+	VCVTPS2PD   Y5, Z5
+	VADDPD      Z5, Z0, Z0
+	ADDQ        $0x04, DI
+	ADDQ        $0x04, R8
+	DECQ        R9
+	JNZ         onerow
+
+onerows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPD Z0, K1, (DI)(AX*2)
+	ADDQ    $0x04, AX
+	MOVQ    ld+48(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    DI, DX
+	DECQ    CX
+	JNZ     single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowDotsAVX512(sums []float64, x []float32, y []float32, ld int, d int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rowDotsAVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	MOVQ    y_base+48(FP), DI
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+
+lanes1:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DX, R8
+	LEAQ    (R8)(BX*4), R9
+	MOVQ    DI, R10
+	LEAQ    (R10)(BX*4), R11
+	MOVQ    d+80(FP), R12
+	TESTQ   R12, R12
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS      (R8), X1
+	VINSERTPS   $0x10, (R8)(BX*1), X1, X1
+	VINSERTPS   $0x20, (R8)(BX*2), X1, X1
+	VINSERTPS   $0x30, (R8)(SI*1), X1, X1
+	VMOVSS      (R9), X2
+	VINSERTPS   $0x10, (R9)(BX*1), X2, X2
+	VINSERTPS   $0x20, (R9)(BX*2), X2, X2
+	VINSERTPS   $0x30, (R9)(SI*1), X2, X2
+	VINSERTF128 $0x01, X2, Y1, Y1
+	VMOVSS      (R10), X2
+	VINSERTPS   $0x10, (R10)(BX*1), X2, X2
+	VINSERTPS   $0x20, (R10)(BX*2), X2, X2
+	VINSERTPS   $0x30, (R10)(SI*1), X2, X2
+	VMOVSS      (R11), X3
+	VINSERTPS   $0x10, (R11)(BX*1), X3, X3
+	VINSERTPS   $0x20, (R11)(BX*2), X3, X3
+	VINSERTPS   $0x30, (R11)(SI*1), X3, X3
+	VINSERTF128 $0x01, X3, Y2, Y2
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Y1, K1
+	VMOVAPS.Z   Y2, K1, Y2
+	VCVTPS2PD   Y1, Z1
+	VCVTPS2PD   Y2, Z2
+	VFMADD231PD Z1, Z2, Z0
+	ADDQ        $0x04, R8
+	ADDQ        $0x04, R9
+	ADDQ        $0x04, R10
+	ADDQ        $0x04, R11
+	DECQ        R12
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS Z0, (R8)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DI)(BX*4), DI
+	LEAQ    (DI)(BX*4), DI
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    sums_len+8(FP), R8
+	CMPQ    R8, $0x00000008
+	JL      few
+	SUBQ    $0x00000008, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	ADDQ    CX, DI
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DX, CX
+	LEAQ    (CX)(BX*4), DX
+	LEAQ    (DI)(BX*4), R8
+	MOVQ    d+80(FP), R9
+	TESTQ   R9, R9
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS      (CX), X3
+	VINSERTPS   $0x10, (CX)(BX*1), X3, X3
+	VINSERTPS   $0x20, (CX)(BX*2), X3, X3
+	VINSERTPS   $0x30, (CX)(SI*1), X3, X3
+	VMOVSS      (DX), X1
+	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
+	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
+	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y3, Y3
+	VMOVSS      (DI), X4
+	VINSERTPS   $0x10, (DI)(BX*1), X4, X4
+	VINSERTPS   $0x20, (DI)(BX*2), X4, X4
+	VINSERTPS   $0x30, (DI)(SI*1), X4, X4
+	VMOVSS      (R8), X1
+	VINSERTPS   $0x10, (R8)(BX*1), X1, X1
+	VINSERTPS   $0x20, (R8)(BX*2), X1, X1
+	VINSERTPS   $0x30, (R8)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y4, Y4
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Y3, K1
+	VMOVAPS.Z   Y4, K1, Y4
+	VCVTPS2PD   Y3, Z3
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z3, Z4, Z0
+	ADDQ        $0x04, CX
+	ADDQ        $0x04, DX
+	ADDQ        $0x04, DI
+	ADDQ        $0x04, R8
+	DECQ        R9
+	JNZ         backrow
+
+backrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPS Z0, (CX)(AX*2)
+	JMP     end
+
+few:
+	XORQ     BX, BX
+	XORQ     SI, SI
+	MOVQ     $0x00000001, R8
+	LEAQ     masksAVX512<>+0(SB), R9
+	MOVQ     $0x00000040, R10
+	SUBQ     R8, R10
+	LEAQ     (R9)(R10*4), R9
+	VMOVUPS  (R9), Z0
+	VPMOVD2M Z0, K1
+
+single:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DX, R8
+	LEAQ    (R8)(BX*4), R9
+	MOVQ    DI, R10
+	LEAQ    (R10)(BX*4), R11
+	MOVQ    d+80(FP), R12
+	TESTQ   R12, R12
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS      (R8), X3
+	VINSERTPS   $0x10, (R8)(BX*1), X3, X3
+	VINSERTPS   $0x20, (R8)(BX*2), X3, X3
+	VINSERTPS   $0x30, (R8)(SI*1), X3, X3
+	VMOVSS      (R9), X1
+	VINSERTPS   $0x10, (R9)(BX*1), X1, X1
+	VINSERTPS   $0x20, (R9)(BX*2), X1, X1
+	VINSERTPS   $0x30, (R9)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y3, Y3
+	VMOVSS      (R10), X4
+	VINSERTPS   $0x10, (R10)(BX*1), X4, X4
+	VINSERTPS   $0x20, (R10)(BX*2), X4, X4
+	VINSERTPS   $0x30, (R10)(SI*1), X4, X4
+	VMOVSS      (R11), X1
+	VINSERTPS   $0x10, (R11)(BX*1), X1, X1
+	VINSERTPS   $0x20, (R11)(BX*2), X1, X1
+	VINSERTPS   $0x30, (R11)(SI*1), X1, X1
+	VINSERTF128 $0x01, X1, Y4, Y4
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Y3, K2
+	VMOVAPS.Z   Y4, K2, Y4
+	VCVTPS2PD   Y3, Z3
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z3, Z4, Z0
+	ADDQ        $0x04, R8
+	ADDQ        $0x04, R9
+	ADDQ        $0x04, R10
+	ADDQ        $0x04, R11
+	DECQ        R12
+	JNZ         onerow
+
+onerows:
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPD Z0, K1, (R8)(AX*2)
+	ADDQ    $0x04, AX
+	MOVQ    ld+72(FP), R8
+	SHLQ    $0x02, R8
+	ADDQ    R8, DX
+	MOVQ    ld+72(FP), R8
+	SHLQ    $0x02, R8
+	ADDQ    R8, DI
+	DECQ    CX
+	JNZ     single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowDotsWithAVX512(sums []float64, x []float32, ld int, d int, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rowDotsWithAVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    y_base+64(FP), DI
+	MOVQ    DX, R8
+	LEAQ    (R8)(BX*4), R9
+	LEAQ    (R9)(BX*4), R10
+	LEAQ    (R10)(BX*4), R11
+	MOVQ    d+56(FP), R12
+	TESTQ   R12, R12
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVSS       (R8), X2
+	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
+	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
+	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
+	VMOVSS       (R9), X3
+	VINSERTPS    $0x10, (R9)(BX*1), X3, X3
+	VINSERTPS    $0x20, (R9)(BX*2), X3, X3
+	VINSERTPS    $0x30, (R9)(SI*1), X3, X3
+	VINSERTF128  $0x01, X3, Y2, Y2
+	VMOVSS       (R10), X3
+	VINSERTPS    $0x10, (R10)(BX*1), X3, X3
+	VINSERTPS    $0x20, (R10)(BX*2), X3, X3
+	VINSERTPS    $0x30, (R10)(SI*1), X3, X3
+	VMOVSS       (R11), X4
+	VINSERTPS    $0x10, (R11)(BX*1), X4, X4
+	VINSERTPS    $0x20, (R11)(BX*2), X4, X4
+	VINSERTPS    $0x30, (R11)(SI*1), X4, X4
+	VINSERTF128  $0x01, X4, Y3, Y3
+	VCVTPS2PD    Y2, Z2
+	VCVTPS2PD    Y3, Z3
+	VBROADCASTSS (DI), Y4
+	VCVTPS2PD    Y4, Z5
+	VCVTPS2PD    Y4, Z4
+	VFMADD231PD  Z2, Z5, Z0
+	VFMADD231PD  Z3, Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000004, DI
+	DECQ         R12
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z0, (DI)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z1, 64(DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    y_base+64(FP), DI
+	MOVQ    DX, R8
+	LEAQ    (R8)(BX*4), R9
+	MOVQ    d+56(FP), R10
+	TESTQ   R10, R10
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVSS       (R8), X6
+	VINSERTPS    $0x10, (R8)(BX*1), X6, X6
+	VINSERTPS    $0x20, (R8)(BX*2), X6, X6
+	VINSERTPS    $0x30, (R8)(SI*1), X6, X6
+	VMOVSS       (R9), X1
+	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
+	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
+	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
+	VINSERTF128  $0x01, X1, Y6, Y6
+	VCVTPS2PD    Y6, Z6
+	VBROADCASTSS (DI), Y1
+	VCVTPS2PD    Y1, Z1
+	VFMADD231PD  Z6, Z1, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z0, (DI)(AX*2)
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	MOVQ    sums_len+8(FP), DI
+	CMPQ    DI, $0x00000008
+	JL      few
+	SUBQ    $0x00000008, CX
+	LEAQ    (AX)(CX*4), AX
+	IMULQ   BX, CX
+	ADDQ    CX, DX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    y_base+64(FP), CX
+	LEAQ    (DX)(BX*4), DI
+	MOVQ    d+56(FP), R8
+	TESTQ   R8, R8
+	JZ      backrows
+	PCALIGN $0x40
+
+backrow:
+	VMOVSS       (DX), X7
+	VINSERTPS    $0x10, (DX)(BX*1), X7, X7
+	VINSERTPS    $0x20, (DX)(BX*2), X7, X7
+	VINSERTPS    $0x30, (DX)(SI*1), X7, X7
+	VMOVSS       (DI), X1
+	VINSERTPS    $0x10, (DI)(BX*1), X1, X1
+	VINSERTPS    $0x20, (DI)(BX*2), X1, X1
+	VINSERTPS    $0x30, (DI)(SI*1), X1, X1
+	VINSERTF128  $0x01, X1, Y7, Y7
+	VCVTPS2PD    Y7, Z7
+	VBROADCASTSS (CX), Y1
+	VCVTPS2PD    Y1, Z1
+	VFMADD231PD  Z7, Z1, Z0
+	ADDQ         $0x04, DX
+	ADDQ         $0x04, DI
+	ADDQ         $0x00000004, CX
+	DECQ         R8
+	JNZ          backrow
+
+backrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPS Z0, (CX)(AX*2)
+	JMP     end
+
+few:
+	XORQ     BX, BX
+	XORQ     SI, SI
+	MOVQ     $0x00000001, DI
+	LEAQ     masksAVX512<>+0(SB), R8
+	MOVQ     $0x00000040, R9
+	SUBQ     DI, R9
+	LEAQ     (R8)(R9*4), R8
+	VMOVUPS  (R8), Z0
+	VPMOVD2M Z0, K1
+
+single:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    y_base+64(FP), DI
+	MOVQ    DX, R8
+	LEAQ    (R8)(BX*4), R9
+	MOVQ    d+56(FP), R10
+	TESTQ   R10, R10
+	JZ      onerows
+	PCALIGN $0x40
+
+onerow:
+	VMOVSS       (R8), X7
+	VINSERTPS    $0x10, (R8)(BX*1), X7, X7
+	VINSERTPS    $0x20, (R8)(BX*2), X7, X7
+	VINSERTPS    $0x30, (R8)(SI*1), X7, X7
+	VMOVSS       (R9), X1
+	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
+	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
+	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
+	VINSERTF128  $0x01, X1, Y7, Y7
+	VCVTPS2PD    Y7, Z7
+	VBROADCASTSS (DI), Y1
+	VCVTPS2PD    Y1, Z1
+	VFMADD231PD  Z7, Z1, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          onerow
+
+onerows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPD Z0, K1, (DI)(AX*2)
+	ADDQ    $0x04, AX
+	MOVQ    ld+48(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    DI, DX
+	DECQ    CX
+	JNZ     single
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowAddScaledAVX512(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rowAddScaledAVX512(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Z0
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 64(DX)(AX*2), Z1
+	MOVQ    x_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldx+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    weights_base+56(FP), SI
+	MOVQ    ldw+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+88(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VBROADCASTSS (SI), Y2
+	VCVTPS2PD    Y2, Z3
+	VCVTPS2PD    Y2, Z2
+	VCVTPS2PD    (DX), Z4
+	VCVTPS2PD    32(DX), Z5
+	VFMADD213PD  Z0, Z3, Z4
+	VFMADD213PD  Z1, Z2, Z5
+	VXORPS       Z6, Z6, Z6
+	VCMPPD       $0x00, Z6, Z3, K1
+	VBLENDMPD    Z0, Z4, K1, Z0
+	VXORPS       Z3, Z3, Z3
+	VCMPPD       $0x00, Z3, Z2, K1
+	VBLENDMPD    Z1, Z5, K1, Z1
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	DECQ         R8
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z0, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, 64(DX)(AX*2)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Z0
+	MOVQ    x_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldx+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    weights_base+56(FP), SI
+	MOVQ    ldw+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    n+88(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VBROADCASTSS (SI), Y1
+	VCVTPS2PD    Y1, Z1
+	VCVTPS2PD    (DX), Z2
+	VFMADD213PD  Z0, Z1, Z2
+	VXORPS       Z3, Z3, Z3
+	VCMPPD       $0x00, Z3, Z1, K1
+	VBLENDMPD    Z0, Z2, K1, Z0
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	DECQ         R8
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z0, (DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z0
+	VPMOVD2M  Z0, K1
+	MOVQ      sums_base+0(FP), CX
+	VMOVUPD.Z (CX)(AX*2), K1, Z0
+	MOVQ      x_base+24(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ldx+48(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      weights_base+56(FP), BX
+	MOVQ      ldw+80(FP), SI
+	SHLQ      $0x02, SI
+	MOVQ      n+88(FP), DI
+	TESTQ     DI, DI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VBROADCASTSS (BX), Y1
+	VCVTPS2PD    Y1, Z1
+	VMOVUPS.Z    (CX), K1, Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD213PD  Z0, Z1, Z2
+	VXORPS       Z3, Z3, Z3
+	VCMPPD       $0x00, Z3, Z1, K2
+	VBLENDMPD    Z0, Z2, K2, Z0
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	DECQ         DI
+	JNZ          lastrow
+
+lastrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPD Z0, K1, (CX)(AX*2)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowPowersAVX512(dst []float32, src []float32, ld int, n int, d int, top []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rowPowersAVX512(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    d+64(FP), CX
+	VMOVUPS const3fb8aa3bAVX512<>+0(SB), Z0
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z1
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z2
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z3
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z4
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z5
+	VMOVUPS const3f317218AVX512<>+0(SB), Z6
+	VMOVUPS const3f800000AVX512<>+0(SB), Z7
+	VMOVUPS constc2fc0000AVX512<>+0(SB), Z8
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    top_base+72(FP), DI
+	MOVQ    n+56(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS      (SI), Z9
+	VMOVUPS      64(SI), Z10
+	VBROADCASTSS (DI), Z11
+	VSUBPS       Z11, Z9, Z9
+	VSUBPS       Z11, Z10, Z10
+	VMULPS       Z0, Z9, Z9
+	VMULPS       Z0, Z10, Z10
+	VRNDSCALEPS  $0x00, Z9, Z11
+	VRNDSCALEPS  $0x00, Z10, Z12
+	VSUBPS       Z11, Z9, Z13
+	VSUBPS       Z12, Z10, Z14
+	VMOVAPS      Z2, Z15
+	VFMADD231PS  Z1, Z13, Z15
+	VMOVAPS      Z2, Z16
+	VFMADD231PS  Z1, Z14, Z16
+	VFMADD213PS  Z3, Z13, Z15
+	VFMADD213PS  Z3, Z14, Z16
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z4, Z14, Z16
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z5, Z14, Z16
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z6, Z14, Z16
+	VFMADD213PS  Z7, Z13, Z15
+	VFMADD213PS  Z7, Z14, Z16
+	VCMPPS       $0x15, Z8, Z9, K1
+	VSCALEFPS.Z  Z11, Z15, K1, Z15
+	VCMPPS       $0x15, Z8, Z10, K1
+	VSCALEFPS.Z  Z12, Z16, K1, Z16
+	VMOVUPS      Z15, (DX)
+	VMOVUPS      Z16, 64(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R8
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    top_base+72(FP), DI
+	MOVQ    n+56(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS      (SI), Z9
+	VBROADCASTSS (DI), Z10
+	VSUBPS       Z10, Z9, Z9
+	VMULPS       Z0, Z9, Z9
+	VRNDSCALEPS  $0x00, Z9, Z10
+	VSUBPS       Z10, Z9, Z11
+	VMOVAPS      Z2, Z12
+	VFMADD231PS  Z1, Z11, Z12
+	VFMADD213PS  Z3, Z11, Z12
+	VFMADD213PS  Z4, Z11, Z12
+	VFMADD213PS  Z5, Z11, Z12
+	VFMADD213PS  Z6, Z11, Z12
+	VFMADD213PS  Z7, Z11, Z12
+	VCMPPS       $0x15, Z8, Z9, K1
+	VSCALEFPS.Z  Z10, Z12, K1, Z12
+	VMOVUPS      Z12, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R8
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ     masksAVX512<>+0(SB), DX
+	MOVQ     $0x00000040, BX
+	SUBQ     CX, BX
+	LEAQ     (DX)(BX*4), DX
+	VMOVUPS  (DX), Z9
+	VPMOVD2M Z9, K1
+	MOVQ     dst_base+0(FP), CX
+	ADDQ     AX, CX
+	MOVQ     ld+48(FP), DX
+	SHLQ     $0x02, DX
+	MOVQ     src_base+24(FP), BX
+	ADDQ     AX, BX
+	MOVQ     top_base+72(FP), AX
+	MOVQ     n+56(FP), SI
+	TESTQ    SI, SI
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z    (BX), K1, Z9
+	VBROADCASTSS (AX), Z10
+	VSUBPS       Z10, Z9, Z9
+	VMULPS       Z0, Z9, Z9
+	VRNDSCALEPS  $0x00, Z9, Z10
+	VSUBPS       Z10, Z9, Z11
+	VMOVAPS      Z2, Z12
+	VFMADD231PS  Z1, Z11, Z12
+	VFMADD213PS  Z3, Z11, Z12
+	VFMADD213PS  Z4, Z11, Z12
+	VFMADD213PS  Z5, Z11, Z12
+	VFMADD213PS  Z6, Z11, Z12
+	VFMADD213PS  Z7, Z11, Z12
+	VCMPPS       $0x15, Z8, Z9, K2
+	VSCALEFPS.Z  Z10, Z12, K2, Z12
+	VMOVUPS      Z12, K1, (CX)
+	ADDQ         DX, CX
+	ADDQ         DX, BX
+	ADDQ         $0x00000004, AX
+	DECQ         SI
+	JNZ          lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rowQuotientsAVX512(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rowQuotientsAVX512(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    d+40(FP), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sums_base+48(FP), SI
+	MOVQ    inverses_base+72(FP), DI
+	MOVQ    n+32(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (DI), Z1
+	VCVTPS2PD    (DX), Z2
+	VCVTPS2PD    32(DX), Z3
+	VMULPD       Z1, Z2, Z4
+	VMULPD       Z1, Z3, Z5
+	VFNMADD231PD Z4, Z0, Z2
+	VFNMADD231PD Z5, Z0, Z3
+	VFMADD231PD  Z2, Z1, Z4
+	VFMADD231PD  Z3, Z1, Z5
+	VCVTPD2PS    Z4, Y4
+	VCVTPD2PS    Z5, Y5
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      Y5, 32(DX)
+	ADDQ         BX, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         R8
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    x_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sums_base+48(FP), SI
+	MOVQ    inverses_base+72(FP), DI
+	MOVQ    n+32(FP), R8
+	TESTQ   R8, R8
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (DI), Z1
+	VCVTPS2PD    (DX), Z2
+	VMULPD       Z1, Z2, Z3
+	VFNMADD231PD Z3, Z0, Z2
+	VFMADD231PD  Z2, Z1, Z3
+	VCVTPD2PS    Z3, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         BX, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         R8
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ     masksAVX512<>+0(SB), DX
+	MOVQ     $0x00000040, BX
+	SUBQ     CX, BX
+	LEAQ     (DX)(BX*4), DX
+	VMOVUPS  (DX), Z0
+	VPMOVD2M Z0, K1
+	MOVQ     x_base+0(FP), CX
+	ADDQ     AX, CX
+	MOVQ     ld+24(FP), AX
+	SHLQ     $0x02, AX
+	MOVQ     sums_base+48(FP), DX
+	MOVQ     inverses_base+72(FP), BX
+	MOVQ     n+32(FP), SI
+	TESTQ    SI, SI
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VBROADCASTSD (DX), Z0
+	VBROADCASTSD (BX), Z1
+	VMOVUPS.Z    (CX), K1, Y2
+	VCVTPS2PD    Y2, Z2
+	VMULPD       Z1, Z2, Z3
+	VFNMADD231PD Z3, Z0, Z2
+	VFMADD231PD  Z2, Z1, Z3
+	VCVTPD2PS    Z3, Y3
+	VMOVUPS      Y3, K1, (CX)
+	ADDQ         AX, CX
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000008, BX
+	DECQ         SI
+	JNZ          lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rowSoftmaxGradientsAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    d+88(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    dx_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dy_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    y_base+48(FP), DI
+	ADDQ    AX, DI
+	MOVQ    sums_base+96(FP), R8
+	MOVQ    n+80(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS      (DI), Y1
+	VMOVUPS      32(DI), Y2
+	VCVTPS2PD    (SI), Z3
+	VCVTPS2PD    32(SI), Z4
+	VBROADCASTSD (R8), Z5
+	VSUBPD       Z5, Z3, Z3
+	VSUBPD       Z5, Z4, Z4
+	VCVTPS2PD    Y1, Z5
+	VCVTPS2PD    Y2, Z6
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VCVTPD2PS    Z3, Y3
+	VCVTPD2PS    Z4, Y4
+	VCMPPS       $0x03, Y3, Y3, K1
+	VBLENDMPS    Y0, Y3, K1, Y3
+	VCMPPS       $0x03, Y4, Y4, K1
+	VBLENDMPS    Y0, Y4, K1, Y4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y1, K1
+	VMOVAPS.Z    Y3, K1, Y1
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y2, K1
+	VMOVAPS.Z    Y4, K1, Y2
+	VMOVUPS      Y1, (DX)
+	VMOVUPS      Y2, 32(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	ADDQ         $0x00000008, R8
+	DECQ         R9
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    dx_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    dy_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    y_base+48(FP), DI
+	ADDQ    AX, DI
+	MOVQ    sums_base+96(FP), R8
+	MOVQ    n+80(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS      (DI), Y1
+	VCVTPS2PD    (SI), Z2
+	VBROADCASTSD (R8), Z3
+	VSUBPD       Z3, Z2, Z2
+	VCVTPS2PD    Y1, Z3
+	VMULPD       Z3, Z2, Z2
+	VCVTPD2PS    Z2, Y2
+	VCMPPS       $0x03, Y2, Y2, K1
+	VBLENDMPS    Y0, Y2, K1, Y2
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y1, K1
+	VMOVAPS.Z    Y2, K1, Y1
+	VMOVUPS      Y1, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	ADDQ         $0x00000008, R8
+	DECQ         R9
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ     masksAVX512<>+0(SB), DX
+	MOVQ     $0x00000040, BX
+	SUBQ     CX, BX
+	LEAQ     (DX)(BX*4), DX
+	VMOVUPS  (DX), Z1
+	VPMOVD2M Z1, K1
+	MOVQ     dx_base+0(FP), CX
+	ADDQ     AX, CX
+	MOVQ     ld+72(FP), DX
+	SHLQ     $0x02, DX
+	MOVQ     dy_base+24(FP), BX
+	ADDQ     AX, BX
+	MOVQ     y_base+48(FP), SI
+	ADDQ     AX, SI
+	MOVQ     sums_base+96(FP), AX
+	MOVQ     n+80(FP), DI
+	TESTQ    DI, DI
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z    (SI), K1, Y1
+	VMOVUPS.Z    (BX), K1, Y2
+	VCVTPS2PD    Y2, Z2
+	VBROADCASTSD (AX), Z3
+	VSUBPD       Z3, Z2, Z2
+	VCVTPS2PD    Y1, Z3
+	VMULPD       Z3, Z2, Z2
+	VCVTPD2PS    Z2, Y2
+	VCMPPS       $0x03, Y2, Y2, K2
+	VBLENDMPS    Y0, Y2, K2, Y2
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y1, K2
+	VMOVAPS.Z    Y2, K2, Y1
+	VMOVUPS      Y1, K1, (CX)
+	ADDQ         DX, CX
+	ADDQ         DX, BX
+	ADDQ         DX, SI
+	ADDQ         $0x00000008, AX
+	DECQ         DI
+	JNZ          lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rowCenterAVX512(SB), NOSPLIT, $0-92
+	PCALIGN      $0x40
+	MOVQ         sums_len+8(FP), CX
+	VBROADCASTSS shift+88(FP), Z0
+	XORQ         AX, AX
+	SUBQ         $0x00000040, CX
+	JL           lanes4end
+
+lanes4:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 64(DX)(AX*1), Z2
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 128(DX)(AX*1), Z3
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS 192(DX)(AX*1), Z4
+	MOVQ    dst_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+48(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS (SI), Z5
+	VMOVUPS 64(SI), Z6
+	VMOVUPS 128(SI), Z7
+	VMOVUPS 192(SI), Z8
+	VSUBPS  Z0, Z5, Z5
+	VSUBPS  Z0, Z6, Z6
+	VSUBPS  Z0, Z7, Z7
+	VSUBPS  Z0, Z8, Z8
+	VMOVUPS Z5, (DX)
+	VMOVUPS Z6, 64(DX)
+	VMOVUPS Z7, 128(DX)
+	VMOVUPS Z8, 192(DX)
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z8, Z4, Z4
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	DECQ    DI
+	JNZ     lanes4row
+
+lanes4rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, (DX)(AX*1)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z2, 64(DX)(AX*1)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z3, 128(DX)(AX*1)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z4, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JGE     lanes4
+
+lanes4end:
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*1), Z1
+	MOVQ    dst_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+48(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (SI), Z2
+	VSUBPS  Z0, Z2, Z2
+	VMOVUPS Z2, (DX)
+	VADDPS  Z2, Z1, Z1
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	DECQ    DI
+	JNZ     lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      sums_base+0(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z1
+	MOVQ      dst_base+24(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+72(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      src_base+48(FP), BX
+	ADDQ      AX, BX
+	MOVQ      n+80(FP), SI
+	TESTQ     SI, SI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (BX), K1, Z2
+	VSUBPS    Z0, Z2, Z2
+	VMOVUPS   Z2, K1, (CX)
+	VADDPS    Z2, Z1, Z1
+	ADDQ      DX, CX
+	ADDQ      DX, BX
+	DECQ      SI
+	JNZ       lastrow
+
+lastrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPS Z1, K1, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rowSquaresAVX512(SB), NOSPLIT, $0-92
+	PCALIGN      $0x40
+	MOVQ         sums_len+8(FP), CX
+	VBROADCASTSS shift+88(FP), Z0
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JL           lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Z1
+	MOVQ    dst_base+24(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    src_base+48(FP), SI
+	ADDQ    AX, SI
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (SI), Y2
+	VSUBPS      Y0, Y2, Y2
+	VMOVUPS     Y2, (DX)
+	VCVTPS2PD   Y2, Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, (DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      sums_base+0(FP), CX
+	VMOVUPD.Z (CX)(AX*2), K1, Z1
+	MOVQ      dst_base+24(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+72(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      src_base+48(FP), BX
+	ADDQ      AX, BX
+	MOVQ      n+80(FP), SI
+	TESTQ     SI, SI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z   (BX), K1, Y2
+	VSUBPS      Y0, Y2, Y2
+	VMOVUPS     Y2, K1, (CX)
+	VCVTPS2PD   Y2, Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        DX, CX
+	ADDQ        DX, BX
+	DECQ        SI
+	JNZ         lastrow
+
+lastrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPD Z1, K1, (CX)(AX*2)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rowNormTermsAVX512(SB), NOSPLIT, $0-212
+	PCALIGN      $0x40
+	MOVQ         sums_len+8(FP), CX
+	VBROADCASTSS inv+208(FP), Z0
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JL           lanes1end
+
+lanes1:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS (DX)(AX*2), Z1
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS (DX)(AX*2), Z2
+	MOVQ    y_base+48(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+192(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    g_base+72(FP), SI
+	ADDQ    AX, SI
+	MOVQ    dWeight_base+96(FP), DI
+	ADDQ    AX, DI
+	MOVQ    dBias_base+120(FP), R8
+	ADDQ    AX, R8
+	MOVQ    dy_base+144(FP), R9
+	ADDQ    AX, R9
+	MOVQ    weight_base+168(FP), R10
+	ADDQ    AX, R10
+	MOVQ    n+200(FP), R11
+	TESTQ   R11, R11
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (R9), Y3
+	VMULPS      (DX), Y0, Y4
+	VMULPS      (R10), Y3, Y5
+	VMOVUPS     Y4, (DX)
+	VMOVUPS     Y5, (SI)
+	VMOVUPS     (DI), Y6
+	VMULPS      Y4, Y3, Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (DI)
+	VADDPS      (R8), Y3, Y3
+	VMOVUPS     Y3, (R8)
+	VCVTPS2PD   Y5, Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z5, Z4, Z2
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	ADDQ        BX, DI
+	ADDQ        BX, R8
+	ADDQ        BX, R9
+	ADDQ        BX, R10
+	DECQ        R11
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, (DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS Z2, (DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DX
+	MOVQ      $0x00000040, BX
+	SUBQ      CX, BX
+	LEAQ      (DX)(BX*4), DX
+	VMOVUPS   (DX), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      sums_base+0(FP), CX
+	VMOVUPD.Z (CX)(AX*2), K1, Z1
+	MOVQ      dots_base+24(FP), CX
+	VMOVUPD.Z (CX)(AX*2), K1, Z2
+	MOVQ      y_base+48(FP), CX
+	ADDQ      AX, CX
+	MOVQ      ld+192(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      g_base+72(FP), BX
+	ADDQ      AX, BX
+	MOVQ      dWeight_base+96(FP), SI
+	ADDQ      AX, SI
+	MOVQ      dBias_base+120(FP), DI
+	ADDQ      AX, DI
+	MOVQ      dy_base+144(FP), R8
+	ADDQ      AX, R8
+	MOVQ      weight_base+168(FP), R9
+	ADDQ      AX, R9
+	MOVQ      n+200(FP), R10
+	TESTQ     R10, R10
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z   (R8), K1, Y3
+	VMOVUPS.Z   (CX), K1, Y4
+	VMULPS      Y0, Y4, Y4
+	VMOVUPS.Z   (R9), K1, Y5
+	VMULPS      Y3, Y5, Y5
+	VMOVUPS     Y4, K1, (CX)
+	VMOVUPS     Y5, K1, (BX)
+	VMOVUPS.Z   (SI), K1, Y6
+	VMULPS      Y4, Y3, Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, K1, (SI)
+	VMOVUPS.Z   (DI), K1, Y6
+	VADDPS      Y3, Y6, Y6
+	VMOVUPS     Y6, K1, (DI)
+	VCVTPS2PD   Y5, Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z5, Z4, Z2
+	ADDQ        DX, CX
+	ADDQ        DX, BX
+	ADDQ        DX, SI
+	ADDQ        DX, DI
+	ADDQ        DX, R8
+	ADDQ        DX, R9
+	DECQ        R10
+	JNZ         lastrow
+
+lastrows:
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPD Z1, K1, (CX)(AX*2)
+	MOVQ    dots_base+24(FP), CX
+	VMOVUPD Z2, K1, (CX)(AX*2)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowNormGradientsAVX512(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-84
+	PCALIGN      $0x40
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         g_base+24(FP), DX
+	MOVQ         y_base+48(FP), BX
+	MOVQ         dx_base+0(FP), SI
+	VBROADCASTSS center+72(FP), Z0
+	VBROADCASTSS slope+76(FP), Z1
+	VBROADCASTSS inv+80(FP), Z2
+	VMOVUPS      const7fc00000AVX512<>+0(SB), Z3
+	XORQ         AX, AX
+	SUBQ         $0x00000020, CX
+	JL           lanes2end
+	PCALIGN      $0x40
+
+lanes2:
+	VMOVUPS   (DX)(AX*1), Z4
+	VMOVUPS   64(DX)(AX*1), Z5
+	VSUBPS    Z0, Z4, Z4
+	VSUBPS    Z0, Z5, Z5
+	VMULPS    (BX)(AX*1), Z1, Z6
+	VMULPS    64(BX)(AX*1), Z1, Z7
+	VSUBPS    Z6, Z4, Z4
+	VSUBPS    Z7, Z5, Z5
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z2, Z5, Z5
+	VCMPPS    $0x03, Z4, Z4, K1
+	VBLENDMPS Z3, Z4, K1, Z4
+	VCMPPS    $0x03, Z5, Z5, K1
+	VBLENDMPS Z3, Z5, K1, Z5
+	VMOVUPS   Z4, (SI)(AX*1)
+	VMOVUPS   Z5, 64(SI)(AX*1)
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x00000020, CX
+	JGE       lanes2
+
+lanes2end:
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (DX)(AX*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VMULPS    (BX)(AX*1), Z1, Z5
+	VSUBPS    Z5, Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K1
+	VBLENDMPS Z3, Z4, K1, Z4
+	VMOVUPS   Z4, (SI)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z4
+	VPMOVD2M  Z4, K1
+	VMOVUPS.Z (DX)(AX*1), K1, Z4
+	VSUBPS    Z0, Z4, Z4
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	VMULPS    Z1, Z0, Z0
+	VSUBPS    Z0, Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K2
+	VBLENDMPS Z3, Z4, K2, Z4
+	VMOVUPS   Z4, K1, (SI)(AX*1)
 
 end:
 	VZEROUPPER

@@ -431,6 +431,11 @@ func quantizeInt4NEON(dst []byte, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func flushNEON(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
+// gatherNEON is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherNEON(dst []byte, src []byte, off []int, size int, next []int)
+
 // finiteNEON is Converters.Finite, see package ukernel.
 //
 //go:noescape
@@ -566,6 +571,11 @@ func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32,
 //go:noescape
 func addNEON(dst []float32, x []float32, y []float32)
 
+// mulNEON is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulNEON(dst []float32, x []float32, y []float32)
+
 // addRowsNEON is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -580,6 +590,21 @@ func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weig
 //
 //go:noescape
 func rotateNEON(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsNEON is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsNEON(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardNEON is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardNEON(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardNEON is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardNEON(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
 //
@@ -600,3 +625,63 @@ func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
 //
 //go:noescape
 func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+
+// rowLargestNEON is Rows.Largest, see package ukernel.
+//
+//go:noescape
+func rowLargestNEON(max []float32, x []float32, ld int, d int)
+
+// rowSumsNEON is Rows.Sums, see package ukernel.
+//
+//go:noescape
+func rowSumsNEON(sums []float64, x []float32, ld int, d int)
+
+// rowDotsNEON is Rows.Dots, see package ukernel.
+//
+//go:noescape
+func rowDotsNEON(sums []float64, x []float32, y []float32, ld int, d int)
+
+// rowDotsWithNEON is Rows.DotsWith, see package ukernel.
+//
+//go:noescape
+func rowDotsWithNEON(sums []float64, x []float32, ld int, d int, y []float32)
+
+// rowAddScaledNEON is Rows.AddScaled, see package ukernel.
+//
+//go:noescape
+func rowAddScaledNEON(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+
+// rowPowersNEON is Rows.Powers, see package ukernel.
+//
+//go:noescape
+func rowPowersNEON(dst []float32, src []float32, ld int, n int, d int, top []float32)
+
+// rowQuotientsNEON is Rows.Quotients, see package ukernel.
+//
+//go:noescape
+func rowQuotientsNEON(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+
+// rowSoftmaxGradientsNEON is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsNEON(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
+// rowCenterNEON is Rows.Center, see package ukernel.
+//
+//go:noescape
+func rowCenterNEON(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowSquaresNEON is Rows.Squares, see package ukernel.
+//
+//go:noescape
+func rowSquaresNEON(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowNormTermsNEON is Rows.NormTerms, see package ukernel.
+//
+//go:noescape
+func rowNormTermsNEON(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormGradientsNEON is Rows.NormGradients, see package ukernel.
+//
+//go:noescape
+func rowNormGradientsNEON(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)

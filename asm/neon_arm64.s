@@ -23030,6 +23030,78 @@ done:
 end:
 	RET
 
+// func gatherNEON(dst []byte, src []byte, off []int, size int, next []int)
+TEXT ·gatherNEON(SB), NOSPLIT, $0-104
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD off_base+48(FP), R2
+	MOVD off_len+56(FP), R3
+	MOVD next_base+80(FP), R4
+	MOVD size+72(FP), R5
+	CBZ R3, end
+
+row:
+	MOVD.P 8(R2), R6
+	ADD R1, R6, R6
+	SUBS $64, R5, R8
+	BLT rest
+
+line:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R6, R6
+	ADD $64, R0, R0
+	SUBS $64, R8, R8
+	BGE line
+
+rest:
+	ADDS $56, R8, R8
+	BLT bytes
+
+word:
+	MOVD.P 8(R6), R9
+	MOVD.P R9, 8(R0)
+	SUBS $8, R8, R8
+	BGE word
+
+bytes:
+	ADDS $8, R8, R8
+	BEQ next
+
+byte:
+	MOVBU.P 1(R6), R9
+	MOVB.P R9, 1(R0)
+	SUBS $1, R8, R8
+	BNE byte
+
+next:
+	SUBS $1, R3, R3
+	BNE row
+	MOVD off_len+56(FP), R3
+
+ahead:
+	MOVD.P 8(R4), R7
+	ADD R1, R7, R7
+	MOVD R5, R8
+
+aheadline:
+	PRFM (R7), PLDL2KEEP
+	ADD $64, R7, R7
+	SUBS $64, R8, R8
+	BGT aheadline
+
+	// The last byte may lie in one line more.
+	ADD R8, R7, R7
+	SUB $1, R7, R7
+	PRFM (R7), PLDL2KEEP
+	SUBS $1, R3, R3
+	BNE ahead
+
+end:
+	RET
+
 // func finiteNEON(src []float32) bool
 TEXT ·finiteNEON(SB), NOSPLIT, $0-25
 	MOVD src_base+0(FP), R0
@@ -27643,6 +27715,46 @@ single:
 end:
 	RET
 
+// func mulNEON(dst []float32, x []float32, y []float32)
+TEXT ·mulNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD x_base+24(FP), R3
+	MOVD y_base+48(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F0
+	FMOVQ (R4), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F0
+	FMOVS (R4), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVS F0, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
 // func addRowsNEON(dst []float32, src []float32, lds int, n int)
 TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
 	MOVD $lanesNEON<>(SB), R0
@@ -28052,6 +28164,217 @@ singlerows:
 	ADD $4, R3, R3
 	ADD $4, R4, R4
 	ADD $4, R5, R5
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rotatePairsNEON(x []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotatePairsNEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 416(R0), F0
+	MOVD cos_len+48(FP), R1
+	MOVD x_base+0(FP), R2
+	MOVD cos_base+40(FP), R3
+	MOVD sin_base+64(FP), R4
+	MOVD ld+24(FP), R5
+	LSL $2, R5, R5
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F1
+	FMOVQ 16(R3), F2
+	FMOVQ (R4), F3
+	FMOVQ 16(R4), F4
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	VREV64 V5.S4, V7.S4
+	VREV64 V6.S4, V8.S4
+	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	WORD $0x6e24dd08 // fmul v8.4s, v8.4s, v4.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	WORD $0x4e25e4a7 // fcmeq v7.4s, v5.4s, v5.4s
+	VBIF V7.B16, V0.B16, V5.B16
+	WORD $0x4e26e4c7 // fcmeq v7.4s, v6.4s, v6.4s
+	VBIF V7.B16, V0.B16, V6.B16
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F3
+	VREV64 V3.S4, V4.S4
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVQ F3, (R6)
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVD (R3), F1
+	FMOVD (R4), F2
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVD (R6), F3
+	VREV64 V3.S4, V4.S4
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVD F3, (R6)
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE singlerow
+
+singlerows:
+	ADD $8, R2, R2
+	ADD $8, R3, R3
+	ADD $8, R4, R4
+	SUBS $2, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func tanhBackwardNEON(dx []float32, dy []float32, y []float32)
+TEXT ·tanhBackwardNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 224(R0), F0
+	MOVD dx_len+8(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD dx_base+0(FP), R3
+	MOVD dy_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ F2, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS F2, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func sigmoidBackwardNEON(dx []float32, dy []float32, y []float32)
+TEXT ·sigmoidBackwardNEON(SB), NOSPLIT, $0-72
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 224(R0), F0
+	MOVD dx_len+8(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD dx_base+0(FP), R3
+	MOVD dy_base+24(FP), R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ F2, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F1
+	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS (R4), F1
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS F2, (R3)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
 	SUBS $1, R1, R1
 	BNE single
 
@@ -28627,6 +28950,1580 @@ leave:
 	ADD $4, R12, R12
 	ADD $4, R13, R13
 	ADDS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowLargestNEON(max []float32, x []float32, ld int, d int)
+TEXT ·rowLargestNEON(SB), NOSPLIT, $0-64
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 256(R0), F0
+	MOVD max_len+8(FP), R1
+	MOVD x_base+24(FP), R2
+	MOVD max_base+0(FP), R3
+	MOVD ld+48(FP), R4
+	LSL $2, R4, R4
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	MOVD R2, R6
+	ADD R5, R6, R7
+	ADD R5, R7, R8
+	ADD R5, R8, R9
+	MOVD d+56(FP), R5
+	CBZ R5, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVS (R6), F2
+	VLD1 (R7), V2.S[1]
+	VLD1 (R8), V2.S[2]
+	VLD1 (R9), V2.S[3]
+	WORD $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	VBIT V3.B16, V2.B16, V1.B16
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	SUBS $1, R5, R5
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F1, (R3)
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	ADD R5, R2, R2
+	ADD R5, R2, R2
+	ADD R5, R2, R2
+	ADD R5, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	MOVD R2, R6
+	MOVD d+56(FP), R5
+	CBZ R5, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R6), F2
+	WORD $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	VBIT V3.B16, V2.B16, V1.B16
+	ADD $4, R6, R6
+	SUBS $1, R5, R5
+	BNE singlerow
+
+singlerows:
+	FMOVS F1, (R3)
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	ADD R5, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowSumsNEON(sums []float64, x []float32, ld int, d int)
+TEXT ·rowSumsNEON(SB), NOSPLIT, $0-64
+	MOVD $lanesNEON<>(SB), R0
+	VMOVI $0, V0.B16
+	MOVD sums_len+8(FP), R1
+	MOVD x_base+24(FP), R2
+	MOVD sums_base+0(FP), R3
+	MOVD ld+48(FP), R4
+	LSL $2, R4, R4
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V0.B16, V0.B16, V2.B16
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	MOVD R2, R6
+	ADD R5, R6, R7
+	ADD R5, R7, R8
+	ADD R5, R8, R9
+	MOVD d+56(FP), R5
+	CBZ R5, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVS (R6), F3
+	VLD1 (R7), V3.S[1]
+	FMOVS (R8), F4
+	VLD1 (R9), V4.S[1]
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e64d442 // fadd v2.2d, v2.2d, v4.2d
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	SUBS $1, R5, R5
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F1, (R3)
+	FMOVQ F2, 16(R3)
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	ADD R5, R2, R2
+	ADD R5, R2, R2
+	ADD R5, R2, R2
+	ADD R5, R2, R2
+	ADD $32, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	MOVD R2, R6
+	ADD R5, R6, R7
+	MOVD d+56(FP), R5
+	CBZ R5, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVS (R6), F2
+	VLD1 (R7), V2.S[1]
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	SUBS $1, R5, R5
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F1, (R3)
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	ADD R5, R2, R2
+	ADD R5, R2, R2
+	ADD $16, R3, R3
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	MOVD R2, R6
+	MOVD d+56(FP), R5
+	CBZ R5, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R6), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
+	ADD $4, R6, R6
+	SUBS $1, R5, R5
+	BNE singlerow
+
+singlerows:
+	FMOVD F1, (R3)
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	ADD R5, R2, R2
+	ADD $8, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowDotsNEON(sums []float64, x []float32, y []float32, ld int, d int)
+TEXT ·rowDotsNEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	VMOVI $0, V0.B16
+	MOVD sums_len+8(FP), R1
+	MOVD x_base+24(FP), R2
+	MOVD y_base+48(FP), R3
+	MOVD sums_base+0(FP), R4
+	MOVD ld+72(FP), R5
+	LSL $2, R5, R5
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	MOVD R2, R7
+	ADD R6, R7, R8
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	MOVD R3, R9
+	ADD R6, R9, R10
+	MOVD d+80(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVS (R7), F2
+	VLD1 (R8), V2.S[1]
+	FMOVS (R9), F3
+	VLD1 (R10), V3.S[1]
+	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	VFMLA V3.D2, V2.D2, V1.D2
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F1, (R4)
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R3, R3
+	ADD R6, R3, R3
+	ADD $16, R4, R4
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	MOVD R2, R7
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	MOVD R3, R8
+	MOVD d+80(FP), R6
+	CBZ R6, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F2
+	FMOVS (R8), F3
+	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	VFMLA V3.D2, V2.D2, V1.D2
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	SUBS $1, R6, R6
+	BNE singlerow
+
+singlerows:
+	FMOVD F1, (R4)
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R2, R2
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R3, R3
+	ADD $8, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowDotsWithNEON(sums []float64, x []float32, ld int, d int, y []float32)
+TEXT ·rowDotsWithNEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	VMOVI $0, V0.B16
+	MOVD sums_len+8(FP), R1
+	MOVD x_base+24(FP), R2
+	MOVD y_base+64(FP), R3
+	MOVD sums_base+0(FP), R4
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V0.B16, V0.B16, V2.B16
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	MOVD R2, R7
+	ADD R6, R7, R8
+	ADD R6, R8, R9
+	ADD R6, R9, R10
+	MOVD R3, R6
+	MOVD d+56(FP), R11
+	CBZ R11, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVS (R7), F3
+	VLD1 (R8), V3.S[1]
+	FMOVS (R9), F4
+	VLD1 (R10), V4.S[1]
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	VLD1R (R6), [V5.S4]
+	WORD $0x0e6178a6 // fcvtl v6.2d, v5.2s
+	WORD $0x0e6178a7 // fcvtl v7.2d, v5.2s
+	VFMLA V6.D2, V3.D2, V1.D2
+	VFMLA V7.D2, V4.D2, V2.D2
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	ADD $4, R6, R6
+	SUBS $1, R11, R11
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F1, (R4)
+	FMOVQ F2, 16(R4)
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	ADD $32, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	MOVD R2, R7
+	ADD R6, R7, R8
+	MOVD R3, R6
+	MOVD d+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVS (R7), F2
+	VLD1 (R8), V2.S[1]
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VLD1R (R6), [V3.S4]
+	WORD $0x0e617864 // fcvtl v4.2d, v3.2s
+	VFMLA V4.D2, V2.D2, V1.D2
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R6, R6
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F1, (R4)
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	ADD $16, R4, R4
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	MOVD R2, R7
+	MOVD R3, R6
+	MOVD d+56(FP), R8
+	CBZ R8, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VLD1R (R6), [V3.S4]
+	WORD $0x0e617864 // fcvtl v4.2d, v3.2s
+	VFMLA V4.D2, V2.D2, V1.D2
+	ADD $4, R7, R7
+	ADD $4, R6, R6
+	SUBS $1, R8, R8
+	BNE singlerow
+
+singlerows:
+	FMOVD F1, (R4)
+	MOVD ld+48(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R2, R2
+	ADD $8, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowAddScaledNEON(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+TEXT ·rowAddScaledNEON(SB), NOSPLIT, $0-96
+	MOVD $lanesNEON<>(SB), R0
+	MOVD sums_len+8(FP), R1
+	MOVD sums_base+0(FP), R2
+	MOVD x_base+24(FP), R3
+	MOVD weights_base+56(FP), R4
+	MOVD ldx+48(FP), R5
+	LSL $2, R5, R5
+	MOVD ldw+80(FP), R6
+	LSL $2, R6, R6
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+88(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	VLD1R (R8), [V2.S4]
+	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
+	WORD $0x0e617844 // fcvtl v4.2d, v2.2s
+	FMOVD (R7), F2
+	FMOVD 8(R7), F5
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
+	VORR V0.B16, V0.B16, V6.B16
+	VFMLA V3.D2, V2.D2, V6.D2
+	VORR V1.B16, V1.B16, V2.B16
+	VFMLA V4.D2, V5.D2, V2.D2
+	WORD $0x4ee0d865 // fcmeq v5.2d, v3.2d, #0.0
+	VBIF V5.B16, V6.B16, V0.B16
+	WORD $0x4ee0d883 // fcmeq v3.2d, v4.2d, #0.0
+	VBIF V3.B16, V2.B16, V1.B16
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	ADD $32, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R2), F0
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+88(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	VLD1R (R8), [V1.S4]
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	FMOVD (R7), F1
+	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
+	VORR V0.B16, V0.B16, V3.B16
+	VFMLA V2.D2, V1.D2, V3.D2
+	WORD $0x4ee0d841 // fcmeq v1.2d, v2.2d, #0.0
+	VBIF V1.B16, V3.B16, V0.B16
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F0, (R2)
+	ADD $16, R2, R2
+	ADD $8, R3, R3
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	FMOVD (R2), F0
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+88(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	VLD1R (R8), [V1.S4]
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	FMOVS (R7), F1
+	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
+	VORR V0.B16, V0.B16, V3.B16
+	VFMLA V2.D2, V1.D2, V3.D2
+	WORD $0x4ee0d841 // fcmeq v1.2d, v2.2d, #0.0
+	VBIF V1.B16, V3.B16, V0.B16
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	FMOVD F0, (R2)
+	ADD $8, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowPowersNEON(dst []float32, src []float32, ld int, n int, d int, top []float32)
+TEXT ·rowPowersNEON(SB), NOSPLIT, $0-96
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 128(R0), F0
+	FMOVQ 1408(R0), F1
+	FMOVQ 656(R0), F2
+	FMOVQ 672(R0), F3
+	FMOVQ 688(R0), F4
+	FMOVQ 704(R0), F5
+	FMOVQ 720(R0), F6
+	FMOVQ 736(R0), F7
+	FMOVQ 224(R0), F8
+	FMOVQ 752(R0), F9
+	MOVD d+64(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	MOVD top_base+72(FP), R4
+	MOVD ld+48(FP), R5
+	LSL $2, R5, R5
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	MOVD R2, R6
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R7), F10
+	FMOVQ 16(R7), F11
+	VLD1R (R8), [V12.S4]
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x4eacd56b // fsub v11.4s, v11.4s, v12.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
+	WORD $0x4e20d56d // fadd v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
+	WORD $0x4ea0d5af // fsub v15.4s, v13.4s, v0.4s
+	WORD $0x4eaed54e // fsub v14.4s, v10.4s, v14.4s
+	WORD $0x4eafd56f // fsub v15.4s, v11.4s, v15.4s
+	VORR V3.B16, V3.B16, V16.B16
+	VFMLA V14.S4, V2.S4, V16.S4
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V2.S4, V17.S4
+	VORR V4.B16, V4.B16, V18.B16
+	VFMLA V14.S4, V16.S4, V18.S4
+	VORR V4.B16, V4.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V5.B16, V5.B16, V17.B16
+	VFMLA V14.S4, V18.S4, V17.S4
+	VORR V5.B16, V5.B16, V18.B16
+	VFMLA V15.S4, V16.S4, V18.S4
+	VORR V6.B16, V6.B16, V16.B16
+	VFMLA V14.S4, V17.S4, V16.S4
+	VORR V6.B16, V6.B16, V17.B16
+	VFMLA V15.S4, V18.S4, V17.S4
+	VORR V7.B16, V7.B16, V18.B16
+	VFMLA V14.S4, V16.S4, V18.S4
+	VORR V7.B16, V7.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V14.S4, V18.S4, V17.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V15.S4, V16.S4, V14.S4
+	VSHL $23, V12.S4, V12.S4
+	VSHL $23, V13.S4, V13.S4
+	VADD V12.S4, V17.S4, V17.S4
+	VADD V13.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54c // fcmeq v12.4s, v10.4s, v10.4s
+	VBIF V12.B16, V10.B16, V17.B16
+	WORD $0x4e2be56c // fcmeq v12.4s, v11.4s, v11.4s
+	VBIF V12.B16, V11.B16, V14.B16
+	WORD $0x6eaae52c // fcmgt v12.4s, v9.4s, v10.4s
+	WORD $0x4e6c1e31 // bic v17.16b, v17.16b, v12.16b
+	WORD $0x6eabe52a // fcmgt v10.4s, v9.4s, v11.4s
+	WORD $0x4e6a1dce // bic v14.16b, v14.16b, v10.16b
+	FMOVQ F17, (R6)
+	FMOVQ F14, 16(R6)
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	ADD $4, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	MOVD R2, R6
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F10
+	VLD1R (R8), [V11.S4]
+	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
+	VORR V3.B16, V3.B16, V13.B16
+	VFMLA V12.S4, V2.S4, V13.S4
+	VORR V4.B16, V4.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V5.B16, V5.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V6.B16, V6.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V7.B16, V7.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V10.B16, V14.B16
+	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
+	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
+	FMOVQ F14, (R6)
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	ADD $4, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	MOVD R2, R6
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+56(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F10
+	VLD1R (R8), [V11.S4]
+	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
+	VORR V3.B16, V3.B16, V13.B16
+	VFMLA V12.S4, V2.S4, V13.S4
+	VORR V4.B16, V4.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V5.B16, V5.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V6.B16, V6.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V7.B16, V7.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V10.B16, V14.B16
+	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
+	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
+	FMOVS F14, (R6)
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	ADD $4, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowQuotientsNEON(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+TEXT ·rowQuotientsNEON(SB), NOSPLIT, $0-96
+	MOVD $lanesNEON<>(SB), R0
+	MOVD d+40(FP), R1
+	MOVD x_base+0(FP), R2
+	MOVD sums_base+48(FP), R3
+	MOVD inverses_base+72(FP), R4
+	MOVD ld+24(FP), R5
+	LSL $2, R5, R5
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	MOVD R2, R6
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+32(FP), R9
+	CBZ R9, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	VLD1R (R7), [V0.D2]
+	VLD1R (R8), [V1.D2]
+	FMOVD (R6), F2
+	FMOVD 8(R6), F3
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x6e61dc44 // fmul v4.2d, v2.2d, v1.2d
+	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
+	VFMLS V0.D2, V4.D2, V2.D2
+	VFMLS V0.D2, V5.D2, V3.D2
+	VFMLA V1.D2, V2.D2, V4.D2
+	VFMLA V1.D2, V3.D2, V5.D2
+	WORD $0x0e616884 // fcvtn v4.2s, v4.2d
+	WORD $0x0e6168a5 // fcvtn v5.2s, v5.2d
+	FMOVD F4, (R6)
+	FMOVD F5, 8(R6)
+	ADD R5, R6, R6
+	ADD $8, R7, R7
+	ADD $8, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes2row
+
+lanes2rows:
+	ADD $16, R2, R2
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	MOVD R2, R6
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+32(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	VLD1R (R7), [V0.D2]
+	VLD1R (R8), [V1.D2]
+	FMOVD (R6), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x6e61dc43 // fmul v3.2d, v2.2d, v1.2d
+	VFMLS V0.D2, V3.D2, V2.D2
+	VFMLA V1.D2, V2.D2, V3.D2
+	WORD $0x0e616863 // fcvtn v3.2s, v3.2d
+	FMOVD F3, (R6)
+	ADD R5, R6, R6
+	ADD $8, R7, R7
+	ADD $8, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $8, R2, R2
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	MOVD R2, R6
+	MOVD R3, R7
+	MOVD R4, R8
+	MOVD n+32(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	VLD1R (R7), [V0.D2]
+	VLD1R (R8), [V1.D2]
+	FMOVS (R6), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x6e61dc43 // fmul v3.2d, v2.2d, v1.2d
+	VFMLS V0.D2, V3.D2, V2.D2
+	VFMLA V1.D2, V2.D2, V3.D2
+	WORD $0x0e616863 // fcvtn v3.2s, v3.2d
+	FMOVS F3, (R6)
+	ADD R5, R6, R6
+	ADD $8, R7, R7
+	ADD $8, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowSoftmaxGradientsNEON(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+TEXT ·rowSoftmaxGradientsNEON(SB), NOSPLIT, $0-120
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 416(R0), F0
+	MOVD d+88(FP), R1
+	MOVD dx_base+0(FP), R2
+	MOVD dy_base+24(FP), R3
+	MOVD y_base+48(FP), R4
+	MOVD sums_base+96(FP), R5
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD R4, R9
+	MOVD R5, R10
+	MOVD n+80(FP), R11
+	CBZ R11, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVD (R9), F1
+	FMOVD 8(R9), F2
+	FMOVD (R8), F3
+	FMOVD 8(R8), F4
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	VLD1R (R10), [V5.D2]
+	WORD $0x4ee5d463 // fsub v3.2d, v3.2d, v5.2d
+	WORD $0x4ee5d484 // fsub v4.2d, v4.2d, v5.2d
+	WORD $0x0e617825 // fcvtl v5.2d, v1.2s
+	WORD $0x0e617846 // fcvtl v6.2d, v2.2s
+	WORD $0x6e65dc63 // fmul v3.2d, v3.2d, v5.2d
+	WORD $0x6e66dc84 // fmul v4.2d, v4.2d, v6.2d
+	WORD $0x0e616863 // fcvtn v3.2s, v3.2d
+	WORD $0x0e616884 // fcvtn v4.2s, v4.2d
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	VBIF V5.B16, V0.B16, V3.B16
+	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
+	VBIF V5.B16, V0.B16, V4.B16
+	WORD $0x4ea0d825 // fcmeq v5.4s, v1.4s, #0.0
+	WORD $0x4e651c63 // bic v3.16b, v3.16b, v5.16b
+	WORD $0x4ea0d841 // fcmeq v1.4s, v2.4s, #0.0
+	WORD $0x4e611c84 // bic v4.16b, v4.16b, v1.16b
+	FMOVD F3, (R7)
+	FMOVD F4, 8(R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	ADD $8, R10, R10
+	SUBS $1, R11, R11
+	BNE lanes2row
+
+lanes2rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD R4, R9
+	MOVD R5, R10
+	MOVD n+80(FP), R11
+	CBZ R11, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVD (R9), F1
+	FMOVD (R8), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VLD1R (R10), [V3.D2]
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
+	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V0.B16, V2.B16
+	WORD $0x4ea0d823 // fcmeq v3.4s, v1.4s, #0.0
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	FMOVD F2, (R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	ADD $8, R10, R10
+	SUBS $1, R11, R11
+	BNE lanes1row
+
+lanes1rows:
+	ADD $8, R2, R2
+	ADD $8, R3, R3
+	ADD $8, R4, R4
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD R4, R9
+	MOVD R5, R10
+	MOVD n+80(FP), R11
+	CBZ R11, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R9), F1
+	FMOVS (R8), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VLD1R (R10), [V3.D2]
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
+	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V0.B16, V2.B16
+	WORD $0x4ea0d823 // fcmeq v3.4s, v1.4s, #0.0
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	FMOVS F2, (R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	ADD $8, R10, R10
+	SUBS $1, R11, R11
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowCenterNEON(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+TEXT ·rowCenterNEON(SB), NOSPLIT, $0-92
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU shift+88(FP), R1
+	VDUP R1, V0.S4
+	MOVD sums_len+8(FP), R1
+	MOVD sums_base+0(FP), R2
+	MOVD dst_base+24(FP), R3
+	MOVD src_base+48(FP), R4
+	MOVD ld+72(FP), R5
+	LSL $2, R5, R5
+	SUBS $16, R1, R1
+	BLT lanes4end
+
+lanes4:
+	FMOVQ (R2), F1
+	FMOVQ 16(R2), F2
+	FMOVQ 32(R2), F3
+	FMOVQ 48(R2), F4
+	MOVD R3, R6
+	MOVD R4, R7
+	MOVD n+80(FP), R8
+	CBZ R8, lanes4rows
+	PCALIGN $32
+
+lanes4row:
+	FMOVQ (R7), F5
+	FMOVQ 16(R7), F6
+	FMOVQ 32(R7), F7
+	FMOVQ 48(R7), F8
+	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	FMOVQ F7, 32(R6)
+	FMOVQ F8, 48(R6)
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE lanes4row
+
+lanes4rows:
+	FMOVQ F1, (R2)
+	FMOVQ F2, 16(R2)
+	FMOVQ F3, 32(R2)
+	FMOVQ F4, 48(R2)
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUBS $16, R1, R1
+	BGE lanes4
+
+lanes4end:
+	ADDS $16, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R2), F1
+	MOVD R3, R6
+	MOVD R4, R7
+	MOVD n+80(FP), R8
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F2
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	FMOVQ F2, (R6)
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F1, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F1
+	MOVD R3, R6
+	MOVD R4, R7
+	MOVD n+80(FP), R8
+	CBZ R8, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F2
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	FMOVS F2, (R6)
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE singlerow
+
+singlerows:
+	FMOVS F1, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowSquaresNEON(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+TEXT ·rowSquaresNEON(SB), NOSPLIT, $0-92
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU shift+88(FP), R1
+	VDUP R1, V0.S4
+	MOVD sums_len+8(FP), R1
+	MOVD sums_base+0(FP), R2
+	MOVD dst_base+24(FP), R3
+	MOVD src_base+48(FP), R4
+	MOVD ld+72(FP), R5
+	LSL $2, R5, R5
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R2), F1
+	FMOVQ 16(R2), F2
+	MOVD R3, R6
+	MOVD R4, R7
+	MOVD n+80(FP), R8
+	CBZ R8, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVD (R7), F3
+	FMOVD 8(R7), F4
+	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	FMOVD F3, (R6)
+	FMOVD F4, 8(R6)
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	VFMLA V3.D2, V3.D2, V1.D2
+	VFMLA V4.D2, V4.D2, V2.D2
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F1, (R2)
+	FMOVQ F2, 16(R2)
+	ADD $32, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R2), F1
+	MOVD R3, R6
+	MOVD R4, R7
+	MOVD n+80(FP), R8
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVD (R7), F2
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	FMOVD F2, (R6)
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VFMLA V2.D2, V2.D2, V1.D2
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F1, (R2)
+	ADD $16, R2, R2
+	ADD $8, R3, R3
+	ADD $8, R4, R4
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	FMOVD (R2), F1
+	MOVD R3, R6
+	MOVD R4, R7
+	MOVD n+80(FP), R8
+	CBZ R8, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F2
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	FMOVS F2, (R6)
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VFMLA V2.D2, V2.D2, V1.D2
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE singlerow
+
+singlerows:
+	FMOVD F1, (R2)
+	ADD $8, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowNormTermsNEON(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+TEXT ·rowNormTermsNEON(SB), NOSPLIT, $0-212
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU inv+208(FP), R1
+	VDUP R1, V0.S4
+	MOVD sums_len+8(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD g_base+72(FP), R3
+	MOVD dWeight_base+96(FP), R4
+	MOVD dBias_base+120(FP), R5
+	MOVD dy_base+144(FP), R6
+	MOVD weight_base+168(FP), R7
+	MOVD sums_base+0(FP), R8
+	MOVD dots_base+24(FP), R9
+	MOVD ld+192(FP), R10
+	LSL $2, R10, R10
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R8), F1
+	FMOVQ 16(R8), F2
+	FMOVQ (R9), F3
+	FMOVQ 16(R9), F4
+	MOVD R2, R11
+	MOVD R3, R12
+	MOVD R4, R13
+	MOVD R5, R14
+	MOVD R6, R15
+	MOVD R7, R16
+	MOVD n+200(FP), R17
+	CBZ R17, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVD (R15), F5
+	FMOVD 8(R15), F6
+	FMOVD (R11), F7
+	FMOVD 8(R11), F8
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVD (R16), F9
+	FMOVD 8(R16), F10
+	WORD $0x6e25dd29 // fmul v9.4s, v9.4s, v5.4s
+	WORD $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
+	FMOVD F7, (R11)
+	FMOVD F8, 8(R11)
+	FMOVD F9, (R12)
+	FMOVD F10, 8(R12)
+	FMOVD (R13), F11
+	FMOVD 8(R13), F12
+	WORD $0x6e27dcad // fmul v13.4s, v5.4s, v7.4s
+	WORD $0x6e28dcce // fmul v14.4s, v6.4s, v8.4s
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	FMOVD F11, (R13)
+	FMOVD F12, 8(R13)
+	FMOVD (R14), F11
+	FMOVD 8(R14), F12
+	WORD $0x4e25d56b // fadd v11.4s, v11.4s, v5.4s
+	WORD $0x4e26d58c // fadd v12.4s, v12.4s, v6.4s
+	FMOVD F11, (R14)
+	FMOVD F12, 8(R14)
+	WORD $0x0e617929 // fcvtl v9.2d, v9.2s
+	WORD $0x0e61794a // fcvtl v10.2d, v10.2s
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x0e6178e7 // fcvtl v7.2d, v7.2s
+	WORD $0x0e617908 // fcvtl v8.2d, v8.2s
+	VFMLA V7.D2, V9.D2, V3.D2
+	VFMLA V8.D2, V10.D2, V4.D2
+	ADD R10, R11, R11
+	ADD R10, R12, R12
+	ADD R10, R13, R13
+	ADD R10, R14, R14
+	ADD R10, R15, R15
+	ADD R10, R16, R16
+	SUBS $1, R17, R17
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F1, (R8)
+	FMOVQ F2, 16(R8)
+	FMOVQ F3, (R9)
+	FMOVQ F4, 16(R9)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	ADD $32, R8, R8
+	ADD $32, R9, R9
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
+	SUBS $2, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R8), F1
+	FMOVQ (R9), F2
+	MOVD R2, R11
+	MOVD R3, R12
+	MOVD R4, R13
+	MOVD R5, R14
+	MOVD R6, R15
+	MOVD R7, R16
+	MOVD n+200(FP), R17
+	CBZ R17, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVD (R15), F3
+	FMOVD (R11), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVD (R16), F5
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVD F4, (R11)
+	FMOVD F5, (R12)
+	FMOVD (R13), F6
+	WORD $0x6e24dc67 // fmul v7.4s, v3.4s, v4.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVD F6, (R13)
+	FMOVD (R14), F6
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVD F6, (R14)
+	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	VFMLA V4.D2, V5.D2, V2.D2
+	ADD R10, R11, R11
+	ADD R10, R12, R12
+	ADD R10, R13, R13
+	ADD R10, R14, R14
+	ADD R10, R15, R15
+	ADD R10, R16, R16
+	SUBS $1, R17, R17
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F1, (R8)
+	FMOVQ F2, (R9)
+	ADD $8, R2, R2
+	ADD $8, R3, R3
+	ADD $8, R4, R4
+	ADD $8, R5, R5
+	ADD $8, R6, R6
+	ADD $8, R7, R7
+	ADD $16, R8, R8
+	ADD $16, R9, R9
+	SUBS $2, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $2, R1, R1
+	BEQ end
+
+single:
+	FMOVD (R8), F1
+	FMOVD (R9), F2
+	MOVD R2, R11
+	MOVD R3, R12
+	MOVD R4, R13
+	MOVD R5, R14
+	MOVD R6, R15
+	MOVD R7, R16
+	MOVD n+200(FP), R17
+	CBZ R17, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R15), F3
+	FMOVS (R11), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVS (R16), F5
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVS F4, (R11)
+	FMOVS F5, (R12)
+	FMOVS (R13), F6
+	WORD $0x6e24dc67 // fmul v7.4s, v3.4s, v4.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVS F6, (R13)
+	FMOVS (R14), F6
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVS F6, (R14)
+	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	VFMLA V4.D2, V5.D2, V2.D2
+	ADD R10, R11, R11
+	ADD R10, R12, R12
+	ADD R10, R13, R13
+	ADD R10, R14, R14
+	ADD R10, R15, R15
+	ADD R10, R16, R16
+	SUBS $1, R17, R17
+	BNE singlerow
+
+singlerows:
+	FMOVD F1, (R8)
+	FMOVD F2, (R9)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $8, R8, R8
+	ADD $8, R9, R9
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func rowNormGradientsNEON(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+TEXT ·rowNormGradientsNEON(SB), NOSPLIT, $0-84
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU center+72(FP), R1
+	VDUP R1, V0.S4
+	MOVWU slope+76(FP), R1
+	VDUP R1, V1.S4
+	MOVWU inv+80(FP), R1
+	VDUP R1, V2.S4
+	FMOVQ 416(R0), F3
+	MOVD dx_len+8(FP), R1
+	MOVD g_base+24(FP), R2
+	MOVD y_base+48(FP), R3
+	MOVD dx_base+0(FP), R4
+	SUBS $8, R1, R1
+	BLT lanes2end
+	PCALIGN $32
+
+lanes2:
+	FMOVQ (R2), F4
+	FMOVQ 16(R2), F5
+	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
+	FMOVQ (R3), F6
+	FMOVQ 16(R3), F7
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VBIF V6.B16, V3.B16, V4.B16
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V3.B16, V5.B16
+	FMOVQ F4, (R4)
+	FMOVQ F5, 16(R4)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R2), F4
+	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	FMOVQ (R3), F5
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
+	VBIF V5.B16, V3.B16, V4.B16
+	FMOVQ F4, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R2), F4
+	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	FMOVS (R3), F5
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
+	VBIF V5.B16, V3.B16, V4.B16
+	FMOVS F4, (R4)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
 	BNE single
 
 end:

@@ -319,6 +319,26 @@ func softmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
 //go:noescape
 func mergeStatsRVV(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
+// biasRVV is LaneKernels.Bias, see package ukernel.
+//
+//go:noescape
+func biasRVV(s []float32, ld int, n int, src []float32, off []int, max []float32)
+
+// maskBoolRVV is LaneKernels.MaskBool, see package ukernel.
+//
+//go:noescape
+func maskBoolRVV(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+
+// packRVV is LaneKernels.Pack, see package ukernel.
+//
+//go:noescape
+func packRVV(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+
+// dropoutRVV is LaneKernels.Dropout, see package ukernel.
+//
+//go:noescape
+func dropoutRVV(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+
 // backwardWeightsRVV is Gradients.BackwardWeights, see package ukernel.
 //
 //go:noescape
@@ -344,6 +364,11 @@ func adamWRVV(w []float32, g []float32, m []float32, v []float32, keep float32, 
 //go:noescape
 func addRVV(dst []float32, x []float32, y []float32)
 
+// mulRVV is Elementwise.Mul, see package ukernel.
+//
+//go:noescape
+func mulRVV(dst []float32, x []float32, y []float32)
+
 // addRowsRVV is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -358,6 +383,21 @@ func addWeightedRVV(dst []float32, ldd int, src []float32, lds int, n int, weigh
 //
 //go:noescape
 func rotateRVV(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
+
+// rotatePairsRVV is Elementwise.RotatePairs, see package ukernel.
+//
+//go:noescape
+func rotatePairsRVV(x []float32, ld int, n int, cos []float32, sin []float32)
+
+// tanhBackwardRVV is Activations.TanhBackward, see package ukernel.
+//
+//go:noescape
+func tanhBackwardRVV(dx []float32, dy []float32, y []float32)
+
+// sigmoidBackwardRVV is Activations.SigmoidBackward, see package ukernel.
+//
+//go:noescape
+func sigmoidBackwardRVV(dx []float32, dy []float32, y []float32)
 
 // additiveBackwardRVV is Elementwise.AdditiveBackward, see package ukernel.
 //
@@ -378,6 +418,66 @@ func gruRVV(state []float32, gates []float32, in []float32, hidden []float32)
 //
 //go:noescape
 func gruBackwardRVV(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+
+// rowLargestRVV is Rows.Largest, see package ukernel.
+//
+//go:noescape
+func rowLargestRVV(max []float32, x []float32, ld int, d int)
+
+// rowSumsRVV is Rows.Sums, see package ukernel.
+//
+//go:noescape
+func rowSumsRVV(sums []float64, x []float32, ld int, d int)
+
+// rowDotsRVV is Rows.Dots, see package ukernel.
+//
+//go:noescape
+func rowDotsRVV(sums []float64, x []float32, y []float32, ld int, d int)
+
+// rowDotsWithRVV is Rows.DotsWith, see package ukernel.
+//
+//go:noescape
+func rowDotsWithRVV(sums []float64, x []float32, ld int, d int, y []float32)
+
+// rowAddScaledRVV is Rows.AddScaled, see package ukernel.
+//
+//go:noescape
+func rowAddScaledRVV(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+
+// rowPowersRVV is Rows.Powers, see package ukernel.
+//
+//go:noescape
+func rowPowersRVV(dst []float32, src []float32, ld int, n int, d int, top []float32)
+
+// rowQuotientsRVV is Rows.Quotients, see package ukernel.
+//
+//go:noescape
+func rowQuotientsRVV(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+
+// rowSoftmaxGradientsRVV is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsRVV(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
+// rowCenterRVV is Rows.Center, see package ukernel.
+//
+//go:noescape
+func rowCenterRVV(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowSquaresRVV is Rows.Squares, see package ukernel.
+//
+//go:noescape
+func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+
+// rowNormTermsRVV is Rows.NormTerms, see package ukernel.
+//
+//go:noescape
+func rowNormTermsRVV(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormGradientsRVV is Rows.NormGradients, see package ukernel.
+//
+//go:noescape
+func rowNormGradientsRVV(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
 
 // vectorLanesRVV is Machine.VectorLanes, see package ukernel.
 //

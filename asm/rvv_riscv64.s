@@ -5960,6 +5960,321 @@ lanes:
 done:
 	RET
 
+// func biasRVV(s []float32, ld int, n int, src []float32, off []int, max []float32)
+TEXT ·biasRVV(SB), NOSPLIT, $0-112
+	MOV max_len+96(FP), X5
+	MOV s_base+0(FP), X7
+	MOV max_base+88(FP), X8
+	MOV src_base+40(FP), X9
+	MOV off_base+64(FP), X10
+	MOV ld+24(FP), X11
+	SLLI $2, X11, X11
+	MOV $2133946903, X12
+	FMVWX X12, F0
+	MOV $-13536745, X12
+	FMVWX X12, F1
+	MOV $1069066811, X12
+	FMVWX X12, F2
+	MOV $0, X12
+	FMVWX X12, F3
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VLE64V (X10), V4
+	VSLLVI $2, V4, V4
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X8), V8
+	MOV X7, X12
+	MOV X9, X13
+	VSETVLI X0, E64, M4, TA, MA, X0
+	MOV n+32(FP), X14
+	BEQZ X14, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X12), V12
+	VLUXEI64V (X13), V4, V16
+	VMFGTVF F0, V16, V0
+	VFMERGEVFM F0, V16, V0, V20
+	VMFLTVF F1, V20, V0
+	VFMERGEVFM F1, V20, V0, V20
+	VFMACCVF V20, F2, V12
+	VFSUBVV V16, V16, V20
+	VMFEQVF F3, V20, V0
+	VMERGEVVM V12, V16, V0, V20
+	VSE32V V20, (X12)
+	VMFLTVV V20, V8, V0
+	VMERGEVVM V20, V8, V0, V8
+	VSETVLI X0, E64, M4, TA, MA, X0
+	ADD X11, X12, X12
+	ADD $4, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VSE32V V8, (X8)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X10, X10
+	ADD X6, X10, X10
+	BNEZ X5, lanes
+done:
+	RET
+
+// func maskBoolRVV(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+TEXT ·maskBoolRVV(SB), NOSPLIT, $0-120
+	MOV max_len+104(FP), X5
+	MOV s_base+0(FP), X7
+	MOV max_base+96(FP), X8
+	MOV keep_base+40(FP), X9
+	MOV off_base+64(FP), X10
+	MOV ld+24(FP), X11
+	SLLI $2, X11, X11
+	MOVBU hidden+88(FP), X12
+	MOV $1, X13
+	MOV $-8388608, X14
+	FMVWX X14, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VLE64V (X10), V4
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X8), V8
+	MOV X7, X14
+	MOV X9, X15
+	VSETVLI X0, E64, M4, TA, MA, X0
+	MOV n+32(FP), X16
+	BEQZ X16, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X14), V12
+	VSETVLI X0, E8, MF2, TA, MA, X0
+	VLUXEI64V (X15), V4, V20
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VZEXTVF4 V20, V16
+	VXORVX X12, V16, V16
+	VMSLTUVX X13, V16, V0
+	VFMERGEVFM F0, V12, V0, V16
+	VSE32V V16, (X14)
+	VMFLTVV V16, V8, V0
+	VMERGEVVM V16, V8, V0, V8
+	VSETVLI X0, E64, M4, TA, MA, X0
+	ADD X11, X14, X14
+	ADD $1, X15, X15
+	ADD $-1, X16, X16
+	BNEZ X16, row
+rows:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VSE32V V8, (X8)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X10, X10
+	ADD X6, X10, X10
+	BNEZ X5, lanes
+done:
+	RET
+
+// func packRVV(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+TEXT ·packRVV(SB), NOSPLIT, $0-100
+	MOV off_len+64(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV src_base+32(FP), X8
+	MOV off_base+56(FP), X9
+	MOV ld+24(FP), X10
+	SLLI $2, X10, X10
+	MOVF scale+96(FP), F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M8, TA, MA, X6
+	VLE64V (X9), V8
+	VSLLVI $2, V8, V8
+	MOV X7, X11
+	MOV X8, X12
+	MOV d+88(FP), X13
+	BEQZ X13, rows
+row:
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VLUXEI64V (X12), V8, V16
+	VFMULVF F0, V16, V16
+	VSE32V V16, (X11)
+	VSETVLI X0, E64, M8, TA, MA, X0
+	ADD X10, X11, X11
+	ADD $4, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X9, X9
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func dropoutRVV(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+TEXT ·dropoutRVV(SB), NOSPLIT, $0-136
+	MOV pos_len+112(FP), X5
+	MOV s_base+0(FP), X7
+	MOV head_base+80(FP), X8
+	MOV pos_base+104(FP), X9
+	MOV ld+24(FP), X10
+	SLLI $2, X10, X10
+	MOV $-766435501, X11
+	MOV $-845247145, X12
+	MOV $1, X13
+	MOVWU sequence+72(FP), X15
+	MOV keys_base+48(FP), X17
+	MOV $3, X18
+	MOV $2, X19
+	MOVF scale+132(FP), F0
+	MOVWU threshold+128(FP), X20
+	MOV $0, X21
+	FMVWX X21, F1
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M2, TA, MA, X6
+	VLE32V (X8), V2
+	VLE32V (X9), V4
+	MOV X7, X21
+	MOV j0+32(FP), X14
+	MOV n+40(FP), X22
+	BEQZ X22, rows
+row:
+	VMVVX X14, V8
+	VSRLVI $2, V8, V6
+	VMVVX X11, V10
+	VMULHUVX X15, V10, V8
+	VMVVX X11, V12
+	VMULVX X15, V12, V10
+	VMULHUVX X12, V4, V12
+	VXORVV V2, V12, V12
+	MOVWU (X17), X16
+	VXORVX X16, V12, V12
+	VMULVX X12, V4, V14
+	VXORVV V6, V8, V8
+	MOVWU 4(X17), X16
+	VXORVX X16, V8, V8
+	VMULHUVX X11, V12, V6
+	VMULVX X11, V12, V12
+	VMULHUVX X12, V8, V16
+	VXORVV V14, V16, V16
+	MOVWU 8(X17), X16
+	VXORVX X16, V16, V16
+	VMULVX X12, V8, V8
+	VXORVV V10, V6, V6
+	MOVWU 12(X17), X16
+	VXORVX X16, V6, V6
+	VMULHUVX X11, V16, V10
+	VMULVX X11, V16, V16
+	VMULHUVX X12, V6, V14
+	VXORVV V8, V14, V14
+	MOVWU 16(X17), X16
+	VXORVX X16, V14, V14
+	VMULVX X12, V6, V6
+	VXORVV V12, V10, V10
+	MOVWU 20(X17), X16
+	VXORVX X16, V10, V10
+	VMULHUVX X11, V14, V8
+	VMULVX X11, V14, V14
+	VMULHUVX X12, V10, V12
+	VXORVV V6, V12, V12
+	MOVWU 24(X17), X16
+	VXORVX X16, V12, V12
+	VMULVX X12, V10, V10
+	VXORVV V16, V8, V8
+	MOVWU 28(X17), X16
+	VXORVX X16, V8, V8
+	VMULHUVX X11, V12, V6
+	VMULVX X11, V12, V12
+	VMULHUVX X12, V8, V16
+	VXORVV V10, V16, V16
+	MOVWU 32(X17), X16
+	VXORVX X16, V16, V16
+	VMULVX X12, V8, V8
+	VXORVV V14, V6, V6
+	MOVWU 36(X17), X16
+	VXORVX X16, V6, V6
+	VMULHUVX X11, V16, V10
+	VMULVX X11, V16, V16
+	VMULHUVX X12, V6, V14
+	VXORVV V8, V14, V14
+	MOVWU 40(X17), X16
+	VXORVX X16, V14, V14
+	VMULVX X12, V6, V6
+	VXORVV V12, V10, V10
+	MOVWU 44(X17), X16
+	VXORVX X16, V10, V10
+	VMULHUVX X11, V14, V8
+	VMULVX X11, V14, V14
+	VMULHUVX X12, V10, V12
+	VXORVV V6, V12, V12
+	MOVWU 48(X17), X16
+	VXORVX X16, V12, V12
+	VMULVX X12, V10, V10
+	VXORVV V16, V8, V8
+	MOVWU 52(X17), X16
+	VXORVX X16, V8, V8
+	VMULHUVX X11, V12, V6
+	VMULVX X11, V12, V12
+	VMULHUVX X12, V8, V16
+	VXORVV V10, V16, V16
+	MOVWU 56(X17), X16
+	VXORVX X16, V16, V16
+	VMULVX X12, V8, V8
+	VXORVV V14, V6, V6
+	MOVWU 60(X17), X16
+	VXORVX X16, V6, V6
+	VMULHUVX X11, V16, V10
+	VMULVX X11, V16, V16
+	VMULHUVX X12, V6, V14
+	VXORVV V8, V14, V14
+	MOVWU 64(X17), X16
+	VXORVX X16, V14, V14
+	VMULVX X12, V6, V6
+	VXORVV V12, V10, V10
+	MOVWU 68(X17), X16
+	VXORVX X16, V10, V10
+	VMULHUVX X11, V14, V8
+	VMULVX X11, V14, V14
+	VMULHUVX X12, V10, V12
+	VXORVV V6, V12, V12
+	MOVWU 72(X17), X16
+	VXORVX X16, V12, V12
+	VMULVX X12, V10, V10
+	VXORVV V16, V8, V8
+	MOVWU 76(X17), X16
+	VXORVX X16, V8, V8
+	VMVVX X18, V16
+	VANDVX X14, V16, V6
+	VMSLTUVX X18, V6, V0
+	VMERGEVVM V8, V14, V0, V8
+	VMSLTUVX X19, V6, V0
+	VMERGEVVM V10, V8, V0, V10
+	VMSLTUVX X13, V6, V0
+	VMERGEVVM V12, V10, V0, V6
+	VLE32V (X21), V8
+	VFMULVF F0, V8, V8
+	VMSLTUVX X20, V6, V0
+	VMERGEVXM X0, V8, V0, V6
+	VSE32V V6, (X21)
+	ADD X10, X21, X21
+	ADD $1, X14, X14
+	ADD $-1, X22, X22
+	BNEZ X22, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
 // func backwardWeightsRVV(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
 TEXT ·backwardWeightsRVV(SB), NOSPLIT, $0-136
 	MOV lse_len+72(FP), X5
@@ -6234,6 +6549,28 @@ lanes:
 done:
 	RET
 
+// func mulRVV(dst []float32, x []float32, y []float32)
+TEXT ·mulRVV(SB), NOSPLIT, $0-72
+	MOV dst_len+8(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV x_base+24(FP), X8
+	MOV y_base+48(FP), X9
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X8), V8
+	VLE32V (X9), V16
+	VFMULVV V16, V8, V8
+	VSE32V V8, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
 // func addRowsRVV(dst []float32, src []float32, lds int, n int)
 TEXT ·addRowsRVV(SB), NOSPLIT, $0-64
 	MOV dst_len+8(FP), X5
@@ -6342,6 +6679,97 @@ rows:
 	ADD X6, X8, X8
 	ADD X6, X9, X9
 	ADD X6, X10, X10
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rotatePairsRVV(x []float32, ld int, n int, cos []float32, sin []float32)
+TEXT ·rotatePairsRVV(SB), NOSPLIT, $0-88
+	MOV cos_len+48(FP), X5
+	MOV x_base+0(FP), X7
+	MOV cos_base+40(FP), X8
+	MOV sin_base+64(FP), X9
+	MOV ld+24(FP), X10
+	SLLI $2, X10, X10
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M4, TA, MA, X6
+	VLE32V (X8), V4
+	VLE32V (X9), V8
+	MOV X7, X11
+	MOV n+32(FP), X12
+	BEQZ X12, rows
+row:
+	VLE32V (X11), V12
+	VIDV V20
+	VXORVI $1, V20, V20
+	VRGATHERVV V20, V12, V16
+	VFMULVV V8, V16, V16
+	VFMULVV V4, V12, V12
+	VFADDVV V16, V12, V12
+	VSE32V V12, (X11)
+	ADD X10, X11, X11
+	ADD $-1, X12, X12
+	BNEZ X12, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func tanhBackwardRVV(dx []float32, dy []float32, y []float32)
+TEXT ·tanhBackwardRVV(SB), NOSPLIT, $0-72
+	MOV dx_len+8(FP), X5
+	MOV y_base+48(FP), X7
+	MOV dx_base+0(FP), X8
+	MOV dy_base+24(FP), X9
+	MOV $1065353216, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	VFRSUBVF F0, V8, V16
+	VFADDVF F0, V8, V8
+	VFMULVV V8, V16, V16
+	VLE32V (X9), V8
+	VFMULVV V8, V16, V16
+	VSE32V V16, (X8)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func sigmoidBackwardRVV(dx []float32, dy []float32, y []float32)
+TEXT ·sigmoidBackwardRVV(SB), NOSPLIT, $0-72
+	MOV dx_len+8(FP), X5
+	MOV y_base+48(FP), X7
+	MOV dx_base+0(FP), X8
+	MOV dy_base+24(FP), X9
+	MOV $1065353216, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	VFRSUBVF F0, V8, V16
+	VFMULVV V8, V16, V16
+	VLE32V (X9), V8
+	VFMULVV V8, V16, V16
+	VSE32V V16, (X8)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
 	BNEZ X5, lanes
 done:
 	RET
@@ -6757,6 +7185,582 @@ lanes:
 	ADD X6, X16, X16
 	ADD X6, X17, X17
 	ADD X6, X18, X18
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowLargestRVV(max []float32, x []float32, ld int, d int)
+TEXT ·rowLargestRVV(SB), NOSPLIT, $0-64
+	MOV max_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV max_base+0(FP), X8
+	MOV ld+48(FP), X9
+	SLLI $2, X9, X9
+	MOV $-8388608, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VFMVVF F0, V8
+	MOV X7, X10
+	MOV d+56(FP), X11
+	BEQZ X11, rows
+row:
+	MOV ld+48(FP), X12
+	SLLI $2, X12, X12
+	VLSE32V (X10), X12, V16
+	VMFLTVV V16, V8, V0
+	VMERGEVVM V16, V8, V0, V8
+	ADD $4, X10, X10
+	ADD $-1, X11, X11
+	BNEZ X11, row
+rows:
+	VSE32V V8, (X8)
+	SUB X6, X5, X5
+	MUL X6, X9, X12
+	ADD X12, X7, X7
+	SLLI $2, X6, X6
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowSumsRVV(sums []float64, x []float32, ld int, d int)
+TEXT ·rowSumsRVV(SB), NOSPLIT, $0-64
+	MOV sums_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV sums_base+0(FP), X8
+	MOV ld+48(FP), X9
+	SLLI $2, X9, X9
+	MOV $0, X10
+	FMVWX X10, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M8, TA, MA, X6
+	VMVVI $0, V8
+	MOV X7, X10
+	MOV d+56(FP), X11
+	BEQZ X11, rows
+row:
+	VSETVLI X0, E32, M4, TA, MA, X0
+	MOV ld+48(FP), X12
+	SLLI $2, X12, X12
+	VLSE32V (X10), X12, V16
+	VFWCVTFFV V16, V24
+	VSETVLI X0, E64, M8, TA, MA, X0
+	VFADDVV V24, V8, V8
+	ADD $4, X10, X10
+	ADD $-1, X11, X11
+	BNEZ X11, row
+rows:
+	VSE64V V8, (X8)
+	SUB X6, X5, X5
+	MUL X6, X9, X12
+	ADD X12, X7, X7
+	SLLI $2, X6, X6
+	ADD X6, X8, X8
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowDotsRVV(sums []float64, x []float32, y []float32, ld int, d int)
+TEXT ·rowDotsRVV(SB), NOSPLIT, $0-88
+	MOV sums_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV y_base+48(FP), X8
+	MOV sums_base+0(FP), X9
+	MOV ld+72(FP), X10
+	SLLI $2, X10, X10
+	MOV $0, X11
+	FMVWX X11, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VMVVI $0, V4
+	MOV X7, X11
+	MOV X8, X12
+	MOV d+80(FP), X13
+	BEQZ X13, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOV ld+72(FP), X14
+	SLLI $2, X14, X14
+	VLSE32V (X11), X14, V8
+	MOV ld+72(FP), X14
+	SLLI $2, X14, X14
+	VLSE32V (X12), X14, V12
+	VMFEQVF F0, V8, V0
+	VMERGEVXM X0, V12, V0, V12
+	VFWCVTFFV V8, V16
+	VFWCVTFFV V12, V8
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMACCVV V8, V16, V4
+	ADD $4, X11, X11
+	ADD $4, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE64V V4, (X9)
+	SUB X6, X5, X5
+	MUL X6, X10, X14
+	ADD X14, X7, X7
+	MUL X6, X10, X14
+	ADD X14, X8, X8
+	SLLI $2, X6, X6
+	ADD X6, X9, X9
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowDotsWithRVV(sums []float64, x []float32, ld int, d int, y []float32)
+TEXT ·rowDotsWithRVV(SB), NOSPLIT, $0-88
+	MOV sums_len+8(FP), X5
+	MOV x_base+24(FP), X7
+	MOV y_base+64(FP), X8
+	MOV sums_base+0(FP), X9
+	MOV ld+48(FP), X10
+	SLLI $2, X10, X10
+	MOV $0, X11
+	FMVWX X11, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VMVVI $0, V4
+	MOV X7, X11
+	MOV X8, X12
+	MOV d+56(FP), X13
+	BEQZ X13, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOV ld+48(FP), X14
+	SLLI $2, X14, X14
+	VLSE32V (X11), X14, V8
+	VFWCVTFFV V8, V12
+	MOVF (X12), F1
+	VFMVVF F1, V20
+	VFWCVTFFV V20, V16
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMACCVV V16, V12, V4
+	ADD $4, X11, X11
+	ADD $4, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE64V V4, (X9)
+	SUB X6, X5, X5
+	MUL X6, X10, X14
+	ADD X14, X7, X7
+	SLLI $2, X6, X6
+	ADD X6, X9, X9
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowAddScaledRVV(sums []float64, x []float32, ldx int, weights []float32, ldw int, n int)
+TEXT ·rowAddScaledRVV(SB), NOSPLIT, $0-96
+	MOV sums_len+8(FP), X5
+	MOV sums_base+0(FP), X7
+	MOV x_base+24(FP), X8
+	MOV weights_base+56(FP), X9
+	MOV ldx+48(FP), X10
+	SLLI $2, X10, X10
+	MOV ldw+80(FP), X11
+	SLLI $2, X11, X11
+	MOV $0, X12
+	FMVWX X12, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VLE64V (X7), V4
+	MOV X8, X12
+	MOV X9, X13
+	MOV n+88(FP), X14
+	BEQZ X14, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOVF (X13), F1
+	VFMVVF F1, V16
+	VFWCVTFFV V16, V12
+	VLE32V (X12), V8
+	VFWCVTFFV V8, V16
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMADDVV V4, V12, V16
+	VMVVI $0, V8
+	VMFEQVV V8, V12, V0
+	VMERGEVVM V4, V16, V0, V4
+	ADD X10, X12, X12
+	ADD X11, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	VSE64V V4, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowPowersRVV(dst []float32, src []float32, ld int, n int, d int, top []float32)
+TEXT ·rowPowersRVV(SB), NOSPLIT, $0-96
+	MOV d+64(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV src_base+24(FP), X8
+	MOV top_base+72(FP), X9
+	MOV ld+48(FP), X10
+	SLLI $2, X10, X10
+	MOV $1069066811, X11
+	FMVWX X11, F0
+	MOV $1262485504, X11
+	FMVWX X11, F1
+	MOV $958444974, X11
+	FMVWX X11, F2
+	MOV $984581144, X11
+	FMVWX X11, F3
+	MOV $1008572144, X11
+	FMVWX X11, F4
+	MOV $1029920702, X11
+	FMVWX X11, F5
+	MOV $1047920110, X11
+	FMVWX X11, F6
+	MOV $1060205080, X11
+	FMVWX X11, F7
+	MOV $1065353216, X11
+	FMVWX X11, F8
+	MOV $-1023672320, X11
+	FMVWX X11, F9
+	MOV $0, X11
+	FMVWX X11, F10
+	VSETVLI X0, E32, M2, TA, MA, X6
+	VFMVVF F3, V2
+	VFMVVF F4, V4
+	VFMVVF F5, V6
+	VFMVVF F6, V8
+	VFMVVF F7, V10
+	VFMVVF F8, V12
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M2, TA, MA, X6
+	MOV X7, X11
+	MOV X8, X12
+	MOV X9, X13
+	MOV n+56(FP), X14
+	BEQZ X14, rows
+row:
+	VLE32V (X12), V14
+	MOVF (X13), F11
+	VFSUBVF F11, V14, V14
+	VFMULVF F0, V14, V14
+	VFADDVF F1, V14, V16
+	VFSUBVF F1, V16, V18
+	VFSUBVV V18, V14, V18
+	VMVVV V2, V20
+	VFMACCVF V18, F2, V20
+	VFMADDVV V4, V18, V20
+	VFMADDVV V6, V18, V20
+	VFMADDVV V8, V18, V20
+	VFMADDVV V10, V18, V20
+	VFMADDVV V12, V18, V20
+	VSLLVI $23, V16, V16
+	VADDVV V16, V20, V20
+	VMFLTVF F9, V14, V0
+	VMERGEVXM X0, V20, V0, V14
+	VSE32V V14, (X11)
+	ADD X10, X11, X11
+	ADD X10, X12, X12
+	ADD $4, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowQuotientsRVV(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
+TEXT ·rowQuotientsRVV(SB), NOSPLIT, $0-96
+	MOV d+40(FP), X5
+	MOV x_base+0(FP), X7
+	MOV sums_base+48(FP), X8
+	MOV inverses_base+72(FP), X9
+	MOV ld+24(FP), X10
+	SLLI $2, X10, X10
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	MOV X7, X11
+	MOV X8, X12
+	MOV X9, X13
+	MOV n+32(FP), X14
+	BEQZ X14, rows
+row:
+	MOVD (X12), F0
+	MOVD (X13), F1
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X11), V12
+	VFWCVTFFV V12, V16
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMULVF F1, V16, V12
+	VFNMSACVF V12, F0, V16
+	VFMACCVF V16, F1, V12
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VFNCVTFFW V12, V4
+	VSE32V V4, (X11)
+	VSETVLI X0, E64, M4, TA, MA, X0
+	ADD X10, X11, X11
+	ADD $8, X12, X12
+	ADD $8, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowSoftmaxGradientsRVV(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+TEXT ·rowSoftmaxGradientsRVV(SB), NOSPLIT, $0-120
+	MOV d+88(FP), X5
+	MOV dx_base+0(FP), X7
+	MOV dy_base+24(FP), X8
+	MOV y_base+48(FP), X9
+	MOV sums_base+96(FP), X10
+	MOV ld+72(FP), X11
+	SLLI $2, X11, X11
+	MOV $0, X12
+	FMVWX X12, F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M8, TA, MA, X6
+	MOV X7, X12
+	MOV X8, X13
+	MOV X9, X14
+	MOV X10, X15
+	MOV n+80(FP), X16
+	BEQZ X16, rows
+row:
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VLE32V (X14), V8
+	VLE32V (X13), V16
+	VFWCVTFFV V16, V24
+	VSETVLI X0, E64, M8, TA, MA, X0
+	MOVD (X15), F1
+	VFSUBVF F1, V24, V24
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VFWCVTFFV V8, V16
+	VSETVLI X0, E64, M8, TA, MA, X0
+	VFMULVV V16, V24, V24
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VFNCVTFFW V24, V16
+	VMFEQVF F0, V8, V0
+	VMERGEVXM X0, V16, V0, V8
+	VSE32V V8, (X12)
+	VSETVLI X0, E64, M8, TA, MA, X0
+	ADD X11, X12, X12
+	ADD X11, X13, X13
+	ADD X11, X14, X14
+	ADD $8, X15, X15
+	ADD $-1, X16, X16
+	BNEZ X16, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowCenterRVV(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
+TEXT ·rowCenterRVV(SB), NOSPLIT, $0-92
+	MOV sums_len+8(FP), X5
+	MOV sums_base+0(FP), X7
+	MOV dst_base+24(FP), X8
+	MOV src_base+48(FP), X9
+	MOV ld+72(FP), X10
+	SLLI $2, X10, X10
+	MOVF shift+88(FP), F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	MOV X8, X11
+	MOV X9, X12
+	MOV n+80(FP), X13
+	BEQZ X13, rows
+row:
+	VLE32V (X12), V16
+	VFSUBVF F0, V16, V16
+	VSE32V V16, (X11)
+	VFADDVV V16, V8, V8
+	ADD X10, X11, X11
+	ADD X10, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE32V V8, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+TEXT ·rowSquaresRVV(SB), NOSPLIT, $0-92
+	MOV sums_len+8(FP), X5
+	MOV sums_base+0(FP), X7
+	MOV dst_base+24(FP), X8
+	MOV src_base+48(FP), X9
+	MOV ld+72(FP), X10
+	SLLI $2, X10, X10
+	MOVF shift+88(FP), F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M8, TA, MA, X6
+	VLE64V (X7), V8
+	MOV X8, X11
+	MOV X9, X12
+	MOV n+80(FP), X13
+	BEQZ X13, rows
+row:
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VLE32V (X12), V16
+	VFSUBVF F0, V16, V16
+	VSE32V V16, (X11)
+	VFWCVTFFV V16, V24
+	VSETVLI X0, E64, M8, TA, MA, X0
+	VFMACCVV V24, V24, V8
+	ADD X10, X11, X11
+	ADD X10, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	VSE64V V8, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowNormTermsRVV(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+TEXT ·rowNormTermsRVV(SB), NOSPLIT, $0-212
+	MOV sums_len+8(FP), X5
+	MOV y_base+48(FP), X7
+	MOV g_base+72(FP), X8
+	MOV dWeight_base+96(FP), X9
+	MOV dBias_base+120(FP), X10
+	MOV dy_base+144(FP), X11
+	MOV weight_base+168(FP), X12
+	MOV sums_base+0(FP), X13
+	MOV dots_base+24(FP), X14
+	MOV ld+192(FP), X15
+	SLLI $2, X15, X15
+	MOVF inv+208(FP), F0
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E64, M4, TA, MA, X6
+	VLE64V (X13), V4
+	VLE64V (X14), V8
+	MOV X7, X16
+	MOV X8, X17
+	MOV X9, X18
+	MOV X10, X19
+	MOV X11, X20
+	MOV X12, X21
+	MOV n+200(FP), X22
+	BEQZ X22, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X20), V12
+	VLE32V (X16), V16
+	VFMULVF F0, V16, V16
+	VLE32V (X21), V20
+	VFMULVV V12, V20, V20
+	VSE32V V16, (X16)
+	VSE32V V20, (X17)
+	VLE32V (X18), V24
+	VFMULVV V16, V12, V28
+	VFADDVV V28, V24, V24
+	VSE32V V24, (X18)
+	VLE32V (X19), V24
+	VFADDVV V12, V24, V24
+	VSE32V V24, (X19)
+	VFWCVTFFV V20, V12
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFADDVV V12, V4, V4
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VFWCVTFFV V16, V20
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMACCVV V20, V12, V8
+	ADD X15, X16, X16
+	ADD X15, X17, X17
+	ADD X15, X18, X18
+	ADD X15, X19, X19
+	ADD X15, X20, X20
+	ADD X15, X21, X21
+	ADD $-1, X22, X22
+	BNEZ X22, row
+rows:
+	VSE64V V4, (X13)
+	VSE64V V8, (X14)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	ADD X6, X10, X10
+	ADD X6, X11, X11
+	ADD X6, X12, X12
+	ADD X6, X13, X13
+	ADD X6, X13, X13
+	ADD X6, X14, X14
+	ADD X6, X14, X14
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowNormGradientsRVV(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+TEXT ·rowNormGradientsRVV(SB), NOSPLIT, $0-84
+	MOV dx_len+8(FP), X5
+	MOV g_base+24(FP), X7
+	MOV y_base+48(FP), X8
+	MOV dx_base+0(FP), X9
+	MOVF center+72(FP), F0
+	MOVF slope+76(FP), F1
+	MOVF inv+80(FP), F2
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	VFSUBVF F0, V8, V8
+	VLE32V (X8), V16
+	VFMULVF F1, V16, V16
+	VFSUBVV V16, V8, V8
+	VFMULVF F2, V8, V8
+	VSE32V V8, (X9)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
 	BNEZ X5, lanes
 done:
 	RET

@@ -6,8 +6,8 @@ package asm
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// Products are the layers of ukernel.Products.
-var Products = []ukernel.Layer[ukernel.Products]{
+// Products are the overrides of ukernel.Products.
+var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Products{
 		Gemm:      gemm1AVX2,
 		GemmMax:   gemmMax1AVX2,
@@ -45,8 +45,8 @@ var Products = []ukernel.Layer[ukernel.Products]{
 	}},
 }
 
-// Lanes are the layers of ukernel.LaneKernels.
-var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
+// Lanes are the overrides of ukernel.LaneKernels.
+var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
 		Bias:       biasAVX2,
 		HeadScores: headScoresAVX2,
@@ -93,8 +93,8 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	}},
 }
 
-// Gradients are the layers of ukernel.Gradients.
-var Gradients = []ukernel.Layer[ukernel.Gradients]{
+// Gradients are the overrides of ukernel.Gradients.
+var Gradients = []ukernel.Override[ukernel.Gradients]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsAVX2,
 	}},
@@ -113,8 +113,8 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	}},
 }
 
-// Skinny are the layers of ukernel.SkinnyKernels.
-var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
+// Skinny are the overrides of ukernel.SkinnyKernels.
+var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Additive: skinnyAdditiveAVX2,
 		QKBF16:   skinnyQKBF16AVX2,
@@ -190,8 +190,8 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	}},
 }
 
-// Convert are the layers of ukernel.Converters.
-var Convert = []ukernel.Layer[ukernel.Converters]{
+// Convert are the overrides of ukernel.Converters.
+var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Converters{
 		PairColumns: pairColumnsAVX2,
 		PairRows:    pairRowsAVX2,
@@ -221,6 +221,9 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.Float16: narrowF16AVX2,
 		},
 	}},
+	{ISA: "avx2", Kernels: ukernel.Converters{
+		Gather: gatherAVX2,
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16: widenF16AVX512,
@@ -234,6 +237,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.BFloat16: widenBF16AVX512,
 		},
 		WidenInt8: widenInt8AVX512,
+		Gather:    gatherAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
@@ -253,8 +257,8 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 	}},
 }
 
-// Weights are the layers of ukernel.WeightKernels.
-var Weights = []ukernel.Layer[ukernel.WeightKernels]{
+// Weights are the overrides of ukernel.WeightKernels.
+var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.WeightKernels{
 		Gemm: weightGemmAVX2,
 	}},
@@ -393,15 +397,17 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 }
 
-// Elementwise are the layers of ukernel.Elementwise.
-var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
+// Elementwise are the overrides of ukernel.Elementwise.
+var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 	{ISA: "avx2", Kernels: ukernel.Elementwise{
 		Hadamard:    hadamardAVX2,
 		AdamW:       adamWAVX2,
 		Add:         addAVX2,
+		Mul:         mulAVX2,
 		AddRows:     addRowsAVX2,
 		AddWeighted: addWeightedAVX2,
 		Rotate:      rotateAVX2,
+		RotatePairs: rotatePairsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Elementwise{
 		Exp2:             exp2AVX2,
@@ -416,15 +422,17 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Tanh:             tanhAVX512,
 		AdamW:            adamWAVX512,
 		Add:              addAVX512,
+		Mul:              mulAVX512,
 		AddRows:          addRowsAVX512,
 		AddWeighted:      addWeightedAVX512,
 		Rotate:           rotateAVX512,
+		RotatePairs:      rotatePairsAVX512,
 		AdditiveBackward: additiveBackwardAVX512,
 	}},
 }
 
-// Norms are the layers of ukernel.Norms.
-var Norms = []ukernel.Layer[ukernel.Norms]{
+// Norms are the overrides of ukernel.Norms.
+var Norms = []ukernel.Override[ukernel.Norms]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormAVX2,
 		LayerNorm: layerNormAVX2,
@@ -435,8 +443,8 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 	}},
 }
 
-// Activations are the layers of ukernel.Activations.
-var Activations = []ukernel.Layer[ukernel.Activations]{
+// Activations are the overrides of ukernel.Activations.
+var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Activations{
 		SiLU:          siLUAVX2,
 		GELU:          geluAVX2,
@@ -450,25 +458,67 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 		GRU:           gruAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.Activations{
-		GRUBackward: gruBackwardAVX2,
+		TanhBackward:    tanhBackwardAVX2,
+		SigmoidBackward: sigmoidBackwardAVX2,
+		GRUBackward:     gruBackwardAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Activations{
-		SiLU:          siLUAVX512,
-		GELU:          geluAVX512,
-		GELUTanh:      geluTanhAVX512,
-		SwiGLU:        swiGLUAVX512,
-		GeGLU:         geGLUAVX512,
-		GeGLUTanh:     geGLUTanhAVX512,
-		SiLUSlope:     siLUSlopeAVX512,
-		GELUSlope:     geluSlopeAVX512,
-		GELUTanhSlope: geluTanhSlopeAVX512,
-		GRU:           gruAVX512,
-		GRUBackward:   gruBackwardAVX512,
+		SiLU:            siLUAVX512,
+		GELU:            geluAVX512,
+		GELUTanh:        geluTanhAVX512,
+		SwiGLU:          swiGLUAVX512,
+		GeGLU:           geGLUAVX512,
+		GeGLUTanh:       geGLUTanhAVX512,
+		SiLUSlope:       siLUSlopeAVX512,
+		GELUSlope:       geluSlopeAVX512,
+		GELUTanhSlope:   geluTanhSlopeAVX512,
+		TanhBackward:    tanhBackwardAVX512,
+		SigmoidBackward: sigmoidBackwardAVX512,
+		GRU:             gruAVX512,
+		GRUBackward:     gruBackwardAVX512,
 	}},
 }
 
-// Machine are the layers of ukernel.Machine.
-var Machine = []ukernel.Layer[ukernel.Machine]{
+// Rows are the overrides of ukernel.Rows.
+var Rows = []ukernel.Override[ukernel.Rows]{
+	{ISA: "avx2", Kernels: ukernel.Rows{
+		Largest:       rowLargestAVX2,
+		Center:        rowCenterAVX2,
+		NormGradients: rowNormGradientsAVX2,
+	}},
+	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Rows{
+		Sums:             rowSumsAVX2,
+		SoftmaxGradients: rowSoftmaxGradientsAVX2,
+	}},
+	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Rows{
+		Dots:      rowDotsAVX2,
+		DotsWith:  rowDotsWithAVX2,
+		AddScaled: rowAddScaledAVX2,
+		Powers:    rowPowersAVX2,
+		Quotients: rowQuotientsAVX2,
+		Squares:   rowSquaresAVX2,
+		NormTerms: rowNormTermsAVX2,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Rows{
+		Largest:       rowLargestAVX512,
+		Sums:          rowSumsAVX512,
+		DotsWith:      rowDotsWithAVX512,
+		Powers:        rowPowersAVX512,
+		Center:        rowCenterAVX512,
+		NormGradients: rowNormGradientsAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{
+		Dots:             rowDotsAVX512,
+		AddScaled:        rowAddScaledAVX512,
+		Quotients:        rowQuotientsAVX512,
+		SoftmaxGradients: rowSoftmaxGradientsAVX512,
+		Squares:          rowSquaresAVX512,
+		NormTerms:        rowNormTermsAVX512,
+	}},
+}
+
+// Machine are the overrides of ukernel.Machine.
+var Machine = []ukernel.Override[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
 		Pause: pause,
 	}},

@@ -6,8 +6,8 @@ package asm
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// Products are the layers of ukernel.Products.
-var Products = []ukernel.Layer[ukernel.Products]{
+// Products are the overrides of ukernel.Products.
+var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Products{
 		Gemm:      gemm1NEON,
 		GemmMax:   gemmMax1NEON,
@@ -25,8 +25,8 @@ var Products = []ukernel.Layer[ukernel.Products]{
 	}},
 }
 
-// Lanes are the layers of ukernel.LaneKernels.
-var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
+// Lanes are the overrides of ukernel.LaneKernels.
+var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.LaneKernels{
 		Bias:       biasNEON,
 		MaskBool:   maskBoolNEON,
@@ -44,8 +44,8 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	}},
 }
 
-// Gradients are the layers of ukernel.Gradients.
-var Gradients = []ukernel.Layer[ukernel.Gradients]{
+// Gradients are the overrides of ukernel.Gradients.
+var Gradients = []ukernel.Override[ukernel.Gradients]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsNEON,
 		BackwardScores:  backwardScoresNEON,
@@ -53,8 +53,8 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	}},
 }
 
-// Skinny are the layers of ukernel.SkinnyKernels.
-var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
+// Skinny are the overrides of ukernel.SkinnyKernels.
+var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "neon", Kernels: ukernel.SkinnyKernels{
 		Additive:   skinnyAdditiveNEON,
 		HeadValues: skinnyHeadValuesNEON,
@@ -72,8 +72,8 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	}},
 }
 
-// Convert are the layers of ukernel.Converters.
-var Convert = []ukernel.Layer[ukernel.Converters]{
+// Convert are the overrides of ukernel.Converters.
+var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "neon", Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16:    widenF16NEON,
@@ -93,12 +93,13 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		QuantizeInt8: quantizeInt8NEON,
 		QuantizeInt4: quantizeInt4NEON,
 		Flush:        flushNEON,
+		Gather:       gatherNEON,
 		Finite:       finiteNEON,
 	}},
 }
 
-// Weights are the layers of ukernel.WeightKernels.
-var Weights = []ukernel.Layer[ukernel.WeightKernels]{
+// Weights are the overrides of ukernel.WeightKernels.
+var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	{ISA: "neon", Kernels: ukernel.WeightKernels{
 		Gemm:       weightGemmNEON,
 		GemmF16:    weightGemmF16NEON,
@@ -175,48 +176,70 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 }
 
-// Elementwise are the layers of ukernel.Elementwise.
-var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
+// Elementwise are the overrides of ukernel.Elementwise.
+var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 	{ISA: "neon", Kernels: ukernel.Elementwise{
 		Hadamard:         hadamardNEON,
 		Exp2:             exp2NEON,
 		Tanh:             tanhNEON,
 		AdamW:            adamWNEON,
 		Add:              addNEON,
+		Mul:              mulNEON,
 		AddRows:          addRowsNEON,
 		AddWeighted:      addWeightedNEON,
 		Rotate:           rotateNEON,
+		RotatePairs:      rotatePairsNEON,
 		AdditiveBackward: additiveBackwardNEON,
 	}},
 }
 
-// Norms are the layers of ukernel.Norms.
-var Norms = []ukernel.Layer[ukernel.Norms]{
+// Norms are the overrides of ukernel.Norms.
+var Norms = []ukernel.Override[ukernel.Norms]{
 	{ISA: "neon", Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormNEON,
 		LayerNorm: layerNormNEON,
 	}},
 }
 
-// Activations are the layers of ukernel.Activations.
-var Activations = []ukernel.Layer[ukernel.Activations]{
+// Activations are the overrides of ukernel.Activations.
+var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
-		SiLU:          siLUNEON,
-		GELU:          geluNEON,
-		GELUTanh:      geluTanhNEON,
-		SwiGLU:        swiGLUNEON,
-		GeGLU:         geGLUNEON,
-		GeGLUTanh:     geGLUTanhNEON,
-		SiLUSlope:     siLUSlopeNEON,
-		GELUSlope:     geluSlopeNEON,
-		GELUTanhSlope: geluTanhSlopeNEON,
-		GRU:           gruNEON,
-		GRUBackward:   gruBackwardNEON,
+		SiLU:            siLUNEON,
+		GELU:            geluNEON,
+		GELUTanh:        geluTanhNEON,
+		SwiGLU:          swiGLUNEON,
+		GeGLU:           geGLUNEON,
+		GeGLUTanh:       geGLUTanhNEON,
+		SiLUSlope:       siLUSlopeNEON,
+		GELUSlope:       geluSlopeNEON,
+		GELUTanhSlope:   geluTanhSlopeNEON,
+		TanhBackward:    tanhBackwardNEON,
+		SigmoidBackward: sigmoidBackwardNEON,
+		GRU:             gruNEON,
+		GRUBackward:     gruBackwardNEON,
 	}},
 }
 
-// Machine are the layers of ukernel.Machine.
-var Machine = []ukernel.Layer[ukernel.Machine]{
+// Rows are the overrides of ukernel.Rows.
+var Rows = []ukernel.Override[ukernel.Rows]{
+	{ISA: "neon", Kernels: ukernel.Rows{
+		Largest:          rowLargestNEON,
+		Sums:             rowSumsNEON,
+		Dots:             rowDotsNEON,
+		DotsWith:         rowDotsWithNEON,
+		AddScaled:        rowAddScaledNEON,
+		Powers:           rowPowersNEON,
+		Quotients:        rowQuotientsNEON,
+		SoftmaxGradients: rowSoftmaxGradientsNEON,
+		Center:           rowCenterNEON,
+		Squares:          rowSquaresNEON,
+		NormTerms:        rowNormTermsNEON,
+		NormGradients:    rowNormGradientsNEON,
+	}},
+}
+
+// Machine are the overrides of ukernel.Machine.
+var Machine = []ukernel.Override[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
 		Pause: pause,
 	}},

@@ -6,16 +6,17 @@ package asm
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// There are no layers: all kernels run in Go.
+// There are no overrides: all kernels run in Go.
 var (
-	Products    []ukernel.Layer[ukernel.Products]
-	Lanes       []ukernel.Layer[ukernel.LaneKernels]
-	Gradients   []ukernel.Layer[ukernel.Gradients]
-	Skinny      []ukernel.Layer[ukernel.SkinnyKernels]
-	Convert     []ukernel.Layer[ukernel.Converters]
-	Weights     []ukernel.Layer[ukernel.WeightKernels]
-	Elementwise []ukernel.Layer[ukernel.Elementwise]
-	Norms       []ukernel.Layer[ukernel.Norms]
-	Activations []ukernel.Layer[ukernel.Activations]
-	Machine     []ukernel.Layer[ukernel.Machine]
+	Products    []ukernel.Override[ukernel.Products]
+	Lanes       []ukernel.Override[ukernel.LaneKernels]
+	Gradients   []ukernel.Override[ukernel.Gradients]
+	Skinny      []ukernel.Override[ukernel.SkinnyKernels]
+	Convert     []ukernel.Override[ukernel.Converters]
+	Weights     []ukernel.Override[ukernel.WeightKernels]
+	Elementwise []ukernel.Override[ukernel.Elementwise]
+	Norms       []ukernel.Override[ukernel.Norms]
+	Activations []ukernel.Override[ukernel.Activations]
+	Rows        []ukernel.Override[ukernel.Rows]
+	Machine     []ukernel.Override[ukernel.Machine]
 )

@@ -6,8 +6,8 @@ package asm
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// Products are the layers of ukernel.Products.
-var Products = []ukernel.Layer[ukernel.Products]{
+// Products are the overrides of ukernel.Products.
+var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "rvv", Lanes: 4, Kernels: ukernel.Products{
 		Gemm:      gemm4RVV,
 		GemmMax:   gemmMax4RVV,
@@ -35,19 +35,23 @@ var Products = []ukernel.Layer[ukernel.Products]{
 	}},
 }
 
-// Lanes are the layers of ukernel.LaneKernels.
-var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
+// Lanes are the overrides of ukernel.LaneKernels.
+var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
 		Softcap:    softcapRVV,
 		ALiBi:      aLiBiRVV,
 		MaskSpan:   maskSpanRVV,
 		Softmax:    softmaxRVV,
 		MergeStats: mergeStatsRVV,
+		Bias:       biasRVV,
+		MaskBool:   maskBoolRVV,
+		Pack:       packRVV,
+		Dropout:    dropoutRVV,
 	}},
 }
 
-// Gradients are the layers of ukernel.Gradients.
-var Gradients = []ukernel.Layer[ukernel.Gradients]{
+// Gradients are the overrides of ukernel.Gradients.
+var Gradients = []ukernel.Override[ukernel.Gradients]{
 	{ISA: "rvv", Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsRVV,
 		BackwardScores:  backwardScoresRVV,
@@ -55,8 +59,8 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	}},
 }
 
-// Skinny are the layers of ukernel.SkinnyKernels.
-var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
+// Skinny are the overrides of ukernel.SkinnyKernels.
+var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "rvv", Kernels: ukernel.SkinnyKernels{
 		QK:      skinnyQKRVV,
 		PV:      skinnyPVRVV,
@@ -64,8 +68,8 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	}},
 }
 
-// Convert are the layers of ukernel.Converters.
-var Convert = []ukernel.Layer[ukernel.Converters]{
+// Convert are the overrides of ukernel.Converters.
+var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "rvv", Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16:  widenF16RVV,
@@ -82,8 +86,8 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 	}},
 }
 
-// Weights are the layers of ukernel.WeightKernels.
-var Weights = []ukernel.Layer[ukernel.WeightKernels]{
+// Weights are the overrides of ukernel.WeightKernels.
+var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	{ISA: "rvv", Kernels: ukernel.WeightKernels{
 		Gemm:     weightGemmRVV,
 		GemmF16:  weightGemmF16RVV,
@@ -121,47 +125,69 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 }
 
-// Elementwise are the layers of ukernel.Elementwise.
-var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
+// Elementwise are the overrides of ukernel.Elementwise.
+var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 	{ISA: "rvv", Kernels: ukernel.Elementwise{
 		Exp2:             exp2RVV,
 		Tanh:             tanhRVV,
 		AdamW:            adamWRVV,
 		Add:              addRVV,
+		Mul:              mulRVV,
 		AddRows:          addRowsRVV,
 		AddWeighted:      addWeightedRVV,
 		Rotate:           rotateRVV,
+		RotatePairs:      rotatePairsRVV,
 		AdditiveBackward: additiveBackwardRVV,
 	}},
 }
 
-// Norms are the layers of ukernel.Norms.
-var Norms = []ukernel.Layer[ukernel.Norms]{
+// Norms are the overrides of ukernel.Norms.
+var Norms = []ukernel.Override[ukernel.Norms]{
 	{ISA: "rvv", Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormRVV,
 		LayerNorm: layerNormRVV,
 	}},
 }
 
-// Activations are the layers of ukernel.Activations.
-var Activations = []ukernel.Layer[ukernel.Activations]{
+// Activations are the overrides of ukernel.Activations.
+var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "rvv", Kernels: ukernel.Activations{
-		SiLU:          siLURVV,
-		GELU:          geluRVV,
-		GELUTanh:      geluTanhRVV,
-		SwiGLU:        swiGLURVV,
-		GeGLU:         geGLURVV,
-		GeGLUTanh:     geGLUTanhRVV,
-		SiLUSlope:     siLUSlopeRVV,
-		GELUSlope:     geluSlopeRVV,
-		GELUTanhSlope: geluTanhSlopeRVV,
-		GRU:           gruRVV,
-		GRUBackward:   gruBackwardRVV,
+		SiLU:            siLURVV,
+		GELU:            geluRVV,
+		GELUTanh:        geluTanhRVV,
+		SwiGLU:          swiGLURVV,
+		GeGLU:           geGLURVV,
+		GeGLUTanh:       geGLUTanhRVV,
+		SiLUSlope:       siLUSlopeRVV,
+		GELUSlope:       geluSlopeRVV,
+		GELUTanhSlope:   geluTanhSlopeRVV,
+		TanhBackward:    tanhBackwardRVV,
+		SigmoidBackward: sigmoidBackwardRVV,
+		GRU:             gruRVV,
+		GRUBackward:     gruBackwardRVV,
 	}},
 }
 
-// Machine are the layers of ukernel.Machine.
-var Machine = []ukernel.Layer[ukernel.Machine]{
+// Rows are the overrides of ukernel.Rows.
+var Rows = []ukernel.Override[ukernel.Rows]{
+	{ISA: "rvv", Kernels: ukernel.Rows{
+		Largest:          rowLargestRVV,
+		Sums:             rowSumsRVV,
+		Dots:             rowDotsRVV,
+		DotsWith:         rowDotsWithRVV,
+		AddScaled:        rowAddScaledRVV,
+		Powers:           rowPowersRVV,
+		Quotients:        rowQuotientsRVV,
+		SoftmaxGradients: rowSoftmaxGradientsRVV,
+		Center:           rowCenterRVV,
+		Squares:          rowSquaresRVV,
+		NormTerms:        rowNormTermsRVV,
+		NormGradients:    rowNormGradientsRVV,
+	}},
+}
+
+// Machine are the overrides of ukernel.Machine.
+var Machine = []ukernel.Override[ukernel.Machine]{
 	{ISA: "rvv", Kernels: ukernel.Machine{
 		VectorLanes: vectorLanesRVV,
 		Peak:        peakRVV,

@@ -14,7 +14,7 @@ import (
 
 const gatewayUsage = `usage: cluster gateway [flags]
 
-Answers HTTP requests in the form of OpenAI's API with the models of workers, which cluster answer runs. Any
+Answers HTTP requests in the forms of OpenAI's, Anthropic's and Ollama's APIs with the models of workers, which cluster answer runs. Any
 number of them share the requests. One that is lost in the middle of an answer is replaced, and the client
 gets the bytes of one server. Without a worker requests get status 503.
 

@@ -132,6 +132,27 @@
 //
 // A sink is one last block with m = float32(sink·log2 e), l = 1 and o = 0.
 //
+// # Contract: lists of keys
+//
+// Options.KeyRows gives each query a list of rows of k and v. Then key n of the query is the row of entry n, and the
+// query has as many keys as its list has entries before the first -1. Everything above and below that counts keys counts these: blocks
+// are entries 0..255, 256..511, and so on, and the sums of attention on integers have segments of entries 0..31,
+// 32..63, and so on. The position of a key is that of its row, Options.KeyStart plus the number of the row. A row that
+// a list names twice is two keys. Scores that are handed out are -Inf, and weights +0, for numbers from the end of a list on.
+//
+// So a query has the result of a call whose k and v are copies of the rows of its list.
+//
+// # Contract: trees of queries
+//
+// With Options.Parents the queries are a tree, and past = Options.QueryStart - Options.KeyStart keys are before it. Row past + i
+// of k and v is that of query i. The path of a query has its parent's path and then the query itself, or the query alone if its parent
+// is -1. The keys of a query are rows 0..past-1 and those of its path, in this order, without rows that do not exist. Everything that counts keys counts these:
+// key n is at position Options.KeyStart + n, and blocks are cut there. The position of the query is Options.QueryStart plus
+// the number of queries before it on its path.
+//
+// So a query has the result that it has if the tokens of its path follow the others one by one. Scores that are handed out
+// are -Inf, and weights +0, for numbers that none of its keys has.
+//
 // # Contract: results
 //
 //	inv    = 1/l
@@ -573,6 +594,37 @@
 // SwiGLU, GeGLU and GeGLUTanh are the products, rounded, of these three functions of an
 // element of gate with an element of up.
 //
+// # Contract: layers with a state
+//
+// recurrent.Delta computes the tokens of a text in chunks of 64, which begin at positions that are multiples of 64. S is the state
+// of a head, [keys, values], at the beginning of its chunk, and +0 at the beginning of a text. With i and j the numbers of
+// tokens in the chunk, g and beta the decay and the gate of a token, and exp(x) = exp2(x·LOG2E), the product rounded:
+//
+//	G[i]  = G[i-1] + g[i] in binary64, with G[-1] = 0
+//	D     = exp(G[i] - G[j]), for j ≤ i, the difference rounded to binary32, as G[i] in exp(G[i])
+//	a     = beta·(v[i] - exp(G[i])·(k[i]·S)) for each column of S
+//	u[i]  = a + the sums of segments over j < i of (-(beta·(D·(k[i]·k[j]))))·u[j]
+//	out   = exp(G[i])·(q[i]·S) + the sums of segments over j ≤ i of (D·(q[i]·k[j]))·u[j]
+//
+// A product of rows and columns, as k[i]·S, q[i]·S, k[i]·k[j] and q[i]·k[j], is an fma chain over the elements of a key, from +0. Each
+// other operation is rounded. A segment is 16 tokens, from a multiple of 16 in the chunk on, or what there is of it. Its sum is
+// an fma chain from +0, and the sums are added to the first summand one after the other. A segment without tokens is not added.
+// At the end of a chunk
+//
+//	S[x]  = exp(G[63])·S[x] + the fma chain over j of (exp(G[63] - G[j])·k[j][x])·u[j]
+//
+// So a token depends on those before it alone, and on no other way in which a text may be cut.
+//
+// The short convolution of models adds up the products of its inputs z and weights w, the oldest first, to the bias or to +0,
+// for each channel: y[t] = ((bias + w[0]·z[t-n+1]) + w[1]·z[t-n+2]) + ..., with each product and sum rounded, and +0 for z of tokens
+// before the text. In module models, the decay of a head of such a layer is
+//
+//	g      = -(exp(A)·softplus(a + b)), each operation rounded
+//	softplus(x) = float32(max(x, 0) + 2·(t + t³/3 + t⁵/5 + ... + t¹⁹/19)), t = y/(2+y), y = exp(-|x|)
+//
+// with the last line in binary64, each operation rounded: a power is the product of the one before and t·t, and the sum is from 0,
+// from left to right. a is an output of a linear layer, A and b are weights.
+//
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
@@ -716,8 +768,8 @@
 // # Contract: sampling
 //
 // decoder.Sampler, in module models, chooses the token that follows a text from a row of n logits x, none of them
-// NaN or +Inf. First it changes the logits of the tokens that occur N > 0 times among the last PenaltyWindow tokens of the
-// text, or in all of it if that is 0. The penalties are rounded to binary32, and so is each operation:
+// NaN or +Inf. GenerateOptions.Bias is added to them first, in binary32. Then the logits of the tokens change that occur N > 0 times
+// among the last PenaltyWindow tokens of the text, or in all of it if that is 0. The penalties are rounded to binary32, and so is each operation:
 //
 //	x = x/RepetitionPenalty if x > 0, else x·RepetitionPenalty; not if it is 0
 //	x = x - (N·FrequencyPenalty + PresencePenalty)

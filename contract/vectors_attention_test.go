@@ -34,6 +34,12 @@ func (c *call) options() kernel.Options {
 	if c.has("key_lengths") {
 		o.Mask = o.Mask.And(kernel.KeyLengths(c.ints("key_lengths")))
 	}
+	if c.has("key_rows") {
+		o.KeyRows = kernel.KeyRows{Rows: numbers[int32](c, "key_rows"), Shape: c.shape("key_rows")}
+	}
+	if c.has("parents") {
+		o.Parents = numbers[int32](c, "parents")
+	}
 	if c.has("dropout_rate") {
 		o.Dropout.Rate, o.Dropout.Seed = c.float("dropout_rate"), numbers[uint64](c, "dropout_seed")[0]
 		for _, s := range numbers[int32](c, "dropout_sequences") {
@@ -56,6 +62,9 @@ func (c *call) attention(attend func(out, q, k, v kernel.Tensor, o *kernel.Optio
 	}
 	s := q.Shape()
 	keys, size := k.Shape()[2], v.Shape()[3]
+	if c.has("key_rows") {
+		keys = o.KeyRows.Shape[3]
+	}
 	row := func(n int) ([]float32, kernel.Tensor) {
 		x := testutil.Filled(s[0]*s[1]*s[2]*n, 77)
 		return x, kernel.BHLD(x, s[0], s[1], s[2], n)
@@ -221,6 +230,8 @@ func attentionCases() (list []vector) {
 	add("blocks-hidden", "attention", sizes4{1, 1, 1, 2, 520, 2, 2}.inputs(2010, map[string]any{"visible": onlyBeyond(2, 520, 512)}))
 	add("blocks-far-apart", "attention", farApart())
 	list = append(list, biasCases()...)
+	list = append(list, listedCases()...)
+	list = append(list, treeCases()...)
 	add("additive", "additive", sizes4{2, 2, 1, 3, 5, 19, 3}.inputs(2030, map[string]any{"weights": array(2033, 19)}))
 	add("additive-options", "additive", sizes4{1, 2, 2, 3, 5, 16, 3}.inputs(2040, map[string]any{
 		"weights": array(2043, 16), "scale": single(float32(.75)), "visible": causal(3, 5, 1), "alibi": encode([]float32{.5, .25}), "sinks": encode([]float32{0, 1}), "softcap": single(float32(3)),
@@ -264,6 +275,62 @@ func biasCases() (list []vector) {
 	add("alibi-steep", "attention", 2460, map[string]any{"bias": rows, "alibi": encode([]float32{0x1p127, -0x1p71}), "query_start": []int{1 << 29}})
 	add("additive-bias-lowest", "additive", 2470, map[string]any{"weights": array(2473, 3), "bias": rows})
 	add("partials-bias-lowest", "partials", 2480, map[string]any{"bias": rows})
+	return list
+}
+
+// listedCases are calls with lists: of rows that some name twice, for each query and for all, that end early or
+// have none, with options, in blocks, and of integers.
+func listedCases() (list []vector) {
+	add := func(name, function string, z sizes4, seed int, shape [4]int, more map[string]any) {
+		r := testutil.Rand(uint64(seed))
+		rows := make([]int32, shape[0]*shape[1]*shape[2]*shape[3])
+		for i, n := range rows {
+			if at := i % shape[3]; at > 0 && (rows[i-1] < 0 || r.IntN(shape[3]) == 0) || i < shape[3] && shape[2] > 1 {
+				n = -1 // the first of several lists is empty
+			} else {
+				n = int32(r.IntN(z.lk))
+			}
+			rows[i] = n
+		}
+		more["key_rows"] = encode(rows, shape[0], shape[1], shape[2], shape[3])
+		list = append(list, vector{Name: "key-rows-" + name, Function: function, In: z.inputs(seed, more)})
+	}
+	z := optionSizes
+	add("one-list", "attention", z, 2500, [4]int{1, 1, 1, 9}, map[string]any{})
+	add("each", "attention", sizes4{2, 4, 2, 3, 7, 5, 3}, 2510, [4]int{2, 2, 3, 5}, map[string]any{})
+	add("options", "attention", z, 2520, [4]int{2, 1, 3, 6}, map[string]any{
+		"scale": single(float32(.7)), "softcap": single(float32(2)), "alibi": encode([]float32{.125, .75}), "sinks": encode([]float32{-1, .5}),
+		"bias": array(2523, 1, z.h, z.lq, 4), "visible": causal(z.lq, 6, 2), "key_lengths": []int{6, 3}, "query_start": []int{254, 1}, "key_start": []int{252, 0},
+		"dropout_rate": single(float32(.3)), "dropout_seed": single(uint64(3)), "out_type": "bf16",
+	})
+	add("blocks", "attention", sizes4{1, 2, 1, 1, 90, 3, 2}, 2530, [4]int{1, 1, 1, 300}, map[string]any{"key_start": []int{200}})
+	add("not-finite", "attention", wildSizes, 2540, [4]int{1, 1, 4, 8}, map[string]any{"v": wild(testutil.NonFinite, 2541, 1, 1, 6, 2)})
+	add("additive", "additive", sizes4{1, 2, 1, 2, 5, 3, 2}, 2550, [4]int{1, 1, 2, 4}, map[string]any{"weights": array(2553, 3)})
+	add("quantized", "attention", sizes4{1, 2, 1, 2, 40, 6, 4}, 2560, [4]int{1, 1, 2, 50}, map[string]any{
+		"quantized": 1, "k": int4s(2561, 1, 1, 40, 6), "v": int4s(2562, 1, 1, 40, 4), "k_scales": array(2563, 1, 1, 40, 1), "v_scales": array(2564, 1, 1, 40, 2),
+	})
+	return list
+}
+
+// treeCases are trees of queries: across a block, for each batch row, with options, of integers, and beyond the keys.
+func treeCases() (list []vector) {
+	add := func(name, function string, z sizes4, seed int, parents []int32, start []int, more map[string]any) {
+		more["parents"], more["query_start"] = encode(parents), start
+		list = append(list, vector{Name: "tree-" + name, Function: function, In: z.inputs(seed, more)})
+	}
+	add("one", "attention", sizes4{2, 4, 2, 4, 9, 5, 3}, 2600, []int32{-1, 0, 0, 2}, []int{5, 5}, map[string]any{})
+	add("each", "attention", sizes4{2, 2, 1, 3, 7, 5, 3}, 2610, []int32{-1, 0, 0, -1, -1, 1}, []int{14, 15}, map[string]any{"key_start": []int{10, 12}})
+	add("blocks", "attention", sizes4{1, 2, 1, 6, 263, 3, 2}, 2620, []int32{-1, 0, -1, 2, 1, 3}, []int{455}, map[string]any{"key_start": []int{200}})
+	add("beyond", "attention", sizes4{1, 1, 1, 3, 5, 4, 2}, 2630, []int32{-1, 0, 0}, []int{4}, map[string]any{})
+	z := optionSizes
+	add("options", "attention", z, 2640, []int32{-1, -1, 0}, []int{258, 3}, map[string]any{
+		"scale": single(float32(.7)), "softcap": single(float32(2)), "alibi": encode([]float32{.125, .75}), "sinks": encode([]float32{-1, .5}),
+		"bias": array(2643, 1, z.h, z.lq, 6), "visible": causal(z.lq, z.lk, 3), "key_lengths": []int{6, 5}, "key_start": []int{254, 0},
+		"dropout_rate": single(float32(.3)), "dropout_seed": single(uint64(3)), "out_type": "f16",
+	})
+	add("quantized", "attention", sizes4{1, 2, 1, 3, 40, 6, 4}, 2660, []int32{-1, 0, 0}, []int{54}, map[string]any{
+		"key_start": []int{20}, "quantized": 1, "k": int4s(2661, 1, 1, 40, 6), "v": int4s(2662, 1, 1, 40, 4), "k_scales": array(2663, 1, 1, 40, 1), "v_scales": array(2664, 1, 1, 40, 2),
+	})
 	return list
 }
 

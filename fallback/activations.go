@@ -76,6 +76,20 @@ func geluTanhSlope(f, slope, src []float32) {
 // The element-wise part of a gated recurrent unit. gates, in and hidden hold three parts of
 // len(state) elements each: of the reset gate r, the update gate z and the candidate c.
 
+func tanhBackward(dx, dy, y []float32) {
+	dy, y = dy[:len(dx)], y[:len(dx)]
+	for i, y := range y {
+		dx[i] = dy[i] * float32((1-y)*(1+y))
+	}
+}
+
+func sigmoidBackward(dx, dy, y []float32) {
+	dy, y = dy[:len(dx)], y[:len(dx)]
+	for i, y := range y {
+		dx[i] = dy[i] * float32((1-y)*y)
+	}
+}
+
 // gru replaces a state by the next one, and writes the gates:
 //
 //	r     = sigmoid(in_r + hidden_r)

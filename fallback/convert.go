@@ -123,3 +123,9 @@ func widenInt8(dst []float32, ldd int, src []int8, lds int, scales []float32, ls
 		}
 	}
 }
+
+func gather(dst, src []byte, off []int, size int, _ []int) {
+	for r, at := range off {
+		copy(dst[r*size:][:size], src[at:at+size])
+	}
+}

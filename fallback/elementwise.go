@@ -84,6 +84,27 @@ func addWeighted(dst []float32, ldd int, src []float32, lds, n int, weights []fl
 	}
 }
 
+// mul is Elementwise.Mul.
+func mul(dst, x, y []float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i, x := range x {
+		dst[i] = x * y[i]
+	}
+}
+
+// rotatePairs is Elementwise.RotatePairs.
+func rotatePairs(x []float32, ld, n int, cos, sin []float32) {
+	sin = sin[:len(cos)]
+	for j := range n {
+		row := window(x, j*ld, len(cos))
+		for e := 0; e < len(row); e += 2 {
+			a, b := row[e], row[e+1]
+			row[e] = scalar.Canonical(float32(a*cos[e]) + float32(b*sin[e]))
+			row[e+1] = scalar.Canonical(float32(b*cos[e+1]) + float32(a*sin[e+1]))
+		}
+	}
+}
+
 // rotate is Elementwise.Rotate.
 func rotate(first, second []float32, ld, n int, cos, sin []float32) {
 	sin = sin[:len(cos)]

@@ -44,7 +44,7 @@ func Convert() ukernel.Converters {
 			ukernel.Float8E4M3: narrowBytes(scalar.ToF8E4M3), ukernel.Float8E5M2: narrowBytes(scalar.ToF8E5M2),
 		},
 		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, WidenInt4: widenInt4, UnpackInt4: unpackInt4, QuantizeInt4: quantizeInt4,
-		PairColumns: pairColumns, PairRows: pairRows, Flush: flush, Finite: finite,
+		PairColumns: pairColumns, PairRows: pairRows, Flush: flush, Gather: gather, Finite: finite,
 	}
 }
 
@@ -59,8 +59,8 @@ func Weights() ukernel.WeightKernels {
 // Elementwise returns the functions over slices.
 func Elementwise() ukernel.Elementwise {
 	return ukernel.Elementwise{
-		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
-		AdditiveBackward: additiveBackward, AddWeighted: addWeighted, Rotate: rotate,
+		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, Mul: mul, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
+		AdditiveBackward: additiveBackward, AddWeighted: addWeighted, Rotate: rotate, RotatePairs: rotatePairs,
 	}
 }
 
@@ -73,6 +73,7 @@ func Activations() ukernel.Activations {
 		SiLU: unary(scalar.SiLU), GELU: unary(scalar.GELU), GELUTanh: unary(scalar.GELUTanh),
 		SwiGLU: gated(scalar.SiLU), GeGLU: gated(scalar.GELU), GeGLUTanh: gated(scalar.GELUTanh),
 		SiLUSlope: siluSlope, GELUSlope: geluSlope, GELUTanhSlope: geluTanhSlope,
+		TanhBackward: tanhBackward, SigmoidBackward: sigmoidBackward,
 		GRU: gru, GRUBackward: gruBackward,
 	}
 }

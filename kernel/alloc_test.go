@@ -63,7 +63,8 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 	lengths, rows, starts := []int{300, 257}, []int{33, 20}, []int{267, 0}
 	flags, keep := make([]bool, c.Lq*c.Lk), make([]bool, 3*2)
 	queryIDs, keyIDs := make([]int32, c.B*c.Lq), make([]int32, c.B*c.Lk)
-	shape := [4]int{1, 1, c.Lq, c.Lk}
+	shape, perQuery := [4]int{1, 1, c.Lq, c.Lk}, make([]int32, 1+c.Lq*c.Lk)
+	perQuery[0] = -1
 	half := contracttest.As(bias, kernel.Float16)
 	score := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
 	var o kernel.Options // here, or build would let it escape
@@ -88,9 +89,20 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 			"sinks":     func(o *kernel.Options) { o.Sinks = sinks },
 			"dropout":   func(o *kernel.Options) { o.Dropout = kernel.Dropout{Rate: 0.5, Sequences: numbers} },
 			"score":     func(o *kernel.Options) { o.Score = score },
-			"LSE":       func(o *kernel.Options) { o.LSE = lse },
-			"weights":   func(o *kernel.Options) { o.Weights = weights },
-			"scores":    func(o *kernel.Options) { o.Scores = scores },
+			"lists": func(o *kernel.Options) {
+				o.KeyRows = kernel.KeyRows{Rows: keyIDs[:c.Lk], Shape: [4]int{1, 1, 1, c.Lk}}
+			},
+			"tree": func(o *kernel.Options) {
+				o.Parents, o.QueryStart, o.Mask = perQuery[:c.Lq], starts, kernel.Window(100, 0)
+			},
+			"lists of queries": func(o *kernel.Options) {
+				o.KeyRows = kernel.KeyRows{Rows: perQuery[1:], Shape: [4]int{1, 1, c.Lq, c.Lk}}
+				o.Mask, o.ALiBi, o.Score = kernel.Causal(3).And(kernel.Hidden(flags, shape)), slopes, score
+				o.Dropout = kernel.Dropout{Rate: 0.5, Sequences: numbers}
+			},
+			"LSE":     func(o *kernel.Options) { o.LSE = lse },
+			"weights": func(o *kernel.Options) { o.Weights = weights },
+			"scores":  func(o *kernel.Options) { o.Scores = scores },
 		} {
 			for threads := range 2 {
 				checkNoAllocs(t, fmt.Sprintf("%s, threads=%d", name, 1+threads), func() error {

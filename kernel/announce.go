@@ -15,12 +15,17 @@ func (c *call) announce() {
 	for b := range s.Batch {
 		queries := c.q.Length(b)
 		c.announceOutputs(b)
+		if c.scoring.KeyRows.IsSet() {
+			c.q.AnnounceRows(view.Read, b, 0, queries)
+			c.announceLists(b)
+			continue
+		}
 		if c.outputs.Scores.view().IsSet() && c.outputs.ScoreStage < ScoresMasked { // of hidden keys too
 			c.k.AnnounceRows(view.Read, b, 0, m.Length(b, c.k.Length(b)))
 		}
 		var rows, keys mask.Span // what has been seen and not yet announced
 		for i := range queries {
-			query := c.scoring.Query(b, i, c.k.Length(b))
+			query := c.query(b, i)
 			span := m.Span(query)
 			if bias.IsSet() {
 				span = span.And(mask.Span{Lo: 0, Hi: bias.Dim(3)})
@@ -37,11 +42,15 @@ func (c *call) announce() {
 				if part = m.Next(query, mask.Span{Lo: part.Hi, Hi: span.Hi}); part.Len() == 0 {
 					break
 				}
-				if part.Lo > keys.Hi || part.Hi < keys.Lo {
-					c.announceKeys(b, keys)
-					keys = part
+				seen := part
+				if c.scoring.Parents != nil {
+					seen = c.announcePath(b, i, part)
 				}
-				keys = keys.Union(part)
+				if seen.Lo > keys.Hi || seen.Hi < keys.Lo {
+					c.announceKeys(b, keys)
+					keys = seen
+				}
+				keys = keys.Union(seen)
 			}
 			announceBools(m, s, query, span)
 			if bias.IsSet() {
@@ -65,6 +74,43 @@ func (c *call) announceOutputs(b int) {
 	for _, t := range c.outputs.tensors() {
 		if t.IsSet() && t.Dim(3) > 0 {
 			t.AnnounceRows(view.Write, b, 0, c.q.Length(b))
+		}
+	}
+}
+
+// query returns query i of batch row b as masks see it.
+func (c *call) query(b, i int) mask.Query {
+	if c.scoring.Parents != nil {
+		return c.scoring.OnPath(b, i, c.scores.Queries, c.k.Length(b))
+	}
+	return c.scoring.Query(b, i, c.k.Length(b))
+}
+
+// announcePath announces that those of some keys of query i are read that are on its path, and returns those before the tree.
+func (c *call) announcePath(b, i int, keys mask.Span) mask.Span {
+	past := c.scoring.Past(b)
+	if keys.Hi <= past {
+		return keys
+	}
+	path := make([]int32, keys.Hi-max(keys.Lo, past))
+	view.Parents(c.scoring.Parents).Path(path, b, i, c.scores.Queries, max(keys.Lo, past)-past)
+	for _, query := range path {
+		c.announceKeys(b, mask.Span{Lo: past + int(query), Hi: past + int(query) + 1})
+	}
+	return mask.Span{Lo: min(keys.Lo, past), Hi: past}
+}
+
+// announceLists announces that the keys of batch row b that lists name, and their values, are read.
+func (c *call) announceLists(b int) {
+	lists := &c.scoring.KeyRows
+	for h := range c.k.Dim(1) {
+		for i := range min(lists.Shape[2], c.q.Length(b)) {
+			list := lists.Of(b, h, i)
+			view.Announce(view.Read, list)
+			for _, row := range list {
+				c.k.AnnounceRow(view.Read, b, h, int(row))
+				c.v.AnnounceRow(view.Read, b, h, int(row))
+			}
 		}
 	}
 }

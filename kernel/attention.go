@@ -92,6 +92,9 @@ func newCall(kind scoring.Call, out, q, k, v *Tensor, e *Exec, s *Scoring, o *Ou
 	c.used = c.scoring.Used()
 	c.isPlain = c.used.Plain() && !o.any()
 	c.scores = view.Scores{Batch: c.q.Dim(0), Heads: c.q.Dim(1), Queries: c.q.Dim(2), Keys: c.k.Dim(2)}
+	if c.scoring.KeyRows.IsSet() {
+		c.scores.Keys = c.scoring.KeyRows.Shape[3]
+	}
 	return c
 }
 

@@ -11,6 +11,11 @@ import (
 // checkOptions reports the first option that does not fit the tensors, which fit each other.
 // Further outputs are left to checkOutputs.
 func (c *call) checkOptions() *check.Failure {
+	if c.scoring.KeyRows.IsSet() {
+		if f := cmp.Or(c.used.CheckTaken(c.kind), c.checkKeyRows()); f != nil {
+			return f
+		}
+	}
 	if c.used != 0 {
 		if f := c.scoring.Check(c.used, &c.scores, c.kind); f != nil {
 			return f
@@ -22,6 +27,16 @@ func (c *call) checkOptions() *check.Failure {
 		}
 	}
 	return check.Threads("Options.Threads", c.threads)
+}
+
+// checkKeyRows reports lists that do not fit the keys, or a KeyStart that does not fit the rows of k.
+func (c *call) checkKeyRows() *check.Failure {
+	rows := c.scores
+	rows.Keys = c.k.Dim(2)
+	if f := c.scoring.CheckKeyStart(&rows); f != nil {
+		return f
+	}
+	return c.scoring.KeyRows.Check("Options.KeyRows", &c.scores, c.k)
 }
 
 // checkIntegers reports keys or values that are no integers.

@@ -48,7 +48,8 @@
 //   - padding at the end: [KeyLengths], [QueryLengths]; padding anywhere: [Hidden]
 //   - sliding window: [Window]; chunks: [Chunked]; prefix and causal: [PrefixLM]
 //   - a window together with attention sinks or global tokens: [Mask.Or], [KeyRange], [QueryRange]
-//   - a tree of drafted tokens: [VisibleLast]
+//   - a tree of drafted tokens: Options.Parents, with positions and the bits of token by token; [VisibleLast]
+//   - lists of keys for each query, as an indexer chooses them: Options.KeyRows
 //   - block-sparse: [BlockSparse]; any pattern of bools: [Visible], [Hidden]
 //
 // Scores and further outputs:

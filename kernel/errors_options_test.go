@@ -26,6 +26,11 @@ func newBadCall() *badCall {
 	return c
 }
 
+// listed sets lists of keys.
+func (c *badCall) listed(shape [4]int, rows []int32) {
+	c.o.KeyRows = kernel.KeyRows{Rows: rows, Shape: shape}
+}
+
 // optionErrors break one option each: arg is what the error must name, want what its
 // message must say.
 var optionErrors = []struct {
@@ -111,6 +116,40 @@ var optionErrors = []struct {
 	{"weights are q", "Options.Weights", "overlaps q", func(c *badCall) { setData(&c.q, contracttest.Floats(c.o.Weights)) }},
 	{"scores are the weights", "Options.Scores", "another output", func(c *badCall) { c.o.Scores = c.o.Weights }},
 	{"scores are the slopes", "Options.Scores", "overlaps Options.ALiBi", func(c *badCall) { c.o.ALiBi = fill4(contracttest.Floats(c.o.Scores)) }},
+
+	{"lists of heads", "Options.KeyRows", "2 batch rows, 2 key heads and 3 queries", func(c *badCall) { c.listed([4]int{1, 4, 1, 7}, make([]int32, 28)) }},
+	{"lists of queries", "Options.KeyRows", "or 1 of each", func(c *badCall) { c.listed([4]int{2, 2, 4, 7}, make([]int32, 999)) }},
+	{"lists of a negative length", "Options.KeyRows", "lists of 0 to 1073741824 rows", func(c *badCall) { c.listed([4]int{1, 1, 1, -1}, nil) }},
+	{"lists too short", "Options.KeyRows", "a slice of 42 rows", func(c *badCall) { c.listed([4]int{2, 1, 3, 7}, make([]int32, 41)) }},
+	{"lists too long", "Options.KeyRows", "a slice of 7 rows", func(c *badCall) { c.listed([4]int{1, 1, 1, 7}, make([]int32, 8)) }},
+	{"lists without a shape", "Options.KeyRows", "or 1 of each", func(c *badCall) { c.listed([4]int{}, []int32{}) }},
+	{"list beyond k", "Options.KeyRows", "row 7 in a list of batch row 0, want less than 7", func(c *badCall) { c.listed([4]int{1, 1, 1, 7}, []int32{0, 1, 2, 6, 7, 1, 1}) }},
+	{"second list beyond k", "Options.KeyRows", "row 9 in a list of batch row 1", func(c *badCall) { c.listed([4]int{2, 1, 1, 2}, []int32{0, 1, 6, 9}) }},
+	{"list with a key after its end", "Options.KeyRows", "-1 for this and all that follow", func(c *badCall) { c.listed([4]int{1, 1, 1, 7}, []int32{3, -1, -1, 4, -1, -1, -1}) }},
+	{"list with another negative row", "Options.KeyRows", "row -2 in a list", func(c *badCall) { c.listed([4]int{1, 1, 1, 7}, []int32{3, -2, -2, -2, -2, -2, -2}) }},
+	{"list and key start too high", "Options.KeyStart", "0 to 1073741817", func(c *badCall) {
+		c.listed([4]int{1, 1, 1, 7}, make([]int32, 7))
+		c.o.KeyStart = []int{1<<30 - 6}
+	}},
+	{"list and a mask of other keys", "Options.Mask", "0 to 6 keys", func(c *badCall) {
+		c.o.LSE, c.o.Weights, c.o.Scores = kernel.Tensor{}, kernel.Tensor{}, kernel.Tensor{}
+		c.listed([4]int{1, 1, 1, 6}, make([]int32, 6))
+		c.o.Mask = kernel.Visible(make([]bool, 7), [4]int{1, 1, 1, 7})
+	}},
+	{"list and weights of all keys", "Options.Weights", "[2 4 3 6]", func(c *badCall) { c.listed([4]int{1, 1, 1, 6}, make([]int32, 6)) }},
+
+	{"parents of too few queries", "Options.Parents", "one for each query: 3, or for each of all batch rows: 6", func(c *badCall) { c.o.Parents = []int32{-1, 0} }},
+	{"no parents", "Options.Parents", "0 parents", func(c *badCall) { c.o.Parents = []int32{} }},
+	{"parent of itself", "Options.Parents", "parent 1 of query 1", func(c *badCall) { c.o.Parents = []int32{-1, 1, 0} }},
+	{"parent negative", "Options.Parents", "-1 for none", func(c *badCall) { c.o.Parents = []int32{-1, -1, 0, -1, 0, -2} }},
+	{"parents and lists", "Options.Parents", "nil with Options.KeyRows", func(c *badCall) {
+		c.o.Parents = []int32{-1, 0, 1}
+		c.listed([4]int{1, 1, 1, 7}, make([]int32, 7))
+	}},
+	{"tree before the keys", "Options.QueryStart", "3 of batch row 1, with Options.Parents", func(c *badCall) {
+		c.o.Parents, c.o.QueryStart, c.o.KeyStart = []int32{-1, 0, 1}, []int{4, 3}, []int{4}
+	}},
+	{"tree after the keys", "Options.QueryStart", "the position of key 0 to 7", func(c *badCall) { c.o.Parents, c.o.QueryStart = []int32{-1, 0, 1}, []int{8} }},
 
 	{"window negative", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Window(-2, 0) }},
 	{"window negative, in an intersection", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Causal(0).And(kernel.Window(0, math.MinInt)) }},

@@ -216,6 +216,21 @@ func ExampleVisibleLast() {
 	// Output: [2 2.5 3] <nil>
 }
 
+// Two queries see the keys that an indexer has chosen for each of them: the second one has found only one.
+func ExampleKeyRows() {
+	rows := []int32{
+		3, 1,
+		4, -1,
+	}
+	out := make([]float32, 2)
+	err := kernel.Attention(column(out...), column(0, 0), column(0, 0, 0, 0, 0), column(1, 2, 3, 4, 6), &kernel.Options{Scoring: kernel.Scoring{
+		KeyRows: kernel.KeyRows{Rows: rows, Shape: [4]int{1, 1, 2, 2}},
+	}})
+	fmt.Println(out, err)
+
+	// Output: [3 6] <nil>
+}
+
 // Two documents packed into one sequence do not see each other.
 func ExampleSegments() {
 	ids := []int32{1, 1, 2, 2, 2}

@@ -254,7 +254,43 @@ func goldenOptions() map[string]kernel.Options {
 		"option-key-start":    {Scoring: kernel.Scoring{KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: kernel.Causal(0)}},
 		"option-hook":         {Scoring: kernel.Scoring{Score: tiltScores}},
 		"option-all":          all,
+		"option-tree":         {Scoring: kernel.Scoring{Parents: goldenTree(c), Mask: kernel.Window(200, 0), ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, QueryStart: []int{351, 301}, KeyStart: []int{100}}},
+		"option-key-rows":     {Scoring: kernel.Scoring{KeyRows: goldenLists(c)}},
+		"option-key-rows-all": goldenListed(all, c),
 	}
+}
+
+// goldenLists has a list of each query and key head, of rows in any order, some twice, that ends where another row
+// would be divisible by 97.
+func goldenLists(c contracttest.Case) kernel.KeyRows {
+	x := kernel.KeyRows{Rows: make([]int32, c.B*c.HKV*c.Lq*c.Lk), Shape: [4]int{c.B, c.HKV, c.Lq, c.Lk}}
+	r := testutil.Rand(133)
+	for i := range x.Rows {
+		switch row := r.IntN(c.Lk); {
+		case i%c.Lk > 0 && (x.Rows[i-1] < 0 || row%97 == 0):
+			x.Rows[i] = -1
+		default:
+			x.Rows[i] = int32(row)
+		}
+	}
+	return x
+}
+
+// goldenTree has two branches at every third query, and a second root.
+func goldenTree(c contracttest.Case) []int32 {
+	p := make([]int32, c.Lq)
+	for i := range p {
+		p[i] = int32(i - 1 - i%3/2)
+	}
+	p[7] = -1
+	return p
+}
+
+// goldenListed returns the options with a list for each query.
+func goldenListed(o kernel.Options, c contracttest.Case) kernel.Options {
+	o.KeyRows = goldenLists(c)
+	o.KeyRows.Shape, o.KeyRows.Rows = [4]int{1, 1, c.Lq, c.Lk}, o.KeyRows.Rows[:c.Lq*c.Lk]
+	return o
 }
 
 // goldenOption runs a case and returns the hash of all its outputs: out, LSE,

@@ -80,7 +80,8 @@ func HiddenStrided(data []bool, shape [4]int, strides [3]int) Mask {
 // VisibleLast is [Visible] for the last shape[3] keys of each batch row, of those that [KeyLengths] lets exist. All
 // earlier keys are visible. So a tree of Lq drafted tokens, the last of the keys, has a matrix [1, 1, Lq, Lq] in which a
 // token sees those on its way to the root, however many keys a cache holds before them. In batch rows of fewer keys than
-// shape[3] the first bools stand for none. shape[3] is at most Lk. Nothing is copied.
+// shape[3] the first bools stand for none. Positions count the keys here, and not the way to the root: for ALiBi, windows and the
+// bits of token by token there is Options.Parents. shape[3] is at most Lk. Nothing is copied.
 func VisibleLast(data []bool, shape [4]int) Mask {
 	return Mask(mask.OfBools(mask.BoolView{Data: data, Grid: view.Grid{Shape: shape, Stride: view.Contiguous(shape)}, Last: true}))
 }
@@ -193,6 +194,7 @@ func Causal(offset int) Mask {
 }
 
 var causal = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		return mask.Span{Lo: 0, Hi: position.AddClamp(q.Diagonal+1, r.Right)}
 	},
@@ -212,6 +214,7 @@ func Window(left, right int) Mask {
 }
 
 var window = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		s := mask.Span{Lo: 0, Hi: q.Keys}
 		if r.Left >= 0 {
@@ -248,6 +251,7 @@ func Chunked(size int) Mask {
 }
 
 var chunked = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		inChunk := (q.Diagonal + q.KeyStart) % r.Left
 		if inChunk < 0 {
@@ -265,6 +269,7 @@ func KeyRange(from, to int) Mask {
 }
 
 var keyRange = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		return mask.Span{Lo: position.AddClamp(-q.KeyStart, r.Left), Hi: position.AddClamp(-q.KeyStart, r.Right)}
 	},
@@ -293,6 +298,7 @@ func PrefixLM(prefix []int) Mask {
 }
 
 var prefixLM = mask.Kind{
+	InPositions: true,
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		return mask.Span{Lo: 0, Hi: max(q.Diagonal+1, position.Of(r.Ints(), q.Batch)-q.KeyStart)}
 	},

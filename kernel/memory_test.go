@@ -133,6 +133,7 @@ func TestGuardOptions(t *testing.T) {
 			q, k, v = c.Typed(q, k, v)
 			c.outputs(&o)
 			lengths := c.raggedLengths()
+			o.KeyRows, o.Parents = c.lists(lengths), c.parents(&o)
 
 			// The same call on ordinary memory.
 			plain := o
@@ -172,6 +173,7 @@ func TestGuardOptions(t *testing.T) {
 
 // putOptions moves all that options hold into the arena, but for the outputs.
 func putOptions(a *testutil.Arena, c *optionCase, o *kernel.Options) {
+	o.KeyRows.Rows, o.Parents = copied(a, "the lists", o.KeyRows.Rows), copied(a, "the parents", o.Parents)
 	if contracttest.IsSet(o.Bias) {
 		o.Bias = put(a, "Bias", o.Bias)
 	}

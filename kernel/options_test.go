@@ -26,7 +26,7 @@ var factors = []struct {
 }{
 	{"shape", 6}, {"types", 5}, {"spans", 12}, {"bools", 7}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
 	{"dropout", 3}, {"positions", 4}, {"score", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
-	{"ragged", 4},
+	{"ragged", 4}, {"lists", 7},
 }
 
 var optionShapes = []contracttest.Case{
@@ -297,7 +297,7 @@ func sprinkle(r *testutil.Rand, tensors ...*kernel.Tensor) {
 func (c *optionCase) seen(m *contracttest.Model, b, h, j int) bool {
 	for head := h * m.Group(); head < min((h+1)*m.Group(), c.H); head++ { // there may be no query head
 		for i := range c.Lq {
-			if m.Sees(b, head, i, j) {
+			if m.SeesRow(b, head, i, j) {
 				return true
 			}
 		}
@@ -320,6 +320,60 @@ func (c *optionCase) raggedLengths() raggedLengths {
 		}
 	}
 	return x
+}
+
+// lists draws lists of up to Lk rows in any order, some twice.
+func (c *optionCase) lists(lengths raggedLengths) kernel.KeyRows {
+	shapes := [...][4]int{{}, {1, 1, 1, c.Lk}, {c.B, c.HKV, c.Lq, c.Lk}, {c.B, 1, c.Lq, c.Lk}, {1, c.HKV, 1, c.Lk}, {}, {}}
+	shape := shapes[c.level("lists")]
+	if shape == [4]int{} {
+		return kernel.KeyRows{}
+	}
+	x := kernel.KeyRows{Rows: make([]int32, shape[0]*shape[1]*shape[2]*shape[3]), Shape: shape}
+	for list := range ints.CeilDiv(len(x.Rows), max(1, c.Lk)) {
+		rows, most := x.Rows[list*c.Lk:][:c.Lk], c.Lk
+		for b := range lengths.keys {
+			if shape[0] == 1 || b == list/(shape[1]*shape[2]) {
+				most = min(most, lengths.keys[b])
+			}
+		}
+		n := min(1, most) * c.r.IntN(c.Lk+1)
+		for i := range rows {
+			switch {
+			case i >= n:
+				rows[i] = -1
+			case i > 0 && c.r.IntN(2) == 0 && int(rows[i-1]) < most-1:
+				rows[i] = rows[i-1] + 1
+			default:
+				rows[i] = int32(c.r.IntN(most))
+			}
+		}
+	}
+	return x
+}
+
+// parents draws a tree for all batch rows, or one for each, and puts it into the keys.
+func (c *optionCase) parents(o *kernel.Options) []int32 {
+	level := c.level("lists") - 5
+	if level < 0 || c.B*c.Lq == 0 {
+		return nil
+	}
+	p := make([]int32, c.Lq*(1+level*(c.B-1)))
+	for x := range p {
+		p[x] = int32(c.r.IntN(x%c.Lq+1)) - 1
+		if n := x % c.Lq; c.r.IntN(3) > 0 {
+			p[x] = int32(n - 1)
+		}
+	}
+	o.QueryStart = nil
+	for b := range c.B {
+		start := 0
+		if len(o.KeyStart) > 0 {
+			start = o.KeyStart[b%len(o.KeyStart)]
+		}
+		o.QueryStart = append(o.QueryStart, start+c.r.IntN(c.Lk+1))
+	}
+	return p
 }
 
 // outputs asks for what the level says beside out.
@@ -361,7 +415,10 @@ func eachOptionCase(f func(n int, c *optionCase)) {
 func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 	q, k, v := c.Inputs()
 	lengths := c.raggedLengths()
-	if lengths.keys != nil {
+	if o.Parents = c.parents(&o); o.Parents != nil {
+		lengths.keys = nil // the model would count keys that do not exist
+	}
+	if o.KeyRows = c.lists(lengths); lengths.keys != nil && o.KeyRows.Rows == nil {
 		c.Mask = c.Mask.And(contracttest.KeyLengths(lengths.keys))
 		o.Mask = c.Mask.Kernel()
 	}

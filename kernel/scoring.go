@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/attn-go/attn/internal/scoring"
+	"github.com/attn-go/attn/internal/view"
 )
 
 // Scoring is what makes the weights of a call from the products of queries and keys: the part of the options that
@@ -79,6 +80,24 @@ type Scoring struct {
 	// keys are summed: with the same positions a row has the same bits.
 	QueryStart, KeyStart []int
 
+	// Parents, if not nil, makes the queries a tree, such as one of drafted tokens: it holds the number of the query before
+	// each one, which is less than its own, or -1 for one that follows the keys before the tree. There are Lq parents, a tree for all
+	// batch rows, or B·Lq. The key of query i is key past + i of the call, where past, the number of keys before the tree,
+	// is QueryStart - KeyStart.
+	//
+	// A query then has the result that it would have as the last one of a sequence of the keys before the tree and those
+	// on its path, down to the last bit: as if the tokens of the path had come one after the other. So key n of a query is one of
+	// these, for Mask, Bias, Outputs.Weights and Outputs.Scores too, positions count along the path, and a causal
+	// mask hides no key. Keys that do not exist, as those of padded queries, are none.
+	//
+	// Each query reads its keys itself, as in decoding: with few query heads for each key head [VisibleLast] is faster, where the last bits do
+	// not matter, and neither positions nor windows. Partial results and gradients do not take Parents, nor do calls with KeyRows.
+	Parents []int32
+
+	// KeyRows, if not the zero KeyRows, lists the keys of each query (sparse attention). Partial results and gradients do
+	// not take it.
+	KeyRows KeyRows
+
 	// Sinks, if not nil, holds a score for each of q's heads. It takes part in the
 	// softmax like one more key without a value, so that weights sum to less than 1
 	// (StreamingLLM, gpt-oss). It is at most 2^127 in magnitude and not scaled. -Inf
@@ -87,6 +106,29 @@ type Scoring struct {
 
 	// Dropout drops weights at random. The default drops none.
 	Dropout Dropout
+}
+
+// KeyRows lists the keys that queries see by their rows in k, as the indexer of DeepSeek's sparse attention, NSA or Quest
+// choose them: a call reads the keys and values of these rows alone, in the order of the list. Query i of query head h
+// of batch row b has list [b, h/(H/Hkv), i].
+//
+//   - A list may name rows of k in any order, and a row more than once: it then counts as often.
+//   - An entry of -1 ends a list; all entries after it must be -1, too. A query with an empty list gives zeros.
+//   - To everything else entry n of a list is key n of its query, and the call has Lk = N keys: to masks that count keys, a
+//     bias, Outputs.Weights and Outputs.Scores. The position of the key is that of its row, KeyStart plus the row,
+//     to masks that state positions, ALiBi and dropout. KeyStart and the pages of k have no other effect.
+//   - Keys are summed up in blocks of 256 entries. So a call has the bits of one whose k and v are copies of the rows, with a
+//     KeyStart of 0, and a list of all rows in ascending order those of a call without a list if KeyStart is a
+//     multiple of 256.
+//
+// Lists that several queries share cost less than copies of them, as queries with one list read its keys together.
+type KeyRows struct {
+	// Rows has the lists, without gaps.
+	Rows []int32
+
+	// Shape is [B, Hkv, Lq, N]. Each of the first three dimensions may be 1, which stands for all: [B, 1, Lq, N]
+	// is a list for each query that all heads share, as in multi-head latent attention.
+	Shape [4]int
 }
 
 // Dropout drops weights, as in training: each with probability Rate, independently,
@@ -146,7 +188,8 @@ type ScoreRow struct {
 func (s *Scoring) internal() *scoring.Scoring { return (*scoring.Scoring)(unsafe.Pointer(s)) }
 
 var (
-	_ = scoring.Of[Mask, Tensor, func(*ScoreTile), Dropout](Scoring{})
+	_ = scoring.Of[Mask, Tensor, func(*ScoreTile), KeyRows, Dropout](Scoring{})
+	_ = view.KeyRows(KeyRows{})
 	_ = scoring.Dropout(Dropout{})
 	_ = scoring.TileOf[ScoreRow](ScoreTile{})
 	_ = scoring.Row(ScoreRow{})

@@ -207,6 +207,25 @@ func (b *Batch) Scoring() kernel.Scoring {
 	return s
 }
 
+// TreePositions is Positions for tokens that are a tree, whose parents are those of [kernel.Scoring]: a token has the position after its
+// parent's. There are as many parents as the largest of the counts, or that for each sequence. The slice is valid until the next
+// call of it or of Positions.
+func (b *Batch) TreePositions(parents []int32) ([]int, error) {
+	b.refresh()
+	c := view.Scores{Batch: len(b.sequences), Queries: b.steps}
+	tree := view.Parents(parents)
+	if f := tree.Check("parents", &c); f != nil {
+		return nil, (*kernel.Error)(f.In("kvcache.Batch.TreePositions"))
+	}
+	b.positions = b.positions[:0]
+	for i, start := range b.queryStart {
+		for x := range b.steps {
+			b.positions = append(b.positions, start+tree.Depth(i, x, b.steps, b.steps))
+		}
+	}
+	return b.positions, nil
+}
+
 // Positions returns the positions of the tokens of the last Extend, [B, n], as
 // rope.Rope.Apply takes them; n is the largest of the counts. The slice is valid until
 // the next call.

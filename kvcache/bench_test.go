@@ -62,7 +62,7 @@ func BenchmarkAppend(b *testing.B) {
 			for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
 				for _, size := range []int{16, 64, 4096} {
 					b.Run(fmt.Sprintf("tokens=%d/type=%v/layout=%s/pages=%d", n, dtype, layoutNames[layout], size), func(b *testing.B) {
-						_, s, batch := newBenchCache(b, kvcache.Config{Heads: 8, HeadSize: 128, Type: dtype, Layout: layout, PageSize: size}, 4096)
+						_, s, batch := newBenchCache(b, kvcache.Config{Heads: 8, HeadSize: 128, KeyType: dtype, ValueType: dtype, Layout: layout, PageSize: size}, 4096)
 						b.ReportAllocs()
 						for b.Loop() {
 							if s.Len() == 4096 {
@@ -143,7 +143,7 @@ func BenchmarkPages(b *testing.B) {
 				bench("none", contracttest.As(k, dtype), contracttest.As(v, dtype))
 				for _, size := range []int{16, 64, 256} {
 					cache, s, batch := newBenchCache(b, kvcache.Config{
-						Heads: c.HKV, HeadSize: c.D, Type: dtype, Layout: layout, PageSize: size,
+						Heads: c.HKV, HeadSize: c.D, KeyType: dtype, ValueType: dtype, Layout: layout, PageSize: size,
 					}, max(c.Lk, size))
 					shuffle(b, cache)
 					if err := batch.Append(k, v); err != nil {

@@ -124,7 +124,9 @@ func allocated(all ...Config) (*Cache, error) {
 	for i := range all {
 		c := &all[i]
 		for range c.Layers {
-			keys, values = append(keys, c.allocate(c.keys())), append(values, c.allocate(c.values()))
+			k := c.allocate(c.keys())
+			v := c.valuesOf(k)
+			keys, values = append(keys, k), append(values, v)
 		}
 	}
 	return NewWithMemory(keys, values, all[0].Window)

@@ -30,7 +30,7 @@ func TestCache(t *testing.T) {
 					continue
 				}
 				c := smallConfig()
-				c.Type, c.Layout, c.PageSize, c.Pages = dtype, layout, size, 1400/size+12
+				c.KeyType, c.ValueType, c.Layout, c.PageSize, c.Pages = dtype, dtype, layout, size, 1400/size+12
 				if (dtype == kernel.Int8 || dtype == kernel.Int4) && n%2 == 0 {
 					c.Group = 4
 				}
@@ -86,7 +86,7 @@ func TestWindow(t *testing.T) {
 	for i, window := range []int{1, 15, 16, 40, 300} {
 		for _, size := range []int{1, 16, 48, 256} {
 			c := smallConfig()
-			c.Window, c.PageSize, c.Type = window, size, kernel.DType(i%4)
+			c.Window, c.PageSize, c.KeyType, c.ValueType = window, size, kernel.DType(i%4), kernel.DType(i%4)
 			if testing.Short() && (window == 300 || size != []int{16, 48, 256, 1}[i]) {
 				continue
 			}
@@ -150,7 +150,7 @@ func TestKeep(t *testing.T) {
 	for _, dtype := range contracttest.KeyTypes() {
 		for i, size := range []int{1, 5, 16, 64} {
 			c := smallConfig()
-			c.Type, c.Layout, c.PageSize, c.Pages = dtype, kvcache.PageLayout(i%2), size, 1000/size+12
+			c.KeyType, c.ValueType, c.Layout, c.PageSize, c.Pages = dtype, dtype, kvcache.PageLayout(i%2), size, 1000/size+12
 			if testutil.Quick() {
 				c.Layers = 1
 			}
@@ -257,7 +257,7 @@ func TestDropBeforeStore(t *testing.T) {
 			{20, 20, 1}, // of new tokens less than a page
 		} {
 			c := smallConfig()
-			c.Type, c.Pages = dtype, 12
+			c.KeyType, c.ValueType, c.Pages = dtype, dtype, 12
 			h := newHarness(t, c)
 			a, b := h.begin(), h.begin()
 			h.grow([]int{a}, []int{10})
@@ -271,7 +271,7 @@ func TestDropBeforeStore(t *testing.T) {
 	}
 }
 
-// Values may have another type than keys, with groups of their own, as those of 4 bits have by default. Quick tests
+// Values may have any other type than keys, float32 too, with groups of their own, as those of 4 bits have by default. Quick tests
 // have one layer.
 func TestValueType(t *testing.T) {
 	for _, x := range []struct {
@@ -280,13 +280,22 @@ func TestValueType(t *testing.T) {
 	}{
 		{kernel.Int8, kernel.Int4, 64, 0}, {kernel.Int8, kernel.Int4, 8, 4}, {kernel.Float16, kernel.Int4, 40, 0},
 		{kernel.Int4, kernel.Float8E4M3, 7, 6}, {kernel.Float32, kernel.Int8, 9, 3}, {kernel.BFloat16, kernel.Float32, 8, 0},
+		{kernel.Int8, kernel.Float32, 8, 0}, {kernel.Int8, kernel.Float32, 40, 4}, {kernel.Int8, kernel.Float16, 24, 6}, {kernel.Int8, kernel.BFloat16, 7, 0}, {kernel.Int4, kernel.Float32, 8, 0},
 	} {
 		c := smallConfig()
-		c.Type, c.ValueType, c.ValueSize, c.Group = x.keys, x.values, x.size, x.group
+		c.KeyType, c.ValueType, c.ValueSize, c.Group = x.keys, x.values, x.size, x.group
 		if testutil.Quick() {
 			c.Layers = 1
 		}
-		t.Run(fmt.Sprintf("%v,%v", x.keys, x.values), func(t *testing.T) { useCache(newHarness(t, c), threads(1)) })
+		t.Run(fmt.Sprintf("%v,%v", x.keys, x.values), func(t *testing.T) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+				h := newHarness(t, c)
+				if k, v := h.cache.Memory(0); k.DType() != x.keys || v.DType() != x.values {
+					t.Fatalf("keys of %v and values of %v", k.DType(), v.DType())
+				}
+				useCache(h, kernel.Exec{Tier: tier, Threads: 1})
+			})
+		})
 	}
 }
 
@@ -298,7 +307,7 @@ func TestValuesInKeys(t *testing.T) {
 
 func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	c := smallConfig()
-	c.Layers, c.Heads, c.Pages, c.Type = 1, 1, 12, dtype
+	c.Layers, c.Heads, c.Pages, c.KeyType, c.ValueType = 1, 1, 12, dtype, dtype
 	data := make([]E, c.Pages*c.PageSize*c.HeadSize)
 	keys := kernel.BHLD(data, c.Pages, 1, c.PageSize, c.HeadSize)
 	values := kernel.Strided(data, [4]int{c.Pages, 1, c.PageSize, c.ValueSize}, keys.Strides())
@@ -306,7 +315,15 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := harnessOf(t, c, cache)
+	useValuesInKeys(harnessOf(t, c, cache), c, dtype)
+	c.ValuesInKeys = true
+	if cache, err = kvcache.New(c); err != nil {
+		t.Fatal(err)
+	}
+	useValuesInKeys(harnessOf(t, c, cache), c, dtype)
+}
+
+func useValuesInKeys(h *harness, c kvcache.Config, dtype kernel.DType) {
 	a, b := h.begin(), h.begin()
 	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}, {1, 1}} {
 		numbers := []int{a, b}
@@ -329,6 +346,47 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	}
 }
 
+// TestConfigValuesInKeys: such values take no memory and are the first elements of the keys, with the scales of these.
+func TestConfigValuesInKeys(t *testing.T) {
+	for _, x := range []struct {
+		dtype      kernel.DType
+		group, row int // elements that share a scale, and bytes of 96 elements
+	}{{kernel.Float32, 0, 4 * 96}, {kernel.BFloat16, 0, 2 * 96}, {kernel.Int8, 32, 96 + 3*4}, {kernel.Int4, 32, 48 + 3*4}} {
+		c := kvcache.Config{Heads: 2, HeadSize: 96, ValueSize: 64, ValuesInKeys: true, KeyType: x.dtype, ValueType: x.dtype, PageSize: 16, Pages: 3}
+		bytes, err := c.PageBytes()
+		if want := 16 * 2 * x.row; err != nil || bytes != want {
+			t.Errorf("%v: pages of %d bytes, %v, want %d", x.dtype, bytes, err, want)
+		}
+		cache, err := kvcache.NewOf([]kvcache.Config{{Heads: 1, HeadSize: 8, PageSize: 16, Pages: 3}, c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys, values := cache.Memory(0); values.Overlaps(keys) {
+			t.Errorf("%v: values in the keys of another layer", x.dtype)
+		}
+		keys, values := cache.Memory(1)
+		if got := values.Shape()[3]; got != 64 || !values.Overlaps(keys) || values.Strides() != keys.Strides() {
+			t.Errorf("%v: values %v, keys %v", x.dtype, values, keys)
+		}
+		if x.group > 0 && (values.Scales().Shape()[3] != 64/x.group || keys.Scales().Shape()[3] != 96/x.group || !values.Scales().Overlaps(keys.Scales())) {
+			t.Errorf("%v: scales %v of values, %v of keys", x.dtype, values.Scales(), keys.Scales())
+		}
+	}
+	for _, x := range []struct {
+		c    kvcache.Config
+		want string
+	}{
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValueSize: 9, ValuesInKeys: true}, "ValueSize"},
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValuesInKeys: true, KeyType: kernel.Int8, ValueType: kernel.Float16}, "ValueType"},
+		{kvcache.Config{Heads: 1, HeadSize: 8, ValueSize: 6, ValuesInKeys: true, KeyType: kernel.Int8, ValueType: kernel.Int8, Group: 4}, "Group"},
+	} {
+		_, err := kvcache.New(x.c)
+		if e := (*kernel.Error)(nil); !errors.As(err, &e) || e.Arg() != "Config."+x.want {
+			t.Errorf("%+v: %v, want an error of Config.%s", x.c, err, x.want)
+		}
+	}
+}
+
 // A sequence in a batch of 8 gets the bits that it gets alone, and a prompt in chunks
 // those of the whole. Quick tests have a batch of 3, compare one sequence, and make chunks
 // of one length.
@@ -339,7 +397,7 @@ func TestBatchesAndChunks(t *testing.T) {
 		batch = 3
 	}
 	c := smallConfig()
-	c.Layers, c.Type = 1, kernel.Float16
+	c.Layers, c.KeyType, c.ValueType = 1, kernel.Float16, kernel.Float16
 	c.Pages = (2*batch + 1) * (tokens/c.PageSize + 1)
 	cache, err := kvcache.New(c)
 	if err != nil {
@@ -404,9 +462,9 @@ func TestBatchesAndChunks(t *testing.T) {
 // TestPageBytes: pages take what New allocates for them, with the scales.
 func TestPageBytes(t *testing.T) {
 	for _, c := range []kvcache.Config{
-		{Heads: 2, HeadSize: 64}, {Layers: 3, Heads: 2, HeadSize: 64, ValueSize: 32, Type: kernel.BFloat16, PageSize: 16},
-		{Layers: 2, Heads: 3, HeadSize: 64, Type: kernel.Int8}, {Layers: 2, Heads: 3, HeadSize: 64, Type: kernel.Int4},
-		{Layers: 2, Heads: 3, HeadSize: 128, Type: kernel.Int8, ValueType: kernel.Int4, Group: 16},
+		{Heads: 2, HeadSize: 64}, {Layers: 3, Heads: 2, HeadSize: 64, ValueSize: 32, KeyType: kernel.BFloat16, ValueType: kernel.BFloat16, PageSize: 16},
+		{Layers: 2, Heads: 3, HeadSize: 64, KeyType: kernel.Int8, ValueType: kernel.Int8}, {Layers: 2, Heads: 3, HeadSize: 64, KeyType: kernel.Int4, ValueType: kernel.Int4},
+		{Layers: 2, Heads: 3, HeadSize: 128, KeyType: kernel.Int8, ValueType: kernel.Int4, Group: 16},
 	} {
 		got, err := c.PageBytes()
 		if err != nil {

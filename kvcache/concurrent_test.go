@@ -97,7 +97,7 @@ func TestViewsAreReadConcurrently(t *testing.T) {
 func TestStepsAllocateNothing(t *testing.T) {
 	for _, dtype := range contracttest.KeyTypes() {
 		c := smallConfig()
-		c.Layers, c.Type, c.Window, c.Pages = 1, dtype, 50, 40
+		c.Layers, c.KeyType, c.ValueType, c.Window, c.Pages = 1, dtype, dtype, 50, 40
 		h := newHarness(t, c)
 		a, b := h.begin(), h.begin()
 		h.grow([]int{a, b}, []int{100, 90})

@@ -16,20 +16,23 @@ import (
 
 // Config describes the memory of a cache.
 type Config struct {
-	Layers    int          // at most 65536; 0 means 1
-	Heads     int          // key heads
-	HeadSize  int          // of the keys
-	ValueSize int          // head size of the values; 0 means HeadSize
-	Type      kernel.DType // of the elements
+	Layers    int // at most 65536; 0 means 1
+	Heads     int // key heads
+	HeadSize  int // of the keys
+	ValueSize int // head size of the values; 0 means HeadSize
 
-	// ValueType is the type of the values. 0, which is kernel.Float32, means Type. Values bear a
-	// coarser type than keys, such as Int4 with keys of Int8. (NewWithMemory also takes values of float32
-	// with other keys.)
-	ValueType kernel.DType
+	// KeyType and ValueType are the types of the elements, each of them Float32 by default. Any two go together. Values bear
+	// a coarser type than keys, such as Int4 beside keys of Int8.
+	KeyType, ValueType kernel.DType
+
+	// ValuesInKeys says that the values are the first ValueSize elements of the keys, as in multi-head
+	// latent attention: only the keys are kept and stored. Both have one type then.
+	ValuesInKeys bool
 
 	// Group is the number of Int8 or Int4 elements that share a scale, which takes 4 bytes. It
 	// divides the head sizes and is even for Int4. 0 means all elements of a row for Int8, and 32
-	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size. Calls with kernel.Options.DynamicInt12
+	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size; with ValuesInKeys the largest
+	// divisor of both head sizes in place of all. Calls with kernel.Options.DynamicInt12
 	// take less time with larger groups, and their kernels need a multiple of 16.
 	Group int
 
@@ -72,9 +75,6 @@ func (c *Config) setDefaults() {
 	if c.PageSize == 0 {
 		c.PageSize = 64
 	}
-	if c.ValueType == 0 {
-		c.ValueType = c.Type
-	}
 }
 
 // A part is the keys or the values of a layer: their type, their head size, and how many elements share a
@@ -84,7 +84,7 @@ type part struct {
 	size, group int
 }
 
-func (c *Config) keys() part { return c.part(c.Type, c.HeadSize) }
+func (c *Config) keys() part { return c.part(c.KeyType, c.HeadSize) }
 
 func (c *Config) values() part { return c.part(c.ValueType, c.ValueSize) }
 
@@ -92,12 +92,24 @@ func (c *Config) part(t kernel.DType, size int) part {
 	group := c.Group
 	switch {
 	case group > 0:
-	case t == kernel.Int4 && size%int4Group == 0:
+	case t == kernel.Int4 && c.whole(size)%int4Group == 0:
 		group = int4Group
 	default:
-		group = size
+		group = c.whole(size)
 	}
 	return part{view.DType(t), size, group}
+}
+
+// whole returns the largest group of rows of a size: that of keys divides the values that they hold, too.
+func (c *Config) whole(size int) int {
+	if !c.ValuesInKeys {
+		return size
+	}
+	a, b := c.HeadSize, c.ValueSize
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // check reports the first field that does not fit.
@@ -109,11 +121,18 @@ func (c *Config) check() *check.Failure {
 		{"Layers", c.Layers, 1, 1 << 16}, {"Heads", c.Heads, 1, math.MaxInt32},
 		{"HeadSize", c.HeadSize, 1, math.MaxInt32}, {"ValueSize", c.ValueSize, 1, math.MaxInt32},
 		{"PageSize", c.PageSize, 1, position.Max}, {"Pages", c.Pages, 0, math.MaxInt32},
-		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(LayoutNHD)}, {"Window", c.Window, 0, position.Max - 1},
+		{"KeyType", int(c.KeyType), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(LayoutNHD)}, {"Window", c.Window, 0, position.Max - 1},
 	} {
 		if f.n < f.least || f.n > f.most {
 			return &check.Failure{Where: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
 		}
+	}
+	switch {
+	case !c.ValuesInKeys:
+	case c.ValueType != c.KeyType:
+		return &check.Failure{Where: "Config.ValueType", Got: c.ValueType.String(), Want: c.KeyType.String() + " as the keys, which hold the values"}
+	case c.ValueSize > c.HeadSize:
+		return &check.Failure{Where: "Config.ValueSize", Got: fmt.Sprint(c.ValueSize), Want: fmt.Sprintf("at most %d, the elements of the keys, which hold the values", c.HeadSize)}
 	}
 	keys, values := c.keys(), c.values()
 	for i, p := range [...]part{keys, values} {
@@ -148,7 +167,11 @@ func (c Config) PageBytes() (int, error) {
 
 // pageOfLayer returns the memory of a page in one layer, at most math.MaxInt.
 func (c *Config) pageOfLayer() int {
-	return ints.MulSat(ints.MulSat(c.PageSize, c.Heads), ints.AddSat(c.keys().bytes(), c.values().bytes()))
+	row := c.keys().bytes()
+	if !c.ValuesInKeys {
+		row = ints.AddSat(row, c.values().bytes())
+	}
+	return ints.MulSat(ints.MulSat(c.PageSize, c.Heads), row)
 }
 
 // bytes returns the memory that the cache takes, at most math.MaxInt.
@@ -178,6 +201,25 @@ func (c *Config) allocate(p part) kernel.Tensor {
 		return elements
 	}
 	scales := c.pages(view.Float32, p.size/p.group)
+	return elements.Scaled(&scales)
+}
+
+// valuesOf returns the values of a layer: those that its keys hold, or memory of their own.
+func (c *Config) valuesOf(keys kernel.Tensor) kernel.Tensor {
+	if !c.ValuesInKeys {
+		return c.allocate(c.values())
+	}
+	first := func(t view.Tensor, n int) kernel.Tensor {
+		shape := t.Shape()
+		shape[3] = n
+		return kernel.Tensor(view.FromBytes(t.DType(), t.Bytes(), shape, t.Strides()))
+	}
+	p, all := c.values(), view.Tensor(keys)
+	elements := first(all, p.size)
+	if !p.dtype.IsScaled() {
+		return elements
+	}
+	scales := first(*all.Scales(), p.size/p.group)
 	return elements.Scaled(&scales)
 }
 

@@ -27,17 +27,17 @@ func TestNewErrors(t *testing.T) {
 		{"Config.PageSize", "-16, want 1 to", func(c *kvcache.Config) { c.PageSize = -16 }},
 		{"Config.PageSize", "want 1 to", func(c *kvcache.Config) { c.PageSize = position.Max + 1 }},
 		{"Config.Pages", "-1, want 0 to", func(c *kvcache.Config) { c.Pages = -1 }},
-		{"Config.Type", "7, want 0 to 6", func(c *kvcache.Config) { c.Type = 7 }},
+		{"Config.KeyType", "7, want 0 to 6", func(c *kvcache.Config) { c.KeyType = 7 }},
 		{"Config.Layout", "2, want 0 to 1", func(c *kvcache.Config) { c.Layout = 2 }},
 		{"Config.Window", "-1, want 0 to", func(c *kvcache.Config) { c.Window = -1 }},
 		{"Config.Window", "want 0 to", func(c *kvcache.Config) { c.Window = position.Max }},
 		{"Config.Group", "4, want for Int8", func(c *kvcache.Config) { c.Group = 4 }},
-		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Float8E4M3, 3 }},
-		{"Config.Group", "8, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, 8 }},
-		{"Config.Group", "-1, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, -1 }},
-		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Type, c.Group, c.ValueSize = kernel.Int4, 3, 12 }},
-		{"Config.ValueSize", "7 with elements of int4, want a multiple of 2", func(c *kvcache.Config) { c.Type, c.ValueSize = kernel.Int4, 7 }},
-		{"Config.HeadSize", "13 with elements of int4, want a multiple of 2", func(c *kvcache.Config) { c.Type, c.HeadSize = kernel.Int4, 13 }},
+		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group = kernel.Float8E4M3, 3 }},
+		{"Config.Group", "8, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group = kernel.Int8, 8 }},
+		{"Config.Group", "-1, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group = kernel.Int8, -1 }},
+		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group, c.HeadSize = kernel.Int4, 3, 12 }},
+		{"Config.ValueSize", "7 with elements of int4, want a multiple of 2", func(c *kvcache.Config) { c.ValueType, c.ValueSize = kernel.Int4, 7 }},
+		{"Config.HeadSize", "13 with elements of int4, want a multiple of 2", func(c *kvcache.Config) { c.KeyType, c.HeadSize = kernel.Int4, 13 }},
 		{"Config.ValueType", "7, want 0 to 6", func(c *kvcache.Config) { c.ValueType = 7 }},
 		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Group, c.ValueType, c.ValueSize = 3, kernel.Int4, 12 }},
 		{"Config", "a size that fits memory", func(c *kvcache.Config) { c.Pages, c.PageSize = math.MaxInt32, position.Max }},
@@ -68,7 +68,7 @@ func TestNewOfErrors(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := kvcache.NewOf(with(func(c *kvcache.Config) { c.Heads, c.HeadSize, c.Type = 1, 8, kernel.Float16 })); err != nil {
+	if _, err := kvcache.NewOf(with(func(c *kvcache.Config) { c.Heads, c.HeadSize, c.KeyType = 1, 8, kernel.Float16 })); err != nil {
 		t.Error(err)
 	}
 }
@@ -127,6 +127,7 @@ func TestErrors(t *testing.T) {
 		h.must(err)
 		return batch
 	}
+	treePositions := func(b *kvcache.Batch, parents []int32) error { _, err := b.TreePositions(parents); return err }
 	twice := batchOf(short, long, short)
 	late := h.cache.NewSequence()
 	gone := batchOf(late)
@@ -143,6 +144,8 @@ func TestErrors(t *testing.T) {
 		{"n", "103, want", long.Truncate(103)},
 		{"n", "47, want 48 to 102", long.DropBefore(47)},
 		{"n", "103, want 48 to 102", long.DropBefore(103)},
+		{"parents", "3 parents, want one for each query: 2", treePositions(batchOf(long), []int32{-1, 0, 0})},
+		{"parents", "parent 1 of query 1, want a query before it", treePositions(batchOf(long), []int32{-1, 1})},
 		{"tokens", "2 as number 0, want ascending numbers of the last step's tokens, here 0 to 1", long.Keep([]int{2})},
 		{"tokens", "0 as number 1, want ascending numbers of the last step's tokens, here 1 to 0", short.Keep([]int{0, 0})},
 		{"tokens", "-1 as number 0", long.Keep([]int{-1, 0})},
@@ -257,7 +260,7 @@ func checkFull(t *testing.T, err error, want kvcache.CapacityError) {
 // After an error of Append a sequence has the length that it had, and its tokens.
 func TestAppendErrors(t *testing.T) {
 	c := smallConfig()
-	c.Layers, c.Type, c.Pages = 1, kernel.Int8, 4
+	c.Layers, c.KeyType, c.ValueType, c.Pages = 1, kernel.Int8, kernel.Int8, 4
 	h := newHarness(t, c)
 	a := h.begin()
 	h.grow([]int{a}, []int{20})
@@ -311,7 +314,7 @@ func TestZeroValues(t *testing.T) {
 
 // Zeros in a configuration are the defaults that the documentation names.
 func TestDefaults(t *testing.T) {
-	c, err := kvcache.New(kvcache.Config{Heads: 3, HeadSize: 8, Type: kernel.Int8, Pages: 2})
+	c, err := kvcache.New(kvcache.Config{Heads: 3, HeadSize: 8, KeyType: kernel.Int8, ValueType: kernel.Int8, Pages: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

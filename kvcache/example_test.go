@@ -159,7 +159,7 @@ func ExampleSequence_DropBetween() {
 // its own keys and values of them.
 func ExampleBatch_Extend() {
 	const layers = 2
-	cache, err := kvcache.New(kvcache.Config{Layers: layers, Heads: 1, HeadSize: 1, Type: kernel.Float16, Pages: 4})
+	cache, err := kvcache.New(kvcache.Config{Layers: layers, Heads: 1, HeadSize: 1, KeyType: kernel.Float16, ValueType: kernel.Float16, Pages: 4})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -278,7 +278,7 @@ func ExampleCapacityError() {
 func ExampleNew() {
 	config := kvcache.Config{
 		Layers: 2, Heads: 8, HeadSize: 64,
-		Type: kernel.Int8, ValueType: kernel.Int4,
+		KeyType: kernel.Int8, ValueType: kernel.Int4,
 		PageSize: 16, Pages: 100,
 	}
 	page, err := config.PageBytes()
@@ -323,7 +323,7 @@ func ExampleNewOf() {
 
 // As many pages as fit a gigabyte.
 func ExampleConfig_PageBytes() {
-	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, Type: kernel.Float16}
+	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, KeyType: kernel.Float16, ValueType: kernel.Float16}
 	page, err := config.PageBytes()
 	if err != nil {
 		fmt.Println(err)
@@ -379,7 +379,7 @@ func ExampleBatch_Append() {
 // Keys and values are rounded to the cache's type. Those of the shorter sequence end where it does:
 // its second row is not stored.
 func ExampleBatch_Store() {
-	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Type: kernel.BFloat16, Pages: 8})
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, KeyType: kernel.BFloat16, ValueType: kernel.BFloat16, Pages: 8})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -432,4 +432,35 @@ func ExampleSequence_Free() {
 	// Output:
 	// <nil> <nil> 1
 	// 4 true
+}
+
+// After two tokens, two drafted ones follow the last, and a third the second of these. Each has the next position on its path,
+// and attention takes the same parents.
+func ExampleBatch_TreePositions() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
+	fmt.Println(batch.Append(rows(0, 0), rows(1, 2)))
+
+	parents := []int32{-1, -1, 1}
+	fmt.Println(batch.Append(rows(0, 0, 0), rows(3, 6, 7)))
+	fmt.Println(batch.TreePositions(parents))
+	k, v := batch.View(0)
+	o := kernel.Options{Scoring: batch.Scoring()}
+	o.Parents = parents
+	out := make([]float32, 3)
+	fmt.Println(kernel.Attention(rows(out...), rows(0, 0, 0), k, v, &o), out)
+	fmt.Println(text.Keep([]int{1, 2}), text.Len()) // the path that is accepted
+
+	// Output:
+	// <nil>
+	// <nil>
+	// [2 2 3] <nil>
+	// <nil> [2 3 4]
+	// <nil> 4
 }

@@ -21,10 +21,10 @@ func FuzzCache(f *testing.F) {
 		if len(ops) > 60 {
 			t.Skip("too long for a fuzz step")
 		}
-		c := kvcache.Config{Layers: 1 + int(kind>>3&1), Heads: 2, HeadSize: 6, ValueSize: 3, Type: kernel.DType(kind & 3),
+		c := kvcache.Config{Layers: 1 + int(kind>>3&1), Heads: 2, HeadSize: 6, ValueSize: 3, KeyType: kernel.DType(kind & 3), ValueType: kernel.DType(kind & 3),
 			Layout: kvcache.PageLayout(kind >> 2 & 1), PageSize: max(1, int(size)), Window: int(window)}
 		if kind>>4&1 == 1 {
-			c.Type, c.ValueSize = kernel.Int4, 4
+			c.KeyType, c.ValueType, c.ValueSize = kernel.Int4, kernel.Int4, 4
 		}
 		c.Pages = 60 + 1500/c.PageSize
 		h := newHarness(t, c)

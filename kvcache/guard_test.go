@@ -99,7 +99,7 @@ func TestGuardPages(t *testing.T) {
 
 func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.PageLayout, place testutil.Placement) {
 	c := smallConfig()
-	c.Layers, c.PageSize, c.Type, c.Pages = 1, size, dtype, 1000/size+8
+	c.Layers, c.PageSize, c.KeyType, c.ValueType, c.Pages = 1, size, dtype, dtype, 1000/size+8
 	if dtype == kernel.Int8 {
 		c.HeadSize, c.ValueSize, c.Group = 10, 10, 5
 	}

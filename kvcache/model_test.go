@@ -1,7 +1,6 @@
 package kvcache_test
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -165,8 +164,8 @@ func (h *harness) store(numbers []int) {
 	h.t.Helper()
 	h.set(numbers...)
 	for layer := range h.config.Layers {
-		k := h.tokens(numbers, h.config.HeadSize, h.config.Type, func(m *model) *[]float32 { return &m.k[layer] })
-		v := h.tokens(numbers, h.config.ValueSize, cmp.Or(h.config.ValueType, h.config.Type), func(m *model) *[]float32 { return &m.v[layer] })
+		k := h.tokens(numbers, h.config.HeadSize, h.config.KeyType, func(m *model) *[]float32 { return &m.k[layer] })
+		v := h.tokens(numbers, h.config.ValueSize, h.config.ValueType, func(m *model) *[]float32 { return &m.v[layer] })
 		h.must(h.batch.Store(layer, k, v))
 	}
 }

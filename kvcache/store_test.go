@@ -149,12 +149,12 @@ func TestStoreSubnormal(t *testing.T) {
 		kernel.Float32: {0x1p-126, 0, 0, -0x1.8p-126, 0, -3}, kernel.BFloat16: {0x1p-126, 0, 0, -0x1.8p-126, 0x1p-126, -3},
 	} {
 		for _, layout := range []kvcache.PageLayout{kvcache.LayoutHND, kvcache.LayoutNHD} {
-			got := stored(t, kvcache.Config{Heads: 2, HeadSize: d, PageSize: 3, Pages: 4, Type: dtype, Layout: layout}, x)
+			got := stored(t, kvcache.Config{Heads: 2, HeadSize: d, PageSize: 3, Pages: 4, KeyType: dtype, ValueType: dtype, Layout: layout}, x)
 			testutil.CheckBits(t, dtype.String(), got, want)
 		}
 	}
 	for _, dtype := range []kernel.DType{kernel.Int8, kernel.Int4} {
-		c := kvcache.Config{Heads: 2, HeadSize: d, PageSize: 3, Pages: 4, Type: dtype}
+		c := kvcache.Config{Heads: 2, HeadSize: d, PageSize: 3, Pages: 4, KeyType: dtype, ValueType: dtype}
 		tiny := []float32{0x1p-124, -0x1p-125, 0x1p-130, 0, 0x1p-149, 0x1p-126}
 		testutil.CheckBits(t, dtype.String(), stored(t, c, tiny), make([]float32, d))
 		large := []float32{math.MaxFloat32, -math.MaxFloat32, 1, -1e38, 2e38, 0}

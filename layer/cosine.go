@@ -26,7 +26,7 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	o := valueOf(opts)
 	if bad := cmp.Or(
 		viewOf(&q).CheckPlainFloats("q"), viewOf(&k).CheckPlainFloats("k"),
-		checkMemory(&out, &o, qkv[:], &q, &k, &v), checkMask(&o.Mask, &q, &k),
+		checkMemory(&out, &o, qkv[:], &q, &k, &v), checkMask(&o.Scoring, &q, &k),
 	); bad != nil {
 		return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 	}
@@ -40,10 +40,13 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	return Dot{}.Attend(out, unitQ, unitK, v, &o)
 }
 
-// checkMask reports a mask that does not fit q and k.
-func checkMask(m *kernel.Mask, q, k *kernel.Tensor) *check.Failure {
+// checkMask reports a mask that does not fit q and k. One with lists of keys counts their entries, and is left to the call.
+func checkMask(o *kernel.Scoring, q, k *kernel.Tensor) *check.Failure {
 	c := scoresOf(q, k)
-	return (*mask.Mask)(m).Check(&c)
+	if s := scoringOf(o); !s.KeyRows.IsSet() {
+		return s.Mask.Check(&c)
+	}
+	return nil
 }
 
 // scoresOf returns the shape of the scores of q and k.
@@ -64,7 +67,9 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Scoring, seenOnly bool) (
 	if shape[0] != c.Batch || !position.Fits(o.QueryStart, c.Batch) || !position.Fits(o.KeyStart, c.Batch) {
 		return unitQ, unitK // the call reports it
 	}
-	s.visible = mask.Mask(o.Mask)
+	if s.visible = (mask.Mask{}); !scoringOf(o).KeyRows.IsSet() && o.Parents == nil { // otherwise all rows may be keys
+		s.visible = mask.Mask(o.Mask)
+	}
 	s.visible.Resolve(&c)
 	for b := range c.Batch {
 		seen := s.seenKeys(b, &c, o, seenOnly)

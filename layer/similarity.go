@@ -228,7 +228,7 @@ func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor,
 	if bad := cmp.Or(viewOf(q).CheckPlainFloats("q"), viewOf(k).CheckPlainFloats("k")); bad != nil {
 		return bad
 	}
-	if bad := cmp.Or(checkGradient("Gradients.Q", &g.Q, "q", q), checkGradient("Gradients.K", &g.K, "k", k), checkMask(&o.Mask, q, k)); bad != nil {
+	if bad := cmp.Or(checkGradient("Gradients.Q", &g.Q, "q", q), checkGradient("Gradients.K", &g.K, "k", k), checkMask(&o.Scoring, q, k)); bad != nil {
 		return bad
 	}
 	var f footprint

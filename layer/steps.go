@@ -3,12 +3,12 @@ package layer
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -95,52 +95,6 @@ func Softmax(dst, src []float32, n int, lengths []int, exec kernel.Exec) error {
 	return softmax.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dst, src}, Ints: lengths})
 }
 
-// An element takes as long as so many FMAs of a product, on Zen 3.
-const (
-	softmaxFMAs         = 350
-	softmaxBackwardFMAs = 150
-)
-
-var softmax = elementwise.Function{Name: "layer.Softmax", Args: []string{"dst", "src"}, Size: "n", Outputs: 1, Like: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
-	for r := range c.Rows {
-		dst, src := c.Row(0, r), c.Row(1, r)
-		valid := len(src)
-		if c.Ints != nil {
-			valid = c.Ints[(c.First+r)/(c.All/len(c.Ints))]
-		}
-		clear(dst[valid:])
-		softmaxRow(c, dst[:valid], src[:valid])
-	}
-}}
-
-// softmaxRow turns the scores of one row into weights.
-func softmaxRow(c *elementwise.Call, dst, src []float32) {
-	top := scalar.NegInf
-	for _, s := range src {
-		top = max(top, s) // NaN if one is
-	}
-	if math.IsInf(float64(top), -1) {
-		clear(dst)
-		return
-	}
-	for i, s := range src {
-		dst[i] = (s - top) * math.Log2E
-	}
-	c.Tier.Elementwise().Exp2(dst, dst)
-	sum := 0.0
-	for _, p := range dst {
-		sum += float64(p)
-	}
-	for i, p := range dst {
-		dst[i] = float32(float64(p) / sum)
-	}
-	if sum != sum {
-		for i := range dst {
-			dst[i] = scalar.NaN
-		}
-	}
-}
-
 // checkLengths reports lengths that do not fit rows of n scores.
 func checkLengths(lengths []int, n, scores int) *check.Failure {
 	if rows := scores / max(n, 1); lengths != nil && (len(lengths) == 0 && rows > 0 || len(lengths) > 0 && rows%len(lengths) != 0) {
@@ -175,29 +129,37 @@ func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
 		return err
 	}
 	values := v.Shape()
-	j := rowJob{out, weights, v, out.Shape()[1] / max(1, values[1]), values[3], weightedRow}
-	j.run(product(values[2:]...), t.ThreadFMAs, &exec)
+	j := rowJob{out, weights, v, t, out.Shape()[1] / max(1, values[1]), values[3], weightedRow}
+	j.run(product(values[2:]...), &exec)
 	return nil
 }
 
 // weightedRow is a row of WeightedSum.
 func weightedRow(j *rowJob, sums []float64, b, h, l int) {
-	for i, w := range row(&j.w, b, h, l) {
-		if w != 0 {
-			addScaled(sums, w, row(&j.x, b, h/j.group, i))
-		}
-	}
+	w := row(&j.w, b, h, l)
+	x, ld := rowsOf(&j.x, b, h/j.group, len(w))
+	j.addScaled(sums, x, ld, w, 1, len(w))
 	roundTo(row(&j.to, b, h, l), sums)
 }
 
-// addScaled adds w·x to sums. A product of two float32 is exact in float64, so that it
-// does not matter whether the compiler fuses it with the sum. w is converted once: in the loop CVTSS2SD would wait
-// for the element before, as it keeps a part of the register that it writes.
-func addScaled(sums []float64, w float32, x []float32) {
-	factor, sums := float64(w), sums[:len(x)]
-	for e, x := range x {
-		sums[e] += factor * float64(x)
+// addScaled adds n rows of x, times weights. In one call, in which the goroutine cannot be preempted, it adds some of them.
+func (j *rowJob) addScaled(sums []float64, x []float32, ldx int, weights []float32, ldw, n int) {
+	const elements = 1 << 18
+	for step := max(1, elements/max(1, len(sums))); n > 0; n -= step {
+		k := min(n, step)
+		j.tier.Rows().AddScaled(sums, x, ldx, weights, ldw, k)
+		if k < n {
+			x, weights = x[k*ldx:], weights[k*ldw:]
+		}
 	}
+}
+
+// rowsOf returns the n rows of a head, and their distance.
+func rowsOf(t *kernel.Tensor, b, h, n int) (x []float32, ld int) {
+	if n == 0 {
+		return nil, 0
+	}
+	return viewOf(t).Rows(b, h, 0, n), viewOf(t).Stride(2)
 }
 
 // roundTo sets dst to the sums, rounded to float32.
@@ -239,7 +201,8 @@ func checkWeightsAndValues(weights, v *kernel.Tensor) *check.Failure {
 // A rowJob computes the rows of one tensor on several goroutines, in float64.
 type rowJob struct {
 	to, w, x kernel.Tensor // w has the heads of the queries
-	group    int           // query heads of a value head
+	tier     *tier.Tier
+	group    int // query heads of a value head
 
 	sums int // how many sums do needs, all 0
 	do   func(j *rowJob, sums []float64, b, h, l int)
@@ -247,14 +210,19 @@ type rowJob struct {
 
 var rowJobs = parallel.Loop[rowJob, scratch]{Scratch: &scratches, Fit: func(j *rowJob, s *scratch) { s.takeDoubles(j.sums) }, Do: (*rowJob).task}
 
-// doubleFMAs is how many FMAs of a product in float32 take as long as one in float64, in Go, on Zen 3.
-const doubleFMAs = 50
+// doubleFMAs is how many FMAs of a product in float32 take as long as one in float64, on Zen 4.
+const doubleFMAs = 8
 
 // run computes a tensor whose rows take so many FMAs each.
-func (j *rowJob) run(fmas, threadFMAs int, exec *kernel.Exec) {
+func (j *rowJob) run(fmas int, exec *kernel.Exec) {
 	if shape := j.to.Shape(); !isEmpty(shape) {
+		if view.Races {
+			viewOf(&j.to).AnnounceAll(view.Write)
+			viewOf(&j.w).AnnounceAll(view.Read)
+			viewOf(&j.x).AnnounceAll(view.Read)
+		}
 		rows := product(shape[:3]...)
-		rowJobs.Run(j, rows, float64(rows)*float64(fmas)*doubleFMAs/float64(threadFMAs), j.sums, exec.Threads, exec.ParallelFor)
+		rowJobs.Run(j, rows, float64(rows)*float64(fmas)*doubleFMAs/float64(j.tier.ThreadFMAs), j.sums, exec.Threads, exec.ParallelFor)
 	}
 }
 

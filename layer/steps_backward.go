@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
-	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -24,30 +23,6 @@ import (
 // the result is rounded at the end.
 func SoftmaxBackward(dx, dy, y []float32, n int, exec kernel.Exec) error {
 	return softmaxBackward.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dx, dy, y}})
-}
-
-var softmaxBackward = elementwise.Function{Name: "layer.SoftmaxBackward", Args: []string{"dx", "dy", "y"}, Size: "n", Outputs: 1, Like: 2, ElementFMAs: softmaxBackwardFMAs, Do: func(c *elementwise.Call) {
-	for r := range c.Rows {
-		softmaxRowBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r))
-	}
-}}
-
-func softmaxRowBackward(dx, dy, y []float32) {
-	sum := 0.0
-	for j, p := range y {
-		if p != 0 {
-			sum += float64(p) * float64(dy[j]) // a product is exact
-		}
-	}
-	for j, p := range y {
-		x := float32(0)
-		if p != 0 {
-			if x = float32(float64(p) * (float64(dy[j]) - sum)); x != x {
-				x = scalar.NaN
-			}
-		}
-		dx[j] = x
-	}
 }
 
 // WeightedSumGradients are the outputs of [WeightedSumBackward], float32. Those that are not set
@@ -81,40 +56,31 @@ func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor,
 	dims, values := weights.Shape(), v.Shape()
 	group := dims[1] / max(1, values[1])
 	if viewOf(&g.Weights).IsSet() {
-		j := rowJob{g.Weights, dout, v, group, 0, weightGradients}
-		j.run(product(values[2:]...), t.ThreadFMAs, &exec)
+		j := rowJob{g.Weights, dout, v, t, group, values[2], weightGradients}
+		j.run(product(values[2:]...), &exec)
 	}
 	if viewOf(&g.V).IsSet() {
-		j := rowJob{g.V, weights, dout, group, values[3], valueGradients}
-		j.run(product(group, dims[2], values[3]), t.ThreadFMAs, &exec)
+		j := rowJob{g.V, weights, dout, t, group, values[3], valueGradients}
+		j.run(product(group, dims[2], values[3]), &exec)
 	}
 	return nil
 }
 
 // weightGradients is a row of Gradients.Weights.
-func weightGradients(j *rowJob, _ []float64, b, h, l int) {
+func weightGradients(j *rowJob, sums []float64, b, h, l int) {
 	dout := row(&j.w, b, h, l)
-	to := row(&j.to, b, h, l)
-	for i := range to {
-		sum := 0.0
-		for e, y := range row(&j.x, b, h/j.group, i) {
-			sum += float64(dout[e]) * float64(y)
-		}
-		if to[i] = float32(sum); sum != sum {
-			to[i] = scalar.NaN
-		}
-	}
+	x, ld := rowsOf(&j.x, b, h/j.group, len(sums))
+	j.tier.Rows().DotsWith(sums, x, ld, len(dout), dout)
+	roundTo(row(&j.to, b, h, l), sums)
 }
 
 // valueGradients is a row of Gradients.V.
 func valueGradients(j *rowJob, sums []float64, b, h, i int) {
 	queries := j.w.Shape()[2]
 	for head := h * j.group; head < (h+1)*j.group; head++ {
-		for l := range queries {
-			if w := row(&j.w, b, head, l)[i]; w != 0 {
-				addScaled(sums, w, row(&j.x, b, head, l))
-			}
-		}
+		x, ldx := rowsOf(&j.x, b, head, queries)
+		w, ldw := rowsOf(&j.w, b, head, queries)
+		j.addScaled(sums, x, ldx, w[min(i, len(w)):], ldw, queries)
 	}
 	roundTo(row(&j.to, b, h, i), sums)
 }

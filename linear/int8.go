@@ -4,8 +4,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Products of quantized rows with quantized weights, see Options.DynamicInt8. A goroutine quantizes a block of
-// rows of x once, for all of its tasks with that block, which follow each other. That takes as long as the product
+// Products of quantized rows with quantized weights, see Options.DynamicInt8. A goroutine quantizes a range of
+// rows of x once, for all of its tasks with that range, which follow each other. That takes as long as the product
 // with some 25 outputs, half of a panel.
 
 const (
@@ -38,7 +38,7 @@ func (j *job) int8Rows() int {
 	return min(maxRows/int8Least*int8Least, max(int8Least, int8Bytes/(4*rowWords(j.linear.depth()))/int8Least*int8Least))
 }
 
-// int8Task computes a block of rows times some panels.
+// int8Task computes a range of rows times some panels.
 func (s *scratch) int8Task(j *job, rows, panels interval) {
 	l, words := j.linear, rowWords(j.linear.depth())
 	if s.quantized != rows {

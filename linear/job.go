@@ -12,11 +12,11 @@ import (
 // A job is one call of Apply, cut into tasks. Jobs are recycled with all memory that
 // they need, so that in the steady state a call allocates nothing.
 //
-// A task is a block of rows of x times some panels of weights. It goes through K in
+// A task is a range of rows of x times some panels of weights. It goes through K in
 // steps; between them the sums are kept in out. Thus the part of the current panel stays in L1
-// or L2 for all rows of the block. If the block is small, it takes one panel after the other,
-// each by all steps: that is the order of the weights in memory, and the block stays in L2 for
-// all of them. Of a larger block only the part of a step does, so it takes all panels by
+// or L2 for all rows of the range. If it is small, it takes one panel after the other,
+// each by all steps: that is the order of the weights in memory, and the rows stay in L2 for
+// all of them. Of a larger range only the part of a step does, so it takes all panels by
 // the first step, then all by the next. A step is whole segments of the contract, so none of
 // this changes a bit.
 // Packing x as well did not pay: the kernels broadcast single numbers of x, and find
@@ -30,10 +30,10 @@ type job struct {
 	accumulate bool                     // out itself is the first summand
 	int8       bool                     // the rows of x are quantized
 
-	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
+	rowRanges, panelRanges int  // tasks: rowRanges × panelRanges
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	inOrder                bool // a panel takes all steps before the next one
-	widens                 bool // weights are widened once for a block of rows
+	widens                 bool // weights are widened once for a range of rows
 	unpacks                bool // those of whole panels are unpacked, and only the others widened
 	threads                int
 	mostThreads            int  // that the same call may have the next time
@@ -58,14 +58,14 @@ const (
 	orderedRows  = 128
 	orderedBytes = 1 << 20
 
-	// minRows is the fewest rows of a block if there are more blocks for more threads.
+	// minRows is the fewest rows of a range if there are more ranges for more threads.
 	minRows = 48
 
 	// maxPanels is the most panels of a task: with more, the sums that are kept in out
 	// leave L2.
 	maxPanels = 4
 
-	// A product packs a panel for each block of rows, and transposes rows for each group of panels.
+	// A product packs a panel for each range of rows, and transposes rows for each range of panels.
 	// With larger tasks it packs and transposes less. On Zen 3 the gradient of 512×512 inputs gains
 	// 6%, that of the weights 7%, and that of 1024×1024 weights 9%.
 	productRows   = 512
@@ -76,9 +76,9 @@ const (
 	tasksPerThread = 8
 
 	// Up to skinnyRows rows of x wait for the weights rather than compute, which they take in
-	// the order of memory. So do blocks of up to blockBytes.
+	// the order of memory. So do ranges of up to rangeBytes.
 	skinnyRows = 32
-	blockBytes = 256 << 10
+	rangeBytes = 256 << 10
 
 	// Of them, those that use a weight once or twice take skinnySteps rows of Wᵀ at a time, which
 	// come from memory without a pause. So do all with quantized weights, and all on tiers whose
@@ -118,7 +118,7 @@ func (j *job) run(t *tier.Tier, opts *Options) {
 	j.plan(t, opts.Threads)
 	j.activation = opts.Activation.kernel(t)
 	j.shape = j.findShape()
-	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, opts.ParallelFor)
+	j.goroutines.Run(j.rowRanges*j.panelRanges, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, opts.ParallelFor)
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
@@ -133,19 +133,19 @@ func (j *job) plan(t *tier.Tier, option int) {
 		j.steps = skinnySteps
 	}
 	mostRows, mostPanels := j.limits()
-	mostBytes := blockBytes
+	mostBytes := rangeBytes
 	if direct && needsL1 {
 		mostRows, mostBytes = orderedRows, orderedBytes
 	}
-	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, mostPanels)
+	j.rowRanges, j.panelRanges = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, mostPanels)
 	threads, most, vary := j.usefulThreads(option)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
-		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
-		j.rowBlocks = min(ints.CeilDiv(m, minRows), max(j.rowBlocks, ints.CeilDiv(wanted, j.panelGroups)))
+		j.panelRanges = min(panels, max(j.panelRanges, ints.CeilDiv(wanted, j.rowRanges)))
+		j.rowRanges = min(ints.CeilDiv(m, minRows), max(j.rowRanges, ints.CeilDiv(wanted, j.panelRanges)))
 	}
-	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.depth() <= mostBytes
-	j.threads = min(threads, j.rowBlocks*j.panelGroups)
+	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowRanges)*j.linear.depth() <= mostBytes
+	j.threads = min(threads, j.rowRanges*j.panelRanges)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
 	}
@@ -225,8 +225,8 @@ func (j *job) findShape() (s shape) {
 	if l.dtype != view.Float32 || l.format != 0 && !j.int8 || j.isProduct() {
 		s.wide = ukernel.PanelLanes * min(j.steps, l.depth())
 	}
-	m := ints.CeilDiv(j.out.rows, j.rowBlocks)
-	if j.varies { // with another number of threads there may be fewer blocks
+	m := ints.CeilDiv(j.out.rows, j.rowRanges)
+	if j.varies { // with another number of threads there may be fewer ranges
 		most, _ := j.limits()
 		m = min(j.out.rows, most)
 	}

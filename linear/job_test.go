@@ -59,12 +59,12 @@ func TestPlan(t *testing.T) {
 				j := job{linear: &Linear{n: n, k: 64}, out: Matrix{rows: m, cols: n}}
 				j.plan(&eager, option)
 				panels := j.linear.panels()
-				rowsOf, panelsOf := ints.CeilDiv(m, j.rowBlocks), ints.CeilDiv(panels, j.panelGroups)
-				if rowsOf > maxRows || panelsOf > maxPanels || j.rowBlocks > m || j.panelGroups > panels {
-					t.Errorf("[%d %d] limit=%d: %d blocks of rows, %d groups of panels", m, n, limit, j.rowBlocks, j.panelGroups)
+				rowsOf, panelsOf := ints.CeilDiv(m, j.rowRanges), ints.CeilDiv(panels, j.panelRanges)
+				if rowsOf > maxRows || panelsOf > maxPanels || j.rowRanges > m || j.panelRanges > panels {
+					t.Errorf("[%d %d] limit=%d: %d ranges of rows, %d of panels", m, n, limit, j.rowRanges, j.panelRanges)
 				}
 				most := panels * ints.CeilDiv(m, minRows) // tasks
-				if tasks := j.rowBlocks * j.panelGroups; j.threads != min(limit, tasks) || limit > 1 && tasks < min(limit, most) {
+				if tasks := j.rowRanges * j.panelRanges; j.threads != min(limit, tasks) || limit > 1 && tasks < min(limit, most) {
 					t.Errorf("[%d %d] limit=%d: %d threads for %d tasks", m, n, limit, j.threads, tasks)
 				}
 			}
@@ -81,7 +81,7 @@ func TestOrderedPlan(t *testing.T) {
 		plan := func(l Linear) (rowsOf int, inOrder bool) {
 			j := job{linear: &l, out: Matrix{rows: m, cols: n}}
 			j.plan(tier, 1)
-			return ints.CeilDiv(m, j.rowBlocks), j.inOrder
+			return ints.CeilDiv(m, j.rowRanges), j.inOrder
 		}
 		ordered := tier.WeightSteps == ukernel.InputSegment
 		if rows, inOrder := plan(Linear{n: n, k: 2048}); ordered != (rows <= orderedRows) || inOrder != ordered {

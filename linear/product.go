@@ -120,7 +120,7 @@ const (
 
 // transposes tells whether tasks transpose their rows.
 func (j *job) transposes() bool {
-	return j.isProduct() && j.x.rowStride == 1 && j.x.colStride > 1 && ints.CeilDiv(j.linear.panels(), j.panelGroups) > transposedPanels
+	return j.isProduct() && j.x.rowStride == 1 && j.x.colStride > 1 && ints.CeilDiv(j.linear.panels(), j.panelRanges) > transposedPanels
 }
 
 // rowsOf returns some steps of rows of x, as they lie or transposed.

@@ -25,10 +25,10 @@ func share(n, parts, i int) interval {
 	return interval{lo, lo + size}
 }
 
-// task computes a block of rows times a group of panels.
+// task computes a range of rows times a range of panels.
 func (s *scratch) task(j *job, i int) {
-	rows := share(j.out.rows, j.rowBlocks, i/j.panelGroups)
-	panels := share(j.linear.panels(), j.panelGroups, i%j.panelGroups)
+	rows := share(j.out.rows, j.rowRanges, i/j.panelRanges)
+	panels := share(j.linear.panels(), j.panelRanges, i%j.panelRanges)
 	if j.int8 {
 		s.int8Task(j, rows, panels)
 		return
@@ -42,7 +42,7 @@ func (s *scratch) task(j *job, i int) {
 	}
 }
 
-// allSteps computes a block of rows times some panels: all of them by one step, then by the next.
+// allSteps computes a range of rows times some panels: all of them by one step, then by the next.
 func (s *scratch) allSteps(j *job, rows, panels interval) {
 	for k := 0; ; k += j.steps {
 		steps := interval{k, min(k+j.steps, j.linear.depth())}
@@ -197,7 +197,7 @@ func finish(j *job, rows interval, p int, c []float32, ldc int) {
 }
 
 // next returns the weights that follow in the order of [scratch.allSteps] on some steps of panel p,
-// as they lie, to be prefetched. After the last steps of a group of panels, these are the first ones
+// as they lie, to be prefetched. After the last steps of a range of panels, these are the first ones
 // of the panel after it, which belong to the next task.
 func (j *job) next(panels interval, p int, steps interval) []byte {
 	l := j.linear

@@ -16,11 +16,11 @@ func ExampleCrossEntropy() {
 		5, 5,
 	}
 	dlogits := make([]float32, len(logits))
-	mean, err := loss.CrossEntropy(dlogits, logits, 2, []int32{0, 1, loss.Ignore}, kernel.Exec{})
+	mean, err := loss.CrossEntropy(dlogits, logits, 2, []int32{0, 1, loss.IgnoreIndex}, kernel.Exec{})
 	fmt.Printf("%.4f %.2f %v\n", mean, dlogits, err) // log(2)/2
 
 	// Validation needs no gradient. exec says how a call computes, as everywhere.
-	mean, err = loss.CrossEntropy(nil, logits, 2, []int32{0, 1, loss.Ignore}, kernel.Exec{Threads: 1})
+	mean, err = loss.CrossEntropy(nil, logits, 2, []int32{0, 1, loss.IgnoreIndex}, kernel.Exec{Threads: 1})
 	fmt.Printf("%.4f %v\n", mean, err)
 
 	// Output:

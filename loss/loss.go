@@ -19,8 +19,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// Ignore is the target of a row that does not count.
-const Ignore = -1
+// IgnoreIndex is the target of a row that does not count.
+const IgnoreIndex = -1
 
 // CrossEntropy returns the mean over all rows of
 //
@@ -32,7 +32,7 @@ const Ignore = -1
 //
 //	logits  rows of n logits, one after another
 //	dlogits as long, overwritten; it may be logits, or nil if no gradient is wanted
-//	targets one for each row, 0 to n-1, or [Ignore] for a row that does not count: it is no part
+//	targets one for each row, 0 to n-1, or [IgnoreIndex] for a row that does not count: it is no part
 //	        of the mean, and its gradient is 0
 //
 // The largest logit of a row is subtracted first, so that no exponential overflows. A row that
@@ -68,7 +68,7 @@ func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32) *check
 		return f
 	}
 	for i, t := range targets {
-		if t != Ignore && (t < 0 || int(t) >= n) {
+		if t != IgnoreIndex && (t < 0 || int(t) >= n) {
 			return &check.Failure{Where: fmt.Sprintf("targets[%d]", i), Got: fmt.Sprint(t), Want: fmt.Sprintf("0 to %d, or Ignore", n-1)}
 		}
 	}
@@ -115,7 +115,7 @@ var chunks = parallel.FreeList[chunk]{}
 func (j *job) run(exec *kernel.Exec) float32 {
 	rows, counted := len(j.targets), 0
 	for _, t := range j.targets {
-		if t != Ignore {
+		if t != IgnoreIndex {
 			counted++
 		}
 	}

@@ -183,8 +183,8 @@ func TestSpecial(t *testing.T) {
 		loss   float32
 		want   []float32
 	}{
-		{[]float32{0, 0}, loss.Ignore, 0, []float32{0, 0}},
-		{[]float32{testutil.NaN, 0}, loss.Ignore, 0, []float32{0, 0}},
+		{[]float32{0, 0}, loss.IgnoreIndex, 0, []float32{0, 0}},
+		{[]float32{testutil.NaN, 0}, loss.IgnoreIndex, 0, []float32{0, 0}},
 		{[]float32{-inf, 0}, 1, 0, []float32{0, 0}},
 		{[]float32{-inf, 0}, 0, inf, []float32{-1, 1}},
 		{[]float32{1000, -1000}, 1, 2000, []float32{1, -1}},

@@ -80,7 +80,7 @@ func (c *changed) compute(t *testing.T, ids []int32) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		logits, err := s.Forward(t.Context(), decoder.Step{Text: s.NewText(), Tokens: ids, Logits: decoder.Last})
+		logits, err := s.Forward(t.Context(), decoder.Step{Text: s.NewText(), Tokens: ids, Logits: decoder.LogitsLast})
 		if err != nil {
 			return nil, err
 		}

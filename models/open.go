@@ -26,13 +26,13 @@ type Kind string
 
 // The kinds.
 const (
-	Embedder  Kind = "embedder"  // makes vectors of texts
-	Reranker  Kind = "reranker"  // scores passages for a query
-	Generator Kind = "generator" // continues texts, and answers if it has a chat template
+	KindEmbedder  Kind = "embedder"  // makes vectors of texts
+	KindReranker  Kind = "reranker"  // scores passages for a query
+	KindGenerator Kind = "generator" // continues texts, and answers if it has a chat template
 )
 
 // commands are those that take models of a kind.
-var commands = map[Kind]string{Embedder: "embed", Reranker: "rerank", Generator: "chat"}
+var commands = map[Kind]string{KindEmbedder: "embed", KindReranker: "rerank", KindGenerator: "chat"}
 
 // A Description says what the files of a model are.
 type Description struct {
@@ -112,11 +112,11 @@ func (d *Description) lookAtFile() error {
 	pooling, err := f.Int(d.Architecture + ".pooling_type")
 	switch {
 	case err == nil && pooling == 4:
-		d.Kind = Reranker
+		d.Kind = KindReranker
 	case err == nil || d.family == encoders || d.Architecture == "gemma-embedding":
-		d.Kind = Embedder
+		d.Kind = KindEmbedder
 	default:
-		d.Kind = Generator
+		d.Kind = KindGenerator
 	}
 	return nil
 }
@@ -156,11 +156,11 @@ func (d *Description) lookAtFolder() error {
 	_, err = os.Stat(filepath.Join(d.Path, modulesName))
 	switch {
 	case ranks:
-		d.Kind = Reranker
+		d.Kind = KindReranker
 	case d.family != decoders || err == nil:
-		d.Kind = Embedder
+		d.Kind = KindEmbedder
 	default:
-		d.Kind = Generator
+		d.Kind = KindGenerator
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (d *Description) isTable() (bool, error) {
 		return true, &kernel.Error{Where: filepath.Join(d.Path, modulesName) + ": module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
 	}
 	d.source = filepath.Join(d.Path, filepath.FromSlash(list[0].Path))
-	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables
+	d.Architecture, d.Kind, d.family = static.StaticEmbedding, KindEmbedder, tables
 	return true, nil
 }
 
@@ -281,9 +281,9 @@ func Open(model string, o Options) (Model, error) {
 	}
 	var m Model
 	switch d.Kind {
-	case Embedder:
+	case KindEmbedder:
 		m, err = d.embeds(o)
-	case Reranker:
+	case KindReranker:
 		m, err = d.ranks(o)
 	default:
 		m, err = d.generates(o)
@@ -340,18 +340,18 @@ func openKind[M any](model string, kind Kind, o Options, open func(*Description,
 
 // OpenEmbedder is [Open] for a model that must be an embedder, or else the error is of the kind [ErrKind].
 func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
-	m, err := openKind(model, Embedder, Options{Embedding: o}, (*Description).embeds)
+	m, err := openKind(model, KindEmbedder, Options{Embedding: o}, (*Description).embeds)
 	return m.model, err
 }
 
 // OpenReranker is [Open] for a model that must be a reranker, or else the error is of the kind [ErrKind].
 func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
-	m, err := openKind(model, Reranker, Options{Embedding: o}, (*Description).ranks)
+	m, err := openKind(model, KindReranker, Options{Embedding: o}, (*Description).ranks)
 	return m.model, err
 }
 
 // OpenGenerator is [Open] for a model that must be a generator, or else the error is of the kind [ErrKind].
 func OpenGenerator(model string, o decoder.Options) (*decoder.Model, error) {
-	m, err := openKind(model, Generator, Options{Generator: o}, (*Description).generates)
+	m, err := openKind(model, KindGenerator, Options{Generator: o}, (*Description).generates)
 	return m.model, err
 }

@@ -25,12 +25,12 @@ func TestOpen(t *testing.T) {
 	for _, path := range folders {
 		dir := filepath.Dir(path)
 		name := filepath.Base(dir)
-		want := models.Generator
+		want := models.KindGenerator
 		switch {
 		case strings.HasPrefix(name, "reranker-"):
-			want = models.Reranker
+			want = models.KindReranker
 		case strings.Contains(name, "bert") || strings.HasPrefix(name, "gte-new") || strings.HasPrefix(name, "bge-m3") || strings.HasPrefix(name, "mpnet") || strings.HasPrefix(name, "xlm") || strings.Contains(name, "embedding") || strings.Contains(name, "embeddinggemma") || strings.HasPrefix(name, "model2vec"):
-			want = models.Embedder
+			want = models.KindEmbedder
 		}
 		m, err := models.Open(dir, models.Options{})
 		if err != nil {
@@ -40,7 +40,7 @@ func TestOpen(t *testing.T) {
 		_, embeds := m.(models.Embeds)
 		_, ranks := m.(models.Ranks)
 		_, generates := m.(models.Generates)
-		if m.About().Kind != want || embeds != (want == models.Embedder) || ranks != (want == models.Reranker) || generates != (want == models.Generator) {
+		if m.About().Kind != want || embeds != (want == models.KindEmbedder) || ranks != (want == models.KindReranker) || generates != (want == models.KindGenerator) {
 			t.Errorf("%s: got %+v, want a model of the kind %s", name, m.About(), want)
 		}
 		checkKinds(t, dir, want)
@@ -57,9 +57,9 @@ func TestDescriptionIsNoModel(t *testing.T) {
 // TestOpenRankFile: a GGUF file with pooling_type 4 is a reranker for all that ask, of an encoder and of a decoder.
 func TestOpenRankFile(t *testing.T) {
 	for _, path := range []string{"testdata/tiny/gguf/reranker-bert-1.gguf", "testdata/tiny/gguf/reranker-qwen3-reranker-6.gguf"} {
-		checkKinds(t, path, models.Reranker)
+		checkKinds(t, path, models.KindReranker)
 		r, err := models.Inspect(path)
-		if err != nil || r.Kind != models.Reranker || len(r.Problems) > 0 {
+		if err != nil || r.Kind != models.KindReranker || len(r.Problems) > 0 {
 			t.Errorf("%s: %+v (%v)", path, r, err)
 		}
 	}
@@ -70,7 +70,7 @@ func checkKinds(t *testing.T, dir string, kind models.Kind) {
 	_, embeds := models.OpenEmbedder(dir, embedding.LoadOptions{})
 	_, ranks := models.OpenReranker(dir, embedding.LoadOptions{})
 	_, generates := models.OpenGenerator(dir, decoder.Options{})
-	for k, err := range map[models.Kind]error{models.Embedder: embeds, models.Reranker: ranks, models.Generator: generates} {
+	for k, err := range map[models.Kind]error{models.KindEmbedder: embeds, models.KindReranker: ranks, models.KindGenerator: generates} {
 		if k == kind && err != nil || k != kind && (!errors.Is(err, models.ErrKind) || !strings.Contains(err.Error(), fmt.Sprintf("of the kind %s, want the kind %s; the command ", kind, k))) {
 			t.Errorf("%s as a %s: %v", dir, k, err)
 		}

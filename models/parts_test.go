@@ -27,7 +27,7 @@ func TestSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, err := models.Inspect(path)
-		if err != nil || len(b.Problems) > 0 || b.FileBytes != a.FileBytes || b.Kind != models.Embedder {
+		if err != nil || len(b.Problems) > 0 || b.FileBytes != a.FileBytes || b.Kind != models.KindEmbedder {
 			t.Errorf("%s: %+v, %v", name, b, err)
 		}
 		checkDigests(t, path)

@@ -169,7 +169,10 @@ type backwardJob struct {
 type gradientRow struct {
 	g, y   []float32
 	chains [contract.NormChains]float32
-	usage  [2]parallel.Usage
+	sums   [doubleChains]float64
+	dots   [doubleChains]float64
+	spare  []float32 // for gradients that are not wanted
+	usage  [3]parallel.Usage
 	memory parallel.Memory
 }
 
@@ -199,6 +202,7 @@ var (
 func (r *gradientRow) fit(d int) {
 	parallel.Fit(&r.memory, &r.usage[0], &r.g, d, parallel.Make[float32])
 	parallel.Fit(&r.memory, &r.usage[1], &r.y, d, parallel.Make[float32])
+	parallel.Fit(&r.memory, &r.usage[2], &r.spare, d, parallel.Make[float32])
 }
 
 // run computes the call.
@@ -247,7 +251,7 @@ func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 func (j *backwardJob) blocks(s *gradientRow, lo, hi int) {
 	heads, length, d := j.x.Dim(1), j.x.Dim(2), j.x.Dim(3)
 	for block := lo; block < hi; block++ {
-		var weight, bias []float32
+		weight, bias := s.spare[:d], s.spare[:d]
 		if j.dWeight != nil {
 			weight = j.sums[block*d:][:d]
 			clear(weight)
@@ -264,74 +268,85 @@ func (j *backwardJob) blocks(s *gradientRow, lo, hi int) {
 	}
 }
 
-// row computes a row, and adds its part to the gradients of weight and bias, unless they are nil.
+// row computes a row, and adds its part to the gradients of weight and bias.
 func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 	x, dy := j.x.Row(b, h, l), j.dy.Row(b, h, l)
 	d := len(x)
-	g, y, x := s.g[:d], s.y[:d], x[:d]
-	size := float64(d)
+	g, y, k := s.g[:d], s.y[:d], j.tier.Rows()
+	size, rest := float64(d), float32(0)
 	if j.layer {
-		s.subtractMean(j.tier, y, x)
-		s.subtractMean(j.tier, y, y) // what rounding took from it
-	} else {
-		copy(y, x)
+		rest = s.center(j.tier, y, x) // what rounding took from the mean
+		x = y
 	}
-	inv := float32(1 / math.Sqrt(float64(scalar.Dot64(y, y)/size)+float64(j.eps)))
-	w, dy := j.weight[:d], dy[:d]
-	if weight != nil {
-		weight := weight[:d]
-		for i, z := range y {
-			z *= inv
-			y[i], g[i] = z, dy[i]*w[i]
-			weight[i] += float32(dy[i] * z)
-		}
-	} else {
-		for i, z := range y {
-			y[i], g[i] = z*inv, dy[i]*w[i]
-		}
-	}
-	if bias != nil {
-		bias := bias[:d]
-		for i, dy := range dy {
-			bias[i] += dy
-		}
-	}
+	sums, dots := s.sums[:], s.dots[:]
+	clear(sums)
+	eachChain(d, func(n, at, chains int) { k.Squares(sums[:chains], y[at:], x[at:], doubleChains, n, rest) })
+	inv := float32(1 / math.Sqrt(scalar.SumOfHalves64(&s.sums)/size+float64(j.eps)))
+	clear(sums)
+	clear(dots)
+	w := j.weight
+	eachChain(d, func(n, at, chains int) {
+		k.NormTerms(sums[:chains], dots[:chains], y[at:], g[at:], weight[at:], bias[at:], dy[at:], w[at:], doubleChains, n, inv)
+	})
 	if j.dx.IsSet() {
-		center, slope := float32(0), float32(scalar.Dot64(g, y)/size)
+		center, slope := float32(0), float32(scalar.SumOfHalves64(&s.dots)/size)
 		if j.layer {
-			center = float32(scalar.Sum64(g) / size)
+			center = float32(scalar.SumOfHalves64(&s.sums) / size)
 		}
 		s.store(j, b, h, l, center, slope, inv)
+	}
+}
+
+// doubleChains is the number of chains of a sum in binary64.
+const doubleChains = 8
+
+// eachChain calls f for the elements of a row of d that fill all chains, n for each, and for those that are left.
+func eachChain(d int, f func(n, at, chains int)) {
+	n := d / doubleChains
+	if n > 0 {
+		f(n, 0, doubleChains)
+	}
+	if at := n * doubleChains; at < d {
+		f(1, at, d-at)
 	}
 }
 
 // store writes a row of the gradient of x.
 func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv float32) {
 	dx := j.dx.Row(b, h, l)
-	g, y := s.g[:len(dx)], s.y[:len(dx)]
-	if !j.direct.IsSet() {
-		for i := range dx {
-			dx[i] = scalar.Canonical(float32((g[i]-center)-float32(y[i]*slope)) * inv)
-		}
-		return
+	g, y, to := s.g[:len(dx)], s.y[:len(dx)], dx
+	if j.direct.IsSet() {
+		to = y
 	}
-	for i, direct := range j.direct.Row(b, h, l) {
-		dx[i] = scalar.Canonical(float32(float32((g[i]-center)-float32(y[i]*slope))*inv) + direct)
+	j.tier.Rows().NormGradients(to, g, y, center, slope, inv)
+	if j.direct.IsSet() {
+		j.tier.Elementwise().Add(dx, y, j.direct.Row(b, h, l))
 	}
 }
 
-// subtractMean is y = x - mean(x), with the mean of a LayerNorm.
-func (s *gradientRow) subtractMean(t *tier.Tier, y, x []float32) {
+// center is y = x - mean(x), with the mean of a LayerNorm. It returns the mean of y.
+func (s *gradientRow) center(t *tier.Tier, y, x []float32) float32 {
 	chains := s.chains[:]
 	clear(chains)
-	whole := len(x) / len(chains)
-	if whole > 0 {
-		t.Elementwise().AddRows(chains, x, len(chains), whole)
+	n := len(x) / len(chains)
+	at := n * len(chains)
+	if n > 0 {
+		t.Elementwise().AddRows(chains, x, len(chains), n)
 	}
-	rest := x[whole*len(chains):]
-	t.Elementwise().Add(chains[:len(rest)], chains, rest)
-	mean, y := scalar.SumOfHalves(chains)/float32(len(x)), y[:len(x)]
-	for i, x := range x {
-		y[i] = x - mean
+	t.Elementwise().Add(chains[:len(x)-at], chains, x[at:])
+	mean := meanOf(t, chains, len(x))
+	clear(chains)
+	t.Rows().Center(chains, y, x, len(chains), n, mean)
+	if at < len(x) {
+		t.Rows().Center(chains[:len(x)-at], y[at:], x[at:], len(chains), 1, mean)
 	}
+	return meanOf(t, chains, len(x))
+}
+
+// meanOf is the sum of chains, divided by size.
+func meanOf(t *tier.Tier, chains []float32, size int) float32 {
+	for ; len(chains) > 16; chains = chains[:len(chains)/2] {
+		t.Elementwise().Add(chains[:len(chains)/2], chains, chains[len(chains)/2:])
+	}
+	return scalar.SumOfHalves(chains) / float32(size)
 }

@@ -69,17 +69,27 @@ func checkClip(most float32, gradients [][]float32) *check.Failure {
 // A clip is one call of ClipNorm. Clips are recycled, so that in the steady state a call allocates nothing.
 type clip struct {
 	gradients [][]float32
-	elements  int       // of all gradients
-	blocks    int       // of all gradients, each in blocks of its own
+	elements  int // of all gradients
+	blocks    int // of all gradients, each in blocks of its own
+	tier      *tier.Tier
 	sums      []float64 // of the squares of each slice, whose order is that of the contract
 	factor    float32
 
-	squares, scaling parallel.Split[struct{}, struct{}]
+	squares parallel.Split[squares, struct{}]
+	scaling parallel.Split[struct{}, struct{}]
 }
+
+// A squares has the sums of a slice's squares, in chains, and the numbers of some of them.
+type squares struct {
+	sums    [8]float64
+	numbers [clipBlock]float32
+}
+
+var squaresOf = parallel.FreeList[squares]{}
 
 var clips = parallel.FreeList[clip]{New: func() *clip {
 	j := new(clip)
-	j.squares.Init(&parallel.NoScratch, nil, j.sumSlices, nil)
+	j.squares.Init(&squaresOf, nil, j.sumSlices, nil)
 	j.scaling.Init(&parallel.NoScratch, nil, j.scaleBlocks, nil)
 	return j
 }}
@@ -112,6 +122,7 @@ func (j *clip) work(t *tier.Tier) float64 {
 
 // sum returns the sum of all squares: slices are added in order, whichever goroutine summed up their squares.
 func (j *clip) sum(t *tier.Tier, exec *kernel.Exec) float64 {
+	j.tier = t
 	j.squares.Run(len(j.sums), j.work(t), struct{}{}, exec.Threads, exec.ParallelFor)
 	sum := 0.0
 	for _, s := range j.sums {
@@ -120,9 +131,20 @@ func (j *clip) sum(t *tier.Tier, exec *kernel.Exec) float64 {
 	return sum
 }
 
-func (j *clip) sumSlices(_ *struct{}, lo, hi int) {
+func (j *clip) sumSlices(s *squares, lo, hi int) {
+	const chains = len(s.sums)
+	k := j.tier.Rows()
 	for i := lo; i < hi; i++ {
-		j.sums[i] = scalar.Dot64(j.gradients[i], j.gradients[i])
+		g := j.gradients[i]
+		if view.Races {
+			view.Announce(view.Read, g)
+		}
+		clear(s.sums[:])
+		for ; len(g) >= chains; g = g[min(len(g)/chains*chains, clipBlock):] {
+			k.Squares(s.sums[:], s.numbers[:], g, chains, min(len(g), clipBlock)/chains, 0)
+		}
+		k.Squares(s.sums[:len(g)], s.numbers[:], g, chains, 1, 0)
+		j.sums[i] = scalar.SumOfHalves64(&s.sums)
 	}
 }
 

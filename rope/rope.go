@@ -13,7 +13,6 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
-	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -119,7 +118,7 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 		return nil // the other dimensions may be any numbers
 	}
 	tokens := v.Dim(0) * v.Dim(2)
-	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * r.elementFMAs() / float64(t.ThreadFMAs)
+	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
 	jobs.Run(&job{r, *v, positions, t}, tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
 	return nil
 }
@@ -143,27 +142,15 @@ func (r *Rope) fromTable(position int) []float32 {
 	return r.table[position*n : (position+1)*n]
 }
 
-// rotateNeighbours rotates the interleaved pairs of a head.
-func rotateNeighbours(head, row []float32) {
-	cos, sin := row[:len(row)/2], row[len(row)/2:]
-	sin = sin[:len(cos)]
-	for i, c := range cos {
-		pair := head[2*i : 2*i+2 : 2*i+2]
-		pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
+// ofElements makes cosines and sines of each element of interleaved pairs: x0 becomes x0·cos - x1·sin, and x1 becomes x1·cos + x0·sin.
+func ofElements(row, memory []float32) (cos, sin []float32) {
+	half := len(row) / 2
+	cos, sin = memory[:len(row)], memory[len(row):2*len(row)]
+	for i, c := range row[:half] {
+		s := row[half+i]
+		cos[2*i], cos[2*i+1], sin[2*i], sin[2*i+1] = c, c, -s, s
 	}
-}
-
-// rotated returns the pair x0, x1, rotated.
-func rotated(x0, x1, cos, sin float32) (y0, y1 float32) {
-	y0 = float32(x0*cos) - float32(x1*sin)
-	y1 = float32(x1*cos) + float32(x0*sin)
-	if y0 != y0 {
-		y0 = scalar.NaN
-	}
-	if y1 != y1 {
-		y1 = scalar.NaN
-	}
-	return y0, y1
+	return cos, sin
 }
 
 // check reports the first argument of Apply that does not fit.
@@ -194,14 +181,8 @@ func (r *Rope) checkPositions(x *view.Tensor, n int) *check.Failure {
 	return &check.Failure{Where: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row%s", length, all, of)}
 }
 
-// elementFMAs is how many FMAs of a product take as long as an element. Neighbours are
-// rotated in Go.
-func (r *Rope) elementFMAs() float64 {
-	if r.pairing == Interleaved {
-		return 50
-	}
-	return 8
-}
+// elementFMAs is how many FMAs of a product take as long as an element.
+const elementFMAs = 8
 
 // maxElements bounds a call of the kernel, in which the goroutine cannot be preempted.
 const maxElements = 64 << 10
@@ -228,7 +209,7 @@ var (
 )
 
 func (j *job) fit(s *scratch) {
-	parallel.Fit(&s.memory, &s.usage, &s.numbers, 2*j.rope.Dims(), parallel.Make[float32])
+	parallel.Fit(&s.memory, &s.usage, &s.numbers, 4*j.rope.Dims(), parallel.Make[float32])
 }
 
 // task rotates the tokens lo to hi-1, numbered through all batch rows.
@@ -247,49 +228,50 @@ func (j *job) task(s *scratch, lo, hi int) {
 		} else {
 			row = j.rope.mixed(j.positions[at:], each, s.numbers[:n])
 		}
+		cos, sin := row[:n/2], row[n/2:]
+		if j.rope.pairing == Interleaved {
+			cos, sin = ofElements(row, s.numbers[2*n:])
+		}
 		if j.x.DType() == view.Float32 {
-			j.rotate(b, l, row)
+			j.rotate(b, l, cos, sin)
 		} else {
-			j.rotateHalves(b, l, row, s.numbers[n:2*n])
+			j.rotateHalves(b, l, cos, sin, s.numbers[n:2*n])
 		}
 	}
 }
 
 // rotate rotates the heads of a token of float32.
-func (j *job) rotate(b, l int, row []float32) {
-	heads, half := j.x.Dim(1), len(row)/2
-	if j.rope.pairing == Interleaved {
-		for h := range heads {
-			rotateNeighbours(j.x.Row(b, h, l), row)
-		}
-		return
-	}
+func (j *job) rotate(b, l int, cos, sin []float32) {
+	heads, dims := j.x.Dim(1), j.rope.Dims()
 	if view.Races {
 		for h := range heads {
-			j.x.AnnouncePart(view.Write, b, h, l, 0, len(row))
+			j.x.AnnouncePart(view.Write, b, h, l, 0, dims)
 		}
 	}
-	x, n := j.x.F32(), max(1, maxElements/len(row))
+	x, n := j.x.F32(), max(1, maxElements/dims)
 	for h := 0; h < heads; h += n {
-		at := j.x.Index(b, h, l)
-		j.tier.Elementwise().Rotate(x[at:], x[at+half:], j.x.Stride(1), min(n, heads-h), row[:half], row[half:])
+		j.rotateRows(x[j.x.Index(b, h, l):], j.x.Stride(1), min(n, heads-h), cos, sin)
+	}
+}
+
+// rotateRows rotates n rows.
+func (j *job) rotateRows(x []float32, ld, n int, cos, sin []float32) {
+	if j.rope.pairing == Interleaved {
+		j.tier.Elementwise().RotatePairs(x, ld, n, cos, sin)
+	} else {
+		j.tier.Elementwise().Rotate(x, x[len(cos):], ld, n, cos, sin)
 	}
 }
 
 // rotateHalves rotates the heads of a token of 16 bits. wide is memory for one that is widened.
-func (j *job) rotateHalves(b, l int, row, wide []float32) {
-	half := len(row) / 2
+func (j *job) rotateHalves(b, l int, cos, sin, wide []float32) {
 	for h := range j.x.Dim(1) {
 		if view.Races {
 			j.x.AnnouncePart(view.Write, b, h, l, 0, len(wide))
 		}
 		at := j.x.Index(b, h, l)
 		rows.WidenRow(j.tier, wide, &j.x, at, len(wide))
-		if j.rope.pairing == Interleaved {
-			rotateNeighbours(wide, row)
-		} else {
-			j.tier.Elementwise().Rotate(wide, wide[half:], 0, 1, row[:half], row[half:])
-		}
+		j.rotateRows(wide, 0, 1, cos, sin)
 		rows.Store(j.tier, &j.x, at, wide)
 	}
 }

@@ -20,19 +20,19 @@ import (
 // A Role is what a program does in a cluster.
 type Role string
 
-// The roles. Nobody but an Admin hears what is said to others: each user gets answers on subjects with its own public key.
+// The roles. Nobody but an admin hears what is said to others: each user gets answers on subjects with its own public key.
 const (
-	Reader Role = "reader" // computes attention over sequences of the directory, and asks for reports
-	Writer Role = "writer" // also changes sequences, and embeds corpora
-	Worker Role = "worker" // works for clients
+	RoleReader Role = "reader" // computes attention over sequences of the directory, and asks for reports
+	RoleWriter Role = "writer" // also changes sequences, and embeds corpora
+	RoleWorker Role = "worker" // works for clients
 
-	// Gateway hands requests on to workers. What those and gateways say to each other comes on subjects of their own keys, too.
-	Gateway Role = "gateway"
-	Admin   Role = "admin" // everything, such as to drop what another version has left
+	// RoleGateway hands requests on to workers. What those and gateways say to each other comes on subjects of their own keys, too.
+	RoleGateway Role = "gateway"
+	RoleAdmin   Role = "admin" // everything, such as to drop what another version has left
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{Reader, Writer, Worker, Gateway, Admin} }
+func Roles() []Role { return []Role{RoleReader, RoleWriter, RoleWorker, RoleGateway, RoleAdmin} }
 
 // Permissions are the subjects that a user may use, in the form of a NATS server's configuration. * stands for a token, and >
 // for all that follow.
@@ -56,22 +56,22 @@ type User struct {
 // For returns the permissions of a role in the cluster of a prefix, for the owner of a public NKey.
 func For(role Role, prefix, nkey string) (Permissions, error) {
 	own := []string{hub.InboxOf(nkey) + ".>"}
-	if role == Admin {
+	if role == RoleAdmin {
 		all := Subjects{[]string{">"}}
 		return Permissions{Publish: all, Subscribe: all}, nil
 	}
 	c := newCluster(prefix)
 	p := Permissions{Subscribe: Subjects{own}, Responses: true}
 	switch role {
-	case Reader:
+	case RoleReader:
 		p.Publish.Allow = c.read()
-	case Writer:
+	case RoleWriter:
 		p.Publish.Allow = append(c.read(), c.write()...)
 		p.Subscribe.Allow = append(own, c.subject("held.*"))
-	case Worker:
+	case RoleWorker:
 		p.Publish.Allow = append(append(c.read(), c.write()...), c.work()...)
 		p.Subscribe.Allow = append(own, c.subject("shard.*.*"), c.subject("embed.info"), c.subject("embed.stored.>"), c.subject("relay.ask.*"), "$SRV.>")
-	case Gateway:
+	case RoleGateway:
 		p.Publish.Allow = []string{"$SRV.>", "_INBOX.>", c.subject("relay.ask.*")}
 		p.Subscribe.Allow = append(own, "$SRV.>")
 	default:

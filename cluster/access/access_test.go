@@ -31,50 +31,50 @@ func TestPermissions(t *testing.T) {
 		want    []Role
 	}{
 		// Attention.
-		{"p.shard.a.attend", publish, []Role{Reader, Writer, Worker, Admin}},
-		{"p.shard.a.report", publish, []Role{Reader, Writer, Worker, Admin}},
-		{"p.shard.a.link", publish, []Role{Reader, Writer, Worker, Admin}},
-		{"p.shard.a.state", publish, []Role{Reader, Writer, Worker, Admin}},
-		{"p.shard.a.state", subscribe, []Role{Worker, Admin}},
-		{"p.shard.a.put", publish, []Role{Writer, Worker, Admin}},
-		{"p.shard.a.free", publish, []Role{Writer, Worker, Admin}},
-		{"p.shard.a.drop", publish, []Role{Writer, Worker, Admin}},
-		{"p.shard.a.send", publish, []Role{Writer, Worker, Admin}},
-		{"p.shard.a.put", subscribe, []Role{Worker, Admin}},
-		{"p.held.r", subscribe, []Role{Writer, Admin}},
-		{"$KV.p_sequences.s", publish, []Role{Writer, Worker, Admin}},
-		{"$JS.API.DIRECT.GET.KV_p_sequences.$KV.p_sequences.s", publish, []Role{Reader, Writer, Worker, Admin}},
-		{"$JS.API.STREAM.DELETE.KV_p_sequences", publish, []Role{Admin}},
-		{"$JS.API.STREAM.PURGE.KV_p_sequences", publish, []Role{Admin}},
-		{"$JS.API.STREAM.UPDATE.KV_p_sequences", publish, []Role{Admin}},
+		{"p.shard.a.attend", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.report", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.link", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.state", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.state", subscribe, []Role{RoleWorker, RoleAdmin}},
+		{"p.shard.a.put", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.free", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.drop", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.send", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.shard.a.put", subscribe, []Role{RoleWorker, RoleAdmin}},
+		{"p.held.r", subscribe, []Role{RoleWriter, RoleAdmin}},
+		{"$KV.p_sequences.s", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
+		{"$JS.API.DIRECT.GET.KV_p_sequences.$KV.p_sequences.s", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
+		{"$JS.API.STREAM.DELETE.KV_p_sequences", publish, []Role{RoleAdmin}},
+		{"$JS.API.STREAM.PURGE.KV_p_sequences", publish, []Role{RoleAdmin}},
+		{"$JS.API.STREAM.UPDATE.KV_p_sequences", publish, []Role{RoleAdmin}},
 
 		// Embedding.
-		{"p.embed.jobs.m.r.0", publish, []Role{Writer, Worker, Admin}},
-		{"p.embed.results.r.0", publish, []Role{Worker, Admin}},
-		{"p.embed.results.r.0", subscribe, []Role{Admin}},
-		{"p.embed.jobs.m.r.0", subscribe, []Role{Admin}},
-		{"$JS.API.CONSUMER.MSG.NEXT.p_embed_jobs.c", publish, []Role{Worker, Admin}},
-		{"$JS.API.CONSUMER.MSG.NEXT.p_embed_results.c", publish, []Role{Writer, Worker, Admin}},
-		{"$JS.API.STREAM.DELETE.p_embed_jobs", publish, []Role{Admin}},
+		{"p.embed.jobs.m.r.0", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
+		{"p.embed.results.r.0", publish, []Role{RoleWorker, RoleAdmin}},
+		{"p.embed.results.r.0", subscribe, []Role{RoleAdmin}},
+		{"p.embed.jobs.m.r.0", subscribe, []Role{RoleAdmin}},
+		{"$JS.API.CONSUMER.MSG.NEXT.p_embed_jobs.c", publish, []Role{RoleWorker, RoleAdmin}},
+		{"$JS.API.CONSUMER.MSG.NEXT.p_embed_results.c", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
+		{"$JS.API.STREAM.DELETE.p_embed_jobs", publish, []Role{RoleAdmin}},
 
 		// Gateways and those that answer them.
-		{"p.relay.ask.a", publish, []Role{Gateway, Admin}},
-		{"p.relay.ask.a", subscribe, []Role{Worker, Admin}},
+		{"p.relay.ask.a", publish, []Role{RoleGateway, RoleAdmin}},
+		{"p.relay.ask.a", subscribe, []Role{RoleWorker, RoleAdmin}},
 		{"$SRV.INFO", publish, all},
-		{"$SRV.INFO", subscribe, []Role{Worker, Gateway, Admin}},
+		{"$SRV.INFO", subscribe, []Role{RoleWorker, RoleGateway, RoleAdmin}},
 
 		// Answers: everybody gets those on subjects with the own key, and those who answer may do so to all.
 		{"_INBOX." + key + ".x", subscribe, all},
-		{"_INBOX.UOTHER.x", subscribe, []Role{Admin}},
-		{"_INBOX.UOTHER.x", publish, []Role{Worker, Gateway, Admin}},
+		{"_INBOX.UOTHER.x", subscribe, []Role{RoleAdmin}},
+		{"_INBOX.UOTHER.x", publish, []Role{RoleWorker, RoleGateway, RoleAdmin}},
 
 		// What is of another cluster, or of the server.
-		{"other.shard.a.attend", publish, []Role{Admin}},
-		{"other.shard.a.put", subscribe, []Role{Admin}},
-		{"$KV.other_sequences.s", publish, []Role{Admin}},
-		{"$JS.API.STREAM.CREATE.other_embed_jobs", publish, []Role{Admin}},
-		{"$SYS.REQ.SERVER.PING", publish, []Role{Admin}},
-		{"p", publish, []Role{Admin}},
+		{"other.shard.a.attend", publish, []Role{RoleAdmin}},
+		{"other.shard.a.put", subscribe, []Role{RoleAdmin}},
+		{"$KV.other_sequences.s", publish, []Role{RoleAdmin}},
+		{"$JS.API.STREAM.CREATE.other_embed_jobs", publish, []Role{RoleAdmin}},
+		{"$SYS.REQ.SERVER.PING", publish, []Role{RoleAdmin}},
+		{"p", publish, []Role{RoleAdmin}},
 	} {
 		var got []Role
 		for _, role := range all {
@@ -109,7 +109,7 @@ func TestPatterns(t *testing.T) {
 				ok = ok || strings.HasPrefix(pattern, "$J") && slices.Contains(strings.Split(pattern, "."), name)
 			}
 			ok = ok || pattern == "$KV.a_db_sequences.>"
-			if ok != (role != Admin) || !server.IsValidSubject(pattern) {
+			if ok != (role != RoleAdmin) || !server.IsValidSubject(pattern) {
 				t.Errorf("%s may use %s", role, pattern)
 			}
 		}
@@ -220,7 +220,7 @@ func TestHostileUsers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for verb, err := range map[string]error{"add": Add(dir, "p", "new", Reader), "remove": Remove(dir, "old")} {
+		for verb, err := range map[string]error{"add": Add(dir, "p", "new", RoleReader), "remove": Remove(dir, "old")} {
 			if err == nil || !strings.Contains(err.Error(), UsersFile) {
 				t.Errorf("%s, %s: %v, want an error that names the file", what, verb, err)
 			}
@@ -243,11 +243,11 @@ func TestHostileNames(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := Add(filepath.Dir(dir), "p", "out", Reader); err != nil {
+	if err := Add(filepath.Dir(dir), "p", "out", RoleReader); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", ".", "../out", "a/b", "a.b", "a\x00", strings.Repeat("x", 65)} {
-		if err := Add(dir, "p", name, Reader); err == nil {
+		if err := Add(dir, "p", name, RoleReader); err == nil {
 			t.Errorf("Add took the name %q", name)
 		}
 		if err := Remove(dir, name); err == nil {
@@ -260,7 +260,7 @@ func TestHostileNames(t *testing.T) {
 	if err := os.WriteFile(SeedFile(dir, "taken"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for verb, err := range map[string]error{"add": Add(dir, "p", "taken", Reader), "remove": Remove(dir, "taken")} {
+	for verb, err := range map[string]error{"add": Add(dir, "p", "taken", RoleReader), "remove": Remove(dir, "taken")} {
 		if got, _ := os.ReadFile(SeedFile(dir, "taken")); err == nil || string(got) != "x" {
 			t.Errorf("%s: %v, and the file has %q", verb, err, got)
 		}
@@ -268,7 +268,7 @@ func TestHostileNames(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, UsersFile+".new"), 0o700); err != nil { // so that the file cannot be written
 		t.Fatal(err)
 	}
-	if err := Add(dir, "p", "late", Reader); err == nil {
+	if err := Add(dir, "p", "late", RoleReader); err == nil {
 		t.Error("users were written")
 	}
 	if _, err := os.Stat(SeedFile(dir, "late")); !os.IsNotExist(err) {

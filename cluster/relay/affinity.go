@@ -1,8 +1,6 @@
 package relay
 
 import (
-	"bytes"
-	"encoding/json"
 	"hash/maphash"
 	"sync"
 
@@ -26,28 +24,12 @@ func newAffinity() *affinity {
 	return &affinity{seed: maphash.MakeSeed(), workers: map[uint64]string{}}
 }
 
-// conversation returns hashes of the messages of a chat, of the first one, the first two and so on, and nothing for
-// other requests and for what is none.
+// conversation returns hashes of the first turn of a conversation, the first two and so on.
 func (a *affinity) conversation(r *server.Call) (hashes []uint64) {
-	if r.Path != "/v1/chat/completions" {
-		return nil
-	}
-	var q map[string]json.RawMessage // names are compared as they are written, as workers do
-	var model string
-	var messages []json.RawMessage
-	if json.Unmarshal(r.Body, &q) != nil || json.Unmarshal(q["messages"], &messages) != nil {
-		return nil
-	}
-	_ = json.Unmarshal(q["model"], &model) // a request without one may have an answer
 	var h maphash.Hash
 	h.SetSeed(a.seed)
-	h.WriteString(model)
-	var text bytes.Buffer
-	for _, m := range messages {
-		text.Reset()
-		_ = json.Compact(&text, m) // it has been parsed
-		h.WriteByte(0)
-		h.Write(text.Bytes())
+	for _, turn := range r.Conversation {
+		h.Write(turn)
 		hashes = append(hashes, h.Sum64())
 	}
 	return hashes

@@ -190,6 +190,14 @@ func TestBytes(t *testing.T) {
 		{"POST", "/v1/embeddings", `{"model": "bert", "input": 3}`},
 		{"POST", "/v1/embeddings", ``},
 		{"POST", "/v1/completions", `{"model": "none"}`},
+		{"POST", "/api/generate", fmt.Sprintf(`{"model": %q, "prompt": "a b c", "raw": true, "options": {"num_predict": 20}}`, chatModel)},
+		{"POST", "/api/embed", `{"model": "bert", "input": ["a", "b c"]}`},
+		{"POST", "/v1/messages", fmt.Sprintf(`{"model": %q, "max_tokens": 20, "stream": true, "messages": [{"role": "user", "content": "a"}]}`, chatModel)},
+		{"POST", "/v1/responses", fmt.Sprintf(`{"model": %q, "max_output_tokens": 20, "stream": true, "store": false, "input": "a"}`, chatModel)},
+		{"DELETE", "/v1/responses/none", ""},
+		{"GET", "/api/tags", ""},
+		{"POST", "/api/nothing", "{}"},
+		{"POST", "/v1/messages", "{}"},
 		{"GET", "/v1/models", ""},
 		{"GET", "/v1/models/bert", ""},
 		{"GET", "/v1/nothing", ""},
@@ -219,7 +227,15 @@ func TestBytes(t *testing.T) {
 // TestConversations: what follows in a conversation goes to the worker that has answered what was said before, as long as it is there,
 // and conversations that only begin go to any.
 func TestConversations(t *testing.T) {
-	t.Parallel()
+	for path, most := range map[string]string{"/v1/chat/completions": `"max_tokens": 3`, "/v1/messages": `"max_tokens": 3`, "/api/chat": `"options": {"num_predict": 3}`} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			testConversation(t, path, most)
+		})
+	}
+}
+
+func testConversation(t *testing.T, path, most string) {
 	b := newBench(t, GatewayConfig{})
 	counts := make([]atomic.Int32, 2)
 	var workers []*running
@@ -232,10 +248,10 @@ func TestConversations(t *testing.T) {
 	say := func(text string) {
 		t.Helper()
 		messages = append(messages, fmt.Sprintf(`{"role": "user", "content": %q}`, text))
-		body := fmt.Sprintf(`{"model": %q, "max_tokens": 3, "messages": [%s]}`, chatModel, strings.Join(messages, ", "))
-		response := b.post(t.Context(), "/v1/chat/completions", body)
+		body := fmt.Sprintf(`{"model": %q, %s, "messages": [%s]}`, chatModel, most, strings.Join(messages, ", "))
+		response := b.post(t.Context(), path, body)
 		got, err := io.ReadAll(response.Body)
-		if want := alone(single, "POST", "/v1/chat/completions", body); err != nil || response.StatusCode != want.Code || !bytes.Equal(got, want.Body.Bytes()) {
+		if want := alone(single, "POST", path, body); err != nil || response.StatusCode != want.Code || !bytes.Equal(got, want.Body.Bytes()) {
 			t.Fatalf("%v, status %d: %s, want %s", err, response.StatusCode, got, want.Body)
 		}
 		messages = append(messages, `{"role":"assistant","content":"ok"}`)

@@ -38,7 +38,7 @@ class Call:
     """A call of attention: its arguments, and what follows from them for a query head of a batch row."""
 
     def __init__(self, a, additive=False):
-        self.a, self.additive = a, additive
+        self.a, self.additive, self.first_head = a, additive, a.get("first_head", 0)
         self.q, self.k, self.v = a["q"], self.scaled("k"), self.scaled("v")
         self.batch, self.heads, self.queries, self.size = self.q.shape
         self.kv_heads, self.keys = self.k.shape[1:3]
@@ -58,7 +58,12 @@ class Call:
     def positions(self, b):
         """The positions of the queries and of the keys of a batch row."""
         start = lambda name: (lambda s: s[b] if len(s) > 1 else s[0] if s else 0)(self.a.get(name) or [])
-        return np.arange(self.queries) + start("query_start"), np.arange(self.keys) + start("key_start")
+        keys = self.a.get("key_positions")
+        return np.arange(self.queries) + start("query_start"), np.arange(self.keys) + start("key_start") if keys is None else keys
+
+    def places(self, b):
+        """By what the keys of a batch row are cut into blocks: their positions, or the numbers of a list's entries."""
+        return self.a["key_places"] if "key_places" in self.a else self.positions(b)[1]
 
     def of(self, name, b, h):
         """The part [Lq, Lk or less] of a broadcast argument."""
@@ -101,7 +106,7 @@ class Call:
         """The sum of the values of the keys seen of a block, by position in segments, with weights p."""
         v, t = self.a["v"][b, h], self.a["v_scales"][b, h]
         size, o = v.shape[1] // t.shape[1], None
-        segment = self.positions(b)[1][seen] // KEYS
+        segment = self.places(b)[seen] // KEYS
         for n in sorted(set(segment)):
             x, j = p[segment == n], seen[segment == n]
             parts = [exact(to_bits(x * t[j, g], 11), v[j, g * size : (g + 1) * size].T) for g in range(t.shape[1])]
@@ -149,7 +154,7 @@ class Call:
         i, j = self.positions(b)
         for x in range(self.queries):
             for y in range(self.keys):
-                c = philox(int(self.a["dropout_seed"]), [int(sequences[b]) & mask, h, int(i[x]) & mask, int(j[y]) // 4 & mask])
+                c = philox(int(self.a["dropout_seed"]), [int(sequences[b]) & mask, self.first_head + h, int(i[x]) & mask, int(j[y]) // 4 & mask])
                 factor[x, y] = ZERO if c[j[y] % 4] < below else keep
         return factor
 
@@ -192,9 +197,8 @@ def merge(state, other):
 
 def blocks(call, b, h, stages, visible, factor):
     """For each block of keys, by position, and each row its (m, l, o), or None if it has no visible key."""
-    _, j = call.positions(b)
     v = call.v[b, h // call.group]
-    number = j // BLOCK
+    number = call.places(b) // BLOCK
     integers = call.a.get("quantized")
     for n in range(number[0], number[-1] + 1):
         part = np.flatnonzero(number == n)
@@ -221,7 +225,79 @@ def finish(state, sees, sink, size):
     return out, lse, (m, l, inv)
 
 
+def row_of(a, b, h, i, rows, before, positions, places):
+    """The arguments of a call of one query, so many positions after the first, whose keys are some rows."""
+    kv = h // (a["q"].shape[1] // a["k"].shape[1])
+    at = lambda x, *index: x[tuple(slice(min(n, m - 1), min(n, m - 1) + 1) for n, m in zip(index, x.shape))]
+    of = lambda name: a[name][min(b, len(a[name]) - 1)] if a.get(name) else 0
+    one = {name: x for name, x in a.items() if name not in ("key_rows", "parents", "key_start", "out_type")}
+    one["q"] = at(a["q"], b, h, i)
+    for name in ("k", "v", "k_scales", "v_scales"):
+        if name in a:
+            one[name] = at(a[name], b, kv)[:, :, rows]
+    for name in ("bias", "visible"):
+        if name in a:
+            one[name] = at(a[name], b, h, i)[..., : len(rows)]
+    for name in ("alibi", "sinks"):
+        if name in a:
+            one[name] = a[name][h : h + 1]
+    if "key_lengths" in a:
+        one["key_lengths"] = [a["key_lengths"][b]]
+    one["dropout_sequences"] = [a["dropout_sequences"][b] if "dropout_sequences" in a else b]
+    one["query_start"], one["first_head"] = [of("query_start") + before], h
+    one["key_positions"], one["key_places"] = of("key_start") + positions, places
+    return one
+
+
+def of_list(a, b, h, i):
+    """The rows of a query's list, its distance from the first query, the positions of the keys from the first row on, and their places."""
+    index = (b, h // (a["q"].shape[1] // a["k"].shape[1]), i)
+    rows = a["key_rows"][tuple(min(x, m - 1) for x, m in zip(index, a["key_rows"].shape))].astype(np.int64)
+    rows = rows[: (rows < 0).argmax() if (rows < 0).any() else len(rows)]
+    return rows, i, rows, np.arange(len(rows))
+
+
+def of_tree(a, b, h, i):
+    """The same of a tree."""
+    at = lambda name: a[name][min(b, len(a[name]) - 1)] if a.get(name) else 0
+    past, queries, keys = at("query_start") - at("key_start"), a["q"].shape[2], a["k"].shape[2]
+    tree = a["parents"].reshape(-1, queries)
+    tree, path = tree[min(b, len(tree) - 1)], []
+    while i >= 0:
+        path.insert(0, i)
+        i = tree[i]
+    rows = np.concatenate([np.arange(past), past + np.array(path)])
+    rows = rows[rows < keys]
+    count = np.arange(len(rows))
+    return rows, len(path) - 1, count, at("key_start") + count
+
+
+def by_rows(a, additive):
+    """A call in which each query has its own keys: each row is a call of its own."""
+    batch, heads, queries, _ = a["q"].shape
+    row, size, n = (batch, heads, queries), a["v"].shape[3], a["key_rows"].shape[3] if "key_rows" in a else a["k"].shape[2]
+    out = {"out": np.zeros(row + (size,), f32), "lse": np.full(row + (1,), -INF, f32), "weights": np.zeros(row + (n,), f32)}
+    out.update({"scores_" + name: np.full(row + (n,), -INF, f32) for name in ("scaled", "capped", "masked")})
+    for b, h, i in np.ndindex(row):
+        rows, *where = (of_list if "key_rows" in a else of_tree)(a, b, h, i)
+        if len(rows) == 0:
+            sink = f32(f64(a["sinks"][h]) * LOG2E64) if "sinks" in a else None
+            out["lse"][b, h, i, 0] = finish(None, False, sink, size)[1]
+            continue
+        for name, x in attention(row_of(a, b, h, i, rows, *where), additive).items():
+            if name == "weights" and np.isnan(x).any():
+                out[name][b, h, i] = NAN
+            out[name][b, h, i, : x.shape[3]] = x[0, 0, 0]
+    return {**out, "out": rounded(out["out"], a)}
+
+
+def rounded(out, a):
+    return {"f16": to_f16, "bf16": to_bf16}.get(a.get("out_type"), canonical)(out)
+
+
 def attention(a, additive=False):
+    if "key_rows" in a or "parents" in a:
+        return by_rows(a, additive)
     call = Call(a, additive)
     size = call.v.shape[3]
     row = (call.batch, call.heads, call.queries)
@@ -244,8 +320,7 @@ def attention(a, additive=False):
                 m, l, inv = whole
                 p = dropped(weight(stages["masked"][i] - reference_of(m)), None if factor is None else factor[i])
                 weights[b, h, i] = NAN if np.isnan(l) else np.where(visible[i], canonical(p * inv + ZERO), ZERO)
-    out = {"f16": to_f16, "bf16": to_bf16}.get(a.get("out_type"), canonical)(out)
-    return {"out": out, "lse": lse, "weights": weights, **{"scores_" + name: x for name, x in scores.items()}}
+    return {"out": rounded(out, a), "lse": lse, "weights": weights, **{"scores_" + name: x for name, x in scores.items()}}
 
 
 def partials(a):

@@ -57,6 +57,12 @@ var (
 	fcvtl2      = encoding{"fcvtl2 v%d.4s, v%d.8h", 0x4e217800, pair}
 	fcvtn       = encoding{"fcvtn v%d.4h, v%d.4s", 0x0e216800, pair}
 	fcvtn2      = encoding{"fcvtn2 v%d.8h, v%d.4s", 0x4e216800, pair}
+	faddWide    = encoding{"fadd v%d.2d, v%d.2d, v%d.2d", 0x4e60d400, triple}
+	fsubWide    = encoding{"fsub v%d.2d, v%d.2d, v%d.2d", 0x4ee0d400, triple}
+	fmulWide    = encoding{"fmul v%d.2d, v%d.2d, v%d.2d", 0x6e60dc00, triple}
+	fcmeqWide   = encoding{"fcmeq v%d.2d, v%d.2d, #0.0", 0x4ee0d800, pair}
+	fcvtlWide   = encoding{"fcvtl v%d.2d, v%d.2s", 0x0e617800, pair}
+	fcvtnWide   = encoding{"fcvtn v%d.2s, v%d.2d", 0x0e616800, pair}
 	shll        = encoding{"shll v%d.4s, v%d.4h, #16", 0x2e613800, pair}
 	shll2       = encoding{"shll2 v%d.4s, v%d.8h, #16", 0x6e613800, pair}
 	sxtlBytes   = encoding{"sxtl v%d.8h, v%d.8b", 0x0f08a400, pair}
@@ -81,7 +87,7 @@ var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, facge, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
 	fmulElement, sdotElement, fcvtns, umaxv, addv, smull, smull2, smlal, smlal2, sadalp,
-	mul, ushl, ushlWords, fmaxv, fminv,
+	mul, ushl, ushlWords, fmaxv, fminv, faddWide, fsubWide, fmulWide, fcmeqWide, fcvtlWide, fcvtnWide,
 }
 
 // DotProduct is the CPU feature that SDOT needs. All other instructions are part of ARMv8.0.
@@ -218,6 +224,14 @@ func (f *Func) SHLL2(d, n Vec)     { f.vec2(shll2, d, n) }
 func (f *Func) SXTLBytes(d, n Vec) { f.vec2(sxtlBytes, d, n) } // int8 to int16
 func (f *Func) SXTL(d, n Vec)      { f.vec2(sxtl, d, n) }      // int16 to int32
 func (f *Func) SXTL2(d, n Vec)     { f.vec2(sxtl2, d, n) }
+
+// Operations of float64: two lanes. FCVTLWide and FCVTNWide convert from and to two float32, in the lower half of a vector.
+func (f *Func) FADDWide(d, n, m Vec)   { f.vec3(faddWide, d, n, m) }
+func (f *Func) FSUBWide(d, n, m Vec)   { f.vec3(fsubWide, d, n, m) }
+func (f *Func) FMULWide(d, n, m Vec)   { f.vec3(fmulWide, d, n, m) }
+func (f *Func) FCMEQZeroWide(d, n Vec) { f.vec2(fcmeqWide, d, n) }
+func (f *Func) FCVTLWide(d, n Vec)     { f.vec2(fcvtlWide, d, n) }
+func (f *Func) FCVTNWide(d, n Vec)     { f.vec2(fcvtnWide, d, n) }
 
 // LDRQ is d = the 16 bytes at n + m.
 func (f *Func) LDRQ(d Vec, n, m GP) {

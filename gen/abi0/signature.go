@@ -55,7 +55,7 @@ var (
 
 // sizes are those of the types that may be used beside slices. All are aligned to their
 // size, slices to a pointer's.
-var sizes = map[string]int{"int": 8, "uint64": 8, "uint32": 4, "float32": 4, "bool": 1}
+var sizes = map[string]int{"int": 8, "uint64": 8, "uint32": 4, "float32": 4, "float64": 8, "bool": 1}
 
 const sliceSize = 24
 

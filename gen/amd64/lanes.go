@@ -17,20 +17,32 @@ import (
 // A laner emits one kernel.
 type laner struct {
 	*gen
-	frame *lane.Frame[reg.VecVirtual]
-	taken int                            // registers of the code around a function in line
-	at    reg.GPVirtual                  // of the current lanes, in bytes
-	count reg.GPVirtual                  // of lanes, if slices have several parts
-	bases map[string]reg.GPVirtual       // of slices, if there is no loop over rows
-	rows  map[*lane.Stream]reg.GPVirtual // in the loop over rows
-	mask  reg.Register                   // of the last lanes, nil for whole vectors
+	frame   *lane.Frame[reg.VecVirtual]
+	doubles bool                           // the program has values of float64
+	taken   int                            // registers of the code around a function in line
+	at      reg.GPVirtual                  // of the current lanes, in bytes
+	count   reg.GPVirtual                  // of lanes, if slices have several parts
+	bases   map[string]reg.GPVirtual       // of slices, if there is no loop over rows
+	rows    map[*lane.Stream]reg.GPVirtual // in the loop over rows
+	mask    reg.Register                   // of the last lanes, nil for whole vectors
+	wide    reg.Register                   // the same for float64, if that differs
+
+	across map[*lane.Stream]*across
+	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
+}
+
+// An across has the pointers to rows that lie in lanes: to the first one, and, in the loop, to each fourth one.
+type across struct {
+	base   reg.GPVirtual
+	fourth []reg.GPVirtual
 }
 
 // laneKernels emits the kernels of package lane.
 func (g *gen) laneKernels() error {
-	for _, k := range lane.Kernels {
+	for _, k := range lane.KernelsFor((&laner{gen: g}).Traits()) {
 		m := &laner{gen: g}
 		p := lane.Build(k, m.Traits())
+		m.doubles = p.Doubles
 		plan, err := lane.NewPlan(p, m)
 		if err != nil {
 			return err
@@ -62,10 +74,13 @@ func (m *laner) Traits() lane.Traits {
 	return lane.Traits{Exp2: lane.ByConversion, Halves: true}
 }
 
-// Size leaves a register for the mask of the last lanes.
+// Size leaves registers for the masks of the last lanes.
 func (m *laner) Size() int {
 	if m.EVEX() {
 		return 32 - m.taken
+	}
+	if m.doubles {
+		return 14 - m.taken
 	}
 	return 15 - m.taken
 }
@@ -99,7 +114,7 @@ func folds(n *lane.Value, i int) bool {
 		return i == 1 || i == 2 || i == 4
 	case lane.ScaleBy:
 		return i == 3
-	case lane.MulAdd, lane.NegMulAdd, lane.Lookup, lane.Var:
+	case lane.MulAdd, lane.NegMulAdd, lane.Lookup, lane.Var, lane.Widen:
 		return true
 	}
 	return false
@@ -146,6 +161,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.Kernel(p.Function)
 	m.at = m.GP64()
 	left := m.lanes(p)
+	m.prepareAcross(p)
 	m.bases = map[string]reg.GPVirtual{}
 	for _, s := range p.Streams {
 		if p.Count == "" && m.bases[s.Slice] == nil {
@@ -160,8 +176,11 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.XORQ(m.at, m.at)
 	}
 	for i, w := range plan.Widths {
+		if m.tooWide(p, w) {
+			continue
+		}
 		name := fmt.Sprint("lanes", w.Vectors)
-		lanes := operand.U32(w.Vectors * m.Lanes())
+		lanes := operand.U32(w.Vectors * m.width())
 		if p.Phases && w.Vectors == 1 {
 			m.phases(p, left, name)
 			return
@@ -173,7 +192,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		}
 		m.Label(name)
 		m.body(p, name, w)
-		m.advance(p, w.Vectors*m.VecBytes())
+		m.advance(p, w.Vectors*m.width())
 		m.SUBQ(lanes, left)
 		m.JGE(operand.LabelRef(name))
 		m.Label(name + "end")
@@ -181,7 +200,10 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 			m.ADDQ(lanes, left)
 		}
 	}
-	if !p.Tile {
+	switch {
+	case len(m.across) > 0:
+		m.lastRows(p, left)
+	case !p.Tile:
 		m.JZ(operand.LabelRef("end"))
 		m.Comment("Less than a vector is left.")
 		m.last(left)
@@ -189,6 +211,25 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.Label("end")
 	}
 	m.Return()
+}
+
+// width is the number of lanes in a vector, and half of the register if there are values of float64.
+func (m *laner) width() int {
+	if m.doubles {
+		return m.Lanes() / 2
+	}
+	return m.Lanes()
+}
+
+// of is the part of a register that a value fills.
+func (m *laner) of(v *lane.Value, r reg.VecVirtual) reg.Register {
+	switch {
+	case !m.doubles || v.Double:
+		return r
+	case m.EVEX():
+		return r.AsY()
+	}
+	return r.AsX()
 }
 
 // phases emits the loop over single vectors, and the rest of the function. What is less
@@ -216,7 +257,7 @@ func (m *laner) phases(p *lane.Program, left reg.GPVirtual, name string) {
 	m.TESTQ(left, left)
 	m.JL(operand.LabelRef("leave"))
 	m.frame.Again(lane.After)
-	m.advance(p, m.VecBytes())
+	m.advance(p, m.width())
 	m.SUBQ(lanes, left)
 	m.JGE(operand.LabelRef(name))
 	m.JMP(operand.LabelRef("last"))
@@ -252,8 +293,14 @@ func (m *laner) lanes(p *lane.Program) reg.GPVirtual {
 	return m.SliceLen(p.Lanes)
 }
 
-// advance goes on by some bytes. An address has one index only, so with several parts the pointers go on.
-func (m *laner) advance(p *lane.Program, bytes int) {
+// advance goes on by some lanes. An address has one index only, so with several parts the pointers go on.
+func (m *laner) advance(p *lane.Program, lanes int) {
+	bytes := 4 * lanes
+	for _, s := range p.Across() {
+		for range lanes / 4 {
+			m.LEAQ(emit.Indexed(m.across[s].base, m.ld[0], 4), m.across[s].base)
+		}
+	}
 	if m.count == nil {
 		m.ADDQ(operand.U32(bytes), m.at)
 		return
@@ -271,11 +318,16 @@ func (m *laner) advance(p *lane.Program, bytes int) {
 func (m *laner) last(left reg.GPVirtual) {
 	v := m.Vec()
 	m.VMOVUPS(emit.At(m.Masks(left), 0), v)
-	m.mask = v
-	if m.EVEX() {
+	m.mask, m.wide = v, nil
+	switch {
+	case m.EVEX():
 		k := m.K()
 		m.VPMOVD2M(v, k)
-		m.mask = k
+		m.mask, m.wide = k, k
+	case m.doubles:
+		wide := m.Vec()
+		m.VPMOVSXDQ(v.AsX(), wide)
+		m.mask, m.wide = v.AsX(), wide
 	}
 }
 
@@ -291,14 +343,16 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 	m.rows = map[*lane.Stream]reg.GPVirtual{}
 	strides := map[string]reg.GPVirtual{}
 	for _, s := range p.Streams {
-		if !s.Rows {
+		if !s.Rows || s.Across {
 			continue
 		}
 		m.rows[s] = m.Slice(s.Slice)
 		if s.Stride == "" {
 			continue
 		}
-		m.ADDQ(m.at, m.rows[s])
+		if !s.Spread {
+			m.ADDQ(m.at, m.rows[s])
+		}
 		if strides[s.Stride] == nil {
 			strides[s.Stride] = m.Stride(s.Stride)
 		}
@@ -308,6 +362,7 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 			m.VPBROADCASTD(m.Argument(v.Name), m.frame.Home[v])
 		}
 	}
+	m.beginAcross(p, w)
 	count := m.Num(p.Count)
 	m.JumpIfZero(count, name+"rows")
 	m.AlignLoop()
@@ -317,7 +372,12 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 		if r := m.rows[s]; r != nil && s.Stride != "" {
 			m.ADDQ(strides[s.Stride], r)
 		} else if r != nil {
-			m.ADDQ(operand.Imm(4), r)
+			m.ADDQ(operand.U32(elementBytes(s)), r)
+		}
+		if s.Across {
+			for _, r := range m.across[s].fourth {
+				m.ADDQ(operand.Imm(4), r)
+			}
 		}
 	}
 	for _, v := range p.Shared {
@@ -334,22 +394,30 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 
 // address is that of a vector of a stream.
 func (m *laner) address(s *lane.Stream, vector int) operand.Mem {
+	bytes := vector * m.width() * elementBytes(s)
 	if r := m.rows[s]; r != nil {
-		return emit.At(r, vector*m.VecBytes())
+		return emit.At(r, bytes)
 	}
 	base := m.bases[s.Slice]
 	if base == nil {
 		base = m.Slice(s.Slice)
 	}
-	a := emit.Indexed(base, m.at, 1)
+	a := emit.Indexed(base, m.at, uint8(elementBytes(s)/4))
 	switch {
 	case m.count != nil && s.Part > 0:
 		a = emit.Indexed(base, m.count, uint8(4*s.Part))
 	case m.count != nil:
 		a = emit.At(base, 0)
 	}
-	a.Disp = vector * m.VecBytes()
+	a.Disp = bytes
 	return a
+}
+
+func elementBytes(s *lane.Stream) int {
+	if s.Double {
+		return 8
+	}
+	return 4
 }
 
 // constant is a constant or a table in memory.
@@ -362,11 +430,11 @@ func (m *laner) constant(v *lane.Value) operand.Mem {
 
 // folded reports whether a load is a memory operand of the only instruction that uses it.
 func (m *laner) folded(v *lane.Value) bool {
-	if v.Op != lane.Load || m.mask != nil {
+	if v.Op != lane.Load || m.mask != nil || v.Stream.Across {
 		return false
 	}
 	n, i := m.frame.Once(v)
-	return n != nil && len(n.Args) == 2 && n.Op != lane.Set && folds(n, i) && !m.inMemory(n.Args[1-i], 0)
+	return n != nil && n.Op == lane.Widen || n != nil && len(n.Args) == 2 && n.Op != lane.Set && folds(n, i) && !m.inMemory(n.Args[1-i], 0)
 }
 
 // op is an operand in a register or in memory, and reg one in a register.
@@ -375,25 +443,25 @@ func (m *laner) op(v *lane.Value, vector int) operand.Op {
 		return m.address(v.Stream, vector)
 	}
 	if r, ok := m.frame.Reg(v, vector); ok {
-		return r
+		return m.of(v, r)
 	}
 	return m.constant(v)
 }
 
-func (m *laner) reg(v *lane.Value, vector int) reg.VecVirtual {
+func (m *laner) reg(v *lane.Value, vector int) reg.Register {
 	r, ok := m.frame.Reg(v, vector)
 	if !ok {
 		r = m.Vec()
-		m.move(v, vector, r)
+		m.move(v, vector, m.of(v, r))
 	}
-	return r
+	return m.of(v, r)
 }
 
 // move emits dst = v.
-func (m *laner) move(v *lane.Value, vector int, dst reg.VecVirtual) {
+func (m *laner) move(v *lane.Value, vector int, dst reg.Register) {
 	if r, ok := m.frame.Reg(v, vector); ok {
-		if r != dst {
-			m.VMOVAPS(r, dst)
+		if m.of(v, r) != dst {
+			m.VMOVAPS(m.of(v, r), dst)
 		}
 	} else if v.Is(0) {
 		m.Zero(m.Context, dst)
@@ -412,23 +480,44 @@ func (m *laner) inMemory(v *lane.Value, vector int) bool {
 }
 
 // Emit emits an instruction of a program.
-func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, dst reg.VecVirtual, vector int) {
-	x := func(i int) reg.VecVirtual { return m.reg(n.Args[i], vector) }
+func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVirtual, vector int) {
+	var dst reg.Register
+	if to != nil {
+		dst = m.of(n, to)
+	}
+	x := func(i int) reg.Register { return m.reg(n.Args[i], vector) }
 	y := func(i int) operand.Op { return m.op(n.Args[i], vector) }
 	switch n.Op {
 	case lane.Load:
-		if !m.folded(n) {
-			m.load(m.address(n.Stream, vector), dst)
+		switch {
+		case n.Stream.Across:
+			m.loadAcross(m.across[n.Stream], vector, to)
+		case !m.folded(n):
+			m.load(n.Stream, m.address(n.Stream, vector), dst)
 		}
 	case lane.Store:
-		m.store(x(0), m.address(n.Stream, vector))
+		m.store(n.Stream, x(0), m.address(n.Stream, vector))
 	case lane.Spread:
-		m.VBROADCASTSS(m.address(n.Stream, 0), dst)
+		if n.Double {
+			m.VBROADCASTSD(m.address(n.Stream, 0), dst)
+		} else {
+			m.VBROADCASTSS(m.address(n.Stream, 0), dst)
+		}
+	case lane.Widen:
+		m.VCVTPS2PD(y(0), dst)
+	case lane.Narrow:
+		if m.EVEX() {
+			m.VCVTPD2PS(x(0), dst)
+		} else {
+			m.VCVTPD2PSY(x(0), dst)
+		}
+	case lane.Swap:
+		m.VPERMILPS(operand.U8(0xb1), x(0), dst)
 	case lane.Var:
 		m.move(n.Args[0], vector, dst)
 	case lane.Set:
 		r, _ := m.frame.Reg(n.Args[0], vector)
-		m.move(n.Args[1], vector, r)
+		m.move(n.Args[1], vector, m.of(n.Args[0], r))
 	case lane.Sqrt:
 		m.VSQRTPS(y(0), dst)
 	case lane.AbsInt:
@@ -454,9 +543,17 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, dst reg.VecVi
 	case lane.Lookup:
 		m.VPERMPS(y(0), x(1), dst)
 	case lane.MulAdd:
-		m.multiply(n, dst, vector, m.VFMADD231PS, m.VFMADD213PS)
+		if n.Double {
+			m.multiply(n, dst, vector, m.VFMADD231PD, m.VFMADD213PD)
+		} else {
+			m.multiply(n, dst, vector, m.VFMADD231PS, m.VFMADD213PS)
+		}
 	case lane.NegMulAdd:
-		m.multiply(n, dst, vector, m.VFNMADD231PS, m.VFNMADD213PS)
+		if n.Double {
+			m.multiply(n, dst, vector, m.VFNMADD231PD, m.VFNMADD213PD)
+		} else {
+			m.multiply(n, dst, vector, m.VFNMADD231PS, m.VFNMADD213PS)
+		}
 	case lane.CopySign:
 		m.copySign(y(0), x(1), y(2), dst)
 	case lane.Select:
@@ -467,11 +564,14 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, dst reg.VecVi
 }
 
 // binary emits operations of two operands. A constant in memory is the second one if it may.
-func (m *laner) binary(n *lane.Value, dst reg.VecVirtual, vector int) {
+func (m *laner) binary(n *lane.Value, dst reg.Register, vector int) {
 	op, ok := map[lane.Op]func(...operand.Op){
 		lane.Add: m.VADDPS, lane.Sub: m.VSUBPS, lane.Mul: m.VMULPS, lane.Div: m.VDIVPS, lane.And: m.VANDPS, lane.Or: m.VORPS, lane.Xor: m.VXORPS,
 		lane.AddInt: m.VPADDD, lane.SubInt: m.VPSUBD, lane.MulInt: m.VPMULLD,
 	}[n.Op]
+	if n.Double {
+		op, ok = map[lane.Op]func(...operand.Op){lane.Add: m.VADDPD, lane.Sub: m.VSUBPD, lane.Mul: m.VMULPD}[n.Op]
+	}
 	if !ok {
 		panic(fmt.Sprintf("amd64: %s: operation %d", m.frame.Name, n.Op))
 	}
@@ -484,14 +584,14 @@ func (m *laner) binary(n *lane.Value, dst reg.VecVirtual, vector int) {
 
 // multiply emits dst = ±x·y + z, by the instruction whose result takes the place of an operand that is no
 // longer used.
-func (m *laner) multiply(n *lane.Value, dst reg.VecVirtual, vector int, toSum, toFactor func(...operand.Op)) {
+func (m *laner) multiply(n *lane.Value, dst reg.Register, vector int, toSum, toFactor func(...operand.Op)) {
 	factors, z := n.Args[:2], n.Args[2]
 	if m.inMemory(factors[1], vector) {
 		factors = []*lane.Value{factors[1], factors[0]}
 	}
 	i := slices.IndexFunc(factors, func(a *lane.Value) bool {
 		r, ok := m.frame.Reg(a, vector)
-		return ok && r == dst
+		return ok && m.of(a, r) == dst
 	})
 	if i >= 0 {
 		toFactor(m.op(z, vector), m.reg(factors[1-i], vector), dst)
@@ -502,7 +602,7 @@ func (m *laner) multiply(n *lane.Value, dst reg.VecVirtual, vector int, toSum, t
 }
 
 // copySign emits dst = y with the sign of x.
-func (m *laner) copySign(y operand.Op, x reg.VecVirtual, sign operand.Op, dst reg.VecVirtual) {
+func (m *laner) copySign(y operand.Op, x reg.Register, sign operand.Op, dst reg.Register) {
 	if m.EVEX() {
 		const aOrBAndC = 0xf8
 		if y != dst {
@@ -523,11 +623,15 @@ var predicates = map[lane.Cond][2]operand.Constant{
 }
 
 // choose emits a Select. With AVX-512 the opposite condition clears the lanes of zeros as it moves.
-func (m *laner) choose(n *lane.Value, dst reg.VecVirtual, vector int) {
+func (m *laner) choose(n *lane.Value, dst reg.Register, vector int) {
+	if n.Args[0].Double {
+		m.chooseDouble(n, dst, vector)
+		return
+	}
 	x, zero, other := m.reg(n.Args[0], vector), n.Args[2].Is(0), m.reg(n.Args[3], vector)
 	negative := n.Cond == lane.LessInt && n.Args[1].Is(0)
 	if !m.EVEX() {
-		t := m.Vec()
+		t := m.of(n, m.Vec())
 		switch {
 		case negative:
 			t = x // a blend reads signs
@@ -571,10 +675,40 @@ func (m *laner) choose(n *lane.Value, dst reg.VecVirtual, vector int) {
 	}
 }
 
-func (m *laner) load(from operand.Mem, v reg.VecVirtual) {
+// chooseDouble emits a Select of float64.
+func (m *laner) chooseDouble(n *lane.Value, dst reg.Register, vector int) {
+	x, other := m.reg(n.Args[0], vector), m.reg(n.Args[3], vector)
+	if !n.Args[1].Is(0) || n.Cond != lane.Equal {
+		panic("amd64: no such Select of float64")
+	}
+	zero, clears := m.Vec(), n.Args[2].Is(0)
+	m.Zero(m.Context, zero)
+	switch {
+	case m.EVEX() && clears:
+		k := m.K()
+		m.VCMPPD(predicates[n.Cond][1], zero, x, k)
+		m.VMOVAPD_Z(other, k, dst)
+	case m.EVEX():
+		k := m.K()
+		m.VCMPPD(predicates[n.Cond][0], zero, x, k)
+		m.VBLENDMPD(m.op(n.Args[2], vector), other, k, dst)
+	case clears:
+		m.VCMPPD(predicates[n.Cond][0], zero, x, zero)
+		m.VANDNPD(other, zero, dst)
+	default:
+		m.VCMPPD(predicates[n.Cond][0], zero, x, zero)
+		m.VBLENDVPD(zero, m.op(n.Args[2], vector), other, dst)
+	}
+}
+
+func (m *laner) load(s *lane.Stream, from operand.Mem, v reg.Register) {
 	switch {
 	case m.mask == nil:
 		m.VMOVUPS(from, v)
+	case s.Double && m.EVEX():
+		m.VMOVUPD_Z(from, m.wide, v)
+	case s.Double:
+		m.VMASKMOVPD(from, m.wide, v)
 	case m.EVEX():
 		m.VMOVUPS_Z(from, m.mask, v)
 	default:
@@ -582,10 +716,14 @@ func (m *laner) load(from operand.Mem, v reg.VecVirtual) {
 	}
 }
 
-func (m *laner) store(v reg.VecVirtual, to operand.Mem) {
+func (m *laner) store(s *lane.Stream, v reg.Register, to operand.Mem) {
 	switch {
 	case m.mask == nil:
 		m.VMOVUPS(v, to)
+	case s.Double && m.EVEX():
+		m.VMOVUPD(v, m.wide, to)
+	case s.Double:
+		m.VMASKMOVPD(v, m.wide, to)
 	case m.EVEX():
 		m.VMOVUPS(v, m.mask, to)
 	default:

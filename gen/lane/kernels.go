@@ -7,7 +7,17 @@ import (
 )
 
 // Kernels are all kernels, in the order of the file.
-var Kernels = slices.Concat(functions, scores, gradients, training)
+var Kernels = slices.Concat(functions, scores, gathered, gradients, training, rows)
+
+// KernelsFor returns the kernels of an instruction set.
+func KernelsFor(t Traits) (list []Kernel) {
+	for _, k := range Kernels {
+		if !k.Gathers || t.Gathers {
+			list = append(list, k)
+		}
+	}
+	return list
+}
 
 // A Function of one number.
 type Function func(b *Builder, x *Value) *Value

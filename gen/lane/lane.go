@@ -6,21 +6,31 @@
 // operation sees them. Conditions exist only as parts of Select, as they lie in vectors on some machines
 // and in registers of masks on others.
 //
+// A value may also be a vector of float64, see Widen. In a program with such values a vector has as many lanes as
+// there are float64 in a register, and values of 32 bits fill half of one.
+//
 // A back end has registers, addresses, loops, what is left of a vector at the end, and an instruction or a
 // few for each operation. The package does the rest for all of them: which values live how long, where a
 // result may take the place of an operand, how many vectors fit at a time, and which constants stay in
 // registers, see plan.go. Nothing here depends on the length of a vector.
 package lane
 
-import "github.com/attn-go/attn/gen/spec"
+import (
+	"slices"
+
+	"github.com/attn-go/attn/gen/spec"
+)
 
 // A Kernel is a function with its program.
 type Kernel struct {
 	spec.Function
 	Lanes   string // the slice with an element for each lane
 	Number  string // the parameter that counts the lanes instead
+	Gathers bool   // others write it by themselves, see Traits
+	Pairs   bool   // there is an even number of lanes
 	Tile    bool   // the lanes fill whole vectors
 	Vectors int    // at a time, at most
+	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number
 	Body    func(b *Builder)
 }
 
@@ -32,12 +42,14 @@ const (
 	Const   Op = iota // Bits
 	Param             // the parameter Name
 	Table             // the 8 numbers of Words
+	Element           // element Bits of the slice Name
 	Counter           // the int parameter Name, one more with each row; the operand is 1
 
 	Given  // a vector of the code around a program
 	Load   // from Stream
 	Store  // the operand, to Stream
 	Spread // the number of Stream for this row, in all lanes
+	Gather // the number of Stream for this row at the distance of the operand, in bytes; a bool becomes a word
 	Var    // a variable, at first the operand
 	Set    // the first operand, a variable, becomes the second
 
@@ -69,6 +81,9 @@ const (
 	ScaleBy    // x·2^y, but 0 where the third operand is below the fourth
 	Lookup     // the number of table x at index y
 	Select     // z if Cond holds for x and y, else the fourth operand
+	Swap       // the lanes 2i and 2i+1 exchanged
+	Widen      // to float64
+	Narrow     // from float64, rounded
 )
 
 // A Cond is a condition of two operands.
@@ -92,6 +107,7 @@ type Value struct {
 	Words  []uint32
 	Cond   Cond
 	Stream *Stream
+	Double bool // float64
 
 	last place  // of its uses
 	into *Value // the variable that it becomes, nil for none
@@ -109,6 +125,10 @@ type Stream struct {
 	Part   int    // which of several parts, as long as the lanes
 	Stride string // the parameter with the distance of rows; "" if there are none
 	Rows   bool   // it is used in rows
+	Double bool   // of float64
+	Spread bool   // an element for each row, in place of lanes
+	Bytes  bool   // of bool
+	Across bool   // Stride is from lane to lane, and the next row is the next element
 }
 
 // A Program is a kernel for an instruction set.
@@ -126,6 +146,18 @@ type Program struct {
 	// stores: the last lanes enter Row with loads of their own, and leave it for stores
 	// of their own.
 	Phases bool
+
+	Doubles bool // some values are float64
+}
+
+// Across returns the streams whose rows lie in lanes.
+func (p *Program) Across() (list []*Stream) {
+	for _, s := range p.Streams {
+		if s.Across {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Traits are what a program should know of an instruction set.
@@ -139,6 +171,10 @@ type Traits struct {
 
 	// A vector has as many lanes as are left.
 	Lengths bool
+
+	// There are instructions for elements at any addresses, and products of 32 bits have an upper half. Without them kernels
+	// that need such have a form of their own.
+	Gathers bool
 }
 
 // A LookupStyle is what the index of a Lookup is.
@@ -206,6 +242,9 @@ func (b *Builder) EachRow(count string, body func()) {
 }
 
 func (b *Builder) add(v *Value) *Value {
+	v.Double = v.Op == Widen || v.Stream != nil && v.Stream.Double ||
+		v.Op != Narrow && v.Op != Gather && slices.ContainsFunc(v.Args, func(a *Value) bool { return a.Double })
+	b.Doubles = b.Doubles || v.Double
 	*b.at = append(*b.at, v)
 	return v
 }
@@ -225,6 +264,11 @@ func (b *Builder) shared(v *Value) *Value {
 
 func (b *Builder) Const(bits uint32) *Value { return b.shared(&Value{Op: Const, Bits: bits}) }
 func (b *Builder) Param(name string) *Value { return b.shared(&Value{Op: Param, Name: name}) }
+
+// Element is an element of a slice.
+func (b *Builder) Element(slice string, i int) *Value {
+	return b.shared(&Value{Op: Element, Name: slice, Bits: uint32(i)})
+}
 
 // Table is a table of 8 numbers.
 func (b *Builder) Table(name string, words []uint32) *Value {
@@ -247,6 +291,11 @@ func (b *Builder) stream(s Stream) *Stream {
 // Slice is a slice with an element for each lane.
 func (b *Builder) Slice(name string) *Stream { return b.stream(Stream{Slice: name}) }
 
+// DoubleSlice is a slice of float64 with an element for each lane.
+func (b *Builder) DoubleSlice(name string) *Stream {
+	return b.stream(Stream{Slice: name, Double: true})
+}
+
 // Part is a part of a slice of several parts.
 func (b *Builder) Part(name string, i int) *Stream { return b.stream(Stream{Slice: name, Part: i}) }
 
@@ -254,6 +303,19 @@ func (b *Builder) Part(name string, i int) *Stream { return b.stream(Stream{Slic
 func (b *Builder) Matrix(name, stride string) *Stream {
 	return b.stream(Stream{Slice: name, Stride: stride})
 }
+
+// Across is a matrix whose rows are in the lanes: the rows of the program are its columns.
+func (b *Builder) Across(name, stride string) *Stream {
+	return b.stream(Stream{Slice: name, Stride: stride, Across: true})
+}
+
+// Gather is the number of each lane's row in a slice. off has the places of the first ones.
+func (b *Builder) Gather(s *Stream, off *Value) *Value {
+	return b.add(&Value{Op: Gather, Stream: b.touch(s), Args: []*Value{off}})
+}
+
+// Bools is a slice of bool.
+func (b *Builder) Bools(name string) *Stream { return b.stream(Stream{Slice: name, Bytes: true}) }
 
 func (b *Builder) touch(s *Stream) *Stream {
 	s.Rows = s.Rows || b.at == &b.row
@@ -267,7 +329,10 @@ func (b *Builder) Store(s *Stream, x *Value) {
 }
 
 // Spread is the number of a slice for this row.
-func (b *Builder) Spread(s *Stream) *Value { return b.add(&Value{Op: Spread, Stream: b.touch(s)}) }
+func (b *Builder) Spread(s *Stream) *Value {
+	s.Spread = true
+	return b.add(&Value{Op: Spread, Stream: b.touch(s)})
+}
 
 func (b *Builder) Var(first *Value) *Value { return b.op(Var, first) }
 func (b *Builder) Set(v, x *Value)         { b.op(Set, v, x) }
@@ -292,6 +357,10 @@ func (b *Builder) AbsInt(x *Value) *Value          { return b.op(AbsInt, x) }
 func (b *Builder) ToInt(x *Value) *Value           { return b.op(ToInt, x) }
 func (b *Builder) ToFloat(x *Value) *Value         { return b.op(ToFloat, x) }
 func (b *Builder) Lookup(table, i *Value) *Value   { return b.op(Lookup, table, i) }
+
+func (b *Builder) Swap(x *Value) *Value   { return b.op(Swap, x) }
+func (b *Builder) Widen(x *Value) *Value  { return b.op(Widen, x) }
+func (b *Builder) Narrow(x *Value) *Value { return b.op(Narrow, x) }
 
 func (b *Builder) ShiftLeft(x *Value, by uint32) *Value {
 	return b.add(&Value{Op: ShiftLeft, Args: []*Value{x}, Bits: by})

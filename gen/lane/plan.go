@@ -60,9 +60,9 @@ func NewPlan(p *Program, m Model) (plan Plan, err error) {
 			}
 		}
 	}
-	widths := []int{max(p.Vectors, 1), 1}
-	if p.Tile {
-		widths = m.Widths()
+	widths := m.Widths()
+	if most := max(p.Vectors, 1); !p.Tile && widths[0] > 1 {
+		widths = []int{most, 1}
 	}
 	most := 0
 	for _, vectors := range slices.Compact(widths) {

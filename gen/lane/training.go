@@ -8,9 +8,15 @@ var training = []Kernel{
 	{Function: spec.Add, Lanes: "dst", Body: func(b *Builder) {
 		b.Store(b.Slice("dst"), b.Canonical(b.Add(b.Load(b.Slice("x")), b.Load(b.Slice("y")))))
 	}},
+	{Function: spec.Mul, Lanes: "dst", Body: func(b *Builder) {
+		b.Store(b.Slice("dst"), b.Mul(b.Load(b.Slice("x")), b.Load(b.Slice("y"))))
+	}},
 	{Function: spec.AddRows, Lanes: "dst", Vectors: 8, Body: addRows},
 	{Function: spec.AddWeighted, Lanes: "weights", Vectors: 3, Body: addWeighted},
 	{Function: spec.Rotate, Lanes: "cos", Vectors: 2, Body: rotate},
+	{Function: spec.RotatePairs, Lanes: "cos", Vectors: 2, Pairs: true, Body: rotatePairs},
+	{Function: spec.TanhBackward, Lanes: "dx", Body: fromResult((*Builder).slope)},
+	{Function: spec.SigmoidBackward, Lanes: "dx", Body: fromResult(func(b *Builder, y *Value) *Value { return b.Mul(b.Sub(b.Const(spec.One), y), y) })},
 	{Function: spec.AdditiveBackward, Lanes: "q", Vectors: 1, Body: additiveBackward},
 	{Function: spec.AddBias, Lanes: "bias", Tile: true, Vectors: 2, Body: addBias},
 	{Function: spec.GRU, Lanes: "state", Body: gru},
@@ -54,6 +60,23 @@ func rotate(b *Builder) {
 		b.Store(first, b.Canonical(b.Sub(b.Mul(x, cos), b.Mul(y, sin))))
 		b.Store(second, b.Canonical(b.Add(b.Mul(y, cos), b.Mul(x, sin))))
 	})
+}
+
+func rotatePairs(b *Builder) {
+	m, cos, sin := b.Matrix("x", "ld"), b.Load(b.Slice("cos")), b.Load(b.Slice("sin"))
+	b.EachRow("n", func() {
+		x := b.Load(m)
+		y := b.Mul(b.Swap(x), sin)
+		b.Store(m, b.Canonical(b.Add(b.Mul(x, cos), y)))
+	})
+}
+
+// fromResult is the gradient of a function, whose slope is one of its result.
+func fromResult(slope Function) func(b *Builder) {
+	return func(b *Builder) {
+		k := slope(b, b.Load(b.Slice("y")))
+		b.Store(b.Slice("dx"), b.Mul(k, b.Load(b.Slice("dy"))))
+	}
 }
 
 // addBias adds a bias to the rows of a product and makes every NaN the same one.

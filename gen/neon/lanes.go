@@ -21,9 +21,9 @@ type laner struct {
 	base     a64.GP                  // of the constants
 	pointers map[*lane.Stream]a64.GP // to the current lanes, or to the row
 	tables   map[*lane.Value][]a64.Vec
-	scratch  []a64.Vec // of the current instruction
-	load     string    // the instruction for elements
-	size     int       // of what it loads, in bytes
+	across   map[*lane.Stream][]a64.GP // to rows that lie in lanes
+	scratch  []a64.Vec                 // of the current instruction
+	one      bool                      // loads and stores are of a single lane
 
 	registers int // that a program may take
 }
@@ -51,7 +51,7 @@ func (g *neon) place(v *lane.Value) int {
 
 // laneKernels emits the kernels of package lane.
 func (g *neon) laneKernels() error {
-	for _, k := range lane.Kernels {
+	for _, k := range lane.KernelsFor((*laner).Traits(nil)) {
 		m := g.newLaner(32)
 		p := lane.Build(k, m.Traits())
 		plan, err := lane.NewPlan(p, m)
@@ -66,7 +66,7 @@ func (g *neon) laneKernels() error {
 
 // newLaner returns one for a number of registers.
 func (g *neon) newLaner(registers int) *laner {
-	return &laner{neon: g, registers: registers, pointers: map[*lane.Stream]a64.GP{}, tables: map[*lane.Value][]a64.Vec{}}
+	return &laner{neon: g, registers: registers, pointers: map[*lane.Stream]a64.GP{}, across: map[*lane.Stream][]a64.GP{}, tables: map[*lane.Value][]a64.Vec{}}
 }
 
 // inline prepares a function for so many vectors at a time, in code that allocates some registers beside them
@@ -122,6 +122,8 @@ func (m *laner) InPlace(n *lane.Value) []int {
 		return []int{1, 0}
 	case lane.AtLeast, lane.AtMost, lane.Sqrt, lane.Abs, lane.AbsInt, lane.ToInt, lane.ToFloat, lane.ShiftLeft, lane.ShiftRight, lane.Var:
 		return []int{0}
+	case lane.Widen, lane.Narrow, lane.Swap:
+		return []int{0}
 	case lane.Lookup:
 		return []int{1}
 	case lane.Given, lane.Load, lane.Spread:
@@ -167,7 +169,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.vector()
 	for i, w := range plan.Widths {
 		name := fmt.Sprint("lanes", w.Vectors)
-		lanes := w.Vectors * emit.VecLanes
+		lanes := w.Vectors * m.lanesOf()
 		if p.Phases && w.Vectors == 1 {
 			m.phases(p, left, name)
 			return
@@ -191,7 +193,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.single()
 		m.Label("single")
 		m.body(p, "single", single, strides)
-		m.Op("SUBS", 1, left, left)
+		m.Op("SUBS", m.few(), left, left)
 		m.Jump("BNE", "single")
 		m.Label("end")
 	}
@@ -201,10 +203,10 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 // phases emits the loop over single vectors, and the rest of the function, as on amd64.
 // For lanes that go through it one by one left is negative.
 func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
-	m.Op("SUBS", emit.VecLanes, left, left)
+	m.Op("SUBS", m.lanesOf(), left, left)
 	m.Jump("BGE", name)
 	m.Label("last")
-	m.Op("ADDS", emit.VecLanes, left, left)
+	m.Op("ADDS", m.lanesOf(), left, left)
 	m.Jump("BEQ", "end")
 	m.Op("NEG", left, left)
 	m.Label("single")
@@ -221,7 +223,7 @@ func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
 	m.Jump("BLT", "leave")
 	m.frame.Again(lane.After)
 	m.advance(p, 1)
-	m.Op("SUBS", emit.VecLanes, left, left)
+	m.Op("SUBS", m.lanesOf(), left, left)
 	m.Jump("BGE", name)
 	m.Goto("last")
 	m.Label("leave")
@@ -238,8 +240,38 @@ func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
 var single = lane.Width{Vectors: 1, Turns: true}
 
 // vector and single say what loads and stores are of.
-func (m *laner) vector() { m.load, m.size = "FMOVQ", emit.VecBytes }
-func (m *laner) single() { m.load, m.size = "FMOVS", 4 }
+func (m *laner) vector() { m.one = false }
+func (m *laner) single() { m.one = true }
+
+// lanesOf is the number of lanes of a vector: as many float64 as it has, if there are some.
+func (m *laner) lanesOf() int {
+	if m.frame.Doubles {
+		return emit.VecLanes / 2
+	}
+	return emit.VecLanes
+}
+
+// few is the number of lanes at a time of what is left of a vector: one, or a pair.
+func (m *laner) few() int {
+	if m.frame.Pairs {
+		return 2
+	}
+	return 1
+}
+
+// moving is the instruction that moves the lanes of a stream at a time, and their size.
+func (m *laner) moving(s *lane.Stream) (name string, bytes int) {
+	bytes = 4
+	if s.Double {
+		bytes = 8
+	}
+	if m.one {
+		bytes *= m.few()
+	} else {
+		bytes *= m.lanesOf()
+	}
+	return map[int]string{4: "FMOVS", 8: "FMOVD", 16: "FMOVQ"}[bytes], bytes
+}
 
 // stay loads the values that stay in registers. The two of a table follow each other.
 func (m *laner) stay(plan lane.Plan) {
@@ -291,8 +323,16 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width, strides map[str
 // advance moves the pointers on.
 func (m *laner) advance(p *lane.Program, vectors int) {
 	for _, s := range p.Streams {
-		if s.Stride != "" || !s.Rows || p.Count == "" {
-			m.Advance(vectors*m.size, m.pointers[s])
+		switch _, bytes := m.moving(s); {
+		case s.Across:
+			m.Scope(func() {
+				ld := m.Stride(s.Stride)
+				for range vectors * bytes / 4 {
+					m.Op("ADD", ld, m.pointers[s], m.pointers[s])
+				}
+			})
+		case !s.Spread && (s.Stride != "" || !s.Rows || p.Count == ""):
+			m.Advance(vectors*bytes, m.pointers[s])
 		}
 	}
 }
@@ -302,7 +342,10 @@ func (m *laner) eachRow(p *lane.Program, name string, w lane.Width, strides map[
 	lanes := m.pointers
 	m.pointers = map[*lane.Stream]a64.GP{}
 	for _, s := range p.Streams {
-		if m.pointers[s] = lanes[s]; s.Rows {
+		switch m.pointers[s] = lanes[s]; {
+		case s.Across:
+			m.beginAcross(s, w.Vectors)
+		case s.Rows:
 			m.pointers[s] = m.GP()
 			m.Op("MOVD", lanes[s], m.pointers[s])
 		}
@@ -319,9 +362,14 @@ func (m *laner) eachRow(p *lane.Program, name string, w lane.Width, strides map[
 	m.Label(name + "row")
 	m.frame.Run(lane.Row, w)
 	for _, s := range p.Streams {
-		if s.Rows && s.Stride != "" {
+		switch {
+		case s.Across:
+			m.Advance(4, m.across[s]...)
+		case s.Rows && s.Stride != "":
 			m.Op("ADD", strides[s.Stride], m.pointers[s], m.pointers[s])
-		} else if s.Rows {
+		case s.Rows && s.Double:
+			m.Advance(8, m.pointers[s])
+		case s.Rows:
 			m.Advance(4, m.pointers[s])
 		}
 	}
@@ -335,11 +383,47 @@ func (m *laner) eachRow(p *lane.Program, name string, w lane.Width, strides map[
 	m.CountDown(count, 1, name+"row")
 	m.Label(name + "rows")
 	for s, p := range m.pointers {
-		if s.Rows {
+		switch {
+		case s.Across:
+			for _, r := range m.across[s] {
+				m.Func.Free(r)
+			}
+		case s.Rows:
 			m.Func.Free(p)
 		}
 	}
 	m.pointers = lanes
+}
+
+// beginAcross sets pointers to the rows in the lanes.
+func (m *laner) beginAcross(s *lane.Stream, vectors int) {
+	rows := vectors * m.lanesOf()
+	if m.one {
+		rows = 1
+	}
+	ld := m.Stride(s.Stride)
+	m.across[s] = nil
+	for i := range rows {
+		r := m.GP()
+		if i == 0 {
+			m.Op("MOVD", m.pointers[s], r)
+		} else {
+			m.Op("ADD", ld, m.across[s][i-1], r)
+		}
+		m.across[s] = append(m.across[s], r)
+	}
+	m.Func.Free(ld)
+}
+
+// loadAcross loads an element of each row.
+func (m *laner) loadAcross(rows []a64.GP, vector int, dst a64.Vec) {
+	if !m.one {
+		rows = rows[vector*m.lanesOf():][:m.lanesOf()]
+	}
+	m.Op("FMOVS", a64.At(rows[0], 0), dst)
+	for i, r := range rows[1:] {
+		m.Op("VLD1", a64.At(r, 0), dst.S(i+1))
+	}
 }
 
 // constant loads a constant.
@@ -385,14 +469,29 @@ func (m *laner) move(v *lane.Value, vector int, dst a64.Vec) {
 func (m *laner) Emit(_ *lane.Frame[a64.Vec], n *lane.Value, dst a64.Vec, vector int) {
 	defer m.done()
 	x := func(i int) a64.Vec { return m.reg(n.Args[i], vector) }
-	at := func() a64.Mem { return a64.At(m.pointers[n.Stream], vector*m.size) }
 	switch n.Op {
 	case lane.Load:
-		m.Op(m.load, at(), dst)
+		if n.Stream.Across {
+			m.loadAcross(m.across[n.Stream], vector, dst)
+			return
+		}
+		name, bytes := m.moving(n.Stream)
+		m.Op(name, a64.At(m.pointers[n.Stream], vector*bytes), dst)
 	case lane.Store:
-		m.Op(m.load, x(0), at())
+		name, bytes := m.moving(n.Stream)
+		m.Op(name, x(0), a64.At(m.pointers[n.Stream], vector*bytes))
 	case lane.Spread:
-		m.Op("VLD1R", a64.At(m.pointers[n.Stream], 0), []a64.Arr{dst.S4()})
+		to := dst.S4()
+		if n.Double {
+			to = dst.D2()
+		}
+		m.Op("VLD1R", a64.At(m.pointers[n.Stream], 0), []a64.Arr{to})
+	case lane.Swap:
+		m.Op("VREV64", x(0).S4(), dst.S4())
+	case lane.Widen:
+		m.FCVTLWide(dst, x(0))
+	case lane.Narrow:
+		m.FCVTNWide(dst, x(0))
 	case lane.Var:
 		m.move(n.Args[0], vector, dst)
 	case lane.Set:
@@ -406,7 +505,11 @@ func (m *laner) Emit(_ *lane.Frame[a64.Vec], n *lane.Value, dst a64.Vec, vector 
 		m.Op("VTBL", x(1).B16(), []a64.Arr{t[0].B16(), t[1].B16()}, dst.B16())
 	case lane.MulAdd, lane.NegMulAdd:
 		m.move(n.Args[2], vector, dst)
-		m.Op(map[lane.Op]string{lane.MulAdd: "VFMLA", lane.NegMulAdd: "VFMLS"}[n.Op], x(1).S4(), x(0).S4(), dst.S4())
+		of := a64.Vec.S4
+		if n.Double {
+			of = a64.Vec.D2
+		}
+		m.Op(map[lane.Op]string{lane.MulAdd: "VFMLA", lane.NegMulAdd: "VFMLS"}[n.Op], of(x(1)), of(x(0)), of(dst))
 	case lane.CopySign:
 		if y := x(0); y == dst {
 			m.Op("VBIT", x(2).B16(), x(1).B16(), dst.B16())
@@ -431,6 +534,10 @@ func (m *laner) operate(n *lane.Value, dst a64.Vec, vector int) {
 		return
 	}
 	y := m.reg(n.Args[1], vector)
+	if n.Double {
+		map[lane.Op]func(d, n, m a64.Vec){lane.Add: m.FADDWide, lane.Sub: m.FSUBWide, lane.Mul: m.FMULWide}[n.Op](dst, x, y)
+		return
+	}
 	if op := map[lane.Op]func(d, n, m a64.Vec){lane.Add: m.FADD, lane.Sub: m.FSUB, lane.Mul: m.FMUL, lane.Div: m.FDIV, lane.MulInt: m.MUL}[n.Op]; op != nil {
 		op(dst, x, y)
 		return
@@ -473,6 +580,11 @@ func (m *laner) choose(n *lane.Value, dst a64.Vec, vector int) {
 	t, x := m.temporary(), m.reg(n.Args[0], vector)
 	insert, other := "VBIT", "VBIF"
 	switch {
+	case n.Args[0].Double:
+		if n.Cond != lane.Equal || !n.Args[1].Is(0) {
+			panic("neon: no such Select of float64")
+		}
+		m.FCMEQZeroWide(t, x)
 	case n.Cond == lane.Less:
 		m.FCMGT(t, m.reg(n.Args[1], vector), x)
 	case n.Cond == lane.Equal && n.Args[1].Is(0):

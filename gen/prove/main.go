@@ -59,7 +59,7 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		a.Kernels = slices.DeleteFunc(a.Kernels, func(k *harness.Kernel) bool { return !pattern.MatchString(k.Layer() + " " + k.Name()) })
+		a.Kernels = slices.DeleteFunc(a.Kernels, func(k *harness.Kernel) bool { return !pattern.MatchString(k.Override() + " " + k.Name()) })
 		if *mutants > 0 {
 			mutate(p, a, *mutants, *workers)
 			continue
@@ -124,7 +124,7 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 		case m.Found != "":
 			found++
 		default:
-			fmt.Printf("not found: %s %s: %s becomes %s\n", m.Kernel.Layer(), m.Kernel.Name(), m.From, m.To)
+			fmt.Printf("not found: %s %s: %s becomes %s\n", m.Kernel.Override(), m.Kernel.Name(), m.From, m.To)
 		}
 		made++
 	}

@@ -116,15 +116,44 @@ func (m Mem) String() string {
 // SetLanes makes vectors of float32 lanes in groups of size registers the vector type in force, with as
 // many lanes as avl says, or as a group has, if those are fewer. got receives their number. The lanes
 // after those are left to the CPU, as no kernel reads them.
-func (f *Func) SetLanes(avl GP, size int, got GP) { f.setLanes(avl, size, "TA", got) }
+func (f *Func) SetLanes(avl GP, size int, got GP) { f.setLanes(avl, "E32", size, "TA", got) }
 
 // SetFirstLanes is SetLanes for instructions that leave the lanes after those as they are.
-func (f *Func) SetFirstLanes(avl GP, size int, got GP) { f.setLanes(avl, size, "TU", got) }
+func (f *Func) SetFirstLanes(avl GP, size int, got GP) { f.setLanes(avl, "E32", size, "TU", got) }
 
-func (f *Func) setLanes(avl GP, size int, others word, got GP) {
+func (f *Func) setLanes(avl GP, bits word, size int, others word, got GP) {
 	f.checkGP("VSETVLI", avl)
 	f.checkGP("VSETVLI", got)
-	f.emit("VSETVLI", []any{avl, word("E32"), word(fmt.Sprintf("M%d", size)), others, word("MA"), got})
+	f.emit("VSETVLI", []any{avl, bits, word(fmt.Sprintf("M%d", size)), others, word("MA"), got})
+	f.size = size
+}
+
+// SetDoubles is SetLanes for vectors of float64.
+func (f *Func) SetDoubles(avl GP, size int, got GP) {
+	f.setLanes(avl, "E64", size, "TA", got)
+}
+
+// GatherBytes loads bytes at distances of 64 bits, in the lanes of groups of 32 bits, and makes words of them.
+func (f *Func) GatherBytes(p GP, distances, scratch, to Vec) {
+	size := f.size
+	f.emit("VSETVLI", []any{Zero, word("E8"), fraction(size, 4), word("TA"), word("MA"), Zero})
+	f.check("VLUXEI64V", []any{At(p, 0), distances, Vec{scratch.n, size}})
+	f.emit("VLUXEI64V", []any{At(p, 0), distances, scratch})
+	f.SetSize(32, size)
+	f.emit("VZEXTVF4", []any{scratch, to})
+}
+
+// fraction is the size of groups whose elements are a part of those of groups of size registers.
+func fraction(size, part int) word {
+	if size >= part {
+		return word(fmt.Sprintf("M%d", size/part))
+	}
+	return word(fmt.Sprintf("MF%d", part/size))
+}
+
+// SetSize makes the size of elements 64 or 32 bits, in the same lanes and so in groups of size registers.
+func (f *Func) SetSize(bits, size int) {
+	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), word(fmt.Sprintf("M%d", size)), word("TA"), word("MA"), Zero})
 	f.size = size
 }
 

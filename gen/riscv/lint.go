@@ -65,6 +65,10 @@ func (f *Func) checkVector(name string, operands []any) {
 			if !isVec || v != V0 || f.vecs[0] {
 				f.fail("%s: masks lie in V0, which is no vector then", name)
 			}
+		case "w":
+			if !isVec || v.size != 2*size || !f.vecs[v.n] {
+				f.fail("%s: %v is no group of %d registers", name, o, 2*size)
+			}
 		case "m", "h", "q":
 			size /= map[string]int{"m": 1, "h": 2, "q": 4}[kinds[i]]
 			if !isVec || v.size != size {

@@ -3,7 +3,7 @@ package riscv
 import "strings"
 
 // A form says which operands an instruction of vectors has, in the order of Go's assembler. m is a
-// group of the size in force, h and q are half and a quarter of one with elements of 16 and 8 bits, v is a
+// group of the size in force, w is two such groups with elements of twice the size, h and q are half and a quarter of one with elements of 16 and 8 bits, v is a
 // single register with a mask, f a floating-point register, x a general one, p an address, i a number.
 type form string
 
@@ -15,6 +15,11 @@ var vectorOps = map[string]struct {
 	order  string
 }{
 	"VLE32V":       {"p m", "vle32.v", "10"},
+	"VLE64V":       {"p m", "vle64.v", "10"},
+	"VSE64V":       {"m p", "vse64.v", "01"},
+	"VFWCVTFFV":    {"m w", "vfwcvt.f.f.v", "10"},
+	"VFNCVTFFW":    {"w m", "vfncvt.f.f.w", "10"},
+	"VMFEQVV":      {"m m v", "vmfeq.vv", "210"},
 	"VLE16V":       {"p h", "vle16.v", "10"},
 	"VLE8V":        {"p q", "vle8.v", "10"},
 	"VZEXTVF2":     {"h m", "vzext.vf2", "10"},
@@ -35,8 +40,16 @@ var vectorOps = map[string]struct {
 	"VNCVTXXW":     {"h q", "vncvt.x.x.w", "10"},
 	"VLSE32V":      {"p x m", "vlse32.v", "201"},
 	"VSSE32V":      {"m x p", "vsse32.v", "021"},
+	"VLUXEI64V":    {"p w m", "vluxei64.v", "201"},
+	"VMULVX":       {"x m m", "vmul.vx", "210"},
+	"VMULHUVX":     {"x m m", "vmulhu.vx", "210"},
+	"VXORVX":       {"x m m", "vxor.vx", "210"},
+	"VXORVV":       {"m m m", "vxor.vv", "210"},
+	"VMSLTUVX":     {"x m v", "vmsltu.vx", "210"},
+	"VZEXTVF4":     {"q m", "vzext.vf4", "10"},
 	"VLUXEI32V":    {"p m m", "vluxei32.v", "201"},
 	"VIDV":         {"m", "vid.v", "0"},
+	"VXORVI":       {"i m m", "vxor.vi", "210"},
 	"VANDVI":       {"i m m", "vand.vi", "210"},
 	"VADDVX":       {"x m m", "vadd.vx", "210"},
 	"VMINUVV":      {"m m m", "vminu.vv", "210"},

@@ -21,12 +21,15 @@ type laner struct {
 	pointers map[*lane.Stream]riscv.GP
 	floats   map[*lane.Value]riscv.FP
 	ints     map[*lane.Value]riscv.GP
-	scratch  []riscv.Vec // of the current instruction
+	scratch  []riscv.Vec         // of the current instruction
+	element  *riscv.GP           // for an element of a slice
+	bases    map[string]riscv.GP // of such slices
+	double   bool                // elements of 64 bits are in force
 }
 
 // laneKernels emits the kernels of package lane.
 func (g *gen) laneKernels() error {
-	for _, k := range lane.Kernels {
+	for _, k := range lane.KernelsFor((*laner).Traits(nil)) {
 		m := g.newLaner()
 		m.program = lane.Build(k, m.Traits())
 		plan, err := m.plan()
@@ -77,7 +80,7 @@ func (m *laner) plan() (plan lane.Plan, err error) {
 }
 
 func (m *laner) Traits() lane.Traits {
-	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true, Lengths: true}
+	return lane.Traits{Lookup: lane.ByNumber, Abs: true, OneNaN: true, Lengths: true, Gathers: true}
 }
 
 func (m *laner) Size() int        { return 32/m.group - 1 - m.taken } // V0 has masks
@@ -128,7 +131,7 @@ func scalar(n *lane.Value, i int) bool {
 // whole reports whether an operand is an integer.
 func whole(n *lane.Value, i int) bool {
 	switch n.Op {
-	case lane.And, lane.Or, lane.Xor, lane.AddInt, lane.SubInt, lane.MulInt, lane.MulHigh:
+	case lane.And, lane.Or, lane.Xor, lane.AddInt, lane.SubInt, lane.MulInt, lane.MulHigh, lane.ShiftRight:
 		return true
 	case lane.Select:
 		return i < 2 && (n.Cond == lane.LessInt || n.Cond == lane.LessUint)
@@ -145,7 +148,7 @@ func (m *laner) Worth(n *lane.Value, i int) int {
 
 func (m *laner) InPlace(n *lane.Value) []int {
 	switch n.Op {
-	case lane.Given, lane.Load, lane.Spread, lane.Lookup:
+	case lane.Given, lane.Load, lane.Spread, lane.Lookup, lane.Swap, lane.Gather, lane.Widen, lane.Narrow:
 		return nil
 	case lane.NegMulAdd:
 		return []int{2}
@@ -164,11 +167,11 @@ func (m *laner) InPlace(n *lane.Value) []int {
 
 func (m *laner) Scratch(n *lane.Value) (registers int) {
 	for i, a := range n.Args {
-		if a.Op == lane.Const && !scalar(n, i) {
+		if (a.Op == lane.Const || a.Op == lane.Spread) && !scalar(n, i) {
 			registers++
 		}
 	}
-	if n.Op == lane.AbsInt {
+	if n.Op == lane.AbsInt || n.Op == lane.Gather || n.Op == lane.Swap || n.Op == lane.Select && n.Double {
 		registers++
 	}
 	return registers
@@ -198,23 +201,71 @@ func (m *laner) kernel(plan lane.Plan) {
 	m.stay(plan, got)
 	m.Jump("BEQZ", "done", left)
 	m.Label("lanes")
-	m.SetLanes(left, m.group, got)
+	m.begin(left, got)
 	m.frame.Run(lane.Before, plan.Widths[0])
 	if p.Count != "" {
 		m.rows(plan.Widths[0], strides)
 		m.frame.Run(lane.After, plan.Widths[0])
 	}
 	m.Op("SUB", got, left, left)
-	m.Op("SLLI", 2, got, got)
-	for _, s := range p.Streams {
-		if s.Stride != "" || !s.Rows || p.Count == "" {
-			m.add(got, m.pointers[s])
-		}
-	}
+	m.advance(got, strides)
 	m.ForgetLanes()
 	m.Jump("BNEZ", "lanes", left)
 	m.Label("done")
 	m.Ret()
+}
+
+// begin sets the lanes. In a program with values of float64 those have the groups, and others half of one.
+func (m *laner) begin(left, got riscv.GP) {
+	m.double = m.program.Doubles
+	if m.double {
+		m.SetDoubles(left, m.group, got)
+	} else {
+		m.SetLanes(left, m.group, got)
+	}
+}
+
+// advance moves the pointers on by got lanes.
+func (m *laner) advance(got riscv.GP, strides map[string]riscv.GP) {
+	for _, s := range m.program.Streams {
+		if s.Across {
+			m.Scope(func() {
+				by := m.GP()
+				m.Op("MUL", got, strides[s.Stride], by)
+				m.add(by, m.pointers[s])
+			})
+		}
+	}
+	m.Op("SLLI", 2, got, got)
+	for _, s := range m.program.Streams {
+		if s.Across || s.Spread || s.Stride == "" && s.Rows && m.program.Count != "" {
+			continue
+		}
+		m.add(got, m.pointers[s])
+		if s.Double {
+			m.add(got, m.pointers[s])
+		}
+	}
+}
+
+// elements makes the elements of a value the size in force.
+func (m *laner) elements(double bool) {
+	if m.program.Doubles && m.double != double {
+		m.double = double
+		if double {
+			m.SetSize(64, m.group)
+		} else {
+			m.SetSize(32, m.group/2)
+		}
+	}
+}
+
+// of is the part of a group that a value fills.
+func (m *laner) of(v *lane.Value, r riscv.Vec) riscv.Vec {
+	if m.program.Doubles && !v.Double {
+		return r.First(2)
+	}
+	return r
 }
 
 // lanes loads the number of lanes.
@@ -229,7 +280,19 @@ func (m *laner) lanes() riscv.GP {
 func (m *laner) loadScalar(v *lane.Value) {
 	switch v.Op {
 	case lane.Param:
-		m.floats[v] = m.loadFloat(v.Name)
+		if m.uses(v, whole) {
+			m.ints[v] = m.loadWord(v.Name)
+		} else {
+			m.floats[v] = m.loadFloat(v.Name)
+		}
+	case lane.Element:
+		if m.element == nil {
+			r := m.GP()
+			m.element, m.bases = &r, map[string]riscv.GP{}
+		}
+		if _, ok := m.bases[v.Name]; !ok {
+			m.bases[v.Name] = m.Load(m.Base(v.Name))
+		}
 	case lane.Counter:
 		m.ints[v] = m.GP()
 	case lane.Const:
@@ -291,14 +354,21 @@ func (m *laner) rows(w lane.Width, strides map[string]riscv.GP) {
 			m.Op("MOV", m.Param(v.Name), m.ints[v])
 		}
 	}
+	m.elements(true) // at each label
 	count := m.Load(m.Param(p.Count))
 	m.Jump("BEQZ", "rows", count)
 	m.Label("row")
 	m.frame.Run(lane.Row, w)
+	m.elements(true)
 	for _, s := range p.Streams {
-		if s.Rows && s.Stride != "" {
+		switch {
+		case s.Rows && s.Stride != "" && !s.Across:
 			m.add(strides[s.Stride], m.pointers[s])
-		} else if s.Rows {
+		case s.Rows && s.Bytes:
+			m.Op("ADD", 1, m.pointers[s], m.pointers[s])
+		case s.Rows && s.Double:
+			m.Op("ADD", 8, m.pointers[s], m.pointers[s])
+		case s.Rows:
 			m.Op("ADD", 4, m.pointers[s], m.pointers[s])
 		}
 	}
@@ -327,16 +397,20 @@ func (m *laner) spread(v *lane.Value, to riscv.Vec) {
 // reg is the vector of an operand.
 func (m *laner) reg(v *lane.Value, vector int) riscv.Vec {
 	if r, ok := m.frame.Reg(v, vector); ok && v.Op != lane.Spread {
-		return r
+		return m.of(v, r)
 	}
 	r := m.Vec(m.group)
 	m.scratch = append(m.scratch, r)
-	m.spread(v, r)
-	return r
+	m.spread(v, m.of(v, r))
+	return m.of(v, r)
 }
 
 // operand is a vector or a number.
 func (m *laner) operand(v *lane.Value, vector int, integer bool) any {
+	if v.Op == lane.Element {
+		m.Op("MOVWU", riscv.At(m.bases[v.Name], 4*int(v.Bits)), *m.element)
+		return *m.element
+	}
 	if x, ok := m.ints[v]; ok && integer {
 		return x
 	}
@@ -361,8 +435,8 @@ func suffix(operand any) string {
 func (m *laner) move(v *lane.Value, vector int, dst riscv.Vec) {
 	if r, ok := m.frame.Reg(v, vector); !ok || v.Op == lane.Spread {
 		m.spread(v, dst)
-	} else if r != dst {
-		m.Op("VMVVV", r, dst)
+	} else if m.of(v, r) != dst {
+		m.Op("VMVVV", m.of(v, r), dst)
 	}
 }
 
@@ -374,17 +448,41 @@ func (m *laner) Emit(_ *lane.Frame[riscv.Vec], n *lane.Value, dst riscv.Vec, vec
 		}
 		m.scratch = nil
 	}()
+	m.elements(n.Double && n.Op != lane.Widen)
+	if n.Op != lane.Store && n.Op != lane.Set {
+		dst = m.of(n, dst)
+	}
 	x := func(i int) riscv.Vec { return m.reg(n.Args[i], vector) }
 	switch n.Op {
 	case lane.Load:
-		m.Op("VLE32V", riscv.At(m.pointers[n.Stream], 0), dst)
+		m.load(n.Stream, dst)
 	case lane.Store:
-		m.Op("VSE32V", x(0), riscv.At(m.pointers[n.Stream], 0))
+		name := "VSE32V"
+		if n.Stream.Double {
+			name = "VSE64V"
+		}
+		m.Op(name, x(0), riscv.At(m.pointers[n.Stream], 0))
 	case lane.Spread:
 		if _, ok := m.floats[n]; !ok {
 			m.floats[n] = m.FP()
 		}
-		m.Op("MOVF", riscv.At(m.pointers[n.Stream], 0), m.floats[n])
+		name := "MOVF"
+		if n.Double {
+			name = "MOVD"
+		}
+		m.Op(name, riscv.At(m.pointers[n.Stream], 0), m.floats[n])
+	case lane.Widen:
+		m.Op("VFWCVTFFV", x(0), dst)
+	case lane.Gather:
+		m.gather(n.Stream, x(0), dst)
+	case lane.Narrow:
+		m.Op("VFNCVTFFW", x(0), dst)
+	case lane.Swap:
+		i := m.Vec(m.group)
+		m.scratch = append(m.scratch, i)
+		m.Op("VIDV", i)
+		m.Op("VXORVI", 1, i, i)
+		m.Op("VRGATHERVV", i, x(0), dst)
 	case lane.Var:
 		m.move(n.Args[0], vector, dst)
 	case lane.Set:
@@ -419,6 +517,41 @@ func (m *laner) Emit(_ *lane.Frame[riscv.Vec], n *lane.Value, dst riscv.Vec, vec
 	}
 }
 
+// gather loads elements at distances.
+func (m *laner) gather(s *lane.Stream, distances, dst riscv.Vec) {
+	if !s.Bytes {
+		m.Op("VLUXEI64V", riscv.At(m.pointers[s], 0), distances, dst)
+		return
+	}
+	t := m.Vec(m.group)
+	m.scratch = append(m.scratch, t)
+	m.GatherBytes(m.pointers[s], distances, t.First(2), dst)
+}
+
+// loadWord loads a parameter that is a bool or of 32 bits.
+func (m *laner) loadWord(name string) riscv.GP {
+	p := m.Param(name)
+	if p.Type == "bool" {
+		return m.Load(p)
+	}
+	r := m.GP()
+	m.Op("MOVWU", p, r)
+	return r
+}
+
+// load loads elements. Those of rows that lie in lanes are as far apart as these.
+func (m *laner) load(s *lane.Stream, dst riscv.Vec) {
+	p := riscv.At(m.pointers[s], 0)
+	switch {
+	case s.Across:
+		m.Scope(func() { m.Op("VLSE32V", p, m.stride(s.Stride), dst) })
+	case s.Double:
+		m.Op("VLE64V", p, dst)
+	default:
+		m.Op("VLE32V", p, dst)
+	}
+}
+
 // operations are those of two operands, with the operands as they are and exchanged.
 var operations = map[lane.Op][2]string{
 	lane.Add: {"VFADD", "VFADD"}, lane.Sub: {"VFSUB", "VFRSUB"}, lane.Mul: {"VFMUL", "VFMUL"}, lane.Div: {"VFDIV"},
@@ -443,7 +576,7 @@ func (m *laner) multiply(n *lane.Value, dst riscv.Vec, vector int) {
 		a, b = b, a
 	}
 	for _, f := range [][2]*lane.Value{{a, b}, {b, a}} {
-		if r, ok := m.frame.Reg(f[0], vector); ok && r == dst {
+		if r, ok := m.frame.Reg(f[0], vector); ok && m.of(f[0], r) == dst {
 			m.Op("VFMADDVV", m.reg(n.Args[2], vector), m.reg(f[1], vector), dst)
 			return
 		}
@@ -482,6 +615,10 @@ func (m *laner) choose(n *lane.Value, dst riscv.Vec, vector int) {
 	if swap {
 		z, w = w, z
 	}
+	if n.Double && !z.Is(0) {
+		m.Op("VMERGEVVM", m.reg(z, vector), m.reg(w, vector), riscv.V0, dst)
+		return
+	}
 	switch y := m.operand(z, vector, false).(type) {
 	case riscv.FP:
 		if z.Is(0) {
@@ -498,6 +635,14 @@ func (m *laner) choose(n *lane.Value, dst riscv.Vec, vector int) {
 func (m *laner) compare(n *lane.Value, vector int, opposite bool) {
 	x, y := n.Args[0], n.Args[1]
 	switch {
+	case x.Double:
+		if n.Cond != lane.Equal || !y.Is(0) {
+			panic("rvv: no such Select of float64")
+		}
+		zero := m.Vec(m.group)
+		m.scratch = append(m.scratch, zero)
+		m.Op("VMVVI", 0, zero)
+		m.Op("VMFEQVV", zero, m.reg(x, vector), riscv.V0)
 	case n.Cond == lane.LessInt && x.Op == lane.Counter && opposite: // y ≤ x
 		m.Op("VMSLEVX", m.ints[x], m.reg(y, vector), riscv.V0)
 	case n.Cond == lane.LessInt && x.Op == lane.Counter:

@@ -12,6 +12,7 @@ type Converter interface {
 	QuantizeInt8()
 	QuantizeInt4()
 	Flush()
+	Gather()
 	Finite()
 }
 
@@ -42,5 +43,6 @@ func emitConversions(c Converter) {
 	c.QuantizeInt8()
 	c.QuantizeInt4()
 	c.Flush()
+	c.Gather()
 	c.Finite()
 }

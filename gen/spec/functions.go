@@ -38,6 +38,7 @@ var (
 	Exp2             = kernel(ElementwiseTable, "Exp2")
 	Tanh             = kernel(ElementwiseTable, "Tanh")
 	Add              = kernel(ElementwiseTable, "Add")
+	Mul              = kernel(ElementwiseTable, "Mul")
 	AddRows          = kernel(ElementwiseTable, "AddRows")
 	Hadamard         = kernel(ElementwiseTable, "Hadamard")
 	AdamW            = kernel(ElementwiseTable, "AdamW")
@@ -49,6 +50,7 @@ var (
 	AdditiveBackward = kernel(ElementwiseTable, "AdditiveBackward")
 	AddWeighted      = kernel(ElementwiseTable, "AddWeighted")
 	Rotate           = kernel(ElementwiseTable, "Rotate")
+	RotatePairs      = kernel(ElementwiseTable, "RotatePairs")
 	SiLU             = kernel(ActivationTable, "SiLU")
 	GELU             = kernel(ActivationTable, "GELU")
 	GELUTanh         = kernel(ActivationTable, "GELUTanh")
@@ -58,6 +60,8 @@ var (
 	SiLUSlope        = kernel(ActivationTable, "SiLUSlope")
 	GELUSlope        = kernel(ActivationTable, "GELUSlope")
 	GELUTanhSlope    = kernel(ActivationTable, "GELUTanhSlope")
+	TanhBackward     = kernel(ActivationTable, "TanhBackward")
+	SigmoidBackward  = kernel(ActivationTable, "SigmoidBackward")
 	GRU              = kernel(ActivationTable, "GRU")
 	GRUBackward      = kernel(ActivationTable, "GRUBackward")
 	WidenInt8        = kernel(ConvertTable, "WidenInt8")
@@ -68,7 +72,20 @@ var (
 	PairColumns      = kernel(ConvertTable, "PairColumns")
 	PairRows         = kernel(ConvertTable, "PairRows")
 	Flush            = kernel(ConvertTable, "Flush")
+	Gather           = kernel(ConvertTable, "Gather")
 	Finite           = kernel(ConvertTable, "Finite")
+	Largest          = kernel(RowTable, "Largest")
+	RowSums          = kernel(RowTable, "Sums")
+	RowDots          = kernel(RowTable, "Dots")
+	DotsWith         = kernel(RowTable, "DotsWith")
+	AddScaled        = kernel(RowTable, "AddScaled")
+	Powers           = kernel(RowTable, "Powers")
+	Quotients        = kernel(RowTable, "Quotients")
+	SoftmaxGradients = kernel(RowTable, "SoftmaxGradients")
+	Center           = kernel(RowTable, "Center")
+	Squares          = kernel(RowTable, "Squares")
+	NormTerms        = kernel(RowTable, "NormTerms")
+	NormGradients    = kernel(RowTable, "NormGradients")
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")
 
@@ -79,7 +96,7 @@ var (
 )
 
 // OfVector returns f as a function of an ISA with vectors of so many lanes, if its table tells them
-// apart, see ukernel.Layer.
+// apart, see ukernel.Override.
 func (f Function) OfVector(lanes int) Function {
 	if f.Lanes == 0 && (f.Table == LaneTable || f.Table == GradientTable || f.Table == MachineTable) {
 		return f.lanes(lanes)

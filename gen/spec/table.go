@@ -4,7 +4,7 @@ import "strings"
 
 // A Table is a struct type of package ukernel that holds micro-kernels.
 type Table struct {
-	Var    string // of package asm that has the layers of the table
+	Var    string // of package asm that has the overrides of the table
 	Type   string // of package ukernel
 	prefix string // of the functions' names
 }
@@ -20,9 +20,10 @@ var (
 	ElementwiseTable = Table{"Elementwise", "Elementwise", ""}
 	NormTable        = Table{"Norms", "Norms", ""}
 	ActivationTable  = Table{"Activations", "Activations", ""}
+	RowTable         = Table{"Rows", "Rows", "Row"}
 	MachineTable     = Table{"Machine", "Machine", ""}
 
-	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, MachineTable}
+	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, RowTable, MachineTable}
 )
 
 // A Function is a function in assembly, usually a micro-kernel. Package ukernel has its signature and
@@ -38,9 +39,9 @@ type Function struct {
 	// function's own type.
 	Array, Size, Index, Elem string
 
-	Lanes   int      // see ukernel.Layer
-	Variant string   // see ukernel.Layer
-	Needs   []string // the CPU features that it uses, see ukernel.Layer; the generator of the ISA finds them
+	Lanes   int      // see ukernel.Override
+	Variant string   // see ukernel.Override
+	Needs   []string // the CPU features that it uses, see ukernel.Override; the generator of the ISA finds them
 }
 
 // kernel is the function of a field of a table.

@@ -84,12 +84,12 @@ func (s *segment) fit(j *Job, m *parallel.Memory) {
 }
 
 // rowLength returns the distance of rows of d numbers that are columns of a product: a whole
-// number of pieces of 16, and of them an odd number, so that the rows of a piece lie in
+// number of steps of 16, and of them an odd number, so that the rows of a step lie in
 // different sets of a cache.
-func rowLength(d int) int { return pieces(d) | piece }
+func rowLength(d int) int { return wholeSteps(d) | columnStep }
 
-// pieces returns d rounded up to whole pieces.
-func pieces(d int) int { return (d + piece - 1) &^ (piece - 1) }
+// wholeSteps returns d rounded up to whole steps of columns.
+func wholeSteps(d int) int { return (d + columnStep - 1) &^ (columnStep - 1) }
 
-// piece is a number of columns that all tiers have tiles for.
-const piece = 16
+// columnStep is a number of columns that all tiers have tiles for.
+const columnStep = 16

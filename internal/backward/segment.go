@@ -159,7 +159,7 @@ func (s *segment) loadRows(j *Job) {
 	}
 }
 
-// A matrix has rows that lie ld apart. Those that go into a product have whole pieces of columns.
+// A matrix has rows that lie ld apart. Those that go into a product have whole steps of columns.
 type matrix struct {
 	data []float32
 	ld   int
@@ -170,7 +170,7 @@ type matrix struct {
 func (s *segment) rowsOf(x *view.Tensor, room []float32) matrix {
 	d, n := x.Dim(3), s.N
 	data, off := s.Floats(x)
-	if ld := x.Stride(2); x.DType() == view.Float32 && d%piece == 0 && isSpread(ld) && isEven(off[:n], ld) {
+	if ld := x.Stride(2); x.DType() == view.Float32 && d%columnStep == 0 && isSpread(ld) && isEven(off[:n], ld) {
 		return matrix{data[off[0]:], ld}
 	}
 	for lane, at := range off[:n] {
@@ -189,9 +189,9 @@ func isEven(off []int, ld int) bool {
 	return true
 }
 
-// isSpread reports whether pieces of rows that lie ld apart are whole lines of a cache, of which
+// isSpread reports whether steps of rows that lie ld apart are whole lines of a cache, of which
 // RowSegment fill at most half of any set, if there are 64 sets of 8 lines.
-func isSpread(ld int) bool { return ld%piece == 0 && ld%(8*piece) != 0 }
+func isSpread(ld int) bool { return ld%columnStep == 0 && ld%(8*columnStep) != 0 }
 
 // sumUp is the first pass of one block: the sums of weights, and of their products with their gradients.
 // Both are kept for the second pass, from index s.at on, if there is room for all blocks.
@@ -292,7 +292,7 @@ func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
 	s.differentiate(j, keys, at)
 	if j.Call.DQ.IsSet() {
 		k, ldk := s.keyRows(j, key, n)
-		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.N, pieces(d), n, KeyBlock, s.hasDQ)
+		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.N, wholeSteps(d), n, KeyBlock, s.hasDQ)
 		s.hasDQ = true
 	}
 	if !j.turns.await(s.kv, s.number, block) {
@@ -334,11 +334,11 @@ func (s *segment) differentiate(j *Job, keys mask.Span, at int) {
 	}
 }
 
-// keyRows returns n keys from number lo on as rows of whole pieces of columns.
+// keyRows returns n keys from number lo on as rows of whole steps of columns.
 func (s *segment) keyRows(j *Job, lo, n int) (data []float32, ld int) {
 	data, ld = s.Keys(lo, n)
 	d := j.d()
-	if d%piece == 0 {
+	if d%columnStep == 0 {
 		return data, ld
 	}
 	for r := range n {
@@ -354,7 +354,7 @@ func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []flo
 	batch, head := s.Head.Batch, s.Head.Head
 	d, lanes := out.Dim(3), s.Lanes
 	ld, dst, stride := rowLength(d), out.F32()[out.Index(batch, head, key):], out.Stride(2)
-	if d%piece == 0 {
+	if d%columnStep == 0 {
 		j.tier.Product(dst, stride, weights, lanes, 1, rows.data, rows.ld, n, d, s.N, RowSegment, add)
 		return
 	}
@@ -363,7 +363,7 @@ func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []flo
 			clear(dst[r*stride:][:d])
 		}
 	}
-	j.tier.Product(s.part, ld, weights, lanes, 1, rows.data, rows.ld, n, pieces(d), s.N, RowSegment, false)
+	j.tier.Product(s.part, ld, weights, lanes, 1, rows.data, rows.ld, n, wholeSteps(d), s.N, RowSegment, false)
 	for r, m := 0, 0; r < n; r += m {
 		m = min(n-r, len(ones))
 		for e, c := 0, 0; e < d; e += c {

@@ -130,7 +130,7 @@ func (w *BackwardModel) weight(b, h, i int, s float32) float32 {
 
 // pair returns a pair, or nil if the key is hidden or its weight 0.
 func (w *BackwardModel) pair(b, h, i, j int) *modelPair {
-	if !w.exists(b, j) || !w.Sees(b, h, i, j) {
+	if j >= w.length(b, h, i) || !w.Sees(b, h, i, j) {
 		return nil
 	}
 	_, capped := w.score(b, h, i, j)

@@ -84,7 +84,7 @@ func (m *Model) exactScore(b, h, i, j int) (s, size float64) {
 		}
 	}
 	if m.o.ALiBi != nil {
-		query, key := m.positions(b, i, j)
+		query, key := m.positions(b, h, i, j)
 		add(float64(m.o.ALiBi[h]) * -math.Abs(float64(query-key)))
 	}
 	if IsSet(m.bias) {

@@ -61,12 +61,12 @@ func (m *Model) Group() int { return m.group }
 
 // Row computes row (b, h, i).
 func (m *Model) Row(b, h, i int) ModelRow {
-	keys := m.k.Shape()[2]
+	keys := m.count()
 	row := ModelRow{Scores: testutil.Filled(keys, NegInf), Weights: make([]float32, keys)}
 	s := make([]float32, keys)
 	for j := range s {
 		s[j] = NegInf
-		if !m.exists(b, j) {
+		if j >= m.length(b, h, i) {
 			continue
 		}
 		raw, capped := m.score(b, h, i, j)
@@ -83,7 +83,7 @@ func (m *Model) Row(b, h, i int) ModelRow {
 			row.Scores[j] = natural(s[j])
 		}
 	}
-	start := perBatch(m.o.KeyStart, b)
+	start := m.blocksFrom(b)
 	for lo := 0; lo < keys; {
 		hi := min(keys, lo+BlockKeys-(start+lo)%BlockKeys)
 		row.Blocks = append(row.Blocks, m.block(b, h, i, lo, s[lo:hi]))
@@ -109,9 +109,10 @@ func log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
 // it.
 func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	scale := log2Units(m.naturalScale())
-	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)
+	at := m.rowOf(b, h, i, j)
+	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, at)
 	if m.o.DynamicInt12 {
-		raw = m.quantizedScore([3]int{b, h, i}, q, scale, j)
+		raw = m.quantizedScore([3]int{b, h, i}, q, scale, at)
 	}
 	for d := 0; d < len(q) && !m.o.DynamicInt12; d += 64 { // segments
 		acc := float32(0)
@@ -137,7 +138,7 @@ func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 
 // modified returns what Options.Score makes of a score.
 func (m *Model) modified(b, h, i, j int, s float32) float32 {
-	queryAt, keyAt := m.positions(b, i, j)
+	queryAt, keyAt := m.positions(b, h, i, j)
 	tile := kernel.ScoreTile{
 		Scores: []float32{s}, Stride: 1, Batch: b, Keys: 1, Key: j, KeyPosition: keyAt,
 		Rows: []kernel.ScoreRow{{Head: h, Query: i, Position: queryAt}},
@@ -146,14 +147,18 @@ func (m *Model) modified(b, h, i, j int, s float32) float32 {
 	return tile.Scores[0]
 }
 
-func (m *Model) positions(b, i, j int) (query, key int) {
-	return perBatch(m.o.QueryStart, b) + i, perBatch(m.o.KeyStart, b) + j
+func (m *Model) positions(b, h, i, j int) (query, key int) {
+	at := j
+	if m.isListed() {
+		at = m.rowOf(b, h, i, j)
+	}
+	return perBatch(m.o.QueryStart, b) + m.before(b, i), perBatch(m.o.KeyStart, b) + at
 }
 
 // added returns a score with ALiBi and the bias.
 func (m *Model) added(b, h, i, j int, s float32) float32 {
 	if m.o.ALiBi != nil {
-		query, key := m.positions(b, i, j)
+		query, key := m.positions(b, h, i, j)
 		slope := max(-0x1p72, min(log2Units(m.o.ALiBi[h]), 0x1p72))
 		s = scalar.FMA(slope, -float32(max(query-key, key-query)), s)
 	}
@@ -184,16 +189,30 @@ func (m *Model) biasOf(b, h, i, j int) float32 {
 	return Floats(m.bias)[broadcast(shape, m.bias.Strides(), b, h, i)+j]
 }
 
-// exists tells whether key j may be read.
-func (m *Model) exists(b, j int) bool { return j < m.length(b) }
-
-// length returns how many keys of batch row b may be read.
-func (m *Model) length(b int) int { return m.mask.length(b, View(&m.keys.t).Length(b)) }
+// length returns how many keys of a query may be read.
+func (m *Model) length(b, h, i int) int {
+	if m.isListed() {
+		return m.mask.length(b, m.listed(b, h, i))
+	}
+	if m.o.Parents != nil {
+		n := min(m.past(b), View(&m.keys.t).Length(b))
+		for _, i := range m.path(b, i) {
+			if m.past(b)+i < View(&m.keys.t).Length(b) {
+				n++
+			}
+		}
+		return m.mask.length(b, n)
+	}
+	return m.mask.length(b, View(&m.keys.t).Length(b))
+}
 
 // Sees applies every mask to one query and one key. (A bias may hide a key, too.)
 func (m *Model) Sees(b, h, i, j int) bool {
-	query, key := m.positions(b, i, j)
-	return m.mask.sees(pair{b: b, h: h, i: i, j: j, queryAt: query, keyAt: key, queries: m.q.Shape()[2], keys: m.k.Shape()[2], length: m.length(b)})
+	if j >= m.length(b, h, i) {
+		return false
+	}
+	query, key := m.positions(b, h, i, j)
+	return m.mask.sees(pair{b: b, h: h, i: i, j: j, queryAt: query, keyAt: key, queries: m.q.Shape()[2], keys: m.count(), length: m.length(b, h, i)})
 }
 
 // block computes what one block contributes, whose first key is lo.
@@ -219,12 +238,12 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 		if weights[j] = p; m.o.DynamicInt12 {
 			continue
 		}
-		for e, v := range Row(&m.v, b, h/m.group, lo+j) {
+		for e, v := range Row(&m.v, b, h/m.group, m.rowOf(b, h, i, lo+j)) {
 			x.Out[e] = scalar.FMA(p, v, x.Out[e])
 		}
 	}
 	if m.o.DynamicInt12 {
-		m.quantizedValues(x.Out, weights, s, b, h/m.group, lo)
+		m.quantizedValues(x.Out, weights, s, [3]int{b, h, i}, lo)
 	}
 	return x
 }
@@ -239,7 +258,7 @@ func (m *Model) dropped(p float32, b, h, i, j int) float32 {
 	if d.Sequences != nil {
 		sequence = d.Sequences[b]
 	}
-	query, key := m.positions(b, i, j)
+	query, key := m.positions(b, h, i, j)
 	words := Philox([4]uint32{sequence, uint32(h), uint32(query), uint32(key / 4)}, [2]uint32{uint32(d.Seed), uint32(d.Seed >> 32)})
 	if float64(words[key%4]) < math.RoundToEven(float64(d.Rate)*0x1p32) {
 		return 0

@@ -91,7 +91,7 @@ func (m *Model) unitsOf(row [3]int, q []float32, scale float32) *units {
 	return &m.units
 }
 
-// quantizedScore is the score of the query q of a row (b, h, i) and key j if Options.DynamicInt12 is true.
+// quantizedScore is the score of the query q of a row (b, h, i) and row j of k if Options.DynamicInt12 is true.
 func (m *Model) quantizedScore(row [3]int, q []float32, scale float32, j int) (s float32) {
 	u, k := m.unitsOf(row, q, scale), m.keys.row(row[0], row[1]/m.group, j)
 	group := len(k.codes) / len(k.scales)
@@ -117,22 +117,22 @@ func (m *Model) quantizedScore(row [3]int, q []float32, scale float32, j int) (s
 	return s
 }
 
-// quantizedValues sets out to the sum of the values of a block, which begins with key lo, for its
+// quantizedValues sets out to the sum of the values of a block of a row (b, h, i), which begins with key lo, for its
 // weights. Keys whose score s is -Inf do not count.
-func (m *Model) quantizedValues(out, weights, s []float32, b, kv, lo int) {
-	start, first := perBatch(m.o.KeyStart, b), true
+func (m *Model) quantizedValues(out, weights, s []float32, row [3]int, lo int) {
+	start, first := m.blocksFrom(row[0]), true
 	for j := 0; j < len(weights); first = false {
 		end := min(len(weights), j+32-(start+lo+j)%32)
-		m.quantizedSegment(out, weights[j:end], s[j:end], b, kv, lo+j, first)
+		m.quantizedSegment(out, weights[j:end], s[j:end], row, lo+j, first)
 		j = end
 	}
 }
 
-func (m *Model) quantizedSegment(out, weights, s []float32, b, kv, lo int, first bool) {
+func (m *Model) quantizedSegment(out, weights, s []float32, row [3]int, lo int, first bool) {
 	rows := make([]integerRow, len(weights))
 	for j := range weights {
 		if s[j] != NegInf {
-			rows[j] = m.values.row(b, kv, lo+j)
+			rows[j] = m.values.row(row[0], row[1]/m.group, m.rowOf(row[0], row[1], row[2], lo+j))
 		}
 	}
 	groups := View(&m.values.t).Scales().Dim(3)

@@ -204,6 +204,13 @@ func Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
 	return part.Scaled(&scales)
 }
 
+// Batch returns the view of one batch row of a float32 tensor that is neither paged nor ragged.
+func Batch(t kernel.Tensor, b int) kernel.Tensor {
+	shape := t.Shape()
+	shape[0] = 1
+	return kernel.Strided(Floats(t)[View(&t).At(b, 0, 0):], shape, t.Strides())
+}
+
 // Bits returns the bits of the element at an index of t's slice.
 func Bits(t *kernel.Tensor, at int) uint32 {
 	v := View(t)

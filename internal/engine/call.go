@@ -48,12 +48,22 @@ type derived struct {
 	otherOutputs bool                              // LSE, Weights or Scores are wanted
 	biased       bool
 
+	listed   bool // queries have lists of keys, see listed.go
+	perQuery bool // each query has its own keys
+	tree     bool // those on its path
+
 	sameKeys bool // all rows of the call see the same keys, those of frame
 	frame    keyFrame
 }
 
 // derive fills in j.derived.
 func (j *Job) derive() {
+	if j.Call.KeyRows.IsSet() {
+		j.deriveListed()
+	}
+	if j.Call.Parents != nil {
+		j.deriveTree()
+	}
 	j.derived.group = j.Call.Q.Dim(1) / j.Call.K.Dim(1)
 	j.derived.scale = scalar.Log2Units(NaturalScale(j.Call.Scale, j.d()))
 	j.derived.keyRange = mask.Everything
@@ -70,7 +80,7 @@ func (j *Job) derive() {
 	}
 	j.derived.otherOutputs = j.Call.LSE.IsSet() || j.Call.Weights.IsSet() || j.Call.Scores.IsSet()
 	j.setScoreMods()
-	j.derived.sameKeys = !j.Call.Mask.IsSet() && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
+	j.derived.sameKeys = !j.derived.listed && !j.derived.tree && !j.Call.Mask.IsSet() && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
 	if j.derived.sameKeys {
 		j.derived.frame = j.keyFrameOf(0)
 	}
@@ -82,29 +92,67 @@ func NaturalScale(scale float32, d int) float32 {
 }
 
 // kvHeads returns the number of KV heads of all batch rows.
-func (j *Job) kvHeads() int { return j.Call.K.Dim(0) * j.Call.K.Dim(1) }
+func (j *Job) kvHeads() int { return j.Call.K.Dim(0) * j.kvHeadsOf(j.Call.Q.Dim(2)) }
+
+// kvHeadsOf returns the number of KV heads of a batch row with so many queries.
+func (j *Job) kvHeadsOf(queries int) int {
+	if j.derived.perQuery {
+		return j.Call.K.Dim(1) * queries
+	}
+	return j.Call.K.Dim(1)
+}
 
 // kvHead returns KV head number i. Those of a batch row are neighbours.
 func (j *Job) kvHead(i int) lanes.Head {
-	return lanes.Head{Batch: i / j.Call.K.Dim(1), Head: i % j.Call.K.Dim(1)}
-}
-
-// next returns the KV head after h.
-func (j *Job) next(h lanes.Head) lanes.Head {
-	if h.Head++; h.Head == j.Call.K.Dim(1) {
-		return lanes.Head{Batch: h.Batch + 1}
+	h := lanes.Head{Batch: i / j.Call.K.Dim(1), Head: i % j.Call.K.Dim(1)}
+	if j.derived.perQuery {
+		h.Batch, h.Query = h.Batch/j.Call.Q.Dim(2), h.Batch%j.Call.Q.Dim(2)
 	}
 	return h
 }
 
+// next returns the KV head after h.
+func (j *Job) next(h lanes.Head) lanes.Head {
+	if h.Head++; h.Head < j.Call.K.Dim(1) {
+		return h
+	}
+	if h.Query++; j.derived.perQuery && h.Query < j.Call.Q.Dim(2) {
+		return lanes.Head{Batch: h.Batch, Query: h.Query}
+	}
+	return lanes.Head{Batch: h.Batch + 1}
+}
+
 // rows returns the number of query rows of a KV head of the longest batch row.
-func (j *Job) rows() int { return j.derived.group * j.Call.Q.Dim(2) }
+func (j *Job) rows() int { return j.rowsOfQueries(j.Call.Q.Dim(2)) }
 
 // rowsOf returns the number of query rows of a KV head of batch row b.
-func (j *Job) rowsOf(b int) int { return j.derived.group * j.Call.Q.Length(b) }
+func (j *Job) rowsOf(b int) int { return j.rowsOfQueries(j.Call.Q.Length(b)) }
+
+func (j *Job) rowsOfQueries(n int) int {
+	if j.derived.perQuery {
+		n = min(n, 1)
+	}
+	return j.derived.group * n
+}
+
+// firstRow returns the number of the first query row of a KV head.
+func (j *Job) firstRow(h lanes.Head) int { return j.derived.group * h.Query }
 
 // keys returns the number of keys of the longest batch row.
-func (j *Job) keys() int { return j.Call.K.Dim(2) }
+func (j *Job) keys() int {
+	if j.derived.listed {
+		return j.Call.KeyRows.Shape[3]
+	}
+	return j.Call.K.Dim(2)
+}
+
+// keysOf returns the number of keys of batch row b, or of a list at most.
+func (j *Job) keysOf(b int) int {
+	if j.derived.listed {
+		return j.Call.KeyRows.Shape[3]
+	}
+	return j.Call.K.Length(b)
+}
 
 func (j *Job) d() int  { return j.Call.Q.Dim(3) }
 func (j *Job) dv() int { return j.Call.V.Dim(3) }

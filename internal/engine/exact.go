@@ -55,13 +55,13 @@ func fillNaN(t *tier.Tier, x *view.Tensor, at int) {
 	}
 }
 
-// recompute computes row r of the tile's KV head again, as the only row of an exact
+// recompute computes row r, counted from query 0 on, of the tile's KV head again, as the only row of an exact
 // tile. The bits of a row do not depend on its tile, so nothing else changes.
 func (t *tile) recompute(r int) {
 	s, j := t.scratch, t.job
 	x := &s.exact
 	x.fit(j, &s.memory, j.tier.Tile(1).Lanes)
-	x.begin(s, t.Head, r, 1, j.plan.how.exact)
+	x.begin(s, t.Head, r-j.firstRow(t.Head), 1, j.plan.how.exact)
 	for lo := blockStart(x.visible.Lo); lo < x.visible.Hi && !x.isNaNForGood(); lo = ints.AddSat(lo, BlockKeys) {
 		if x.scoreAgain(lo) {
 			x.softmax()

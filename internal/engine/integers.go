@@ -18,7 +18,7 @@ import (
 //	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
 //
 // Kernels for integers take int8; 4 bits become int8 before. A call of such a kernel
-// takes a piece of the columns, see kvrows.Columns.
+// takes a strip of the columns, see kvrows.Columns.
 
 // The steps of tiles with a query row per lane, whose kernels are LaneKernels.CodeScores
 // and CodeValues. Keys and values lie in pairs of 16 bits, which all tiles of a KV head
@@ -39,12 +39,12 @@ func packPairs(t *tile) {
 }
 
 func integersScores(t *tile, part mask.Span, top []float32) {
-	x, w, d := &t.job.Call.K, t.Lanes, t.job.d()
+	w, d := t.Lanes, t.job.d()
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		lo := t.Key(part.Lo)
-		n = x.Run(lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfPieces()))
+		n = t.keys().Run(t.Head, lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfStrips()))
 		t.keys().Pair(t.Head, mask.Span{Lo: lo, Hi: lo + n}, t.phase, t.job.tier.Convert().PairColumns)
-		t.eachPiece(part.Lo, n, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
+		t.eachStrip(part.Lo, n, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
 			t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: t.keys().PairOf(at, columns, lo), Scales: scales, Lsc: lsc, Q: t.pairs[at/2*w:], Unit: t.unit, M: n, D: columns, Max: top})
 		})
 	}
@@ -97,31 +97,31 @@ func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride 
 	return t.values().GroupScales(t.Head, t.Key(keys.Lo), keys.Len(), group, t.scratch.valueScales[:])
 }
 
-// pieceKeys are the keys whose pieces are added up while their sums are in L1.
-const pieceKeys = 64
+// stripKeys are the keys whose strips are added up while their sums are in L1.
+const stripKeys = 64
 
-// keysOfPieces returns the most keys for eachPiece: all those of a block if one piece has
+// keysOfStrips returns the most keys for eachStrip: all those of a block if one strip has
 // all columns.
-func (t *tile) keysOfPieces() int {
+func (t *tile) keysOfStrips() int {
 	if kvrows.Columns(t.job.Call.K.Group(), 0) == t.job.d() {
 		return BlockKeys
 	}
-	return pieceKeys
+	return stripKeys
 }
 
-// eachPiece computes the scores of n keys from tile coordinate lo on, by calls of product
-// for each piece of w columns from column at on. It adds them up in the order of the
+// eachStrip computes the scores of n keys from tile coordinate lo on, by calls of product
+// for each strip of w columns from column at on. It adds them up in the order of the
 // contract, with the scales t of a key's groups:
 //
-//	pieces are groups      s = piece 0·t[0], then s = fma(piece g, t[g], s)
-//	pieces of one group    A = piece 0, then A = fma(piece, 1, A);  s = A·t[0]
+//	strips are groups      s = strip 0·t[0], then s = fma(strip g, t[g], s)
+//	strips of one group    A = strip 0, then A = fma(strip, 1, A);  s = A·t[0]
 //
 // Products that are to be added wait in the memory of rounded weights. A nil top leaves
 // the maxima to what follows.
-func (t *tile) eachPiece(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
+func (t *tile) eachStrip(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	x, lanes, d := &t.job.Call.K, t.Lanes, t.job.d()
 	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
-	scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, t.Key(lo), n)
+	scales, lsc := t.keys().Scales(t.Head, t.Key(lo), n)
 	group, ignored := x.Group(), t.ignored()
 	if top == nil {
 		top = ignored
@@ -131,7 +131,7 @@ func (t *tile) eachPiece(lo, n int, top []float32, product func(s []float32, at,
 		product(s, 0, d, scales, lsc, top)
 		return
 	}
-	groups := w == group // pieces are groups
+	groups := w == group // strips are groups
 	for at := 0; at < d; at += w {
 		w = kvrows.Columns(group, at)
 		by, step, raised := ones[:1], 0, ignored
@@ -168,9 +168,9 @@ func asFloatsScores(t *tile, part mask.Span, top []float32) {
 	group := x.Group()
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		s, lo := t.scoresFrom(part), t.Key(part.Lo)
-		n = x.Run(lo, ukernel.RowsPerCall(part.Len(), w*d))
+		n = t.keys().Run(t.Head, lo, ukernel.RowsPerCall(part.Len(), w*d))
 		k, stride, _ := t.keys().Floats(t.Head, lo, n)
-		scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, lo, n)
+		scales, lsc := t.keys().Scales(t.Head, lo, n)
 		for at := 0; at < d; at += group {
 			a, max := s, t.ignored()
 			if at > 0 {
@@ -270,10 +270,10 @@ func (t *tile) packLane(lane, from int) {
 func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 	all, qk := t.codeLanes(), t.job.tier.Skinny().QKCodes
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		most := min(ukernel.RowsPerCall(part.Len(), t.Lanes*t.job.d()), t.keysOfPieces())
+		most := min(ukernel.RowsPerCall(part.Len(), t.Lanes*t.job.d()), t.keysOfStrips())
 		k, stride, got, next, _ := t.keys().Int8s(t.Head, t.Key(part.Lo), most)
 		n = got
-		t.eachPiece(part.Lo, n, top, func(s []float32, at, w int, scales []float32, lsc int, top []float32) {
+		t.eachStrip(part.Lo, n, top, func(s []float32, at, w int, scales []float32, lsc int, top []float32) {
 			qk(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: lsc, Q: t.codes[at*all:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):]})
 		})
 	}

@@ -17,6 +17,8 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/internal/engine/kvrows"
+	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 )
@@ -38,6 +40,9 @@ type Job struct {
 	splittable bool
 
 	keepsCapped bool // Scorers keep the scores after the softcap
+
+	listedMask mask.Mask   // of a call with lists, but for its bool views
+	named      kvrows.Rows // that are the keys of a call with lists or a tree
 
 	weightsMemory []float32 // of derived.additive
 	weightsUsage  parallel.Usage
@@ -96,6 +101,9 @@ func (j *Job) Drop() { jobs.Drop(j) }
 // Release gives the job back. It forgets the caller's memory.
 func (j *Job) Release() {
 	j.Call = Call{}
+	if j.derived.perQuery || j.derived.listed {
+		j.listedMask, j.named = mask.Mask{}, kvrows.Rows{}
+	}
 	j.derived = derived{}
 	j.keepsCapped = false
 	j.ring.end()

@@ -168,8 +168,7 @@ func (t *tile) writeScores() {
 			}
 		}
 	} else {
-		b := t.Head.Batch
-		keys := mask.Span{Lo: t.phase, Hi: t.phase + j.Call.Mask.Length(b, j.Call.K.Length(b))}
+		keys := mask.Span{Lo: t.phase, Hi: t.phase + t.existing()}
 		for lo := blockStart(keys.Lo); lo < keys.Hi; lo += BlockKeys {
 			t.scoreUnmasked(lo, keys.And(mask.Span{Lo: lo, Hi: lo + BlockKeys}))
 			t.storeScores()

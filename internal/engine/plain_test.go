@@ -47,6 +47,10 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 				*x = []int{BlockKeys}
 			case *func(*scoring.Tile):
 				*x = func(*scoring.Tile) {}
+			case *[]int32:
+				*x = []int32{-1}
+			case *view.KeyRows:
+				*x = view.KeyRows{Rows: []int32{0}, Shape: [4]int{1, 1, 1, 1}}
 			case *scoring.Dropout:
 				x.Rate = 0.5
 			case *ScoreStage:

@@ -84,18 +84,19 @@ func (p *plan) findBuckets(j *Job, balanced bool) {
 		p.addBucket(j, 0, j.kvHeads(), j.rows(), j.visibleKeys(0))
 		return
 	}
-	heads, last := k.Dim(1), -1
 	for b := range k.Dim(0) {
+		first, heads := b*j.kvHeadsOf(j.Call.Q.Dim(2)), j.kvHeadsOf(j.Call.Q.Length(b))
 		rows, keys := j.rowsOf(b), j.visibleKeys(b)
 		if rows == 0 {
 			continue
 		}
-		if y := p.Buckets; last == b-1 && len(y) > 0 && y[len(y)-1].Rows == rows && (!balanced || y[len(y)-1].Keys == keys) {
-			y[len(y)-1].Heads += heads
-		} else {
-			p.addBucket(j, b*heads, heads, rows, keys)
+		if n := len(p.Buckets); n > 0 {
+			if y := &p.Buckets[n-1]; y.First+y.Heads == first && y.Rows == rows && (!balanced || y.Keys == keys) {
+				y.Heads += heads
+				continue
+			}
 		}
-		last = b
+		p.addBucket(j, first, heads, rows, keys)
 	}
 }
 
@@ -108,7 +109,7 @@ func (p *plan) addBucket(j *Job, first, heads, rows, keys int) {
 // visibleKeys returns the most keys that a row of batch row b sees. It ignores masks
 // that depend on the row, except for sliding windows.
 func (j *Job) visibleKeys(b int) int {
-	return max(1, min(j.Call.Mask.Length(b, j.Call.K.Length(b)), j.Call.Mask.Window(), j.derived.keyRange.Len()))
+	return max(1, min(j.Call.Mask.Length(b, j.keysOf(b)), j.Call.Mask.Window(), j.derived.keyRange.Len()))
 }
 
 // chooseTiles sets what computes the tiles of a task.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/scoring"
@@ -26,8 +25,8 @@ type scoreMods struct {
 	capped int // the first so many lead to ScoresCapped
 }
 
-// Score, Softcap, keepCapped, ALiBi, Bias and the bool masks.
-const maxMods = 5 + mask.MaxBools
+// Score, Softcap, keepCapped, ALiBi, Bias, maskListed and the bool masks.
+const maxMods = 6 + mask.MaxBools
 
 // modKeys is the number of keys whose scores are computed and modified before the
 // next ones, so that they stay in L1 or near it. Fewer keys would read biases in
@@ -57,6 +56,9 @@ func (j *Job) setScoreMods() {
 	}
 	if j.derived.biased {
 		m.add((*tile).addBias)
+	}
+	if j.derived.listed && j.listedMask.IsSet() {
+		m.add((*tile).maskListed)
 	}
 	for x := range j.Call.Mask.Bools() {
 		m.add(boolMods[x])
@@ -89,17 +91,19 @@ func (j *Job) capFactors() (limit, inv float32) {
 // mostSlope is the limit of a slope, with which no distance makes an infinite score.
 var mostSlope = math.Float32frombits(contract.MostSlope)
 
-// alibi adds slope times distance. Positions of queries and keys are counted from the
-// tile's first block on: only their distance matters.
+// alibi adds slope times distance. Positions of queries and keys are counted from that of
+// coordinate 0 on: only their distance matters.
 func (t *tile) alibi(part mask.Span, top []float32) {
 	lanes := t.Lanes
 	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]
-	start := position.Of(t.job.Call.QueryStart, t.Head.Batch) - t.start
+	start := t.queryStart() - t.start
 	t.EachLane(func(lane, head, query int) {
 		slopes[lane] = scalar.Limited(scalar.Log2Units(t.job.Call.ALiBi[head]), mostSlope)
 		positions[lane] = int32(start + query)
 	})
-	t.kern.ALiBi(t.scoresFrom(part), lanes, part.Lo, part.Len(), slopes, positions, top)
+	t.eachRun(part, func(run mask.Span, at int) {
+		t.kern.ALiBi(t.scoresFrom(run), lanes, at-t.start, run.Len(), slopes, positions, top)
+	})
 }
 
 // addBias adds a row of the bias to every lane.
@@ -141,7 +145,7 @@ var boolMods = [mask.MaxBools]scoreMod{
 // maskBool hides keys by a view. Those before a view of the last keys are visible.
 func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
 	b := t.Head.Batch
-	key := t.Key(part.Lo) - v.First(&t.job.Call.Mask, b, t.job.Call.K.Length(b))
+	key := t.Key(part.Lo) - v.First(&t.job.Call.Mask, b, t.existing())
 	if key < 0 {
 		before := mask.Span{Lo: part.Lo, Hi: min(part.Lo-key, part.Hi)}
 		t.raise(t.scoresFrom(before), before.Len(), top)
@@ -160,18 +164,21 @@ func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
 // callScore applies Call.Score.
 func (t *tile) callScore(part mask.Span, top []float32) {
 	lanes, scores, rows := t.Lanes, t.scoresFrom(part), t.scratch.scoreRows[:0]
-	start := position.Of(t.job.Call.QueryStart, t.Head.Batch)
+	start := t.queryStart()
 	t.EachLane(func(lane, head, query int) {
 		if lane < t.N {
 			rows = append(rows, scoring.Row{Head: head, Query: query, Position: start + query})
 		}
 	})
 	s := &t.scratch.scoreTile // a variable of the function would escape
-	*s = scoring.Tile{
-		Scores: scores[: part.Len()*lanes : part.Len()*lanes], Stride: lanes, Batch: t.Head.Batch,
-		Keys: part.Len(), Key: t.Key(part.Lo), KeyPosition: part.Lo + t.start, Rows: rows,
-	}
-	t.job.Call.Score(s)
-	*s = scoring.Tile{} // a function may have put its own slices there
+	t.eachRun(part, func(run mask.Span, at int) {
+		from, n := (run.Lo-part.Lo)*lanes, run.Len()*lanes
+		*s = scoring.Tile{
+			Scores: scores[from : from+n : from+n], Stride: lanes, Batch: t.Head.Batch,
+			Keys: run.Len(), Key: t.Key(run.Lo), KeyPosition: at, Rows: rows,
+		}
+		t.job.Call.Score(s)
+		*s = scoring.Tile{} // a function may have put its own slices there
+	})
 	t.raise(scores, part.Len(), top)
 }

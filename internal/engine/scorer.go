@@ -47,8 +47,8 @@ func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 	x := &s.memory
 	x.keys.Fit(m, &j.Call.K, kvrows.Need{Gather: true})
 	x.values.Fit(m, &j.Call.V, kvrows.Need{Gather: true})
-	x.keys.Begin(j.tier, &j.Call.K)
-	x.values.Begin(j.tier, &j.Call.V)
+	x.keys.Begin(j.tier, &j.Call.K, nil)
+	x.values.Begin(j.tier, &j.Call.V, nil)
 	s.fitScores(j, m, j.plan.lanes)
 	if widens {
 		parallel.Fit(m, &x.rowsUsage, &x.rows, j.plan.lanes*max(j.d(), j.dv()), rows.Aligned)

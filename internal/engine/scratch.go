@@ -31,12 +31,13 @@ type scratch struct {
 	rounded []float32   // weights of a block, rounded, see integers.go
 	pairs   []int32     // the same as integers, of a segment
 	runs    []mask.Span // of keys that an exact tile sees
+	seen    []bool      // which of some keys the rows see, of lists
 
 	shape                                             shape  // of the last call
 	epoch                                             uint32 // of the memory, then
 	memory                                            parallel.Memory
 	rowsUsage, paddedUsage, partialUsage, scoresUsage parallel.Usage
-	roundedUsage, pairsUsage                          parallel.Usage
+	roundedUsage, pairsUsage, seenUsage               parallel.Usage
 
 	// One element per lane: arguments of kernels.
 	spans           laneSpans
@@ -45,6 +46,7 @@ type scratch struct {
 	units           [ukernel.MaxLanes]float32
 	valueScales     [contract.ValueSegment]float32
 	positions       [ukernel.MaxLanes]int32
+	keyPositions    [modKeys]int32
 	dropHeads       [ukernel.MaxLanes]uint32
 	dropPositions   [ukernel.MaxLanes]uint32
 
@@ -62,8 +64,8 @@ func (s *scratch) fit(j *Job) {
 		s.fitAll(j)
 		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
-	s.keys.Begin(j.tier, &j.Call.K)
-	s.values.Begin(j.tier, &j.Call.V)
+	s.keys.Begin(j.tier, &j.Call.K, j.keyRows())
+	s.values.Begin(j.tier, &j.Call.V, j.keyRows())
 	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].job = j
 	}
@@ -71,7 +73,7 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12}
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, Listed: j.derived.listed || j.derived.tree}
 	s.keys.Fit(m, &j.Call.K, need)
 	need.Gather = !j.plan.shape.skinny
 	s.values.Fit(m, &j.Call.V, need)
@@ -90,6 +92,9 @@ func (s *scratch) fitAll(j *Job) {
 	parallel.Fit(m, &s.partialUsage, &s.partial, j.plan.lanes*j.dv(), rows.Aligned)
 	if j.derived.additive != nil {
 		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.derived.additive), rows.Aligned)
+	}
+	if j.derived.listed {
+		parallel.Fit(m, &s.seenUsage, &s.seen, modKeys*j.plan.lanes, parallel.Make[bool])
 	}
 	if j.Call.Score != nil && s.scoreRows == nil {
 		s.scoreRows = make([]scoring.Row, 0, ukernel.MaxLanes)
@@ -111,6 +116,7 @@ type shape struct {
 	scoreMod       bool
 	quantized      bool
 	unions         bool // of the mask
+	listed, tree   bool // keys are those of lists, or on paths
 	codes          bool // tiles may take kernels for integers, see integers.go
 }
 
@@ -121,6 +127,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.derived.tree, codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
 }

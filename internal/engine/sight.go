@@ -42,9 +42,10 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 
 // visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
 func (j *Job) visibleTo(b, i, phase int) mask.Span {
-	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
+	q := j.query(b, i)
+	s := mask.Span{Lo: 0, Hi: q.Keys}
 	if j.Call.Mask.IsSet() {
-		s = j.Call.Mask.Span(j.Call.Query(b, i, j.Call.K.Length(b)))
+		s = j.Call.Mask.Span(q)
 	}
 	if j.derived.biased {
 		s = s.And(mask.Span{Lo: 0, Hi: j.Call.Bias.Dim(3)})
@@ -61,8 +62,12 @@ func (s *sight) find(j *Job, r *lanes.Rows) {
 		s.keyFrame = j.derived.frame
 		return
 	}
+	if j.derived.listed {
+		s.keyFrame = j.listedFrame(r)
+		return
+	}
 	b := r.Head.Batch
-	if s.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow() {
+	if s.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow() && !j.derived.tree {
 		return
 	}
 	s.visible, s.visibleToAll = mask.Nothing, mask.Everything
@@ -89,7 +94,7 @@ func (s *sight) findGaps(j *Job, r *lanes.Rows) {
 			s.rowGaps[lane] = s.rowGaps[lane-1]
 			continue
 		}
-		s.rowGaps[lane] = j.Call.Mask.Gaps(j.Call.Query(r.Head.Batch, r.QueryOf(lane), j.Call.K.Length(r.Head.Batch)))
+		s.rowGaps[lane] = j.Call.Mask.Gaps(j.query(r.Head.Batch, r.QueryOf(lane)))
 		for x := range s.rowGaps[lane] {
 			g := &s.rowGaps[lane][x]
 			g.Lo, g.Hi = g.Lo+s.phase, g.Hi+s.phase

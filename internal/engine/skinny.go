@@ -50,7 +50,7 @@ func skinnySoftmax(t *tile, n int, max, sum []float32) {
 // call feels every instruction.
 func skinnyValues(t *tile) {
 	j, keys := t.job, t.block.keys
-	if n, v := keys.Len(), &j.Call.V; n < ukernel.SkinnyKeys && !t.started && v.DType() == view.Float32 && !v.IsPaged() && ukernel.IsOneCall(j.dv(), t.N) {
+	if n, v := keys.Len(), &j.Call.V; n < ukernel.SkinnyKeys && !t.started && v.DType() == view.Float32 && !v.IsPaged() && !t.job.derived.listed && !t.job.derived.tree && ukernel.IsOneCall(j.dv(), t.N) {
 		rows := v.Rows(t.Head.Batch, t.Head.Head, t.Key(keys.Lo), n)
 		j.tier.Skinny().PV(t.o, j.dv(), rows, v.Stride(2), t.block.scores, t.Lanes, t.N, n, j.dv(), false, rows, 0)
 		return
@@ -181,24 +181,24 @@ func noScores(*tile, []float32, int, int, []float32) int       { return 0 }
 func noValues(*tile, []float32, int, int, []float32, bool) int { return 0 }
 
 func halfScores(t *tile, s []float32, lo, n int, top []float32) int {
-	k, n, next, far := t.keys().Halves(t.Head, lo, n)
+	k, stride, n, next, far := t.keys().Halves(t.Head, lo, n)
 	if n < ukernel.SkinnyKeys {
 		return 0
 	}
-	t.job.plan.narrow.qk(s, k, t.job.Call.K.Stride(2), t.q, t.N, n, t.job.d(), top, next, far)
+	t.job.plan.narrow.qk(s, k, stride, t.q, t.N, n, t.job.d(), top, next, far)
 	return n
 }
 
 func halfValues(t *tile, o []float32, lo, n int, p []float32, load bool) int {
 	dv := t.job.dv()
-	v, n, next, far := t.values().Halves(t.Head, lo, n)
-	t.job.plan.narrow.pv(o, dv, v, t.job.Call.V.Stride(2), p, t.Lanes, t.N, n, dv, load, next, far)
+	v, stride, n, next, far := t.values().Halves(t.Head, lo, n)
+	t.job.plan.narrow.pv(o, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
 	return n
 }
 
 func int8Scores(t *tile, s []float32, lo, n int, top []float32) int {
 	x := &t.job.Call.K
-	if x.Run(lo, n) < ukernel.SkinnyKeys {
+	if t.keys().Run(t.Head, lo, n) < ukernel.SkinnyKeys {
 		return 0
 	}
 	k, stride, n, next, far := t.keys().Int8s(t.Head, lo, n)
@@ -213,7 +213,7 @@ func int8Scores(t *tile, s []float32, lo, n int, top []float32) int {
 func int8Values(t *tile, o []float32, lo, n int, p []float32, load bool) int {
 	x, dv := &t.job.Call.V, t.job.dv()
 	v, stride, n, next, far := t.values().Int8s(t.Head, lo, n)
-	scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, lo, n)
+	scales, lsc := t.values().Scales(t.Head, lo, n)
 	t.job.tier.Skinny().PVInt8(ukernel.PVInt8Args{O: o, Ldo: dv, V: v, Ldv: stride, Scales: scales, Lsc: lsc, Group: x.Group(), P: p, Ldp: t.Lanes, N: t.N, M: n, Dv: dv, Load: load, Next: next, Far: far})
 	return n
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/scalar"
 )
 
@@ -37,13 +36,15 @@ func (t *tile) exponentiate(max, sum []float32) {
 func (t *tile) Drop(keys mask.Span, weights []float32) {
 	j, lanes := t.job, t.Lanes
 	heads, positions := t.scratch.dropHeads[:lanes], t.scratch.dropPositions[:lanes]
-	start := position.Of(j.Call.QueryStart, t.Head.Batch)
+	start := t.queryStart()
 	t.EachLane(func(lane, head, query int) {
 		heads[lane] = uint32(head)
 		positions[lane] = uint32(start + query)
 	})
-	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.derived.philox[:],
-		j.Call.Dropout.Sequence(t.Head.Batch), heads, positions, j.Call.Dropout.Threshold(), j.Call.Dropout.Factor())
+	t.eachRun(keys, func(part mask.Span, at int) {
+		t.kern.Dropout(weights[(part.Lo-keys.Lo)*lanes:], lanes, at, part.Len(), j.derived.philox[:],
+			j.Call.Dropout.Sequence(t.Head.Batch), heads, positions, j.Call.Dropout.Threshold(), j.Call.Dropout.Factor())
+	})
 }
 
 // BlockKeys is the number of keys in a block of the numeric contract. Keys are cut

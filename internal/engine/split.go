@@ -26,7 +26,7 @@ func (j *Job) splitTask(s *scratch, i int) {
 	tile, block := j.plan.PartOf(i)
 	slot := r.slot(i)
 	t := &slot.tile[0]
-	if b, h, row := j.splitRows(tile); t.N == 0 || t.Head != h || t.First != row {
+	if b, h, row := j.splitRows(tile); t.N == 0 || t.Head != h || t.First != j.firstRow(h)+row {
 		t.reset(s, h, row, j.plan.work.Width, j.plan.how.of(b))
 	}
 	t.scratch = s

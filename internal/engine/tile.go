@@ -83,7 +83,7 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	}
 }
 
-// begin makes t the tile of up to width rows of h, from row on. If the call resumes
+// begin makes t the tile of up to width rows of h, from its row number row on. If the call resumes
 // partial results, it loads those of the rows.
 func (t *tile) begin(s *scratch, h lanes.Head, row, width int, how *strategy) {
 	t.reset(s, h, row, width, how)
@@ -92,14 +92,14 @@ func (t *tile) begin(s *scratch, h lanes.Head, row, width int, how *strategy) {
 	}
 }
 
-// reset makes t the tile of up to width rows of h, from row on, before any key.
+// reset makes t the tile of up to width rows of h, from its row number row on, before any key.
 func (t *tile) reset(s *scratch, h lanes.Head, row, width int, how *strategy) {
 	n := min(width, t.job.rowsOf(h.Batch)-row)
-	t.place(s, h, row, n, t.job.tier.Tile(n), how)
+	t.place(s, h, t.job.firstRow(h)+row, n, t.job.tier.Tile(n), how)
 	t.sight.find(t.job, &t.Rows)
 }
 
-// place makes t the tile of n rows of h, from row on. Its kernels set its width.
+// place makes t the tile of n rows of h, from row on, counted from query 0 on. Its kernels set its width.
 func (t *tile) place(s *scratch, h lanes.Head, row, n int, kern *ukernel.TileKernels, how *strategy) {
 	t.scratch, t.kern, t.strategy = s, kern, how
 	t.Place(h, row, n, t.job.derived.group, kern.Lanes)

@@ -17,6 +17,7 @@ import (
 	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/optimize"
+	"github.com/attn-go/attn/recurrent"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -138,6 +139,18 @@ var table = []entry{
 		table := &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}
 		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{Outputs: kernel.Outputs{LSE: ragged(1), Weights: ragged(7)}}}
 	}},
+	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // of a tree
+		out, q, k, v := w.attention()
+		o := w.options()
+		o.Parents = []int32{-1, 0, 0, -1, -1, 1}
+		return []any{out, q, k, v, o}
+	}},
+	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // with lists of keys
+		out, q, k, v := w.attention()
+		o := w.options()
+		o.KeyRows = kernel.KeyRows{Rows: []int32{0, 6, 6, 2, -1, -1, -1, 6, 5, 4, 3, 2, 1, 0, 3, -1, -1, -1, -1, -1, -1}, Shape: [4]int{1, 1, 3, 7}}
+		return []any{out, q, k, v, o}
+	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any {
 		dout, q, k, v := w.attention()
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
@@ -246,7 +259,7 @@ var table = []entry{
 	{name: "kernel.Tier.Tuned", f: kernel.Tier.Tuned, args: list(kernel.Tier{}, "SkinnyRows=16")},
 
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
-	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.LayoutNHD})},
+	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, KeyType: kernel.Int8, ValueType: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.LayoutNHD})},
 	{name: "kvcache.NewOf", f: kvcache.NewOf, args: list([]kvcache.Config{{Layers: 2, Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6}, {Layers: 1, Heads: 1, HeadSize: 8, PageSize: 3, Pages: 6}})},
 	{name: "kvcache.Config.PageBytes", f: kvcache.Config.PageBytes, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.NewWithMemory", f: kvcache.NewWithMemory, args: func(w *world) []any {
@@ -277,6 +290,7 @@ var table = []entry{
 	}},
 	{name: "kvcache.Batch.View", f: (*kvcache.Batch).View, args: aBatch(1)},
 	{name: "kvcache.Batch.Scoring", f: (*kvcache.Batch).Scoring, args: aBatch()},
+	{name: "kvcache.Batch.TreePositions", f: (*kvcache.Batch).TreePositions, args: aBatch([]int32{-1, 0})},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
 	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
 	{name: "kvcache.Sequence.DropBetween", f: (*kvcache.Sequence).DropBetween, args: func(w *world) []any {
@@ -378,6 +392,13 @@ var table = []entry{
 	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
 	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},
 
+	{name: "recurrent.Delta.StateSize", f: recurrent.Delta.StateSize, args: list(recurrent.Delta{Heads: 2, KeyHeads: 1, KeySize: 6, ValueSize: 5}, 3)},
+	{name: "recurrent.Delta.Apply", f: recurrent.Delta.Apply, args: func(w *world) []any {
+		d := recurrent.Delta{Heads: 2, KeyHeads: 1, KeySize: 6, ValueSize: 5}
+		x := recurrent.Text{Q: w.tensor(1, 1, 3, 6), K: w.tensor(1, 1, 3, 6), V: w.tensor(1, 2, 3, 5), Decay: w.floats(6), Gate: w.floats(6), Position: 64, Before: w.floats(d.StateSize(64)), After: w.floats(d.StateSize(67))}
+		return []any{d, w.tensor(1, 2, 3, 5), x, someExec}
+	}},
+
 	{name: "norm.RMSNorm", f: norm.RMSNorm, args: func(w *world) []any {
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
@@ -414,7 +435,7 @@ var table = []entry{
 		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), w.floats(18), w.floats(6), 3, someExec}
 	}},
 	{name: "loss.CrossEntropy", f: loss.CrossEntropy, args: func(w *world) []any {
-		return []any{w.floats(12), w.floats(12), 4, []int32{0, loss.Ignore, 3}, kernel.Exec{Threads: 2, ParallelFor: inOrder}}
+		return []any{w.floats(12), w.floats(12), 4, []int32{0, loss.IgnoreIndex, 3}, kernel.Exec{Threads: 2, ParallelFor: inOrder}}
 	}},
 	{name: "optimize.AdamW.Step", f: optimize.AdamW.Step, args: func(w *world) []any {
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.1}

@@ -129,7 +129,7 @@ func (w *world) rope() *rope.Rope { return must(rope.New(rope.Config{Dims: 4, Po
 // float32, is that of the world; or it is int8 and has memory of its own.
 func (w *world) cache(layers int, quantized bool) *kvcache.Cache {
 	if quantized {
-		return must(kvcache.New(kvcache.Config{Layers: layers, Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6, Type: kernel.Int8, Window: 4}))
+		return must(kvcache.New(kvcache.Config{Layers: layers, Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6, KeyType: kernel.Int8, ValueType: kernel.Int8, Window: 4}))
 	}
 	var keys, values []kernel.Tensor
 	for range layers {

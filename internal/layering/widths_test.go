@@ -13,7 +13,7 @@ import (
 
 // names32 are the parameters and fields whose numbers name one of many things. Others are counts, lengths and
 // positions: ints.
-var names32 = []string{"Pages", "GroupOf", "query", "key", "rows", "targets"}
+var names32 = []string{"Pages", "Rows", "Parents", "GroupOf", "query", "key", "rows", "targets", "parents"}
 
 // TestWidths: slices of integers in the API of the library have one of two widths, as ARCHITECTURE.md says:
 // int32 if they name things, else int. Dropout.Sequences are words of its generator, and the

@@ -55,6 +55,9 @@ type Kind struct {
 	// limits. nil: the rule depends on the query.
 	Length func(r *Rule, b int) int
 
+	// InPositions says that spans have the keys at some positions, whatever the numbers of the keys.
+	InPositions bool
+
 	// Window returns upper bounds of how many keys before and after its own position a
 	// query sees, -1 for no limit. nil: there is no limit. Plans rely on it: q consecutive
 	// queries see at most left + right + q keys.

@@ -26,6 +26,52 @@ func (m *Mask) Resolve(c *view.Scores) {
 	}
 }
 
+// Split takes all but the bool views out of m, which is resolved, and returns it.
+func (m *Mask) Split() Mask {
+	rest := *m
+	rest.nBools = 0
+	m.n, m.joined, m.sparse, m.perRow, m.hasGaps = 0, 0, BlockSparse{}, false, false
+	return rest
+}
+
+// Mark sets seen to which keys q sees from number first on, whose positions are given. Bool views do not count.
+func (m *Mask) Mark(seen []bool, q Query, first int, positions []int32) {
+	q.Lq, q.Lk = m.lq, m.lk
+	inAll := q // as if there were a key at each position
+	inAll.Diagonal, inAll.KeyStart, inAll.Keys = q.Diagonal+q.KeyStart, 0, 2*position.Max
+	for i := range seen {
+		seen[i] = !m.sparse.set || m.sparse.Sees(q.Index, first+i)
+	}
+	for x := 0; x < int(m.n); {
+		var spans [MaxRules]Span
+		begin, end := x, m.endOfUnion(x)
+		for ; x < end; x++ {
+			if r := &m.rules[x]; r.Kind.InPositions {
+				spans[x] = r.Kind.Span(r, inAll)
+			} else {
+				spans[x] = m.seen(x, q)
+			}
+		}
+		for i, at := range positions[:len(seen)] {
+			seen[i] = seen[i] && m.unites(begin, end, &spans, first+i, int(at))
+		}
+	}
+}
+
+// unites tells whether one of the rules' spans has a key.
+func (m *Mask) unites(begin, end int, spans *[MaxRules]Span, key, at int) bool {
+	for x := begin; x < end; x++ {
+		of := key
+		if m.rules[x].Kind.InPositions {
+			of = at
+		}
+		if spans[x].Lo <= of && of < spans[x].Hi {
+			return true
+		}
+	}
+	return false
+}
+
 // PerRow tells whether queries of a batch row may see different spans.
 func (m *Mask) PerRow() bool { return m.perRow }
 

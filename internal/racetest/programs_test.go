@@ -310,7 +310,7 @@ var correct = []program{
 		at(c.attend, func() { clear(c.q[:2*size]); clear(c.q[12*size:]); clear(c.out[12*size:]) })
 	}},
 	{name: "two sequences of a cache", run: func() {
-		c, err := kvcache.New(kvcache.Config{Heads: 2, HeadSize: size, PageSize: 4, Pages: 40, Type: kernel.Float16, Window: 20})
+		c, err := kvcache.New(kvcache.Config{Heads: 2, HeadSize: size, PageSize: 4, Pages: 40, KeyType: kernel.Float16, ValueType: kernel.Float16, Window: 20})
 		must(err)
 		first := c.NewSequence()
 		prompt, err := c.NewBatch(first)

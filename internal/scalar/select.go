@@ -75,46 +75,7 @@ func SumOfHalves(acc []float32) float32 {
 	return acc[0]
 }
 
-// Sum64 returns the sum of x in binary64, in 8 chains.
-func Sum64(x []float32) float64 {
-	var a0, a1, a2, a3, a4, a5, a6, a7 float64
-	for ; len(x) >= 8; x = x[8:] {
-		a0 += float64(x[0])
-		a1 += float64(x[1])
-		a2 += float64(x[2])
-		a3 += float64(x[3])
-		a4 += float64(x[4])
-		a5 += float64(x[5])
-		a6 += float64(x[6])
-		a7 += float64(x[7])
-	}
-	a := [8]float64{a0, a1, a2, a3, a4, a5, a6, a7}
-	for i, x := range x {
-		a[i] += float64(x)
-	}
-	return halves(&a)
-}
-
-// Dot64 returns the sum of the products of x and y, which are exact, in binary64, in 8 chains.
-func Dot64(x, y []float32) float64 {
-	var a0, a1, a2, a3, a4, a5, a6, a7 float64
-	for ; len(x) >= 8 && len(y) >= 8; x, y = x[8:], y[8:] {
-		a0 += float64(x[0]) * float64(y[0])
-		a1 += float64(x[1]) * float64(y[1])
-		a2 += float64(x[2]) * float64(y[2])
-		a3 += float64(x[3]) * float64(y[3])
-		a4 += float64(x[4]) * float64(y[4])
-		a5 += float64(x[5]) * float64(y[5])
-		a6 += float64(x[6]) * float64(y[6])
-		a7 += float64(x[7]) * float64(y[7])
-	}
-	a := [8]float64{a0, a1, a2, a3, a4, a5, a6, a7}
-	for i, x := range x {
-		a[i] += float64(x) * float64(y[i])
-	}
-	return halves(&a)
-}
-
-func halves(a *[8]float64) float64 {
+// SumOfHalves64 is SumOfHalves of binary64.
+func SumOfHalves64(a *[8]float64) float64 {
 	return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
 }

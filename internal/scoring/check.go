@@ -9,7 +9,8 @@ import (
 )
 
 // Check reports the first of the fields u, which are used, that does not fit scores of shape c, or that the call does
-// not take. DynamicInt12 also needs keys and values of integers: the caller checks that.
+// not take. The caller checks what needs the keys: DynamicInt12, and KeyRows before all else, as c has the length of
+// its lists.
 func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
 	if f := u.CheckTaken(by); f != nil {
 		return f
@@ -32,6 +33,24 @@ func (u Set) CheckTaken(by Call) *check.Failure {
 	return nil
 }
 
+// checkTree reports parents of another number than queries, or with lists, or queries whose tree begins before the keys.
+func (s *Scoring) checkTree(c *view.Scores) *check.Failure {
+	r := &fields[parents]
+	if s.KeyRows.IsSet() {
+		return r.fails("parents and lists of rows", "nil with Options.KeyRows")
+	}
+	for b := range max(len(s.QueryStart), len(s.KeyStart), 1) {
+		if past := s.Past(b); past < 0 || past > c.Keys {
+			return fields[queryStart].fails(fmt.Sprintf("%d of batch row %d, with Options.Parents", position.Of(s.QueryStart, b), b),
+				fmt.Sprintf("the position of key %d to %d: the keys before the tree", 0, c.Keys))
+		}
+	}
+	return view.Parents(s.Parents).Check(r.arg, c)
+}
+
+// CheckKeyStart reports a KeyStart that does not fit so many keys.
+func (s *Scoring) CheckKeyStart(c *view.Scores) *check.Failure { return s.check(keyStart, c) }
+
 // check reports a field that does not fit scores of shape c.
 func (s *Scoring) check(f field, c *view.Scores) *check.Failure {
 	r := &fields[f]
@@ -50,6 +69,8 @@ func (s *Scoring) check(f field, c *view.Scores) *check.Failure {
 		return position.Check(r.arg, "position", s.positions(f), c.Batch, least, most)
 	case dropouts:
 		return s.Dropout.check(c.Batch)
+	case trees:
+		return s.checkTree(c)
 	case masks:
 		return s.Mask.Check(c)
 	case biases:
@@ -85,7 +106,7 @@ type Input struct {
 }
 
 // Inputs returns all of them, masks aside.
-func (s *Scoring) Inputs() (in [3]Input) {
+func (s *Scoring) Inputs() (in [4]Input) {
 	for x, u := 0, readFields; u != 0; x, u = x+1, u.rest() {
 		f := u.first()
 		in[x].Arg, in[x].Memory = fields[f].arg, s.memory(f)
@@ -94,8 +115,11 @@ func (s *Scoring) Inputs() (in [3]Input) {
 }
 
 func (s *Scoring) memory(f field) view.Memory {
-	if fields[f].kind == biases {
+	switch fields[f].kind {
+	case biases:
 		return s.Bias.Memory()
+	case lists:
+		return view.MemoryOf(s.KeyRows.Rows)
 	}
 	return view.MemoryOf(s.perHead(f))
 }

@@ -24,10 +24,21 @@ func (s *Scoring) Resolve(c *view.Scores) {
 	}
 }
 
+// Past returns how many keys of batch row b are before that of the first query.
+func (s *Scoring) Past(b int) int { return position.Of(s.QueryStart, b) - position.Of(s.KeyStart, b) }
+
 // Query returns query i of batch row b, which has so many keys, as masks see it.
 func (s *Scoring) Query(b, i, keys int) mask.Query {
 	start := position.Of(s.KeyStart, b)
 	return mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(s.QueryStart, b) - start}
+}
+
+// OnPath is Query for a call of so many queries that are a tree. Its keys are those before the tree and those on its path.
+func (s *Scoring) OnPath(b, i, queries, keys int) mask.Query {
+	past, tree := s.Past(b), view.Parents(s.Parents)
+	q := s.Query(b, i, min(past, keys)+tree.Depth(b, i, queries, keys-past)+1)
+	q.Diagonal += tree.Depth(b, i, queries, queries) - i
+	return q
 }
 
 // ScaleOr returns a Scale, or what its default, 0, stands for. -0 is 0.

@@ -10,11 +10,11 @@ import (
 )
 
 // Scoring has the fields of kernel.Scoring, which documents them.
-type Scoring Of[mask.Mask, view.Tensor, func(*Tile), Dropout]
+type Scoring Of[mask.Mask, view.Tensor, func(*Tile), view.KeyRows, Dropout]
 
 // Of is a Scoring whose parts have any types. kernel.Scoring is one, with its own: so a pointer to that is a pointer to
 // a Scoring.
-type Of[Mask, Tensor, Func, Dropout any] struct {
+type Of[Mask, Tensor, Func, KeyRows, Dropout any] struct {
 	Scale                float32
 	DynamicInt12         bool
 	Score                Func
@@ -23,6 +23,8 @@ type Of[Mask, Tensor, Func, Dropout any] struct {
 	Bias                 Tensor
 	Mask                 Mask
 	QueryStart, KeyStart []int
+	Parents              []int32
+	KeyRows              KeyRows
 	Sinks                []float32
 	Dropout              Dropout
 }
@@ -38,6 +40,8 @@ const (
 	dropout
 	queryStart
 	keyStart
+	keyRows
+	parents
 	maskField
 	alibi
 	sinks
@@ -75,6 +79,8 @@ const (
 	masks                 // a mask
 	biases                // a tensor that is read
 	dropouts              // a Dropout
+	trees                 // parents of queries
+	lists                 // lists of rows that are read; their check needs the keys
 )
 
 // A Call is a kind of call that takes a Scoring.
@@ -103,7 +109,13 @@ var fields = [numFields]row{
 	dropout:    {arg: "Options.Dropout", kind: dropouts},
 	queryStart: {arg: "Options.QueryStart", kind: positions, at: unsafe.Offsetof(Scoring{}.QueryStart)},
 	keyStart:   {arg: "Options.KeyStart", kind: positions, at: unsafe.Offsetof(Scoring{}.KeyStart)},
-	maskField:  {arg: mask.Arg, kind: masks},
+	keyRows: {arg: "Options.KeyRows", kind: lists, got: "lists of rows", not: [calls]string{
+		Gradients: "none: gradients are those of all keys", Partials: "none: partial results are those of blocks of k",
+	}},
+	parents: {arg: "Options.Parents", kind: trees, got: "parents", not: [calls]string{
+		Gradients: "nil: gradients are those of sequences", Partials: "nil: partial results are those of blocks of k",
+	}},
+	maskField: {arg: mask.Arg, kind: masks},
 	alibi: {
 		arg: "Options.ALiBi", kind: perHead, at: unsafe.Offsetof(Scoring{}.ALiBi),
 		isValid: isScore, want: "a finite number up to ±2^127",
@@ -133,6 +145,8 @@ func (s *Scoring) Used() (u Set) {
 	u = u.with(dropout, s.Dropout.Rate != 0 || s.Dropout.Sequences != nil)
 	u = u.with(queryStart, len(s.QueryStart) != 0)
 	u = u.with(keyStart, len(s.KeyStart) != 0)
+	u = u.with(keyRows, s.KeyRows.IsSet())
+	u = u.with(parents, s.Parents != nil)
 	u = u.with(maskField, !s.Mask.IsZero())
 	u = u.with(alibi, s.ALiBi != nil)
 	u = u.with(sinks, s.Sinks != nil)
@@ -146,7 +160,7 @@ func (u Set) Plain() bool { return u&^plainFields == 0 }
 
 var (
 	plainFields = fieldsWith(func(r *row) bool { return r.plain })
-	readFields  = fieldsWith(func(r *row) bool { return r.kind == perHead || r.kind == biases })
+	readFields  = fieldsWith(func(r *row) bool { return r.kind == perHead || r.kind == biases || r.kind == lists })
 )
 
 func fieldsWith(is func(r *row) bool) (u Set) {

@@ -25,6 +25,10 @@ func use(t *testing.T, s *Scoring, f reflect.StructField) {
 		*x = make([]float32, 1)
 	case *[]int:
 		*x = make([]int, 1)
+	case *[]int32:
+		*x = []int32{-1}
+	case *view.KeyRows:
+		*x = view.KeyRows{Rows: make([]int32, 1), Shape: [4]int{1, 1, 1, 1}}
 	case *Dropout:
 		x.Rate = 0.5
 	case *func(*Tile):
@@ -86,6 +90,8 @@ func checkMemory(t *testing.T, s *Scoring, f reflect.StructField) {
 		m = x.Memory()
 	case *[]float32:
 		m = view.MemoryOf(*x)
+	case *view.KeyRows:
+		m = view.MemoryOf(x.Rows)
 	default:
 		return
 	}

@@ -37,6 +37,7 @@ type Slot struct {
 	Name   string
 	Data   []byte    // the content,
 	Floats []float32 // also as floats, if they are some
+	wide   []float64 // or as these
 	Exact  bool      // Diff tells their NaNs apart by their bits
 
 	ld            int    // distance of the rows
@@ -128,6 +129,13 @@ func (a *Arena) Matrix(name string, rows, w, ld int, gap float32) []float32 {
 	return s.Floats
 }
 
+// Doubles returns n float64.
+func (a *Arena) Doubles(name string, n int) []float64 {
+	s := a.Take(name, 8*n, 8)
+	s.wide = Typed[float64](s.Data)
+	return s.wide
+}
+
 // Vector returns n elements x.
 func (a *Arena) Vector(name string, n int, x float32) []float32 {
 	return a.Matrix(name, min(n, 1), n, n, x)
@@ -171,7 +179,12 @@ func (s *Slot) diff(want *Slot) error {
 				x, math.Float32bits(x), y, math.Float32bits(y))
 		}
 	}
-	if s.Floats == nil {
+	for i, x := range s.wide {
+		if y := want.wide[i]; math.Float64bits(x) != math.Float64bits(y) && (x == x || y == y) {
+			return fmt.Errorf("[%d] is %v (%016x), want %v (%016x)", i, x, math.Float64bits(x), y, math.Float64bits(y))
+		}
+	}
+	if s.Floats == nil && s.wide == nil {
 		return fmt.Errorf(" is % x, want % x", s.Data, want.Data)
 	}
 	return nil

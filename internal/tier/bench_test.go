@@ -288,6 +288,7 @@ func rowsInOrder(w, n, d int) []int {
 func benchConverters() (list []benchmark) {
 	const d = 128
 	floats, bits, ints, scales := testutil.Floats(blockKeys*d), make([]byte, 2*blockKeys*d), make([]int8, blockKeys*d), testutil.Floats(blockKeys*d/32)
+	gathered, rows := make([]byte, blockKeys*d), rowsInOrder(blockKeys, blockKeys, d)
 	add := func(kernel string, call func(p *kernelSet)) {
 		list = append(list, benchmark{kernel, "n=256/d=128", 0, blockKeys * d, call})
 	}
@@ -307,6 +308,7 @@ func benchConverters() (list []benchmark) {
 		p.Convert.QuantizeInt4(bits, d/2, scales, d/32, floats, d, 32, blockKeys, d)
 	}})
 	add("Convert.QuantizeInt8", func(p *kernelSet) { p.Convert.QuantizeInt8(ints, d, scales, 1, floats, d, d, blockKeys, d) })
+	add("Convert.Gather", func(p *kernelSet) { p.Convert.Gather(gathered, bits, rows, d, rows) })
 	add("Convert.Finite", func(p *kernelSet) { p.Convert.Finite(floats) })
 	return list
 }

@@ -178,6 +178,39 @@ func (c flushCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kern
 	return func(p *kernelSet) { p.Convert.Flush(dst, ldd, src, lds, c.n, c.d, least) }
 }
 
+// A gatherCase is a call of Gather, of rows in any order.
+type gatherCase struct{ n, size, gap int }
+
+func (c gatherCase) String() string {
+	return fmt.Sprintf("n=%d size=%d lds=size+%d", c.n, c.size, c.gap)
+}
+
+func gatherCases(int) (list []kernelCase) {
+	for _, size := range upTo(2*64+9, 256, 512, 777) {
+		for n := range 4 {
+			if size > 0 {
+				list = append(list, gatherCase{n, size, (size + n) % 3})
+			}
+		}
+	}
+	return list
+}
+
+func (c gatherCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	const rows = 5
+	lds := c.size + c.gap
+	src := testutil.Rows[byte](a, "src", rows, c.size, lds)
+	for i := range src {
+		src[i] = byte(r.Uint64())
+	}
+	dst := testutil.Rows[byte](a, "dst", c.n, c.size, c.size)
+	off, next := make([]int, c.n), make([]int, c.n)
+	for i := range off {
+		off[i], next[i] = r.IntN(rows)*lds, r.IntN(rows)*lds
+	}
+	return func(p *kernelSet) { p.Convert.Gather(dst, src, off, c.size, next) }
+}
+
 // TestWidenAll compares all numbers of the narrow types, and all scaled integers with many scales,
 // with package fallback.
 func TestWidenAll(t *testing.T) {
@@ -251,6 +284,15 @@ func TestNarrowAll(t *testing.T) {
 }
 
 var convertMutants = []mutant{
+	{"Convert.Gather", "the last bytes are those of the row before", func(p *kernelSet) {
+		gather := p.Convert.Gather
+		p.Convert.Gather = func(dst, src []byte, off []int, size int, next []int) {
+			gather(dst, src, off, size, next)
+			if n := len(off); n > 1 && size%8 > 0 {
+				copy(dst[n*size-size%8:], dst[(n-1)*size-size%8:])
+			}
+		}
+	}},
 	{"Convert.Flush", "the least number is 0, too", func(p *kernelSet) {
 		flush := p.Convert.Flush
 		p.Convert.Flush = func(dst []float32, ldd int, src []float32, lds, n, d int, least float32) {

@@ -45,12 +45,13 @@ type kernelSet struct {
 	Elementwise ukernel.Elementwise
 	Norms       ukernel.Norms
 	Activations ukernel.Activations
+	Rows        ukernel.Rows
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
 	tile := t.Tiles()[i]
-	return &kernelSet{tile, *t.Gradients(tile.Lanes), *t.Skinny(), *t.Convert(), *t.Weights(), *t.Elementwise(), *t.Norms(), *t.Activations()}
+	return &kernelSet{tile, *t.Gradients(tile.Lanes), *t.Skinny(), *t.Convert(), *t.Weights(), *t.Elementwise(), *t.Norms(), *t.Activations(), *t.Rows()}
 }
 
 // ref are the kernels of package fallback.
@@ -140,6 +141,7 @@ var kernelTests = []struct {
 	{"Convert.PairColumns", pairCases(false)},
 	{"Convert.PairRows", pairCases(true)},
 	{"Convert.Flush", flushCases},
+	{"Convert.Gather", gatherCases},
 	{"Convert.Finite", finiteCases},
 	{"Weights.Gemm", weightCases(float32s)},
 	{"Weights.GemmF16", weightCases(f16s)},
@@ -175,6 +177,10 @@ var kernelTests = []struct {
 	{"Norms.RMSNorm", normCases(false)},
 	{"Norms.LayerNorm", normCases(true)},
 	{"Elementwise.Add", addCases},
+	{"Elementwise.Mul", rowCases("Mul")},
+	{"Elementwise.RotatePairs", rowCases("RotatePairs")},
+	{"Activations.TanhBackward", rowCases("TanhBackward")},
+	{"Activations.SigmoidBackward", rowCases("SigmoidBackward")},
 	{"Elementwise.AddRows", addRowsCases},
 	{"Elementwise.Hadamard", hadamardCases},
 	{"Activations.SiLU", activationCases(siluOf)},
@@ -188,6 +194,18 @@ var kernelTests = []struct {
 	{"Activations.SiLUSlope", slopeCases(siluSlopeField)},
 	{"Activations.GELUSlope", slopeCases(geluSlopeField)},
 	{"Activations.GELUTanhSlope", slopeCases(geluTanhSlopeField)},
+	{"Rows.Largest", rowCases("Largest")},
+	{"Rows.Sums", rowCases("Sums")},
+	{"Rows.Dots", rowCases("Dots")},
+	{"Rows.DotsWith", rowCases("DotsWith")},
+	{"Rows.AddScaled", rowCases("AddScaled")},
+	{"Rows.Powers", rowCases("Powers")},
+	{"Rows.Quotients", rowCases("Quotients")},
+	{"Rows.SoftmaxGradients", rowCases("SoftmaxGradients")},
+	{"Rows.Center", rowCases("Center")},
+	{"Rows.Squares", rowCases("Squares")},
+	{"Rows.NormTerms", rowCases("NormTerms")},
+	{"Rows.NormGradients", rowCases("NormGradients")},
 	{"Gradients.BackwardWeights", backwardWeightsCases},
 	{"Gradients.BackwardScores", backwardScoresCases},
 	{"Gradients.BackwardSoftcap", backwardSoftcapCases},
@@ -417,7 +435,7 @@ func panicked(call func(p *kernelSet), p *kernelSet) (err error) {
 
 const (
 	regionSize  = 96 << 10 // the largest slice, 256 rows of 64+5 floats, and margins
-	regionCount = 7        // the most slices that a kernel has
+	regionCount = 8        // the most slices that a kernel has
 	blockKeys   = 256      // keys of a block
 )
 

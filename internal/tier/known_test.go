@@ -23,11 +23,12 @@ func TestFeaturesAreKnown(t *testing.T) {
 	needsAreKnown(t, asm.Elementwise)
 	needsAreKnown(t, asm.Norms)
 	needsAreKnown(t, asm.Activations)
+	needsAreKnown(t, asm.Rows)
 	needsAreKnown(t, asm.Machine)
 }
 
-func needsAreKnown[T any](t *testing.T, layers []ukernel.Layer[T]) {
-	for _, l := range layers {
+func needsAreKnown[T any](t *testing.T, overrides []ukernel.Override[T]) {
+	for _, l := range overrides {
 		for _, feature := range l.Needs {
 			if cpuid.ParseFeature(feature) == cpuid.UNKNOWN {
 				t.Errorf("%s: a kernel in %T needs %s, which cpuid does not know", l.ISA, l.Kernels, feature)

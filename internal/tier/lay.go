@@ -23,54 +23,50 @@ type tables struct {
 	elementwise atomic.Pointer[ukernel.Elementwise]
 	norms       atomic.Pointer[ukernel.Norms]
 	activations atomic.Pointer[ukernel.Activations]
+	rows        atomic.Pointer[ukernel.Rows]
 }
 
 // Skinny returns the kernels for few query rows.
 func (t *Tier) Skinny() *ukernel.SkinnyKernels {
-	if k := t.tables.skinny.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.skinny, lay(t, 0, fallback.Skinny(), asm.Skinny))
+	return table(t, &t.tables.skinny, fallback.Skinny, asm.Skinny)
 }
 
 // Convert returns the conversions between element types.
 func (t *Tier) Convert() *ukernel.Converters {
-	if k := t.tables.convert.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.convert, lay(t, 0, fallback.Convert(), asm.Convert))
+	return table(t, &t.tables.convert, fallback.Convert, asm.Convert)
 }
 
 // Weights returns the kernels of linear layers.
 func (t *Tier) Weights() *ukernel.WeightKernels {
-	if k := t.tables.weights.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.weights, lay(t, 0, fallback.Weights(), asm.Weights))
+	return table(t, &t.tables.weights, fallback.Weights, asm.Weights)
 }
 
 // Elementwise returns the functions over slices.
 func (t *Tier) Elementwise() *ukernel.Elementwise {
-	if k := t.tables.elementwise.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.elementwise, lay(t, 0, fallback.Elementwise(), asm.Elementwise))
+	return table(t, &t.tables.elementwise, fallback.Elementwise, asm.Elementwise)
 }
 
 // Norms returns the norms of rows.
 func (t *Tier) Norms() *ukernel.Norms {
-	if k := t.tables.norms.Load(); k != nil {
-		return k
-	}
-	return keep(&t.tables.norms, lay(t, 0, fallback.Norms(), asm.Norms))
+	return table(t, &t.tables.norms, fallback.Norms, asm.Norms)
 }
 
 // Activations returns the activations of feed-forward layers.
 func (t *Tier) Activations() *ukernel.Activations {
-	if k := t.tables.activations.Load(); k != nil {
+	return table(t, &t.tables.activations, fallback.Activations, asm.Activations)
+}
+
+// Rows returns the functions over rows.
+func (t *Tier) Rows() *ukernel.Rows {
+	return table(t, &t.tables.rows, fallback.Rows, asm.Rows)
+}
+
+// table returns a table without lanes, which it puts together the first time.
+func table[T any](t *Tier, kept *atomic.Pointer[T], reference func() T, overrides []ukernel.Override[T]) *T {
+	if k := kept.Load(); k != nil {
 		return k
 	}
-	return keep(&t.tables.activations, lay(t, 0, fallback.Activations(), asm.Activations))
+	return keep(kept, lay(t, 0, reference(), overrides))
 }
 
 // keep stores a table, unless another goroutine was faster, and returns the one that is kept.
@@ -79,13 +75,13 @@ func keep[T any](to *atomic.Pointer[T], k *T) *T {
 	return to.Load()
 }
 
-// lay puts a table together: the reference, and on it the layers of the tier's instruction sets, in
+// lay puts a table together: the reference, and on it the overrides of the tier's instruction sets, in
 // their order. lanes is the width of a query tile, or 0 for tables without.
-func lay[T any](t *Tier, lanes int, reference T, layers []ukernel.Layer[T]) *T {
+func lay[T any](t *Tier, lanes int, reference T, overrides []ukernel.Override[T]) *T {
 	k := &reference
 	for _, isa := range t.ISAs {
-		for i := range layers {
-			if l := &layers[i]; l.ISA == isa && fits(t, l, lanes) {
+		for i := range overrides {
+			if l := &overrides[i]; l.ISA == isa && fits(t, l, lanes) {
 				override(reflect.ValueOf(k).Elem(), reflect.ValueOf(&l.Kernels).Elem())
 			}
 		}
@@ -96,9 +92,9 @@ func lay[T any](t *Tier, lanes int, reference T, layers []ukernel.Layer[T]) *T {
 	return k
 }
 
-// fits reports whether a layer is for query tiles of a width, for this CPU, and of the variant that
+// fits reports whether an override is for query tiles of a width, for this CPU, and of the variant that
 // the tuning chooses.
-func fits[T any](t *Tier, l *ukernel.Layer[T], lanes int) bool {
+func fits[T any](t *Tier, l *ukernel.Override[T], lanes int) bool {
 	return (l.Lanes == 0 || lanes%l.Lanes == 0) &&
 		(l.Variant == "" || slices.Contains(t.Tuning.variants(), l.Variant)) &&
 		!slices.ContainsFunc(l.Needs, lacks)

@@ -15,7 +15,7 @@ type Kernel struct {
 	Lanes   int      // of the query tile, 0 if it does not matter
 	ISA     string   // whose assembly it is, "" for Go
 	Needs   []string // the CPU features that it uses
-	Variant string   // which of several it is, see ukernel.Layer
+	Variant string   // which of several it is, see ukernel.Override
 	None    bool     // the tier has no such kernel and does without
 }
 
@@ -31,16 +31,17 @@ func (t *Tier) List() (kernels []Kernel) {
 	kernels = append(kernels, list(t, "Weights", 0, fallback.Weights(), asm.Weights)...)
 	kernels = append(kernels, list(t, "Elementwise", 0, fallback.Elementwise(), asm.Elementwise)...)
 	kernels = append(kernels, list(t, "Norms", 0, fallback.Norms(), asm.Norms)...)
-	return append(kernels, list(t, "Activations", 0, fallback.Activations(), asm.Activations)...)
+	kernels = append(kernels, list(t, "Activations", 0, fallback.Activations(), asm.Activations)...)
+	return append(kernels, list(t, "Rows", 0, fallback.Rows(), asm.Rows)...)
 }
 
 // list lists the kernels of one table.
-func list[T any](t *Tier, table string, lanes int, reference T, layers []ukernel.Layer[T]) (kernels []Kernel) {
+func list[T any](t *Tier, table string, lanes int, reference T, overrides []ukernel.Override[T]) (kernels []Kernel) {
 	eachKernel(table, reflect.ValueOf(reference), func(name string, path []int, k reflect.Value) {
 		found := Kernel{Name: name, Lanes: lanes, None: k.IsNil()}
 		for _, isa := range t.ISAs {
-			for i := range layers {
-				l := &layers[i]
+			for i := range overrides {
+				l := &overrides[i]
 				if l.ISA == isa && fits(t, l, lanes) && !at(reflect.ValueOf(l.Kernels), path).IsNil() {
 					found = Kernel{Name: name, Lanes: lanes, ISA: l.ISA, Needs: l.Needs, Variant: l.Variant}
 				}

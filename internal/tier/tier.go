@@ -21,7 +21,7 @@ type Tier struct {
 	// Widths are the numbers of lanes of its query tiles, narrowest first, which divides 16.
 	Widths []int
 
-	// Variants are the kernels that the tier has several of, see ukernel.Layer.Variant.
+	// Variants are the kernels that the tier has several of, see ukernel.Override.Variant.
 	Variants []string
 
 	// Amend, if not nil, may change a table that was put together, given a pointer to it and the

@@ -61,13 +61,13 @@ func (t *Tier) products() []ukernel.Products {
 }
 
 // ofWidth returns the products for query tiles of a width in assembly.
-func ofWidth(w int) (layers []ukernel.Layer[ukernel.Products]) {
+func ofWidth(w int) (overrides []ukernel.Override[ukernel.Products]) {
 	for _, l := range asm.Products {
 		if l.Lanes == w {
-			layers = append(layers, l)
+			overrides = append(overrides, l)
 		}
 	}
-	return layers
+	return overrides
 }
 
 // Product is Products.Gemm for any number of lanes that is a multiple of the narrowest tile's. Each
@@ -76,7 +76,7 @@ func ofWidth(w int) (layers []ukernel.Layer[ukernel.Products]) {
 func (t *Tier) Product(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, lanes, k, seg int, load bool) {
 	products := t.products()
 	for at := 0; at < lanes; {
-		x := t.piece(lanes - at)
+		x := t.fitting(lanes - at)
 		w := t.Widths[x]
 		for i, n := 0, 0; i < m; i += n {
 			n = ukernel.RowsPerCall(m-i, w*k)
@@ -96,9 +96,9 @@ func (t *Tier) Products(n int) (*ukernel.Products, int) {
 	panic("attn: a tier without tiles")
 }
 
-// piece returns the number of the widest tile up to MainLanes that n lanes fill, or the narrowest of
+// fitting returns the number of the widest tile up to MainLanes that n lanes fill, or the narrowest of
 // all.
-func (t *Tier) piece(n int) (tile int) {
+func (t *Tier) fitting(n int) (tile int) {
 	for i, w := range t.Widths {
 		if w <= t.MainLanes && w <= n {
 			tile = i
@@ -146,7 +146,7 @@ func (t *Tier) join(lanes int) ukernel.TileKernels {
 			},
 			GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 				for at := 0; at < lanes; {
-					x := t.piece(lanes - at)
+					x := t.fitting(lanes - at)
 					w := t.Widths[x]
 					t.products()[x].GemmMax(c[at:], ldc, a, rs, cs, b[min(at, len(b)):], ldb, m, k, seg, max[at:at+w])
 					at += w

@@ -2,7 +2,7 @@
 // conversions: a table, which is a struct of functions, for each subject.
 //
 // The contract of a kernel stands here and nowhere else. Package fallback has every
-// table in Go, package asm has layers of the tables for instruction sets, see [Layer],
+// table in Go, package asm has overrides of the tables for instruction sets, see [Override],
 // and package tier lays them on each other. The kernels are plain functions over slices
 // and ints, so that assigning one to a field is the compile-time check of its signature.
 // The module gen reads the signatures of the assembly from this package. A kernel with more than
@@ -43,9 +43,9 @@ package ukernel
 // MaxLanes is the largest width of a query tile.
 const MaxLanes = 64
 
-// A Layer is what an instruction set has of a table of kernels T, such as [SkinnyKernels]. Kernels
-// that it lacks are nil. A tier is package fallback's table, on which such layers are laid.
-type Layer[T any] struct {
+// An Override is what an instruction set has of a table of kernels T, such as [SkinnyKernels]. Kernels
+// that it lacks are nil. A tier is package fallback's table, on which such overrides are laid.
+type Override[T any] struct {
 	ISA string // instruction set, in lower case: "avx2"
 
 	// Needs are the CPU features that the kernels use, as package cpuid names them.

@@ -128,6 +128,10 @@ type Converters struct {
 	// become +0. A NaN stays. dst may be src.
 	Flush func(dst []float32, ldd int, src []float32, lds, n, d int, least float32)
 
+	// Gather copies len(off) rows of size ≥ 1 bytes to dst, one after the other, row r from src[off[r]:]. The
+	// bytes from src[next[r]:] on, which are needed soon, are prefetched. There are as many next as off.
+	Gather func(dst, src []byte, off []int, size int, next []int)
+
 	// Finite tells whether all of src is finite.
 	Finite func(src []float32) bool
 }

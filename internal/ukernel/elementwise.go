@@ -9,6 +9,9 @@ type Elementwise struct {
 	// Add is dst = x + y for len(dst) elements. dst may be x or y.
 	Add func(dst, x, y []float32)
 
+	// Mul is dst = x·y for len(dst) elements.
+	Mul func(dst, x, y []float32)
+
 	// AddRows adds n ≥ 1 rows of src to dst: dst[e] = dst[e] + src[i·lds+e], i ascending, for
 	// len(dst) elements.
 	AddRows func(dst, src []float32, lds, n int)
@@ -48,6 +51,12 @@ type Elementwise struct {
 	//	first[j·ld+e]  = x·cos[e] - y·sin[e]
 	//	second[j·ld+e] = y·cos[e] + x·sin[e]
 	Rotate func(first, second []float32, ld, n int, cos, sin []float32)
+
+	// RotatePairs rotates pairs of neighbours of n rows, for e < len(cos), an even number. Each operation is rounded, and a
+	// NaN becomes 0x7FC00000:
+	//
+	//	x[j·ld+e] = x[j·ld+e]·cos[e] + x[j·ld+e^1]·sin[e]
+	RotatePairs func(x []float32, ld, n int, cos, sin []float32)
 }
 
 // Activations are the activations of feed-forward layers over slices. dst may be any of the
@@ -63,6 +72,13 @@ type Activations struct {
 	// SiLUSlope, GELUSlope and GELUTanhSlope compute f[x] = f(src[x]) and slope[x], the derivative there,
 	// x < len(f). Package fallback has the formulas. f or slope may be src.
 	SiLUSlope, GELUSlope, GELUTanhSlope func(f, slope, src []float32)
+
+	// TanhBackward and SigmoidBackward compute the gradients of tanh and of the logistic function from their results, for
+	// x < len(dx), each operation rounded:
+	//
+	//	TanhBackward     dx[x] = dy[x]·((1-y[x])·(1+y[x]))
+	//	SigmoidBackward  dx[x] = dy[x]·((1-y[x])·y[x])
+	TanhBackward, SigmoidBackward func(dx, dy, y []float32)
 
 	// GRU is the element-wise part of a step of a gated recurrent unit, and GRUBackward its
 	// gradients. Package fallback has the formulas. gates, in, hidden, dIn and dHidden have

@@ -87,6 +87,15 @@ func (t *Tensor) AnnounceAll(a Access) {
 	}
 }
 
+// AnnounceRow announces an access to a row of one head, and to its scales.
+func (t *Tensor) AnnounceRow(a Access, b, h, l int) {
+	t.AnnouncePart(a, b, h, l, 0, t.Dim(3))
+	if t.scales != nil {
+		s := t.ScaleRows()
+		s.AnnouncePart(a, b, h, l, 0, s.Dim(3))
+	}
+}
+
 // AnnouncePart announces an access to elements lo to hi-1 of a row.
 func (t *Tensor) AnnouncePart(a Access, b, h, l, lo, hi int) {
 	if lo < hi {

@@ -2,6 +2,7 @@ package chattemplate_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // calls is testdata/calls.json, which testdata/render.py writes.
@@ -55,6 +57,72 @@ func TestCalls(t *testing.T) {
 		case x.Text == nil && !isError(err, chattemplate.ErrRefused, "messages", x.Error+", want "):
 			t.Errorf("%s, %s: got %q and error %v, want %s", x.Template, x.Talk, got, err, x.Error)
 		}
+	}
+}
+
+// TestTyped: a conversation in types gives the text of its JSON, tools included.
+func TestTyped(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "calls.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all calls
+	var tools []struct{ Function chattemplate.Tool }
+	if err := errors.Join(json.Unmarshal(data, &all), json.Unmarshal(all.Tools, &tools)); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+rows:
+	for _, x := range all.Rows {
+		talk := &chattemplate.Conversation{Variables: x.Variables}
+		for _, data := range all.Talks[x.Talk] {
+			var m struct {
+				Role    string  `json:"role"`
+				Content *string `json:"content"`
+				Name    string  `json:"name"`
+				CallID  string  `json:"tool_call_id"`
+				Thought string  `json:"reasoning_content"`
+				Calls   []struct {
+					ID, Type string
+					Function chattemplate.ToolCall
+				} `json:"tool_calls"`
+			}
+			d := json.NewDecoder(strings.NewReader(string(data)))
+			d.DisallowUnknownFields()
+			if d.Decode(&m) != nil {
+				continue rows // one that types do not have, such as parts that are no text
+			}
+			one := chattemplate.Message{Role: m.Role, Name: m.Name, CallID: m.CallID, Reasoning: m.Thought}
+			if m.Content != nil {
+				one.Content = *m.Content
+			}
+			for _, c := range m.Calls {
+				if c.Function.ID = c.ID; c.Function.Arguments[0] != '{' { // text in place of an object
+					continue rows
+				}
+				one.Calls = append(one.Calls, c.Function)
+			}
+			talk.Messages = append(talk.Messages, one)
+		}
+		if x.Tools {
+			for _, tool := range tools {
+				if tool.Function.Description == "" { // which types leave out
+					continue rows
+				}
+				talk.Tools = append(talk.Tools, tool.Function)
+			}
+		}
+		if x.Text == nil || len(talk.Messages) == 0 {
+			continue
+		}
+		parts, err := parse(t, x.Template).Write(t.Context(), talk, true)
+		if got := tokenizer.Join(parts); err != nil || got != *x.Text {
+			t.Errorf("%s, %s: %v\n got %q\nwant %q", x.Template, x.Talk, err, got, *x.Text)
+		}
+		seen++
+	}
+	if seen < 10 {
+		t.Errorf("%d conversations", seen)
 	}
 }
 

@@ -93,7 +93,7 @@ func TestMarkers(t *testing.T) {
 			if len(tokens) == len(p)+1 && (token.ID == 1) != (markers != nil) {
 				t.Errorf("with markers %v the first token is %d", markers, token.ID)
 			}
-			if token.End != Going {
+			if token.End != EndNone {
 				break
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/strict"
@@ -19,6 +20,7 @@ type Config struct {
 	Heads    int // of queries
 	KVHeads  int // of keys and values; divides Heads
 	HeadSize int
+	InKeys   int // of latent attention: the values are so many first elements of the keys, and only these are kept; 0: there are values
 	FFN      int // width of the feed-forward networks; of each expert if there are any
 	Vocab    int // rows of the embedding: tokens, and rows without a token in some models
 	Context  int // tokens that the model was trained for
@@ -60,6 +62,9 @@ func configOf(m *arch.Model) Config {
 		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap,
 		ResidualScale: l.Share, LogitScale: m.Logits.Scale, LogitSoftcap: m.Logits.Softcap,
 	}
+	if latent, ok := l.Mixer.(*arch.Latent); ok {
+		c.InKeys = latent.Rank
+	}
 	switch f := m.Layers[len(m.Layers)-1].Feed.(type) { // the first ones may have no experts
 	case *arch.Dense:
 		c.FFN = f.Inner
@@ -77,6 +82,42 @@ func configOf(m *arch.Model) Config {
 		c.Windows = nil
 	}
 	return c
+}
+
+// caches returns the memory of keys and values of each layer that keeps some, for so many pages.
+func (n *network) caches(o *Options, pages int) (all []kvcache.Config) {
+	for _, l := range n.arch.Keepers() {
+		a := l.Attention()
+		c := kvcache.Config{Heads: a.KVHeads, HeadSize: a.Size, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize, Pages: pages}
+		if latent, ok := l.Mixer.(*arch.Latent); ok {
+			c.ValueSize, c.ValuesInKeys = latent.Rank, true
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// PageBytes returns the memory that a page of tokens takes in a session, in all layers.
+func (m *Model) PageBytes() (sum int, err error) {
+	for _, c := range m.caches(&m.options, 0) {
+		n, err := c.PageBytes()
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// kept returns how many numbers a token has in the caches of all layers.
+func (n *network) kept() (sum int64) {
+	for _, c := range n.caches(&Options{}, 0) {
+		size := int64(c.Heads) * int64(c.HeadSize)
+		if sum += size; !c.ValuesInKeys {
+			sum += size
+		}
+	}
+	return sum
 }
 
 // ropeOf returns the rotations of layers that see all tokens, or else those of others, or one of nothing.

@@ -17,7 +17,7 @@ type End uint8
 
 // The ends of a text. If several hold at once, it is the first of this list.
 const (
-	Going        End = iota // it does not end
+	EndNone      End = iota // it does not end
 	EndToken                // a token of GenerateOptions.Stop
 	EndText                 // a string of GenerateOptions.StopText
 	EndGrammar              // the text is one of GenerateOptions.Grammar, and none of it goes on
@@ -51,6 +51,9 @@ type Token struct {
 	// End is set with the last token of a text. With EndToken it is the token of Stop, which is no
 	// part of the text; Text may have what was held back.
 	End End
+
+	// StopText is the string of GenerateOptions.StopText that ended the text, with EndText.
+	StopText string
 }
 
 // A Continuation continues one text with what GenerateOptions say. [Session.Generate] has one for each
@@ -88,6 +91,12 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if c.left == 0 {
 		c.left = -1
 	}
+	for id := range o.Bias {
+		if uint32(id) >= uint32(c.vocab) {
+			return nil, &kernel.Error{Where: "decoder: GenerateOptions.Bias", Got: fmt.Sprintf("one for the token %d", id), Want: fmt.Sprintf("tokens from 0 to %d", c.vocab-1)}
+		}
+	}
+	c.chooser.bias = o.Bias
 	if c.stopText != nil && c.decoder == nil {
 		return nil, &kernel.Error{Where: "decoder: GenerateOptions.StopText", Got: "strings for a model without a tokenizer", Want: "none"}
 	}
@@ -255,7 +264,7 @@ func (c *Continuation) Skip(prompt int, ids []int32) (text string, err error) {
 
 // check reports a text that has ended, and a wrong number of logits.
 func (c *Continuation) check(logits int) error {
-	if c.end != Going {
+	if c.end != EndNone {
 		return &kernel.Error{Where: "decoder: Continuation", Got: "a text that has ended: " + c.end.String(), Want: "one that goes on"}
 	}
 	if logits != c.vocab {
@@ -290,10 +299,12 @@ func (c *Continuation) add(token *Token, length int) error {
 			c.end = EndContext
 		}
 	}
-	if c.end != Going && c.end != EndText {
+	if c.end != EndNone && c.end != EndText {
 		token.Text += c.rest()
 	}
-	token.End = c.end
+	if token.End = c.end; c.end == EndText {
+		token.StopText = c.stopText.Found()
+	}
 	return nil
 }
 

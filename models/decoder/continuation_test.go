@@ -42,7 +42,7 @@ func TestTexts(t *testing.T) {
 	all, whole := written(t, m, prompt(20, 1), o)
 	var ids []int32
 	for i, token := range all {
-		if ids = append(ids, token.ID); (token.End != Going) != (i == 59) {
+		if ids = append(ids, token.ID); (token.End != EndNone) != (i == 59) {
 			t.Errorf("token %d: end %q", i, token.End)
 		}
 	}
@@ -59,7 +59,7 @@ func TestTexts(t *testing.T) {
 			o.StopText, o.Draft = []string{"never", whole[at : at+5]}, draft
 			want, _, _ := strings.Cut(whole, whole[at:at+5])
 			tokens, text := written(t, m, prompt(20, 1), o)
-			if text != want || tokens[len(tokens)-1].End != EndText {
+			if last := tokens[len(tokens)-1]; text != want || last.End != EndText || last.StopText != o.StopText[1] {
 				t.Errorf("%q: text %q, end %v, want %q", o.StopText, text, tokens[len(tokens)-1].End, want)
 			}
 		}
@@ -91,7 +91,7 @@ func TestLogprobs(t *testing.T) {
 		ids = append(ids, token.ID)
 	}
 	s := session(t, m, 1, 100)
-	logits := forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]
+	logits := forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})[0]
 	for i, token := range tokens {
 		checkLogprobs(t, token, logits[(len(p)-1+i)*tinyVocab:][:tinyVocab], 7)
 	}

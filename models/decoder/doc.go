@@ -32,15 +32,24 @@
 //	llama                  mixtral          Mixtral
 //	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
 //	glm4moe                glm4_moe         GLM 4.5 to 4.7, without the layers that guess further tokens
+//	gpt-oss                gpt_oss          gpt-oss, with experts of numbers or MXFP4
+//	deepseek2              deepseek_v3      DeepSeek V3 and R1, Kimi K2, Moonlight, without the layers that guess further tokens
+//	deepseek2              glm4_moe_lite    GLM 4.7 Flash, likewise
+//	olmoe                  olmoe            OLMoE
+//	granitemoe             granitemoe       Granite 3 with experts
+//	lfm2moe                lfm2_moe         LFM2 with experts
+//	minimax-m2             minimax_m2       MiniMax M2 to M2.5
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
 //	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
+//	                       qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
+//	                       qwen3_next       Qwen3-Next
 //	                       ministral        Ministral 8B, whose layers may have a window or none
 //	                       seed_oss         Seed-OSS
 //	                       ernie4_5         ERNIE 4.5 without experts
 //
-// A folder of the model_type gemma3, llava or mistral3 is one of these models within another one, whose config.json has it in text_config:
+// A folder of the model_type gemma3, llava, mistral3 or qwen3_5 is one of these models within another one, whose config.json has it in text_config:
 // texts alone are computed, and tensors of towers for images are not read.
 //
 // Each may have grouped-query attention, biases, layers whose queries see a window of
@@ -51,6 +60,18 @@
 // Dynamic rotations are computed up to the length that the model was trained for, where
 // they are unscaled; a larger Options.Context is an error. A cache keeps all tokens, also
 // those that no window reaches any more.
+//
+// Experts are feed-forward networks of which a router chooses some for each token: a token reads the weights of
+// its experts alone, and the tokens of a prompt that have an expert in common go through it together. Their outputs
+// are added in the order of the experts, whatever the others are.
+//
+// Of latent attention (DeepSeek V3, GLM 4.7 Flash) the cache keeps a latent for each token and the key that
+// rotates, for all heads together: Config.HeadSize numbers, of which the first Config.InKeys are the values, too. Queries
+// are brought to the latents in prompts and single tokens alike, so that both have the same bits. Files with matrices of
+// keys and values in one tensor, attn_kv_b, as older versions of llama.cpp wrote them, are refused.
+//
+// Files of gpt-oss do not say the limits of its activation, 7 with a factor of 1.702, nor that the frequencies of
+// YaRN change between pairs that are no whole numbers, as config.json has it: files and folders have the same bits.
 //
 // Layers without attention carry a state from token to token. A text keeps some of its states,
 // see [Text.Checkpoint]: it can be forked and truncated anywhere, but between two of them the

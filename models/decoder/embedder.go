@@ -34,7 +34,7 @@ func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 
 // optionsOf returns the options of a model that makes vectors or scores.
 func optionsOf(o embedding.LoadOptions) Options {
-	return Options{DynamicInt8: o.Int8, Context: o.Context, Progress: o.Progress}
+	return Options{DynamicInt8: o.QuantizeInt8, Context: o.Context, Progress: o.Progress}
 }
 
 // parts returns what an embedder of the model has, without the steps after the pooling.
@@ -67,9 +67,9 @@ type embedder struct {
 func (e *embedder) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how embedding.Pooling, each func(text int, states []float32) error) error {
 	m := *e.model
 	m.options.Exec = o.Exec
-	rows := All
+	rows := LogitsAll
 	if how == embedding.PoolLast {
-		rows = Last
+		rows = LogitsLast
 	}
 	for batch := range embedding.Batches(ids, o.Tokens()) {
 		if err := e.batch(ctx, &m, batch, ids, rows, each); err != nil {

@@ -26,7 +26,7 @@ func TestEmbedderErrors(t *testing.T) {
 		t.Errorf("a model that generates: %v", err)
 	}
 	var option *kernel.Error
-	for _, o := range []embedding.LoadOptions{{Int8: true}, {Context: -1}} {
+	for _, o := range []embedding.LoadOptions{{QuantizeInt8: true}, {Context: -1}} {
 		if _, err := LoadEmbedder(tinyFolder("embeddinggemma-2"), o); !errors.As(err, &option) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -86,6 +86,21 @@ func TestFolderErrors(t *testing.T) {
 		{"qwen3-2", "rope_parameters", ropeOf("longrope"), &kernel.Error{Where: configFile + ": rope_parameters.short_factor", Got: "none", Want: "a list of 4 numbers above 0"}},
 		{"qwen3_moe-2", "mlp_only_layers", []int{0}, &kernel.Error{Where: configFile + ": mlp_only_layers", Got: "[0]", Want: "[]; others are not supported"}},
 		{"qwen3_moe-2", "num_experts_per_tok", 7, &kernel.Error{Where: configFile + ": num_experts_per_tok", Got: "7", Want: "an integer from 1 to 6"}},
+		{"glm4_moe-32", "n_group", 4, &kernel.Error{Where: configFile + ": n_group", Got: "4", Want: "a divisor of the 6 experts that leaves two or more for each group"}},
+		{"deepseek_v3-31", "topk_group", 5, &kernel.Error{Where: configFile + ": topk_group", Got: "5", Want: "at most the 4 groups, and enough for the 3 experts of a token"}},
+		{"deepseek_v3-31", "topk_group", 1, &kernel.Error{Where: configFile + ": topk_group", Got: "1", Want: "at most the 4 groups, and enough for the 3 experts of a token"}},
+		{"deepseek_v3-31", "num_key_value_heads", 1, &kernel.Error{Where: configFile + ": num_key_value_heads", Got: "1", Want: "2; others are not supported"}},
+		{"deepseek_v3-31", "head_dim", 9, &kernel.Error{Where: configFile + ": head_dim", Got: "9", Want: "8; others are not supported"}},
+		{"deepseek_v3-31", "scoring_func", "softmax", &kernel.Error{Where: configFile + ": scoring_func", Got: `"softmax"`, Want: `"sigmoid"; others are not supported`}},
+		{"deepseek_v3-31", "routed_scaling_factor", jsonNull, &kernel.Error{Where: configFile + ": routed_scaling_factor", Got: "none", Want: "a number from 2^-16 to 2^16"}},
+		{"glm4_moe_lite-32", "mlp_layer_types", []string{"sparse", "dense", "sparse"}, &kernel.Error{Where: configFile + ": mlp_layer_types", Got: `"dense"`, Want: `"dense" in the first layers and "sparse" in the rest`}},
+		{"gpt_oss-32", "quantization_config", map[string]any{"quant_method": "awq"}, &kernel.Error{Where: configFile + ": quantization_config", Got: `{"quant_method":"awq"}`, Want: "an object with no other keys than dequantize, modules_to_not_convert, quant_method, of which values are known"}},
+		{"gpt_oss-32", "experts_per_token", 1, &kernel.Error{Where: configFile + ": experts_per_token", Got: "1", Want: "2; others are not supported"}},
+		{"olmoe-55", "clip_qkv", 8, &kernel.Error{Where: configFile + ": clip_qkv", Got: "8", Want: "null; others are not supported"}},
+		{"qwen2_moe-55", "shared_expert_intermediate_size", 20, nil},
+		{"deepseek_v3-31", "kv_lora_rank", 11, nil},
+		{"deepseek_v3-31", "v_head_dim", 11, nil},
+		{"gpt_oss-mxfp4-32", "intermediate_size", 32, nil},
 		{"gemma2-2", "use_bidirectional_attention", true, &kernel.Error{Where: configFile + ": use_bidirectional_attention", Got: "true", Want: "false; others are not supported"}},
 		{"qwen3-2", "num_hidden_layers", 3, nil},
 		{"qwen3-2", "num_hidden_layers", 1, nil},
@@ -111,6 +126,20 @@ func TestFolderErrors(t *testing.T) {
 	}
 	if _, err := Load(t.TempDir(), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// The values of latent attention are in its keys, so that they have one type.
+func TestLatentCache(t *testing.T) {
+	m, err := Load(filepath.Join(filepath.Dir(tinyFolders), "deepseek_v3-31"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.With(Options{CacheType: kernel.Int8, CacheValueType: kernel.Int4})
+	checkError(t, "values of another type", err, &kernel.Error{Where: "decoder: Options.CacheValueType", Got: "int4", Want: "int8 as the keys, which hold the values of latent attention"})
+	layers := m.Config().KVLayers
+	if bytes, err := m.PageBytes(); err != nil || bytes != layers*64*(12+8)*4 {
+		t.Errorf("a page of %d bytes, %v: %d layers of 64 tokens have a latent of 12 and a key of 8 numbers", bytes, err, layers)
 	}
 }
 
@@ -174,7 +203,7 @@ func greedy(t *testing.T, dir string) []int32 {
 	s := session(t, m, 1, 20)
 	text, ids := s.NewText(), []int32{5, 6, 7}
 	for range 8 {
-		logits := forward(t, s, Step{Text: text, Tokens: ids[text.Len():], Logits: Last})[0]
+		logits := forward(t, s, Step{Text: text, Tokens: ids[text.Len():], Logits: LogitsLast})[0]
 		ids = append(ids, int32(slices.Index(logits, slices.Max(logits))))
 	}
 	return ids
@@ -219,7 +248,7 @@ func TestDynamicRotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := session(t, m, 1, 100)
-		return m, forward(t, s, Step{Text: s.NewText(), Tokens: prompt(100, 1), Logits: All})[0]
+		return m, forward(t, s, Step{Text: s.NewText(), Tokens: prompt(100, 1), Logits: LogitsAll})[0]
 	}
 	_, want := logits("default")
 	m, got := logits("dynamic")

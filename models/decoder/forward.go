@@ -20,17 +20,17 @@ type Step struct {
 type Rows uint8
 
 const (
-	Last Rows = iota // after the last one
-	All              // after each
-	None             // after none
+	LogitsLast Rows = iota // after the last one
+	LogitsAll              // after each
+	LogitsNone             // after none
 )
 
 // count returns the number of rows of logits that a step with n tokens gets.
 func (r Rows) count(n int) int {
 	switch r {
-	case Last:
+	case LogitsLast:
 		return min(n, 1)
-	case All:
+	case LogitsAll:
 		return n
 	}
 	return 0
@@ -110,7 +110,7 @@ func (s *Session) check(steps []Step, number func(int) int) error {
 				return tokenError(number(i), j, id, s.model.config.Vocab)
 			}
 		}
-		if t.Logits > None {
+		if t.Logits > LogitsNone {
 			return &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Logits", i), Got: fmt.Sprint(t.Logits), Want: "Last, All or None"}
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Session) nextPass(steps []Step) bool {
 		}
 		s.sequences, s.counts, s.texts = append(s.sequences, t.Text.kv), append(s.counts, n), append(s.texts, t.Text)
 		for j := max(0, done); j < done+n; j++ {
-			if t.Logits == All || t.Logits == Last && j == len(t.Tokens)-1 {
+			if t.Logits == LogitsAll || t.Logits == LogitsLast && j == len(t.Tokens)-1 {
 				p.Wanted = append(p.Wanted, len(p.Tokens)+j-done)
 			}
 		}

@@ -58,7 +58,7 @@ func TestReadings(t *testing.T) {
 				for _, threads := range []int{1, 2} {
 					s := session(t, with(tier, threads, 16), 3, n)
 					x := s.NewText()
-					check(fmt.Sprintf("at once, %s, %d threads", tier, threads), 0, forward(t, s, Step{Text: x, Tokens: tokens, Logits: All})[0])
+					check(fmt.Sprintf("at once, %s, %d threads", tier, threads), 0, forward(t, s, Step{Text: x, Tokens: tokens, Logits: LogitsAll})[0])
 				}
 			}
 			calls := 0
@@ -72,7 +72,7 @@ func TestReadings(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := session(t, own, 1, n)
-			check("by a parallel-for", 0, forward(t, s, Step{Text: s.NewText(), Tokens: tokens, Logits: All})[0])
+			check("by a parallel-for", 0, forward(t, s, Step{Text: s.NewText(), Tokens: tokens, Logits: LogitsAll})[0])
 			if calls == 0 {
 				t.Error("the parallel-for is not used")
 			}
@@ -81,7 +81,7 @@ func TestReadings(t *testing.T) {
 				x := s.NewText()
 				for at := 0; at < n; at += size {
 					part := tokens[at:min(at+size, n)]
-					check(fmt.Sprintf("chunks of %d", size), at, forward(t, s, Step{Text: x, Tokens: part, Logits: All})[0])
+					check(fmt.Sprintf("chunks of %d", size), at, forward(t, s, Step{Text: x, Tokens: part, Logits: LogitsAll})[0])
 				}
 			}
 			beside(t, with(kernel.Tier{}, 2, 16), tokens, other, check)
@@ -103,7 +103,7 @@ func beside(t *testing.T, m *Model, tokens, other []int32, check func(what strin
 	at, turn := 0, 0
 	for at < len(tokens) {
 		n := min([]int{1, 1, 40, 1, 200, 3}[turn%6], len(tokens)-at)
-		steps := []Step{{Text: texts[0], Tokens: tokens[at : at+n], Logits: All}}
+		steps := []Step{{Text: texts[0], Tokens: tokens[at : at+n], Logits: LogitsAll}}
 		for i, x := range texts[1:] {
 			k := min([]int{1, 5, 1, 90, 1, 0, 150}[(turn+i)%7], len(other)-x.Len())
 			steps = append(steps, Step{Text: x, Tokens: other[x.Len():][:k], Logits: Rows((turn + i) % 3)})
@@ -126,7 +126,7 @@ func beside(t *testing.T, m *Model, tokens, other []int32, check func(what strin
 func forks(t *testing.T, m *Model, tokens, other []int32, check func(what string, from int, logits []float32)) {
 	s := session(t, m, 3, len(tokens)+50)
 	a := s.NewText()
-	forward(t, s, Step{Text: a, Tokens: tokens[:250], Logits: None})
+	forward(t, s, Step{Text: a, Tokens: tokens[:250], Logits: LogitsNone})
 	forward(t, s, Step{Text: a, Tokens: other[:20]})
 	f, err := a.Fork(245)
 	if err != nil {
@@ -136,7 +136,7 @@ func forks(t *testing.T, m *Model, tokens, other []int32, check func(what string
 	if err != nil || !slices.Equal(rest, tokens[a.Len():]) || a.Len() != 250 {
 		t.Fatalf("kept %d tokens with %d to read, %v, want 250 of %d", a.Len(), len(rest), err, len(tokens))
 	}
-	logits := forward(t, s, Step{Text: f, Tokens: tokens[245:], Logits: All}, Step{Text: a, Tokens: rest, Logits: All})
+	logits := forward(t, s, Step{Text: f, Tokens: tokens[245:], Logits: LogitsAll}, Step{Text: a, Tokens: rest, Logits: LogitsAll})
 	check("fork", 245, logits[0])
 	check("after a truncation", 250, logits[1])
 	if rest, err = a.Keep(tokens); err != nil || len(rest) != 1 {
@@ -216,7 +216,7 @@ func TestForksShareTokens(t *testing.T) {
 			wants[i] = wants[i][:n]
 		case texts[i].Len() < 50:
 			more := prompt(1+r.IntN(5), r.IntN(1000))
-			forward(t, s, Step{Text: texts[i], Tokens: more, Logits: None})
+			forward(t, s, Step{Text: texts[i], Tokens: more, Logits: LogitsNone})
 			wants[i] = append(wants[i], more...)
 		}
 		for k, x := range texts {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -19,6 +20,10 @@ type GenerateOptions struct {
 
 	// Sampler says how tokens are chosen. The zero value always takes the most probable one.
 	Sampler Sampler
+
+	// Bias is added to the logits of tokens, before the penalties of Sampler: from -100 to 100, for tokens of the
+	// vocabulary. Logprobs are those of the model without it.
+	Bias map[int32]float32
 
 	// Stop are tokens that end a text; they are no part of it. nil means those that the file
 	// names as ends of a text or of a turn, and an empty slice means none.
@@ -80,6 +85,11 @@ func (o *GenerateOptions) Check() error {
 	for i, text := range o.StopText {
 		if n := len(text); n < 1 || n > longestString || !utf8.ValidString(text) {
 			return &kernel.Error{Where: "decoder: " + fmt.Sprintf("GenerateOptions.StopText[%d]", i), Got: fmt.Sprintf("%d bytes: %.20q", n, text), Want: fmt.Sprintf("1 to %d bytes of UTF-8", longestString)}
+		}
+	}
+	for id, b := range o.Bias {
+		if !(math.Abs(float64(b)) <= mostPenalty) {
+			return &kernel.Error{Where: fmt.Sprintf("decoder: GenerateOptions.Bias[%d]", id), Got: fmt.Sprint(b), Want: "-100 to 100"}
 		}
 	}
 	if len(o.Markers) > mostStrings {
@@ -144,7 +154,7 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 	prefix := s.NewText()
 	defer prefix.Free()
 	if shared > 0 {
-		if _, err := s.Forward(ctx, Step{Text: prefix, Tokens: prompts[0][:shared], Logits: None}); err != nil {
+		if _, err := s.Forward(ctx, Step{Text: prefix, Tokens: prompts[0][:shared], Logits: LogitsNone}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -244,7 +254,7 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 	for _, t := range g.streams {
 		step := Step{Text: t.text, Tokens: t.next}
 		if t.guesses > 0 {
-			step.Logits = All
+			step.Logits = LogitsAll
 		}
 		g.steps = append(g.steps, step)
 	}
@@ -261,7 +271,7 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 			g.streams = nil
 			return nil
 		}
-		if t.end == Going {
+		if t.end == EndNone {
 			going = append(going, t)
 		}
 	}
@@ -286,7 +296,7 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 		}
 		token.Index = t.index
 		g.left = !yield(token, nil)
-		if !g.left && token.End == Going && i < len(guesses) && guesses[i] == token.ID {
+		if !g.left && token.End == EndNone && i < len(guesses) && guesses[i] == token.ID {
 			continue
 		}
 		t.next, t.guesses = append(t.next[:0], token.ID), 0

@@ -328,6 +328,8 @@ func TestGenerateErrors(t *testing.T) {
 		{[]int32{1}, GenerateOptions{Sampler: Sampler{PenaltyWindow: -1}}, "Sampler.PenaltyWindow: -1"},
 		{[]int32{1}, GenerateOptions{TopLogprobs: 1}, "GenerateOptions.TopLogprobs: 1 without Logprobs"},
 		{[]int32{1}, GenerateOptions{Logprobs: true, TopLogprobs: 257}, "GenerateOptions.TopLogprobs: 257"},
+		{[]int32{1}, GenerateOptions{Bias: map[int32]float32{3: 101}}, "GenerateOptions.Bias[3]: 101"},
+		{[]int32{1}, GenerateOptions{Bias: map[int32]float32{1 << 20: 1}}, "GenerateOptions.Bias: one for the token 1048576"},
 		{[]int32{1}, GenerateOptions{StopText: []string{"a", ""}}, "GenerateOptions.StopText[1]: 0 bytes"},
 		{[]int32{1}, GenerateOptions{StopText: []string{"\xff"}}, "GenerateOptions.StopText[0]: 1 bytes"},
 		{[]int32{1}, GenerateOptions{StopText: make([]string, 257)}, "GenerateOptions.StopText: 257 strings"},

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -52,7 +53,7 @@ func (v *converter) metadata() {
 	v.set("general.architecture", v.m.Family.GGUF)
 	for key, n := range map[string]int{
 		"block_count": c.Layers, "embedding_length": c.Width, "attention.head_count": c.Heads, "attention.head_count_kv": c.KVHeads,
-		"attention.key_length": c.HeadSize, "attention.value_length": c.HeadSize, "feed_forward_length": v.inner(), "context_length": c.Context,
+		"attention.key_length": c.HeadSize, "attention.value_length": cmp.Or(c.InKeys, c.HeadSize), "feed_forward_length": v.inner(), "context_length": c.Context,
 		"rope.dimension_count": c.RopeDims,
 	} {
 		v.set(v.m.Family.GGUF+"."+key, uint32(n))
@@ -65,15 +66,15 @@ func (v *converter) metadata() {
 		epsilon: float64(c.Epsilon), "rope.freq_base": c.RopeBase, "attention.temperature_scale": ropeOf(v.m).Growth, "attention.scale": float64(c.ScoreScale),
 		"attn_logit_softcapping": float64(c.ScoreSoftcap), "final_logit_softcapping": float64(c.LogitSoftcap),
 	} {
-		if x != 0 {
+		if x != 0 && (key != "attention.scale" || c.InKeys == 0) {
 			v.set(v.m.Family.GGUF+"."+key, float32(x))
 		}
 	}
 	switch v.m.Family.GGUF {
-	case "granite":
-		v.set("granite.embedding_scale", c.EmbeddingScale)
-		v.set("granite.residual_scale", c.ResidualScale)
-		v.set("granite.logit_scale", 1/c.LogitScale)
+	case "granite", "granitemoe":
+		v.set(v.m.Family.GGUF+".embedding_scale", c.EmbeddingScale)
+		v.set(v.m.Family.GGUF+".residual_scale", c.ResidualScale)
+		v.set(v.m.Family.GGUF+".logit_scale", 1/c.LogitScale)
 	case "cohere2":
 		v.set("cohere2.logit_scale", c.LogitScale)
 	case "stablelm":
@@ -90,6 +91,9 @@ func (v *converter) metadata() {
 		v.set(v.m.Family.GGUF+".attention.sliding_window_pattern", near)
 	} else if at >= 0 && at+1 != v.m.Family.Period {
 		v.set(v.m.Family.GGUF+".attention.sliding_window_pattern", uint32(at+1))
+	}
+	if l, ok := v.m.Layers[0].Mixer.(*arch.Latent); ok {
+		v.latent(l)
 	}
 	if e, ok := v.m.Layers[c.Layers-1].Feed.(*arch.Experts); ok {
 		v.experts(e)
@@ -122,6 +126,20 @@ func (v *converter) inner() int {
 		return d.Inner
 	}
 	return v.c.FFN
+}
+
+// latent writes what files say of attention over latents. The models here have an mscale_all_dim of 1.
+func (v *converter) latent(l *arch.Latent) {
+	keys := map[string]int{"attention.kv_lora_rank": l.Rank, "attention.key_length_mla": l.Plain + l.Turned(), "attention.value_length_mla": l.Values}
+	if l.QueryRank > 0 {
+		keys["attention.q_lora_rank"] = l.QueryRank
+	}
+	for key, n := range keys {
+		v.set(v.m.Family.GGUF+"."+key, uint32(n))
+	}
+	if l.Rope.Scaling.YaRN {
+		v.set(v.m.Family.GGUF+".rope.scaling.yarn_log_multiplier", float32(0.1))
+	}
 }
 
 // experts writes what files say of experts.
@@ -243,12 +261,16 @@ func (v *converter) tensors() {
 			}
 		case v.permutes() && (strings.HasSuffix(ours, "attn_q") || strings.HasSuffix(ours, "attn_k")):
 			x = interleave(x, v.c.HeadSize, len(x)/info.Shape[0])
-		case len(info.Shape) == 3: // a convolution
+		case strings.HasSuffix(ours, "shortconv.conv") && len(info.Shape) == 3:
 			info.Shape = []int{info.Shape[0], info.Shape[2]}
 		case ours == "output_norm" && v.m.Family.FinalNorm != "":
 			ours = v.m.Family.FinalNorm
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
+		}
+		if stem, ok := strings.CutSuffix(ours, "ffn_gate_up_exps"); ok {
+			v.separate(stem, x, info.Shape)
+			continue
 		}
 		if len(numbers) == 1 {
 			block := "blk." + numbers[0] + "."
@@ -266,6 +288,17 @@ func (v *converter) permutes() bool { return v.m.Family.Interleaved && !ropeOf(v
 func (v *converter) rounds() bool {
 	r := ropeOf(v.m)
 	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN
+}
+
+// separate writes the gate and the layer up of experts that have both in one tensor.
+func (v *converter) separate(block string, x []float32, shape []int) {
+	n := shape[1] / 2 * shape[2]
+	var gate, up []float32
+	for ; len(x) > 0; x = x[2*n:] {
+		gate, up = append(gate, x[:n]...), append(up, x[n:2*n]...)
+	}
+	v.AddFloats(block+"ffn_gate_exps.weight", gate, shape[0], shape[1]/2, shape[2])
+	v.AddFloats(block+"ffn_up_exps.weight", up, shape[0], shape[1]/2, shape[2])
 }
 
 // renamed returns the name and the shape of a tensor that files of some architectures have otherwise.
@@ -337,7 +370,7 @@ func checkGGUF(t *testing.T, dir string, r *tinyReferences) {
 	ids := prompt(40, 3)
 	run := func(m *Model) []float32 {
 		s := session(t, m, 1, len(ids))
-		return forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]
+		return forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})[0]
 	}
 	sameBits(t, "logits", run(m), run(want))
 }

@@ -63,7 +63,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := session(t, m, 1, 300)
-		logits := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(300, 1), Logits: All})[0]
+		logits := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(300, 1), Logits: LogitsAll})[0]
 		if got := hash(logits); got != x.want {
 			t.Errorf("%s: logits have the hash %s, want %s", x.name, got, x.want)
 		}
@@ -73,6 +73,17 @@ func TestGolden(t *testing.T) {
 // So are those of every architecture, on every tier: of the texts of testdata/tiny.
 func TestGoldenArchitectures(t *testing.T) {
 	for name, want := range map[string]string{
+		"deepseek_v3-31":    "3e9850a8a13e5b72423cb4c76919824d7a8d5a63694039083a3627a18ed78b45",
+		"glm4_moe-25":       "61a09b1a7129bb4c1f20ed429be87252ec100f5cbee5f8504ae31a104208553e",
+		"glm4_moe_lite-32":  "f8c4c4de3823219ac9e8c96f86a279ca82840d42e0b05bba917d83ea5abc5b63",
+		"gpt_oss-32":        "b21d9f95be070c367d439ee40ed70cf441e28421cafadf3ab8ad1506ce5605f6",
+		"gpt_oss-mxfp4-32":  "478e934c2a4b5cff756aeef7e3507b6c3855f5bca520c99dbe55fa20cf31b6e9",
+		"granitemoe-32":     "bb952727cd18d78277293ae9c97291757219d735b287142b2470f20c80106e55",
+		"lfm2_moe-32":       "48c4456bb960e35631e90b3e10225b73a7a3c83a90b9c07b2aa7c9bf384337e0",
+		"minimax_m2-36":     "e0b8d711f8b3b9dcad3725796ff2400893b8f1b33a6ba4c60acca2d0fac5a67e",
+		"mixtral-36":        "9a78cbb3547ca3abb1cf9386f8478dae06d058d142389cbfd98a8d013ba3c06a",
+		"olmoe-55":          "45c25b39ec91077225992b093d1fd2c773195e84e2fb9f647d2299a5f5c75e88",
+		"qwen2_moe-55":      "a7c248614ba3944a66a798f778eaea99ad7671a91838139b1bfeef2aaa4d9e29",
 		"gemma2-2":          "f635715369af66fd400447ec71b9844ec6afe10e5d3041a3116a6f9946e4dfef",
 		"gemma3-6":          "9a82b9ee29ff4c2685d634b04786fa96645dda1f87e126bb5e18f2e5829aea9d",
 		"gemma3-whole-2":    "4978bbebc10e22c7b6b06844f96cf90c5290362bdd7cb78d796d90206d26b020",
@@ -105,7 +116,7 @@ func TestGoldenArchitectures(t *testing.T) {
 			}
 			s := session(t, m, 1, 100)
 			ids := prompt(100, 1)
-			if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]); got != want {
+			if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})[0]); got != want {
 				t.Errorf("%s, %s: logits have the hash %s, want %s", name, tier, got, want)
 			}
 		}
@@ -150,7 +161,7 @@ func TestGoldenReal(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := session(t, m, 1, 16)
-		if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: prompt, Logits: All})[0]); got != wantHash {
+		if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: prompt, Logits: LogitsAll})[0]); got != wantHash {
 			t.Errorf("%s: logits have the hash %s, want %s", tier, got, wantHash)
 		}
 		text := ""

@@ -2,18 +2,19 @@ package decoder
 
 import (
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/kvcache"
 	engine "github.com/attn-go/attn/models/internal/network"
 )
 
 // leastBlock is the least that numeric.Hadamard takes.
 const leastBlock = 16
 
-// hadamardOf returns what is rotated for a model with heads of some sizes, in blocks that divide all of them.
-func (o *Options) hadamardOf(all []*arch.Attention) engine.Hadamard {
+// hadamardOf returns what is rotated for a model with caches, in blocks that divide the heads of all: also values that
+// are the first elements of keys.
+func (o *Options) hadamardOf(all []kvcache.Config) engine.Hadamard {
 	sizes := 0
-	for _, a := range all {
-		sizes |= a.Size
+	for _, c := range all {
+		sizes |= c.HeadSize | c.ValueSize
 	}
 	block := sizes & -sizes
 	if o.Unrotated || !o.CachesInt4() || block < leastBlock {

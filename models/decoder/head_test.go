@@ -59,7 +59,7 @@ func TestHead(t *testing.T) {
 			return nil, err
 		}
 		s := session(t, m, 1, 20)
-		return forward(t, s, Step{Text: s.NewText(), Tokens: prompt(20, 1), Logits: All})[0], nil
+		return forward(t, s, Step{Text: s.NewText(), Tokens: prompt(20, 1), Logits: LogitsAll})[0], nil
 	}
 	own, err := logits(tinyFolder("llama-2"))
 	if err != nil {

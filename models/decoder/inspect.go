@@ -54,17 +54,9 @@ func (n *network) describe(v *inventory.Inventory) {
 	}
 	v.Size("tokens of a text", c.Context)
 	v.Size("vocabulary", c.Vocab)
-	v.TokenMemory = 8 * int64(n.kept())
+	v.TokenMemory = 4 * n.kept()
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 }
 
 // errDry ends the loading of a model of which nothing is read.
 var errDry = errors.New("nothing is read")
-
-// kept returns how many numbers the keys of a token have in all layers, as its values have.
-func (n *network) kept() (sum int) {
-	for _, a := range n.arch.Keepers() {
-		sum += a.KVHeads * a.Size
-	}
-	return sum
-}

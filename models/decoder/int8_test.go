@@ -28,7 +28,7 @@ func TestReadingsInt8(t *testing.T) {
 					t.Fatal(err)
 				}
 				s := session(t, with, 1, n)
-				logits := forward(t, s, Step{Text: s.NewText(), Tokens: tokens, Logits: All})[0]
+				logits := forward(t, s, Step{Text: s.NewText(), Tokens: tokens, Logits: LogitsAll})[0]
 				sameBits(t, fmt.Sprintf("%v at once, %s, %d threads", kind, tier, threads), logits, want)
 			}
 		}

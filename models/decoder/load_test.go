@@ -115,7 +115,7 @@ func TestVariants(t *testing.T) {
 				p.factors = append(p.factors, factor)
 			}
 			s := session(t, m, 1, 30)
-			got, worst := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(30, 4), Logits: All})[0], 0.0
+			got, worst := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(30, 4), Logits: LogitsAll})[0], 0.0
 			for i, want := range p.logits(prompt(30, 4)) {
 				worst = max(worst, math.Abs(float64(got[i])-want))
 			}

@@ -132,6 +132,9 @@ func (m *Model) With(o Options) (*Model, error) {
 	if o.DynamicInt8 && !m.head.Quantized() && !m.layers.Quantized() {
 		return nil, &kernel.Error{Where: "decoder: Options.DynamicInt8", Got: "a model without layers of quantized weights", Want: "one with weights of Q8_0, Q4_0 or another type with blocks"}
 	}
+	if t := o.ValueType(); m.config.InKeys > 0 && t != o.CacheType {
+		return nil, &kernel.Error{Where: "decoder: Options.CacheValueType", Got: t.String(), Want: o.CacheType.String() + " as the keys, which hold the values of latent attention"}
+	}
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)
 	}

@@ -415,7 +415,7 @@ func eachRow(t *testing.T, m *Model, tokens []int32, f func(i int, row []float32
 	s, vocab := session(t, m, 1, len(tokens)), m.Config().Vocab
 	for text := s.NewText(); text.Len() < len(tokens); {
 		at := text.Len()
-		logits := forward(t, s, Step{Text: text, Tokens: tokens[at:min(at+64, len(tokens))], Logits: All})[0]
+		logits := forward(t, s, Step{Text: text, Tokens: tokens[at:min(at+64, len(tokens))], Logits: LogitsAll})[0]
 		for i := range len(logits) / vocab {
 			f(at+i, logits[i*vocab:][:vocab])
 		}

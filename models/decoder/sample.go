@@ -106,6 +106,8 @@ type chooser struct {
 	scores []float32 // a copy of the logits, for penalties and limit
 	counts []int32   // of each token, for penalties
 
+	bias map[int32]float32 // is added to logits first
+
 	// limit, if not nil, makes the scores of tokens that may not follow -Inf.
 	limit func(scores []float32) error
 }
@@ -117,9 +119,12 @@ func newChooser(s Sampler) *chooser {
 
 // next chooses the token that follows tokens.
 func (c *chooser) next(logits []float32, tokens []int32) (int32, error) {
-	if c.penalizes() || c.limit != nil {
+	if c.penalizes() || c.limit != nil || len(c.bias) > 0 {
 		c.scores = append(c.scores[:0], logits...)
 		logits = c.scores
+	}
+	for id, b := range c.bias {
+		logits[id] += b
 	}
 	if c.penalizes() {
 		c.penalize(logits, tokens)

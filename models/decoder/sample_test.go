@@ -99,6 +99,33 @@ func TestDraw(t *testing.T) {
 	}
 }
 
+// A bias is added to the logits, which keep their bits, before anything else.
+func TestBias(t *testing.T) {
+	for _, s := range []Sampler{{}, {Temperature: 2, TopK: 40, RepetitionPenalty: 1.3, FrequencyPenalty: 0.5}, {Temperature: 1, TopP: 0.9, MinP: 0.01}} {
+		logits, text := logitsOf(300), []int32{5, 7, 5}
+		given, biased := slices.Clone(logits), slices.Clone(logits)
+		bias := map[int32]float32{5: 3.7, 7: -100, 299: 1.1, 12: 100}
+		for id, b := range bias {
+			biased[id] += b
+		}
+		with, want := newChooser(s), newChooser(s)
+		with.bias = bias
+		for range 50 {
+			a, err := with.next(logits, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := want.next(biased, text)
+			if err != nil || a != b {
+				t.Fatalf("%+v: token %d, %v, want %d", s, a, err, b)
+			}
+		}
+		if !slices.Equal(logits, given) {
+			t.Errorf("%+v changes the logits", s)
+		}
+	}
+}
+
 // The tokens of a seed are the same on every machine.
 func TestSeed(t *testing.T) {
 	for _, x := range []struct {

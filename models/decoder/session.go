@@ -60,36 +60,16 @@ func (m *Model) pages(tokens int) int {
 
 // newSession returns a session with a cache of so many pages.
 func (m *Model) newSession(pages int) (*Session, error) {
-	cache, err := kvcache.NewOf(m.caches(pages))
+	caches := m.caches(&m.options, pages)
+	cache, err := kvcache.NewOf(caches)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
 	s := &Session{model: m, cache: cache, chunk: chunk}
 	s.tokens.Cache = &s.pages
-	s.pages.Places, s.pages.Hadamard = m.layers.Places(), m.options.hadamardOf(m.arch.Keepers())
+	s.pages.Places, s.pages.Hadamard = m.layers.Places(), m.options.hadamardOf(caches)
 	s.pages.Batch, err = cache.NewBatch()
 	return s, err
-}
-
-// caches returns the caches of all layers, of so many pages.
-func (m *Model) caches(pages int) (all []kvcache.Config) {
-	o := &m.options
-	for _, a := range m.arch.Keepers() {
-		all = append(all, kvcache.Config{Heads: a.KVHeads, HeadSize: a.Size, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize, Pages: pages})
-	}
-	return all
-}
-
-// PageBytes returns the memory that the keys and values of a page of tokens take in a session, see [Options].
-func (m *Model) PageBytes() (sum int, err error) {
-	for _, c := range m.caches(0) {
-		n, err := c.PageBytes()
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
 }
 
 // Model returns the model of the session.

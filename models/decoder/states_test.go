@@ -11,7 +11,7 @@ import (
 )
 
 // recurrentFolders are models with layers that carry a state.
-var recurrentFolders = []string{"lfm2-1"}
+var recurrentFolders = []string{"lfm2-1", "qwen3_5_text-2", "qwen3_next-2"}
 
 // loadRecurrent returns a model of a folder.
 func loadRecurrent(t *testing.T, name string, o Options) *Model {
@@ -94,7 +94,7 @@ func checkStates(t *testing.T, m *Model) {
 		var of []reading
 		for _, x := range texts {
 			n := min(r.IntN(1+[]int{1, 3, 90}[r.IntN(3)]), most-x.Len())
-			steps = append(steps, Step{Text: x.Text, Tokens: x.story.tokens[x.Len() : x.Len()+n], Logits: All})
+			steps = append(steps, Step{Text: x.Text, Tokens: x.story.tokens[x.Len() : x.Len()+n], Logits: LogitsAll})
 			of = append(of, x)
 			if at := x.Checkpoint(x.Len()); at > x.Len() {
 				t.Fatalf("a checkpoint after %d of %d tokens", at, x.Len())

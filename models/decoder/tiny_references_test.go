@@ -176,7 +176,7 @@ func (r *tinyReferences) checkNumbers(t *testing.T) {
 		s := session(t, r.model, 1, len(ids))
 		seen := map[string][]float32{}
 		s.tokens.See = func(name string, layer int, x []float32) { seen[fmt.Sprint(name, layer)] = slices.Clone(x) }
-		out := forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]
+		out := forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})[0]
 		all := seen["embd0"]
 		for layer := range c.Layers - 1 {
 			all = append(all, seen[fmt.Sprint("hidden", layer)]...)
@@ -272,7 +272,7 @@ func (r *tinyReferences) checkBits(t *testing.T) {
 			s := session(t, m, len(r.IDs), 0)
 			var steps []Step
 			for _, ids := range r.IDs {
-				steps = append(steps, Step{Text: s.NewText(), Tokens: ids, Logits: All})
+				steps = append(steps, Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})
 			}
 			for i, logits := range forward(t, s, steps...) {
 				sameBits(t, fmt.Sprintf("text %d, caches of %v, %s", i, dtype, tier), logits, want[i])

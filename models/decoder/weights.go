@@ -23,8 +23,14 @@ func folderLoader(dir string, m *arch.Model) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Family.InTurn {
+		s.SeparateExperts()
+	}
+	if t, ok := m.Layers[0].Mixer.(*arch.Latent); ok {
+		s.SeparateLatents(t.Heads, t.Plain, t.Values)
+	}
 	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
-	l.Ignore(".rotary_emb.inv_freq") // of older checkpoints: config.json says it
+	l.Ignore(append([]string{".rotary_emb.inv_freq"}, m.Family.Ignored...)...) // of older checkpoints: config.json says it
 	l.ignoreMore(m)
 	return l, nil
 }

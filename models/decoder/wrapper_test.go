@@ -26,6 +26,9 @@ func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, 
 	}
 	defer f.Close()
 	all := []safetensors.Tensor{{Name: "vision_tower.patch.weight", Shape: []int{1}, Data: []float32{1}}}
+	if kind == "qwen3_5" { // which has layers that guess further tokens
+		all = append(all, safetensors.Tensor{Name: "mtp.fc.weight", Shape: []int{1}, Data: []float32{1}})
+	}
 	for _, name := range f.Names() {
 		x, err := f.Float32(name)
 		if err != nil {
@@ -39,7 +42,7 @@ func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, 
 		}
 		all = append(all, safetensors.Tensor{Name: name, Shape: info.Shape, Data: x})
 	}
-	inner, classes := map[string]any{}, map[string]string{"gemma3": "Gemma3ForConditionalGeneration", "gemma4": "Gemma4ForConditionalGeneration", "llava": "LlavaForConditionalGeneration", "mistral3": "Mistral3ForConditionalGeneration"}
+	inner, classes := map[string]any{}, map[string]string{"gemma3": "Gemma3ForConditionalGeneration", "gemma4": "Gemma4ForConditionalGeneration", "llava": "LlavaForConditionalGeneration", "mistral3": "Mistral3ForConditionalGeneration", "qwen3_5": "Qwen3_5ForConditionalGeneration"}
 	config := filepath.Join(dir, configFile)
 	if err := folder.ReadJSON(config, &inner); err != nil {
 		t.Fatal(err)
@@ -74,6 +77,10 @@ func TestWrapper(t *testing.T) {
 		{"qwen2-2", "llava", "model.language_model.", "", nil},
 		{"mistral-2", "mistral3", "language_model.model.", "language_model.", untied},
 		{"gemma4-67", "gemma4", "model.language_model.", "", nil},
+		{"qwen3_5_text-2", "qwen3_5", "model.language_model.", "", func(outer, inner map[string]any) {
+			outer["tie_word_embeddings"] = inner["tie_word_embeddings"]
+			inner["mtp_num_hidden_layers"], inner["attn_output_gate"] = 1, true
+		}},
 		{"ministral3-6", "mistral3", "model.language_model.", "", untied},
 	} {
 		want := greedy(t, copied(t, x.folder))

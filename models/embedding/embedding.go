@@ -175,6 +175,19 @@ func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32,
 	return e.vectors(ctx, ids, nil)
 }
 
+// EmbedEncoded is EmbedTokens for what [Embedder.Tokens] has made of texts: what is the prompt's does not count in the pooling
+// of models that leave it out, as in [Embedder.Embed].
+func (e *Embedder) EmbedEncoded(ctx context.Context, ids [][]int32) ([][]float32, error) {
+	if err := e.checkOptions(); err != nil {
+		return nil, err
+	}
+	n := e.promptTokens()
+	if n == 0 {
+		return e.vectors(ctx, ids, nil)
+	}
+	return e.vectors(ctx, ids, slices.Repeat([]int{n}, len(ids)))
+}
+
 // vectors computes the embeddings of texts. The first tokens of each, as many as prompts has, do not count in the pooling; nil
 // stands for zeros.
 func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([][]float32, error) {

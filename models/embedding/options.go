@@ -62,14 +62,14 @@ func (o *Options) Check() error {
 
 // LoadOptions are settings of a model that change its results.
 type LoadOptions struct {
-	// Int8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs in
+	// QuantizeInt8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs in
 	// every call, in blocks of 32, see [linear.QuantizeInt8] and [linear.Options]. These weights take a
 	// quarter of the memory, and texts less time. Embeddings have the same bits on every CPU, but others
-	// than without Int8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and 0.9985 or
+	// than without QuantizeInt8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and 0.9985 or
 	// more below. Columns of the states are sorted by size, so that large ones share blocks, unless the file has
 	// quantized weights, which keep their blocks. The model's width and that of its inner layers are multiples of 32. Of decoders it
 	// rounds inputs alone, and these have quantized weights, see the Options of package decoder.
-	Int8 bool
+	QuantizeInt8 bool
 
 	// Unit divides vectors by their L2 norms also if modules.json does not ask for that.
 	Unit bool

@@ -58,7 +58,7 @@ func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 		}
 		fmt.Fprintf(h, "%s %x\n", name, sum)
 	}
-	if o.Int8 {
+	if o.QuantizeInt8 {
 		fmt.Fprintln(h, "int8, columns sorted")
 	}
 	if o.Unit {

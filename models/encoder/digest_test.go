@@ -42,7 +42,7 @@ func TestDigest(t *testing.T) {
 		}
 		seen[d] = what
 	}
-	for _, o := range []LoadOptions{{Int8: true}, {Unit: true}, {Context: 5}, {Context: 6}} {
+	for _, o := range []LoadOptions{{QuantizeInt8: true}, {Unit: true}, {Context: 5}, {Context: 6}} {
 		d, err := Digest(newSmall("").write(t, "F32"), o)
 		if other, ok := seen[d]; err != nil || ok {
 			t.Errorf("%+v: the digest of %s, error %v", o, other, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/attn-go/attn/models/weights"
 )
 
-// int8Golden is golden of the model with LoadOptions.Int8.
+// int8Golden is golden of the model with LoadOptions.QuantizeInt8.
 const int8Golden = "3ee561c7af94e6490c3fba869086ea68d7a18329959618b7823ea8e5ed727f17"
 
 var loadInt8Once = sync.OnceValues(func() (*Encoder, error) {
@@ -22,7 +22,7 @@ var loadInt8Once = sync.OnceValues(func() (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Load(path, LoadOptions{Int8: true})
+	return Load(path, LoadOptions{QuantizeInt8: true})
 })
 
 func miniLMInt8(t testing.TB) *Encoder {
@@ -70,9 +70,9 @@ func TestInt8Bits(t *testing.T) {
 
 // TestInt8Widths expects an error if a width is no multiple of a block.
 func TestInt8Widths(t *testing.T) {
-	_, err := Load(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
+	_, err := Load(newSmall("").write(t, "F32"), LoadOptions{QuantizeInt8: true})
 	var bad *kernel.Error
-	if !errors.As(err, &bad) || bad.Arg() != "LoadOptions.Int8" || !strings.Contains(bad.Got, "width 24") || !strings.Contains(bad.Want, "multiples of 32") {
+	if !errors.As(err, &bad) || bad.Arg() != "LoadOptions.QuantizeInt8" || !strings.Contains(bad.Got, "width 24") || !strings.Contains(bad.Want, "multiples of 32") {
 		t.Errorf("got %v, want an error that names the option, the widths and the multiple", err)
 	}
 }

@@ -33,7 +33,7 @@ func (x *origin) readSparse(width int) (*embedding.SparseHead, error) {
 		return nil, err
 	}
 	var not []int32
-	for _, role := range []string{tokenizer.Class, tokenizer.EOS, tokenizer.Padding, tokenizer.Unknown} {
+	for _, role := range []string{tokenizer.RoleClass, tokenizer.RoleEOS, tokenizer.RolePadding, tokenizer.RoleUnknown} {
 		if id, ok := x.tokenizer.Role(role); ok {
 			not = append(not, id)
 		}

@@ -47,8 +47,8 @@ const words = "token_embd.weight"
 // read reads the weights of the model itself.
 func (x *origin) read(o LoadOptions) (*model, error) {
 	r := x.reader()
-	r.Pack.Int8, r.Meter = o.Int8, loading.New(x.Bytes(), o.Progress)
-	if o.Int8 {
+	r.Pack.Int8, r.Meter = o.QuantizeInt8, loading.New(x.Bytes(), o.Progress)
+	if o.QuantizeInt8 {
 		if err := x.checkInt8(); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (x *origin) checkInt8() error {
 	if w%32 == 0 && inner%32 == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
+	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.QuantizeInt8", Got: fmt.Sprintf("a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
 }
 
 // checkApart reports keys and queries of positions that take much more memory than the

@@ -19,7 +19,8 @@ type position struct {
 	back  int32
 	end   bool // of the rule
 	of    *container
-	plain bool // any plain characters of a JSON string lead to one that is plain too
+	plain bool   // any plain characters of a JSON string lead to one that is plain too
+	noisy uint64 // by their last six bits, bytes that lead elsewhere than to the position itself; 0 if others do, too
 }
 
 // An edge is a range of bytes to another position.

@@ -106,6 +106,13 @@ func (b *builder) scan(e scan, to int32) int32 {
 		rest = b.add(position{jumps: []int32{to}})
 		b.positions[rest].edges = []edge{{regular.ByteRange{Lo: 0, Hi: 255}, rest}}
 	}
+	if e.kind == "unless" {
+		b.positions[rest].noisy = 1 << ('@' & 63) // some bit, as 0 is none
+	} else {
+		for _, text := range e.texts {
+			b.positions[known[""]].noisy |= 1 << (text[0] & 63)
+		}
+	}
 	for _, s := range states {
 		p := &b.positions[known[s]]
 		if e.kind != "until" {

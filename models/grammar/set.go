@@ -16,6 +16,7 @@ type set struct {
 	id    uint32 // the smaller, the earlier it was made
 	of    *table // of the machine when it was made
 	hears bool   // a position below listens
+	noisy uint64 // that of a position on top, see [position]
 	next  []*set // by class of the next byte, or by that byte if it is heard
 	mask  *mask  // of the tokens that may follow
 	local *set   // the same tops on unknown stacks
@@ -119,6 +120,9 @@ func (m *machine) intern(items []item, f flags) *set {
 	for _, i := range items {
 		s.depth = max(s.depth, i.up.depth+1)
 		s.hears = s.hears || i.up.hears || m.table.hears(i.at)
+		if int(i.at) < len(m.positions) && m.positions[i.at].noisy != 0 {
+			s.noisy = m.positions[i.at].noisy
+		}
 	}
 	if s.depth > mostDepth {
 		panic(limitError("rules within each other", mostDepth))
@@ -171,13 +175,30 @@ func (m *machine) step(s *set, b byte) *set {
 		m.kept += classes
 	}
 	if s.next[c] == nil {
-		to := m.advance(s, b)
-		if !m.goes(to) {
-			to = m.dead
+		to := m.dead
+		if m.reads(s, b) {
+			if to = m.advance(s, b); !m.goes(to) {
+				to = m.dead
+			}
 		}
 		s.next[c] = to
 	}
 	return s.next[c]
+}
+
+// reads tells whether a byte leads from a position on top to another one: mostly none does.
+func (m *machine) reads(s *set, b byte) bool {
+	spent := 0
+	for _, i := range s.items {
+		spent += 1 + len(m.positions[i.at].edges)/8
+		for _, e := range m.positions[i.at].edges {
+			if e.Lo <= b && b <= e.Hi {
+				return true
+			}
+		}
+	}
+	m.spend(spent)
+	return false
 }
 
 // advance computes a step: first all that a byte and ends of rules lead to, then rules that are

@@ -26,9 +26,10 @@ type node struct {
 	c          byte  // the last byte
 	depth      int32 // the number of bytes
 	parent     int32
-	after      int32 // the first node that is not below it
-	first, end int32 // of the ids of the tokens that are its bytes
-	other      bool  // it or one below it has tokens that are not plain
+	after      int32  // the first node that is not below it
+	first, end int32  // of the ids of the tokens that are its bytes
+	other      bool   // it or one below it has tokens that are not plain
+	below      uint64 // by their last six bits, the bytes of the nodes below it
 }
 
 // NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. One without
@@ -65,6 +66,10 @@ func NewVocabulary(tokens [][]byte) *Vocabulary {
 	}
 	for _, at := range path {
 		v.nodes[at].after = int32(len(v.nodes))
+	}
+	for at := len(v.nodes) - 1; at > 0; at-- {
+		n := &v.nodes[at]
+		v.nodes[n.parent].below |= n.below | 1<<(n.c&63)
 	}
 	v.findPlain(tokens)
 	return v
@@ -150,6 +155,9 @@ func (w *walker) walk(m *mask, at int32, s *set, plain bool) {
 	base := nodes[at].depth
 	path[base] = s
 	m.add(w.v, &nodes[at])
+	if w.calm(m, at, s) {
+		return
+	}
 	for i, end := at+1, nodes[at].after; i < end; {
 		n := &nodes[i]
 		if plain && !n.other {
@@ -166,9 +174,27 @@ func (w *walker) walk(m *mask, at int32, s *set, plain bool) {
 		default:
 			path[n.depth] = s
 			m.add(w.v, n)
-			i++
+			if i++; w.calm(m, i-1, s) {
+				i = n.after
+			}
 		}
 	}
+}
+
+// calm adds all tokens below a node if the bytes there lead from a position of s to itself, and tells whether they do.
+func (w *walker) calm(m *mask, at int32, s *set) bool {
+	n := &w.v.nodes[at]
+	if s.noisy == 0 || s.noisy&n.below != 0 {
+		return false
+	}
+	last := len(w.v.ids)
+	if int(n.after) < len(w.v.nodes) {
+		last = int(w.v.nodes[n.after].first)
+	}
+	for _, id := range w.v.ids[n.first:last] {
+		m.bits[id>>6] |= 1 << (id & 63)
+	}
+	return true
 }
 
 // prune removes the tokens after which nothing but a part that there is could follow: what is known of the tops of stacks

@@ -109,7 +109,7 @@ func newRecord(r *models.Report) record {
 		Path: r.Path, Format: format(r), Architecture: r.Architecture, Kind: r.Kind, Parameters: parameters(r), Sizes: map[string]int{}, Types: []typeRecord{},
 		FileBytes: r.FileBytes, Memory: r.Memory, TokenMemory: r.TokenMemory, Tokenizer: message(r.Tokenizer), Problems: []string{}, More: r.MoreProblems,
 	}
-	if r.Kind == models.Generator {
+	if r.Kind == models.KindGenerator {
 		x.Template = message(r.Template)
 	}
 	for _, s := range r.Sizes {
@@ -177,7 +177,7 @@ func text(r *models.Report) string {
 	if r.Tokenizer != nil {
 		line("tokenizer", "none: %v", r.Tokenizer)
 	}
-	if r.Template != nil && r.Kind == models.Generator {
+	if r.Template != nil && r.Kind == models.KindGenerator {
 		line("conversations", "none: %v", r.Template)
 	}
 	for i, err := range r.Problems {

@@ -3,6 +3,7 @@ package receipt
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 	"math"
 	"slices"
@@ -33,11 +34,14 @@ type Recorder struct {
 //		r.Add(token)
 //	}
 func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOptions) (*Recorder, error) {
+	if len(o.Bias) > 0 {
+		return nil, bad("GenerateOptions.Bias", fmt.Sprintf("some for %d tokens", len(o.Bias)), "none, as a receipt has no place for it")
+	}
 	options := m.Options()
 	c := &Recorder{readsDate: m.ReadsDate(), r: Receipt{
 		Version: Version, Contract: kernel.Contract, Model: model, Generation: &Generation{
 			Settings: settingsOf(&options), Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
-			Prompt: slices.Clone(prompt), End: decoder.Going.String(),
+			Prompt: slices.Clone(prompt), End: decoder.EndNone.String(),
 		}}}
 	if o.Stop == nil {
 		c.r.Stop = slices.Clone(m.Stop())

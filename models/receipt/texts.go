@@ -72,7 +72,7 @@ func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embe
 	if len(vectors) != len(texts) {
 		return nil, bad("vectors", len(vectors), fmt.Sprintf("%d, one for each text", len(texts)))
 	}
-	all := &Embeddings{Settings: EmbeddingSettings{load.Int8, load.Unit, load.Context, o.Prompt, o.Dimensions}}
+	all := &Embeddings{Settings: EmbeddingSettings{load.QuantizeInt8, load.Unit, load.Context, o.Prompt, o.Dimensions}}
 	for i, text := range texts {
 		text = valid(text)
 		all.Texts = append(all.Texts, read(text, e.Tokens(text), vectors[i]))
@@ -89,7 +89,7 @@ func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions,
 		return nil, bad("scores", len(scores), fmt.Sprintf("%d, one for each passage", len(passages)))
 	}
 	o := k.Options()
-	all := &Ranking{Int8: load.Int8, Instruction: o.Instruction, Label: o.Label, Query: valid(query)}
+	all := &Ranking{Int8: load.QuantizeInt8, Instruction: o.Instruction, Label: o.Label, Query: valid(query)}
 	texts := make([]string, len(passages))
 	for i, p := range passages {
 		texts[i] = valid(p)
@@ -107,7 +107,7 @@ func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions,
 
 // LoadOptions returns the options to load the embedder with.
 func (s *EmbeddingSettings) LoadOptions() embedding.LoadOptions {
-	return embedding.LoadOptions{Int8: s.Int8, Unit: s.Unit, Context: s.Context}
+	return embedding.LoadOptions{QuantizeInt8: s.Int8, Unit: s.Unit, Context: s.Context}
 }
 
 func (e *Embeddings) check() error {
@@ -136,7 +136,7 @@ func checkReadings(field string, all []Reading) error {
 }
 
 // VerifyEmbeddings is [Verify] for a receipt of Embeddings. e was loaded with [EmbeddingSettings.LoadOptions];
-// the other settings are taken from the receipt. Other errors are those of [embedding.Embedder.EmbedTokens].
+// the other settings are taken from the receipt. Other errors are those of [embedding.Embedder.EmbedEncoded].
 func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Embeddings != nil, "embeddings"); err != nil {
 		return err
@@ -154,7 +154,7 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 		return ids, nil
 	}
 	return verifyReadings(ctx, "texts", r.Embeddings.Texts, o, tokens, func(ctx context.Context, _ []string, ids [][]int32) ([][]float32, error) {
-		return e.EmbedTokens(ctx, ids)
+		return e.EmbedEncoded(ctx, ids)
 	})
 }
 

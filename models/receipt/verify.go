@@ -215,14 +215,14 @@ func (v *verification) all(ctx context.Context) error {
 		return err
 	}
 	prompt, vocab := len(v.r.Prompt), v.m.Config().Vocab
-	if _, err := v.read(ctx, prompt-1, decoder.None); err != nil {
+	if _, err := v.read(ctx, prompt-1, decoder.LogitsNone); err != nil {
 		return err
 	}
 	var hashes chain
 	var text strings.Builder
 	for i := 0; i < len(v.r.Tokens); {
 		n := min(v.rows, len(v.r.Tokens)-i)
-		logits, err := v.read(ctx, prompt+i+n-1, decoder.All)
+		logits, err := v.read(ctx, prompt+i+n-1, decoder.LogitsAll)
 		if err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (v *verification) all(ctx context.Context) error {
 // spots verifies the tokens at some places, in ascending order.
 func (v *verification) spots(ctx context.Context, places []int) error {
 	for _, i := range places {
-		logits, err := v.read(ctx, len(v.r.Prompt)+i, decoder.Last)
+		logits, err := v.read(ctx, len(v.r.Prompt)+i, decoder.LogitsLast)
 		if err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (v *verification) token(c *decoder.Continuation, hashes *chain, i int, logi
 	}
 	if last := i == len(v.r.Tokens)-1; last && t.End.String() != v.r.End {
 		return "", mismatch("end", -1, fmt.Sprintf("%.20q", v.r.End), fmt.Sprintf("%q", t.End))
-	} else if !last && t.End != decoder.Going {
+	} else if !last && t.End != decoder.EndNone {
 		return "", mismatch("tokens", i+1, "a token after the end of the text", "none: "+t.End.String())
 	}
 	return t.Text, nil

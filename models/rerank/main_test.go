@@ -144,7 +144,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestInt8: -int8 gives the scores of LoadOptions.Int8, and receipts say so.
+// TestInt8: -int8 gives the scores of LoadOptions.QuantizeInt8, and receipts say so.
 func TestInt8(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "r.json")
 	m := berttest.NewSized("bert.", 96, 64)
@@ -154,7 +154,7 @@ func TestInt8(t *testing.T) {
 	}
 	plain, _, err := rerank(t, "", "-model", dir, "-query", "a b", "-text", "c")
 	rounded, _, err2 := rerank(t, "", "-model", dir, "-query", "a b", "-text", "c", "-int8", "-receipt", file)
-	r, err3 := encoder.LoadReranker(dir, encoder.LoadOptions{Int8: true})
+	r, err3 := encoder.LoadReranker(dir, encoder.LoadOptions{QuantizeInt8: true})
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}

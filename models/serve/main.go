@@ -1,4 +1,4 @@
-// Command serve answers HTTP requests with models, in the form of OpenAI's API. An answer does not depend
+// Command serve answers HTTP requests with models, in the forms of OpenAI's, Anthropic's and Ollama's APIs. An answer does not depend
 // on the load: the same request gets the same bytes alone and beside others.
 //
 //	go run ./models/serve -model SmolLM2-135M-Instruct -model all-MiniLM-L6-v2
@@ -37,7 +37,7 @@ type config struct {
 
 const usage = `usage: serve -model MODEL [-model MODEL ...] [flags]
 
-Answers HTTP requests with models, in the form of OpenAI's API. A MODEL is a GGUF file, a folder as
+Answers HTTP requests with models, in the forms of OpenAI's, Anthropic's and Ollama's APIs. A MODEL is a GGUF file, a folder as
 Hugging Face has it, or the name of one that make models fetches. It is served under its base name, or
 as NAME with NAME=MODEL.
 
@@ -59,6 +59,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	}
 	c.models.Flags(fs, &c.settings)
 	c.web.Flags(fs, &c.settings, "")
+	serving.Kept(fs, &c.settings)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}

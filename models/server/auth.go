@@ -52,12 +52,15 @@ func (s *Server) who(r *http.Request) (string, error) {
 		return host, nil
 	}
 	kind, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if key := r.Header.Get("X-Api-Key"); kind == "" && key != "" { // as clients of Anthropic send it
+		kind, secret = "Bearer", key
+	}
 	if strings.EqualFold(kind, "Bearer") {
 		if name, ok := s.keys.find(strings.TrimSpace(secret)); ok {
 			return name, nil
 		}
 	}
-	return "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY")
+	return "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY, or X-Api-Key: KEY")
 }
 
 // foreign reports a request that a page of another site makes in the browser of somebody who may use the
@@ -66,8 +69,8 @@ func (s *Server) foreign(r *http.Request) error {
 	if len(s.keys) > 0 || originOf(r.Context()) != nil {
 		return nil
 	}
-	if s.origins.Check(r) != nil {
-		return dialect.Fail(http.StatusForbidden, "", "the request is one of another site, of the origin %.100q", r.Header.Get("Origin"))
+	if !s.trusted(r) && s.origins.Check(r) != nil {
+		return dialect.Fail(http.StatusForbidden, "", "the request is one of another site, of the origin %.100q: want one of Settings.Origins (serve -origins)", r.Header.Get("Origin"))
 	}
 	// A name that leads here by DNS makes every page a page of this site.
 	if to, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && to.IP.IsLoopback() && !s.known(r.Host) {

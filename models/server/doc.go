@@ -1,5 +1,5 @@
-// Package server answers HTTP requests with models of this module, in the form of OpenAI's API, so that
-// clients for that work as they are.
+// Package server answers HTTP requests with models of this module, in the forms of OpenAI's, Anthropic's and Ollama's APIs, so
+// that clients for those work as they are.
 //
 //	m, err := server.Load("SmolLM2-135M-Instruct", server.LoadOptions{})
 //	s, err := server.New(server.Settings{}, m)
@@ -12,7 +12,7 @@
 //
 // A body has the same bytes whether the request comes alone or beside others, in whatever order, on any
 // CPU, with any number of threads, and if the cache was too small and a part of it was computed twice.
-// Its id and created are what differs. Streams have one event for each token that adds text, those of
+// Its id and created are what differs, and durations in Ollama's form, which a gateway leaves out. Streams have one event for each token that adds text, those of
 // several choices in turn. A request without a seed has the seed 1.
 //
 // system_fingerprint is a hash of what the bytes depend on: the numeric contract, the files of the
@@ -24,17 +24,41 @@
 // function that makes relevance_score of it. Settings.ReceiptKey signs them. Input of embeddings that is tokens, and
 // models of [NewModel], whose files are not known, have no receipts: that is an error of the field receipt.
 //
+// # Tools and thinking
+//
+// Chats take tools, tool_choice and parallel_tool_calls, messages with tool_calls and of role tool, and documents; the model's template
+// writes them, or one that knows no tools what package answer makes of them. Answers are taken apart by the family of the template, see package answer: reasoning_content is apart from
+// content, and tool_calls have complete arguments, in a stream those of a call in one event. What does not parse is content.
+// With tool_choice required or a function, an answer is valid calls, as long as max_tokens lets it end; with auto any text may come
+// before a call, which is valid then. Only arguments of a tool that is not strict, and whose schema package grammar does
+// not have, are any object. Ids of calls are hashes of the prompt, so that a session can be repeated.
+//
+// enable_thinking, reasoning_effort and chat_template_kwargs are what the template reads; of reasoning_effort, none is
+// enable_thinking false. thinking_token_budget, also as reasoning_budget, thinking_budget, reasoning.max_tokens or
+// thinking.budget_tokens, is the most tokens of thinking: then its end is forced.
+//
 // # Paths
 //
 //	GET  /                                        a page: chats, semantic search, the models
 //	GET  /v1/models, /v1/models/{model}
 //	POST /v1/chat/completions, /v1/completions    of language models, also as a stream
-//	POST /v1/embeddings                           of encoders
+//	POST /v1/responses                            OpenAI's newer form; also GET and DELETE of one that was kept
+//	POST /v1/messages                             Anthropic's form; also /v1/messages/count_tokens
+//	POST /api/chat, /api/generate, /api/embed     Ollama's form; also /api/embeddings, /api/show, and GET of
+//	                                              /api/tags, /api/ps, /api/version
+//	POST /v1/embeddings, /embed                   of encoders, the latter in the form of Text Embeddings Inference
 //	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in Cohere's and Jina's form, or that of
 //	                                              Text Embeddings Inference: texts in place of documents
 //	POST /tokenize, /detokenize                   in llama.cpp's and vLLM's form
 //	GET  /healthz, /readyz, /metrics              for whoever runs it
+//	GET  /health, /props                          as llama.cpp's server has them
 //	GET  /debug/pprof/                            if Settings.Pprof is set
+//
+// # Responses that are kept
+//
+// Answers of /v1/responses are kept for previous_response_id, in Settings.KeptBytes. When these are full, the key that has the most
+// loses its oldest ones: who sends many pushes out only their own. What an answer says depends on the conversation alone, which one
+// that is not kept has in its input; a response that is gone is an error. A gateway keeps none.
 //
 // # Fields
 //

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/receipt"
@@ -18,10 +20,17 @@ type embedder struct {
 	vectors *batch.Pool[text, []float32]
 }
 
-// A text is what an embedder makes a vector of so many numbers of.
+// A text is what an embedder makes a vector of.
 type text struct {
-	ids        []int32
+	ids []int32
+	manner
+}
+
+// A manner says what vectors are made.
+type manner struct {
 	dimensions int
+	prompt     string // its name, "" for the default of the model
+	encoded    bool   // the tokens are those of texts, with the prompt
 }
 
 // batchTokens is how many tokens encoders compute at once.
@@ -41,23 +50,28 @@ func newEmbedder(h hosted, m *embedding.Embedder, turns *batch.Turns) *embedder 
 	return e
 }
 
-func (e *embedder) kind() models.Kind                        { return models.Embedder }
+func (e *embedder) kind() models.Kind                        { return models.KindEmbedder }
 func (e *embedder) tokenizer() (*tokenizer.Tokenizer, error) { return e.m.Tokenizer(), nil }
 func (e *embedder) run(ctx context.Context)                  { e.vectors.Run(ctx) }
 
-// compute makes vectors, those of as many dimensions in one call.
+// compute makes vectors, those of one manner in one call.
 func (e *embedder) compute(ctx context.Context, items []text) ([][]float32, error) {
 	outs := make([][]float32, len(items))
-	places := map[int][]int{} // of items, by their dimensions
+	places := map[manner][]int{} // of items
 	for i, t := range items {
-		places[t.dimensions] = append(places[t.dimensions], i)
+		places[t.manner] = append(places[t.manner], i)
 	}
-	for dimensions, list := range places {
+	for how, list := range places {
 		ids := make([][]int32, len(list))
 		for i, at := range list {
 			ids[i] = items[at].ids
 		}
-		vectors, err := e.cut(dimensions).EmbedTokens(ctx, ids)
+		with := e.with(how)
+		embed := with.EmbedTokens
+		if how.encoded {
+			embed = with.EmbedEncoded
+		}
+		vectors, err := embed(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -68,11 +82,41 @@ func (e *embedder) compute(ctx context.Context, items []text) ([][]float32, erro
 	return outs, nil
 }
 
-// cut returns the model with vectors of so many dimensions.
-func (e *embedder) cut(dimensions int) *embedding.Embedder {
+// with returns the model with vectors of a manner.
+func (e *embedder) with(how manner) *embedding.Embedder {
 	o := e.m.Options()
-	o.Dimensions = dimensions
+	o.Dimensions, o.Prompt = how.dimensions, how.prompt
 	return e.m.With(o)
+}
+
+// mannerOf returns what vectors a request wants.
+func (e *embedder) mannerOf(w *request.Embed) manner {
+	how := manner{e.m.Options().Dimensions, w.Prompt, len(w.Tokens) == 0}
+	if w.Dimensions != nil {
+		how.dimensions = *w.Dimensions
+	}
+	return how
+}
+
+// promptOf returns the name of the prompt that a request asks for. Clients ask by the names of several APIs.
+func (e *embedder) promptOf(w *request.Embed) error {
+	if w.Prompt == "" {
+		return nil
+	}
+	if len(w.Tokens) > 0 {
+		return badParam(w.PromptField, "%s: got one with tokens as the input, want texts", w.PromptField)
+	}
+	for _, name := range append([]string{w.Prompt}, w.PromptNames...) {
+		if _, ok := e.m.Prompts()[name]; ok {
+			w.Prompt = name
+			return nil
+		}
+	}
+	var bad *kernel.Error
+	if _, err := e.with(e.mannerOf(w)).EmbedTokens(context.Background(), nil); !errors.As(err, &bad) {
+		return err
+	}
+	return badParam(w.PromptField, "%s: got %.60s, want %s", w.PromptField, bad.Got, bad.Want)
 }
 
 // prepare checks a request, and makes tokens of its texts.
@@ -85,6 +129,9 @@ func (e *embedder) prepare(r *request.Request, w *request.Embed) error {
 	}
 	if r.Receipt && len(w.Tokens) > 0 {
 		return badParam("receipt", "receipt: got true with tokens as the input, want texts")
+	}
+	if err := e.promptOf(w); err != nil {
+		return err
 	}
 	if n := w.Len(); n < 1 || n > e.s.Texts {
 		return badParam("input", "input: got %d texts, want 1 to %d", n, e.s.Texts)
@@ -108,10 +155,10 @@ func (e *embedder) prepare(r *request.Request, w *request.Embed) error {
 
 // encode makes tokens of the texts, no more than the model sees.
 func (e *embedder) encode(w *request.Embed) error {
-	most := e.m.MaxTokens()
+	most, with := e.m.MaxTokens(), e.with(e.mannerOf(w))
 	for _, s := range w.Texts {
-		ids := e.m.Tokens(s)
-		if len(ids) >= most && !w.Truncate && !e.m.Fits(s) {
+		ids := with.Tokens(s)
+		if len(ids) >= most && !w.Truncate && !with.Fits(s) {
 			return tooLong("input", most)
 		}
 		w.IDs = append(w.IDs, ids)
@@ -138,18 +185,15 @@ func (e *embedder) do(r *request.Request, _ func(*request.Event) error) (err err
 	if err := e.prepare(r, w); err != nil {
 		return err
 	}
-	dimensions := e.m.Options().Dimensions
-	if w.Dimensions != nil {
-		dimensions = *w.Dimensions
-	}
+	how := e.mannerOf(w)
 	items := make([]text, len(w.IDs))
 	for i, ids := range w.IDs {
-		items[i] = text{ids, dimensions}
+		items[i] = text{ids, how}
 	}
 	if w.Vectors, err = e.vectors.Do(r.Ctx, r.Key, items); err != nil || !r.Receipt {
 		return err
 	}
-	record, err := receipt.RecordEmbeddings(e.named(), e.load, e.cut(dimensions), w.Texts, w.Vectors)
+	record, err := receipt.RecordEmbeddings(e.named(), e.load, e.with(how), w.Texts, w.Vectors)
 	if err != nil {
 		return badParam("receipt", "%v", err)
 	}

@@ -25,6 +25,10 @@ type Call struct {
 	Method, Path string // Path as in a request line
 	Body         []byte
 	Origin       Origin
+
+	// Conversation is what the prompt is written from, turn by turn, nil for a request that is none: a server that has
+	// answered one with the same first turns has their keys and values.
+	Conversation [][]byte
 }
 
 // Errors of a [Backend].
@@ -47,13 +51,13 @@ func NewGateway(s Settings, b Backend) (*Server, error) {
 }
 
 // forward hands a request on.
-func (s *Server) forward(x *exchange, body []byte) error {
+func (s *Server) forward(x *exchange, body []byte, conversation [][]byte) error {
 	created := s.s.Now()
 	if x.r.Method == http.MethodGet {
 		created = s.created
 	}
 	return s.backend.Answer(x.ctx, x, &Call{
-		Method: x.r.Method, Path: x.r.URL.EscapedPath(), Body: body,
+		Method: x.r.Method, Path: x.r.URL.EscapedPath(), Body: body, Conversation: conversation,
 		Origin: Origin{Key: x.key, RequestID: x.id, AnswerID: s.s.NewID(), Created: created},
 	})
 }

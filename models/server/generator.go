@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -15,8 +17,10 @@ import (
 // A generator continues texts.
 type generator struct {
 	hosted
-	m     *decoder.Model
-	texts *batch.Scheduler
+	m       *decoder.Model
+	texts   *batch.Scheduler
+	format  *answer.Format // of conversations, nil for a model without a template
+	markers []int32        // that it needs
 }
 
 func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, error) {
@@ -25,8 +29,15 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 		return nil, err
 	}
 	o.Turn = turns.Join()
-	texts, err := batch.New(o)
-	return &generator{h, m, texts}, err
+	g := &generator{hosted: h, m: m}
+	if template, none := m.Template(); none == nil {
+		g.format = answer.Of(template)
+		if tok, none := m.Tokenizer(); none == nil {
+			g.markers = g.format.Markers(tok)
+		}
+	}
+	g.texts, err = batch.New(o)
+	return g, err
 }
 
 // schedule returns the settings of a language model's scheduler.
@@ -45,7 +56,7 @@ func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	}, nil
 }
 
-func (g *generator) kind() models.Kind                        { return models.Generator }
+func (g *generator) kind() models.Kind                        { return models.KindGenerator }
 func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Tokenizer() }
 func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
 func (g *generator) ready() error                             { return g.texts.Ready() }
@@ -53,7 +64,7 @@ func (g *generator) ready() error                             { return g.texts.R
 // do is that of served.
 func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
 	w := r.Work.(*request.Generate)
-	if err := g.prepare(r, w); err != nil {
+	if err := g.prepare(r, w); err != nil || w.Count {
 		return err
 	}
 	ctx, cancel := context.WithCancel(r.Ctx)
@@ -121,7 +132,7 @@ func (g *generator) task(ctx context.Context, r *request.Request, w *request.Gen
 				record.Add(t)
 			}
 			answer.Add(t)
-			return t.ID, t.End != decoder.Going, nil
+			return t.ID, t.End != decoder.EndNone, nil
 		},
 		Done: answer.Finish,
 	}
@@ -155,11 +166,16 @@ func (g *generator) facts(f *request.Facts) {
 	if f.Architecture == "" {
 		f.Architecture = c.Architecture
 	}
-	if _, err := g.m.Tokenizer(); err == nil {
-		if _, err := g.m.Template(); err == nil {
-			f.Tasks = append(f.Tasks, "chat")
+	if tok, err := g.m.Tokenizer(); err == nil {
+		if template, err := g.m.Template(); err == nil {
+			f.Tasks, f.Template, f.Abilities = append(f.Tasks, "chat"), template.Source(), []string{"tools"}
+			if _, end := g.format.Thinks(); end != "" {
+				f.Abilities = append(f.Abilities, "thinking")
+			}
 		}
-		f.Tasks = append(f.Tasks, "completion")
+		if f.Tasks = append(f.Tasks, "completion"); infillOf(tok) != nil {
+			f.Abilities = append(f.Abilities, "insert")
+		}
 	}
 	f.CacheType, f.Activations = o.CacheType.String(), "float32"
 	if o.ValueType() != o.CacheType {
@@ -172,22 +188,12 @@ func (g *generator) facts(f *request.Facts) {
 		f.Attention = "integers"
 	}
 	f.Defaults = &request.Defaults{
-		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: writtenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
+		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: options.WrittenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
 	}
+	f.Slots = s.Running
 	if g.m.ReadsDate() {
 		f.Defaults.Date = s.Date.String()
 	}
-}
-
-// writtenTopP returns a Sampler.TopP as requests write it.
-func writtenTopP(p float64) float64 {
-	switch p {
-	case 0:
-		return 1
-	case decoder.LeastTopP:
-		return 0
-	}
-	return p
 }
 
 // stats is that of served.

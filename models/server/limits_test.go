@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,11 +60,11 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "response_format": {"type": "json_schema"}}`, 400, "response_format"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 3}}}}`, 400, "response_format"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "tools": [{"type": "function"}]}`, 400, "tools[0]"},
-		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "tools": [{"type": "function", "function": {"name": "f"}}]}`, 400, "tools"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "documents": [{}]}`, 400, "documents"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "tool_choice": {"type": "function", "function": {"name": "f"}}}`, 400, "tool_choice"},
 		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "assistant", "content": null, "tool_calls": [{}]}]}`, 400, "messages[0].tool_calls[0]"},
-		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "logit_bias": {"5": 1}}`, 400, "logit_bias"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "logit_bias": {"5": 101}}`, 400, "logit_bias"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "logit_bias": {"211": 1}}`, 400, "logit_bias"},
 		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "user", "content": "` + strings.Repeat("1", 600) + `"}]}`, 400, "messages"},
 		{"/v1/chat/completions", `{"model": "` + strings.Repeat("a", 6000) + `"}`, 413, ""},
 		{"/v1/completions", `{"model": "tiny", "prompt": []}`, 400, "prompt"},
@@ -487,7 +488,8 @@ func TestPprof(t *testing.T) {
 // FuzzRequests: no body does harm, and every answer is JSON or a stream.
 func FuzzRequests(f *testing.F) {
 	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank", "/tokenize", "/detokenize"}
-	for i, r := range mix(20) {
+	paths = append(paths, dialectPaths...)
+	for i, r := range slices.Concat(mix(20), toolMix(8), dialects(40)) {
 		f.Add(uint8(i), r.body)
 		for k, p := range paths {
 			if p == r.path {
@@ -497,10 +499,16 @@ func FuzzRequests(f *testing.F) {
 	}
 	settings := fixed()
 	settings.BodyBytes, settings.Timeout = 4096, time.Second
-	s := newServer(f, settings)
+	s := serverOf(f, settings, append(tinyModels(f, kernel.Exec{Threads: 1}, 16), tooled(f, kernel.Exec{Threads: 1}, 16))...)
 	f.Fuzz(func(t *testing.T, path uint8, body string) {
 		w := post(s, paths[int(path)%len(paths)], body)
-		stream := w.Header().Get("Content-Type") == "text/event-stream"
+		kind := w.Header().Get("Content-Type")
+		stream := kind == "text/event-stream"
+		if kind == "application/x-ndjson" {
+			for line := range bytes.Lines(w.Body.Bytes()) {
+				stream = json.Valid(line)
+			}
+		}
 		if w.Code == 500 || !stream && !json.Valid(w.Body.Bytes()) {
 			t.Errorf("status %d: %s", w.Code, w.Body)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/server/internal/options"
 )
 
 // halves are two tokens of partModel: the first two bytes of 😀, each alone.
@@ -65,7 +66,7 @@ func TestTopPZero(t *testing.T) {
 		t.Errorf("top_p 1 takes the most probable tokens, too")
 	}
 	for p, want := range map[float64]float64{0: 1, decoder.LeastTopP: 0, 0.5: 0.5} {
-		if got := writtenTopP(p); got != want {
+		if got := options.WrittenTopP(p); got != want {
 			t.Errorf("TopP %v is written %v, want %v", p, got, want)
 		}
 	}

@@ -40,17 +40,17 @@ type LoadOptions struct {
 	Unrotated      bool // of Int4
 	DynamicInt12   bool // with a cache of integers
 
-	// Int8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
+	// QuantizeInt8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
 	// [embedding.LoadOptions].
-	Int8 bool
+	QuantizeInt8 bool
 }
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
 func Load(model string, o LoadOptions) (*Model, error) {
-	load := embedding.LoadOptions{Int8: o.Int8}
+	load := embedding.LoadOptions{QuantizeInt8: o.QuantizeInt8}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.Int8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.QuantizeInt8},
 	})
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	}
 	files, err := receipt.Digests(opened.About().Path)
 	digest := digestOf(files)
-	if o.Int8 {
+	if o.QuantizeInt8 {
 		digest += " int8"
 	}
 	m := NewModel(o.Name, opened, digest)
@@ -80,7 +80,7 @@ func (m *Model) Name() string { return m.name }
 // answers is the version of what the bytes of answers depend on beside the contract, the model and the
 // settings: how texts become tokens, how tokens are chosen and how answers are written. Raise it with
 // every change of them.
-const answers = 2
+const answers = 3
 
 // digestOf returns a SHA-256 of the files of a model.
 func digestOf(files []receipt.File) string {

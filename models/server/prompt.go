@@ -2,10 +2,15 @@ package server
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/answer"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -17,20 +22,33 @@ func (g *generator) prepare(r *request.Request, w *request.Generate) error {
 	if err := g.wantReceipt(r); err != nil {
 		return err
 	}
+	if r.Receipt && len(w.Options.Bias) > 0 {
+		return badParam("receipt", "receipt: got true with logit_bias, which a receipt has no place for")
+	}
+	if err := g.infill(w); err != nil {
+		return err
+	}
 	if err := g.stops(w); err != nil {
 		return err
 	}
-	if err := g.limit(r, w); err != nil {
+	if err := g.biases(w); err != nil {
 		return err
 	}
-	var err error
+	if err := g.room(r, w); err != nil {
+		return err
+	}
 	w.Bytes = func(int32) []byte { return nil }
 	if tok, none := g.m.Tokenizer(); none == nil {
 		w.Bytes = tok.TokenBytes
 	}
+	var err error
 	if w.Conversation != nil {
 		err = g.converse(r, w)
-	} else {
+	} else if w.Shape != nil {
+		w.Options.Grammar, err = w.Shape.Source().Grammar()
+		err = badShape(w.Shape, err)
+	}
+	if err == nil && w.Conversation == nil {
 		err = g.continued(r, w)
 	}
 	if err != nil {
@@ -62,20 +80,46 @@ func (g *generator) stops(w *request.Generate) error {
 	return nil
 }
 
-// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
-// requests at once may have one.
-func (g *generator) limit(r *request.Request, w *request.Generate) (err error) {
-	if w.Shape == nil {
+// biases reports a bias of a token that the model does not have.
+func (g *generator) biases(w *request.Generate) error {
+	vocab := g.m.Config().Vocab
+	for _, id := range slices.Sorted(maps.Keys(w.Options.Bias)) {
+		if options.Outside([]int32{id}, vocab) >= 0 {
+			return badParam("logit_bias", "logit_bias: got the token %d, want 0 to %d", id, vocab-1)
+		}
+	}
+	return nil
+}
+
+// room takes a place for the grammar of a request that has one. Grammars take memory while a text grows, so that few requests
+// at once may have one. Those with tools wait.
+func (g *generator) room(r *request.Request, w *request.Generate) error {
+	tools := w.Conversation != nil && len(w.Conversation.Tools) > 0 && !w.Tools.None
+	if w.Shape == nil && !tools {
 		return nil
 	}
 	select {
 	case g.grammars <- struct{}{}:
 	default:
-		return dialect.Fail(http.StatusServiceUnavailable, "", "too many requests with a %s are being answered", w.Shape.Field)
+		if !tools {
+			return dialect.Fail(http.StatusServiceUnavailable, "", "too many requests with a %s are being answered", w.Shape.Field)
+		}
+		select {
+		case g.grammars <- struct{}{}:
+		case <-r.Ctx.Done():
+			return r.Ctx.Err()
+		}
 	}
 	r.OnClose(func() { <-g.grammars })
-	w.Options.Grammar, err = w.Shape.Parse()
-	return err
+	return nil
+}
+
+// badShape returns an error about a grammar as one of the field that asks for it.
+func badShape(s *options.Shape, err error) error {
+	if err == nil {
+		return nil
+	}
+	return badParam(s.Field, "%s: %v", s.Field, err)
 }
 
 // converse sets the prompt to the tokens of a conversation.
@@ -88,8 +132,10 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	if w.Tools.None {
 		c.Tools = nil
 	}
-	if len(c.Tools) > 0 && !template.ReadsTools() {
-		return badParam("tools", "tools: got %d, want none, as the template of %q has none", len(c.Tools), g.name)
+	tools := c.Tools
+	if !template.ReadsTools() && (len(tools) > 0 || slices.ContainsFunc(c.Messages, func(m chattemplate.Message) bool { return len(m.Calls) > 0 })) {
+		c = answer.Described(c)
+		w.Conversation = c
 	}
 	if c.Documents != nil && !template.ReadsDocuments() {
 		return badParam("documents", "documents: got some, want none, as the template of %q has none", g.name)
@@ -116,7 +162,45 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 		return dialect.Fail(http.StatusBadRequest, "", "the conversation has no token")
 	}
 	w.Prompts = [][]int32{prompt}
-	return nil
+	return g.answers(w, tools, prompt, g.format.Opens(parts))
+}
+
+// answers sets what the answers to a prompt may be, and how they are taken apart. open says that the prompt ends within thinking.
+func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prompt []int32, open bool) (err error) {
+	asked := answer.Asked{Required: w.Tools.Required, Single: w.Tools.Single, Open: open}
+	var at []int // the tools that may be called among those of the request
+	for i, t := range tools {
+		if w.Tools.Names == nil || slices.Contains(w.Tools.Names, t.Name) {
+			asked.Tools, at = append(asked.Tools, t), append(at, i)
+		}
+	}
+	if w.Shape != nil {
+		form := w.Shape.Source()
+		asked.Form = &form
+	}
+	begin, end := g.format.Thinks()
+	if w.Thinking != nil && end == "" {
+		return badParam("thinking_token_budget", "thinking_token_budget: got %d, want none, as the template of %q does not set thinking apart", *w.Thinking, g.name)
+	}
+	if w.Thinking != nil {
+		w.Options.Budget = &decoder.Budget{Begin: begin, End: end, Open: open, Tokens: *w.Thinking}
+	}
+	if g.format.Parses(asked) {
+		w.Options.Markers = g.markers
+		w.Parser = func() *answer.Parser { return g.format.Parser(asked) }
+		w.CallID = answer.CallIDs(prompt)
+	}
+	w.Options.Grammar, err = g.format.Grammar(asked)
+	if errors.Is(err, answer.ErrTool) {
+		var tool int
+		bad, _ := errors.AsType[*kernel.Error](err)
+		_, _ = fmt.Sscanf(bad.Arg(), "Tools[%d]", &tool) // which is its form
+		field := fmt.Sprintf("tools[%d].function.parameters", at[tool])
+		return badParam(field, "%s: %s, want %s", field, bad.Got, bad.Want)
+	} else if w.Shape != nil {
+		return badShape(w.Shape, err)
+	}
+	return err
 }
 
 // badVariable returns an error about a part of a conversation by the field of a request that has it.
@@ -146,7 +230,7 @@ func (g *generator) continued(r *request.Request, w *request.Generate) error {
 	w.Prompts = w.Tokens
 	most, vocab := g.m.Options().Context, g.m.Config().Vocab
 	for _, text := range w.Texts {
-		ids, fits, err := g.m.EncodeWithin(text, true, most)
+		ids, fits, err := g.encode(w, text, most)
 		if err != nil {
 			return badParam("prompt", "the model has no tokenizer, so that it takes tokens alone: %v", err)
 		}

@@ -31,7 +31,7 @@ func newRanker(h hosted, m *reranking.Reranker, turns *batch.Turns) *ranker {
 	})}
 }
 
-func (k *ranker) kind() models.Kind       { return models.Reranker }
+func (k *ranker) kind() models.Kind       { return models.KindReranker }
 func (k *ranker) run(ctx context.Context) { k.passages.Run(ctx) }
 
 func (k *ranker) tokenizer() (*tokenizer.Tokenizer, error) {

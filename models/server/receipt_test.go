@@ -137,6 +137,48 @@ func TestReceiptsOfStreams(t *testing.T) {
 	}
 }
 
+// The other APIs have receipts at the end of an answer, whole and streamed.
+func TestReceiptsOfDialects(t *testing.T) {
+	file := tinyllama.New(nil)
+	file.AddVocabulary()
+	m, err := Load(file.Write(t), LoadOptions{Context: 400, Name: chatModel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serverOf(t, fixed(), m)
+	const messages = `"messages": [{"role": "user", "content": "who?"}], "receipt": true`
+	for path, body := range map[string]string{
+		"/v1/messages":  `"max_tokens": 20, "temperature": 1, ` + messages,
+		"/v1/responses": `"max_output_tokens": 20, "temperature": 1, "input": "who?", "receipt": true`,
+		"/api/chat":     `"options": {"num_predict": 20, "temperature": 1}, ` + messages,
+		"/api/generate": `"options": {"num_predict": 20, "temperature": 1}, "prompt": "who?", "receipt": true`,
+	} {
+		var seen []string
+		for _, stream := range []string{"true", "false"} {
+			w := post(s, path, `{"model": "tiny", "stream": `+stream+`, `+body+`}`)
+			_, rest, ok := strings.Cut(w.Body.String(), `"receipts":[`)
+			if !ok || strings.Contains(rest, `"receipts"`) {
+				t.Fatalf("%s, stream %s: status %d, %s", path, stream, w.Code, w.Body)
+			}
+			var data json.RawMessage
+			if err := json.NewDecoder(strings.NewReader(rest)).Decode(&data); err != nil {
+				t.Fatal(err)
+			}
+			r, err := receipt.Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := receipt.Verify(t.Context(), r.Model, generateOf(m), r, receipt.Options{}); err != nil {
+				t.Errorf("%s, stream %s: %v", path, stream, err)
+			}
+			seen = append(seen, string(data))
+		}
+		if seen[0] != seen[1] {
+			t.Errorf("%s: a stream has another receipt", path)
+		}
+	}
+}
+
 // Vectors and ranks have a receipt, whatever else of the answer a request asks for, or an error says why not.
 func TestReceiptsOfTexts(t *testing.T) {
 	open := func(name string) *Model {
@@ -176,5 +218,54 @@ func TestReceiptsOfTexts(t *testing.T) {
 	}
 	if w := post(s, "/v1/embeddings", `{"model": "bert-1", "input": [1, 2], "receipt": true}`); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"param":"receipt"`) {
 		t.Errorf("tokens: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestReceiptsOfTools: every turn of a session with tools, thinking and a budget has a receipt that is verified, and what is forged
+// of any of them is found.
+func TestReceiptsOfTools(t *testing.T) {
+	file := tinyllama.New(nil)
+	file.AddVocabulary()
+	file.Set("tokenizer.chat_template", toolTemplate)
+	m, err := Load(file.Write(t), LoadOptions{Context: 400, Name: toolModel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serverOf(t, fixed(), m)
+	messages := `{"role": "user", "content": "what?"}`
+	for turn := range 3 {
+		choice := []string{`"required"`, `"auto"`, `{"type": "function", "function": {"name": "weather"}}`}[turn]
+		body := `{"model": "tools", "messages": [` + messages + `], "tools": [` + weather + `, ` + now + `], "tool_choice": ` + choice + `,
+			"parallel_tool_calls": false, "chat_template_kwargs": {"enable_thinking": true, "x": 1.0}, "thinking_token_budget": 5, "max_tokens": 90, "temperature": 1, "receipt": true}`
+		answer := answerOf[struct {
+			Choices  []struct{ Message json.RawMessage }
+			Receipts []json.RawMessage
+		}](t, post(s, "/v1/chat/completions", body))
+		r, err := receipt.Parse(answer.Receipts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		verify := func(r *receipt.Receipt) error {
+			return receipt.Verify(t.Context(), receipt.Model{Name: "x", Files: m.files, Architecture: "llama"}, generateOf(m), r, receipt.Options{})
+		}
+		if err := verify(r); err != nil {
+			t.Errorf("turn %d: %v", turn, err)
+		}
+		if len(r.Tools) != 2 || r.Budget == nil || r.Grammar == nil || len(r.Variables) != 2 || len(r.Messages) != 1+2*turn {
+			t.Errorf("turn %d: %s", turn, answer.Receipts[0])
+		}
+		for name, forge := range map[string]func(r *receipt.Receipt){
+			"tools": func(r *receipt.Receipt) { r.Tools[0].Name = "x" }, "budget": func(r *receipt.Receipt) { r.Budget.Tokens = 2 },
+			"variables": func(r *receipt.Receipt) { r.Variables["enable_thinking"] = json.RawMessage("false") },
+		} {
+			forged, err := receipt.Parse(answer.Receipts[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if forge(forged); !errors.Is(verify(forged), receipt.ErrMismatch) {
+				t.Errorf("turn %d: other %s are not found", turn, name)
+			}
+		}
+		messages += `, ` + string(answer.Choices[0].Message) + `, {"role": "user", "content": "and?"}`
 	}
 }

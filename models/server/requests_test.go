@@ -59,15 +59,15 @@ func TestRefused(t *testing.T) {
 	s := newServer(t, fixed())
 	for path, bodies := range map[string][]string{
 		"/v1/chat/completions": {
-			`"tools": [{"type": "function", "function": {"name": "f"}}]`, `"tool_choice": "required"`, `"functions": [{}]`, `"logit_bias": {"5": 1}`, `"audio": {}`, `"modalities": ["text", "audio"]`, `"web_search_options": {}`,
+			`"tool_choice": "required"`, `"functions": [{}]`, `"logit_bias": {"5": 101}`, `"audio": {}`, `"modalities": ["text", "audio"]`, `"web_search_options": {}`,
 			`"best_of": 2`, `"use_beam_search": true`, `"min_tokens": 2`, `"typical_p": 0.5`, `"mirostat": 2`, `"dry_multiplier": 0.8`, `"xtc_probability": 0.5`, `"guided_regex": "a"`, `"documents": [{}]`,
 			`"add_generation_prompt": false`, `"continue_final_message": true`, `"skip_special_tokens": false`, `"prompt_logprobs": 1`, `"echo": true`, `"chat_template": "x"`, `"truncate_prompt_tokens": 5`,
-			`"options": {"temperature": 1}`, `"extra_body": {"top_k": 1}`, `"max_new_tokens": 5`, `"random_seed": 1`, `"thinking": {"type": "enabled"}`, `"prompt": "x"`, `"stop_token_ids": [999]`,
+			`"options": {"temperature": 1}`, `"extra_body": {"top_k": 1}`, `"max_new_tokens": 5`, `"random_seed": 1`, `"thinking": {"type": "maybe"}`, `"prompt": "x"`, `"stop_token_ids": [999]`,
 			`"temperature": 0.0001`, `"top_p": 1.5`, `"top_k": -2`, `"min_p": 2`, `"max_tokens": -2`, `"max_completion_tokens": 0`, `"seed": 1.5`, `"frequency_penalty": 101`,
 			`"grammar": "root ::= ["`, `"json_schema": {"type": 3}`, `"chat_template_kwargs": {"messages": 1}`,
 		},
 		"/v1/completions": {`"suffix": "x"`, `"top_logprobs": 2`, `"messages": [{}]`, `"add_special_tokens": false`, `"prompt_embeds": "x"`, `"logprobs": 6`, `"logprobs": true`},
-		"/v1/embeddings":  {`"normalize": true`, `"input_type": "query"`, `"task": "retrieval"`, `"output_dimension": 5`, `"truncate_prompt_tokens": 5`, `"late_chunking": true`, `"dimensions": 1.5`},
+		"/v1/embeddings":  {`"normalize": true`, `"task": "retrieval"`, `"output_dimension": 5`, `"truncate_prompt_tokens": 5`, `"late_chunking": true`, `"dimensions": 1.5`},
 		"/v1/rerank":      {`"truncate_prompt_tokens": 5`, `"max_tokens_per_doc": 5`, `"rank_fields": ["title"]`, `"top_n": -2`, `"truncation_direction": "Left"`, `"instruction": "x"`, `"texts": ["x"]`},
 		"/tokenize":       {`"with_pieces": true`, `"messages": [{}]`},
 		"/detokenize":     {`"skip_special_tokens": true`},
@@ -149,7 +149,7 @@ func TestEcho(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits, err := session.Forward(t.Context(), decoder.Step{Text: session.NewText(), Tokens: ids, Logits: decoder.All})
+	logits, err := session.Forward(t.Context(), decoder.Step{Text: session.NewText(), Tokens: ids, Logits: decoder.LogitsAll})
 	if err != nil {
 		t.Fatal(err)
 	}

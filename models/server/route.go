@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 func (s *Server) routes() {
 	s.mux = http.NewServeMux()
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
+	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -34,13 +36,24 @@ func (s *Server) routes() {
 	}
 	s.mux.Handle("GET /{$}", page.Handler()) // without a key, as it holds nothing: it asks for one
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, dialect.OpenAI{}, dialect.Fail(http.StatusNotFound, "", "there is no %s %s", r.Method, r.URL.Path), 0)
+		refuse(w, dialect.ErrorsOf(r.URL.Path), dialect.Fail(http.StatusNotFound, "", "there is no %s %s", r.Method, r.URL.Path), 0)
 	})
 	if s.s.Pprof {
 		for name, h := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
 			s.mux.Handle("/debug/pprof/"+name, s.guarded(h))
 		}
 	}
+}
+
+// health answers as llama.cpp's server does.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := s.ready(); err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": 503, "message": err.Error(), "type": "unavailable_error"}})
+		return
+	}
+	w.Write([]byte(`{"status":"ok"}` + "\n"))
 }
 
 // guarded lets requests through that have a key.
@@ -76,12 +89,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			s.panicked(id, p, debug.Stack())
 			if x.status == 0 {
-				refuse(x, dialect.OpenAI{}, failureOf(errors.New("panic")), 0)
+				refuse(x, dialect.ErrorsOf(r.URL.Path), failureOf(errors.New("panic")), 0)
 			}
 		}
 	}()
+	if s.shared(x, r) {
+		return
+	}
 	if err := s.foreign(r); err != nil {
-		refuse(x, dialect.OpenAI{}, failureOf(err), 0)
+		refuse(x, dialect.ErrorsOf(r.URL.Path), failureOf(err), 0)
 		return
 	}
 	s.mux.ServeHTTP(x, r)
@@ -98,7 +114,7 @@ func (s *Server) answering(p dialect.Path) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		x, d := w.(*exchange), p.New()
-		err := s.gate(x, d)
+		err := s.gate(x, p, d)
 		begun := x.status != 0
 		if err != nil {
 			s.failed(x, d, err)
@@ -111,7 +127,7 @@ func (s *Server) answering(p dialect.Path) http.Handler {
 }
 
 // gate answers a request if it may come and there is room for it.
-func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
+func (s *Server) gate(x *exchange, p dialect.Path, d dialect.Dialect) (err error) {
 	if x.key, err = s.who(x.r); err != nil {
 		return err
 	}
@@ -142,7 +158,7 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 		return err
 	}
 	if s.backend != nil {
-		err = s.forward(x, body)
+		err = s.forward(x, body, p.Conversation(body))
 	} else {
 		err = s.answer(x, d, body)
 	}
@@ -155,10 +171,14 @@ func (s *Server) gate(x *exchange, d dialect.Dialect) (err error) {
 // answer lets a model do what a request asks for, and writes it as its dialect does.
 func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
-	r, err := d.Read(&dialect.Input{
-		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) },
+	in := &dialect.Input{
+		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) }, Key: x.key,
 		Messages: s.s.Messages, MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
-	})
+	}
+	if originOf(x.ctx) == nil {
+		in.Now, in.Kept = s.s.Now, s.kept
+	}
+	r, err := d.Read(in)
 	if err != nil {
 		return err
 	}

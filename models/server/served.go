@@ -46,7 +46,7 @@ type limits struct {
 func (h *hosted) about() *hosted { return h }
 
 // kinds are the kinds as errors name them.
-var kinds = map[models.Kind]string{models.Generator: "a language model", models.Embedder: "a model of embeddings", models.Reranker: "a reranker"}
+var kinds = map[models.Kind]string{models.KindGenerator: "a language model", models.KindEmbedder: "a model of embeddings", models.KindReranker: "a reranker"}
 
 // serve makes what serves a model. It begins with run.
 func serve(m *Model, s *Settings, l *limits, turns *batch.Turns) (served, error) {
@@ -135,7 +135,7 @@ func (s *Server) model(r *request.Request) (served, error) {
 	r.Model = "" // the log names those that there are
 	var found []served
 	for _, m := range s.models {
-		if name == m.about().name || name == "" && (len(s.models) == 1 || r.Unnamed && m.kind() == r.Work.Kind()) {
+		if name == m.about().name || r.Tagged && name == m.about().name+":latest" || name == "" && (len(s.models) == 1 || r.Unnamed && m.kind() == r.Work.Kind()) {
 			found = append(found, m)
 		}
 	}
@@ -181,7 +181,7 @@ func detokenize(m served, w *request.Detokenize) error {
 // factsOf returns what a model is.
 func factsOf(m served, r *request.Request) request.Facts {
 	h := m.about()
-	f := request.Facts{ID: h.name, Object: "model", Created: r.Created.Unix(), OwnedBy: "attn", Kind: m.kind(), Architecture: h.architecture, Contract: kernel.Contract, Fingerprint: h.fingerprint}
+	f := request.Facts{ID: h.name, Object: "model", Created: r.Created.Unix(), OwnedBy: "attn", Kind: m.kind(), Architecture: h.architecture, Contract: kernel.Contract, Fingerprint: h.fingerprint, Digest: h.digest}
 	m.facts(&f)
 	return f
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/kept"
 )
 
 // A Server answers requests. It is an [http.Handler].
@@ -26,7 +27,8 @@ type Server struct {
 	bytes   atomic.Int64  // of bodies that may still come
 
 	limits
-	noted   noted // fields of requests
+	noted   noted       // fields of requests
+	kept    *kept.Shelf // answers, nil for none
 	metrics *metrics
 	mux     *http.ServeMux
 	created time.Time
@@ -76,6 +78,12 @@ func newBare(s Settings) (*Server, error) {
 		return nil, err
 	}
 	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), created: s.Now(), empty: make(chan struct{})}
+	if srv.s.KeptBytes > 0 {
+		srv.kept = kept.New(srv.s.KeptBytes)
+	}
+	if err := srv.trust(); err != nil {
+		return nil, err
+	}
 	srv.bytes.Store(srv.s.BodiesBytes)
 	srv.limits = limits{newShare(s.BodyBytes), make(chan struct{}, s.Grammars)}
 	srv.ctx, srv.stop = context.WithCancelCause(context.Background())

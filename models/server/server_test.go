@@ -56,7 +56,7 @@ func tinyModels(t testing.TB, e kernel.Exec, pageSize int) []*Model {
 // made is a language model that was not read from files.
 type made struct{ m *decoder.Model }
 
-func (made) About() *models.Description  { return &models.Description{Kind: models.Generator} }
+func (made) About() *models.Description  { return &models.Description{Kind: models.KindGenerator} }
 func (m made) Generator() *decoder.Model { return m.m }
 
 func generateOf(m *Model) *decoder.Model    { return m.model.(models.Generates).Generator() }

@@ -30,6 +30,7 @@ type Settings struct {
 
 	BodyBytes   int64 // of a request; default 4 MiB
 	BodiesBytes int64 // of all requests that are being answered; default 64 MiB; others get status 503
+	KeptBytes   int64 // of answers of /v1/responses, for previous_response_id; default 64 MiB; below 0 none is kept
 	Texts       int   // in a request for embeddings or ranks; default 2048
 	Messages    int   // in a conversation; default 4096
 	Grammars    int   // requests with a response_format at once; others get status 503; default 8
@@ -60,6 +61,10 @@ type Settings struct {
 	// localhost and the addresses of loopback. A proxy that hands the header Host on needs its name here.
 	Hosts []string
 
+	// Origins are those of pages of other sites that may ask, such as https://chat.example, in the browsers of people who may use
+	// the server; "*" stands for all. Without any, none may.
+	Origins []string
+
 	// ReceiptKey, if not nil, signs receipts.
 	ReceiptKey ed25519.PrivateKey
 
@@ -85,6 +90,9 @@ func (s *Settings) complete() error {
 		fill("CacheBytes", &s.CacheBytes, 1<<30), fill("BodyBytes", &s.BodyBytes, 4<<20), fill("BodiesBytes", &s.BodiesBytes, 64<<20),
 	); err != nil {
 		return err
+	}
+	if s.KeptBytes == 0 {
+		s.KeptBytes = 64 << 20
 	}
 	if s.BodiesBytes < s.BodyBytes {
 		return &kernel.Error{Where: "server: Settings.BodiesBytes", Got: fmt.Sprint(s.BodiesBytes), Want: fmt.Sprintf("%d or more, BodyBytes", s.BodyBytes)}

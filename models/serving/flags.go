@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 // language are the settings of language models.
 func (m *Models) language() flags.Language {
 	o := &m.Options
-	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.Int8}
+	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.QuantizeInt8}
 }
 
 // limits defines the flags of what the models take at once.
@@ -125,6 +126,22 @@ func (m *Models) Load(s server.Settings, log *slog.Logger) (*server.Server, erro
 		log.Info("serving", "model", model.Name(), "system_fingerprint", srv.Fingerprint(model.Name()))
 	}
 	return srv, nil
+}
+
+// Kept defines the flag that sets how many bytes of answers a server keeps, for a command that is no worker of a gateway.
+func Kept(fs *flag.FlagSet, s *server.Settings) {
+	const missing = 64
+	s.KeptBytes = missing << 20
+	fs.Func("kept", fmt.Sprintf("`MiB` of answers of /v1/responses that are kept for previous_response_id; 0 keeps none (default %d)", missing), func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 30)
+		if err != nil {
+			return errors.New("want a number of MiB from 0 on")
+		}
+		if s.KeptBytes = int64(n) << 20; n == 0 {
+			s.KeptBytes = -1
+		}
+		return nil
+	})
 }
 
 // megabytes defines a flag of a size.

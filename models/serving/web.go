@@ -45,6 +45,10 @@ func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	fs.IntVar(&s.Requests, "requests", 512, "requests that are read and answered at once; others get status 503")
 	fs.IntVar(&w.Connections, "connections", 1024, "connections that are open at once; others wait")
 	fs.Func("host", "`name` by which clients on this machine may call a server without keys, beside localhost; may be repeated", hosts(s))
+	fs.Func("origins", "`origin` whose pages may ask in the browsers of people who may use the server, such as https://chat.example, or * for all; may be repeated", func(origin string) error {
+		s.Origins = append(s.Origins, origin)
+		return nil
+	})
 	fs.DurationVar(&s.Timeout, "timeout", 10*time.Minute, "most time of a request, waiting included")
 	fs.DurationVar(&s.BodyTimeout, "read-timeout", 30*time.Second, "most time for reading a request")
 	fs.DurationVar(&s.WriteTimeout, "write-timeout", 30*time.Second, "most time for writing a part of an answer, after which a client counts as gone")

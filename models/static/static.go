@@ -76,7 +76,7 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 		Model: &m.table, Tokenizer: t, NoSpecial: true, Drop: -1, Modules: m.modules, Steps: steps,
 		Vocab: m.vocab, Width: m.width, MaxTokens: m.maxTokens, Positions: most, Empty: true,
 	}
-	if id, ok := t.Role(tokenizer.Unknown); ok && m.dropUnknown {
+	if id, ok := t.Role(tokenizer.RoleUnknown); ok && m.dropUnknown {
 		p.Drop = id
 	}
 	return embedding.New(p), nil

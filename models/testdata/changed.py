@@ -89,6 +89,25 @@ CASES = [
     ("nomic_bert-1", {"rope_parameters": MISSING, "rope_theta": 77.0}),
     ("bert-1", {"layer_norm_eps": MISSING, "hidden_act": MISSING}),
     ("distilbert-1", {"activation": MISSING}),
+    ("mixtral-36", {"sliding_window": 7}),
+    ("mixtral-36", {"rope_parameters": MISSING, "rms_norm_eps": MISSING}),
+    ("qwen2_moe-55", {"norm_topk_prob": True}),
+    ("qwen2_moe-55", {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 2, "layer_types": MISSING}),
+    ("olmoe-55", {"norm_topk_prob": True}),
+    ("gpt_oss-32", {"swiglu_limit": 1.0, "swiglu_alpha": 1.0}),
+    ("gpt_oss-32", {"swiglu_limit": MISSING, "swiglu_alpha": MISSING, "layer_types": MISSING, "sliding_window": 5}),
+    ("gpt_oss-32", {"rope_parameters": MISSING}),
+    ("gpt_oss-32", {"rope_parameters": MISSING, "rope_theta": 500.0, "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "beta_fast": 32.0, "beta_slow": 1.0, "original_max_position_embeddings": 64}}),
+    ("glm4_moe-32", {"norm_topk_prob": False, "routed_scaling_factor": 3.0}),
+    ("glm4_moe-32", {"n_group": 3, "topk_group": 2}),
+    ("glm4_moe-25", {"rope_parameters": MISSING, "routed_scaling_factor": MISSING, "n_group": MISSING, "topk_group": MISSING, "norm_topk_prob": MISSING, "first_k_dense_replace": MISSING}),
+    ("minimax_m2-36", {"rope_parameters": MISSING}),
+    ("minimax_m2-36", {"rope_parameters": MISSING, "rope_theta": 100.0, "rotary_dim": 4}),
+    ("deepseek_v3-31", {"n_group": 1, "topk_group": 1, "routed_scaling_factor": MISSING}),
+    ("deepseek_v3-31", {"rope_interleave": False}),
+    ("deepseek_v3-31", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 32, "mscale": 0.7, "mscale_all_dim": 0.5}}),
+    ("deepseek_v3-31", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 32}}),
+    ("glm4_moe_lite-32", {"mlp_layer_types": MISSING, "rms_norm_eps": 0.01, "rope_parameters": MISSING}),
 ]
 KEPT = 12  # numbers of a result
 tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny")
@@ -101,7 +120,7 @@ for name, change in CASES:
         config = {k: v for k, v in (json.load(open(path)) | change).items() if v != MISSING}
         json.dump(config, open(path, "w"))
         decoder = any(c.endswith("CausalLM") for c in config["architectures"])
-        more = {"experts_implementation": "eager"} if "moe" in name else {}
+        more = {"experts_implementation": "eager"} if "num_experts_per_tok" in config else {}
         model = (tf.AutoModelForCausalLM if decoder else tf.AutoModel).from_pretrained(d, dtype=torch.float64, attn_implementation="eager", **more).eval()
         with torch.no_grad():
             out = model(ids)

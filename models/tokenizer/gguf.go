@@ -104,7 +104,7 @@ func (g *ggufFile) read() (err error) {
 			return &kernel.Error{Where: "tokenizer: " + fmt.Sprintf("type of token %d", i), Got: fmt.Sprint(t), Want: "1 to 6"}
 		}
 	}
-	for key, role := range map[string]string{"bos": BOS, "eos": EOS, "eot": EOT, "eom": EOM, "unknown": Unknown, "padding": Padding, "cls": Class, "seperator": Sep, "mask": Mask} {
+	for key, role := range map[string]string{"bos": RoleBOS, "eos": RoleEOS, "eot": RoleEOT, "eom": RoleEOM, "unknown": RoleUnknown, "padding": RolePadding, "cls": RoleClass, "seperator": RoleSep, "mask": RoleMask} {
 		if err := g.role("tokenizer.ggml."+key+"_token_id", role); err != nil {
 			return err
 		}
@@ -187,9 +187,9 @@ func (g *ggufFile) templates() (single, pair template, err error) {
 		}
 		return nil
 	}
-	before := role(g.start, BOS, Class)
-	after := role(g.end, EOS)
-	sep := role(g.sep, Sep, EOS)
+	before := role(g.start, RoleBOS, RoleClass)
+	after := role(g.end, RoleEOS)
+	sep := role(g.sep, RoleSep, RoleEOS)
 	single = around(before, slices.Concat(after, sep))
 	first := templatePart{text: true}
 	second := templatePart{text: true, second: true}

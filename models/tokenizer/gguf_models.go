@@ -19,8 +19,8 @@ const space = "▁"
 
 // bert returns WordPiece. Files mark tokens that begin a word, where BERT marks those that do not.
 func (g *ggufFile) bert() (c config, err error) {
-	if id, ok := g.roles[BOS]; ok { // files name [CLS] and [SEP] in either way
-		g.roles[Class] = id
+	if id, ok := g.roles[RoleBOS]; ok { // files name [CLS] and [SEP] in either way
+		g.roles[RoleClass] = id
 	}
 	pieces := make([]string, len(g.tokens))
 	for i, text := range g.tokens {
@@ -183,7 +183,7 @@ func (g *ggufFile) gemma() (c config, err error) {
 // is written as another character. x has merges or scores.
 func (g *ggufFile) characters(x bpe.Config, prefix bool) (c config) {
 	x.Unknown, x.FuseUnknown, x.ByteFallback, x.ByteIDs = -1, true, true, byteTokens(g.ids)
-	if id, ok := g.roles[Unknown]; ok {
+	if id, ok := g.roles[RoleUnknown]; ok {
 		x.Unknown = id
 	}
 	x.IDs = g.normal(func(text string) string { return text })
@@ -210,7 +210,7 @@ func (g *ggufFile) unigram() (c config, err error) {
 	if err != nil {
 		return c, err
 	}
-	id, ok := g.roles[Unknown]
+	id, ok := g.roles[RoleUnknown]
 	if !ok {
 		return c, &kernel.Error{Where: "tokenizer: tokenizer.ggml.unknown_token_id", Got: "none", Want: "one"}
 	}

@@ -307,7 +307,7 @@ func (b *jsonBuilder) added(list []jsonAdded) error {
 func (c *config) readRoles(data []byte) error {
 	c.roles = map[string]int32{}
 	if c.unknown >= 0 {
-		c.roles[Unknown] = c.unknown
+		c.roles[RoleUnknown] = c.unknown
 	}
 	if data == nil {
 		return nil
@@ -316,7 +316,7 @@ func (c *config) readRoles(data []byte) error {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return &kernel.Error{Where: "tokenizer: tokenizer_config.json", Got: err.Error(), Want: "the settings of a tokenizer"}
 	}
-	for key, role := range map[string]string{"bos_token": BOS, "eos_token": EOS, "unk_token": Unknown, "pad_token": Padding, "cls_token": Class, "sep_token": Sep, "mask_token": Mask} {
+	for key, role := range map[string]string{"bos_token": RoleBOS, "eos_token": RoleEOS, "unk_token": RoleUnknown, "pad_token": RolePadding, "cls_token": RoleClass, "sep_token": RoleSep, "mask_token": RoleMask} {
 		var text string
 		var long struct {
 			Content string `json:"content"`

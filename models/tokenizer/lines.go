@@ -14,7 +14,7 @@ import (
 )
 
 // Special tokens of BERT's vocabularies.
-var bertRoles = map[string]string{"[UNK]": Unknown, "[CLS]": Class, "[SEP]": Sep, "[PAD]": Padding, "[MASK]": Mask}
+var bertRoles = map[string]string{"[UNK]": RoleUnknown, "[CLS]": RoleClass, "[SEP]": RoleSep, "[PAD]": RolePadding, "[MASK]": RoleMask}
 
 // fromLines returns the tokenizer of vocab.txt and of tokenizer_config.json, which may be nil.
 func fromLines(data, settings []byte) (*Tokenizer, error) {
@@ -59,14 +59,14 @@ func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c confi
 			c.added = append(c.added, addedToken{text: tokens[i], id: int32(i), special: true})
 		}
 	}
-	for _, role := range [...]string{Unknown, Class, Sep} {
+	for _, role := range [...]string{RoleUnknown, RoleClass, RoleSep} {
 		if _, ok := c.roles[role]; !ok {
 			return c, &kernel.Error{Where: "tokenizer: " + item, Got: "no token [" + strings.ToUpper(role) + "]", Want: "one, for the ends of texts and unknown words"}
 		}
 	}
-	w := wordpiece.New(ids, "##", c.roles[Unknown], 100)
+	w := wordpiece.New(ids, "##", c.roles[RoleUnknown], 100)
 	c.model = func() appender { return w }
-	first, last := []int32{c.roles[Class]}, []int32{c.roles[Sep]}
+	first, last := []int32{c.roles[RoleClass]}, []int32{c.roles[RoleSep]}
 	c.single = around(first, last)
 	c.pair = template{{ids: first}, {text: true}, {ids: last}, {text: true, second: true, kind: 1}, {ids: last, kind: 1}}
 	c.decoder = []decode.Maker{decode.WordPiece("##", true)}

@@ -20,13 +20,13 @@ type Options struct {
 
 // Roles of tokens, for Tokenizer.Role.
 const (
-	BOS     = "bos"     // begins a text
-	EOS     = "eos"     // ends what a model generates
-	EOT     = "eot"     // ends a turn of a conversation, in GGUF files
-	EOM     = "eom"     // ends a message, in GGUF files
-	Unknown = "unk"     // stands for what has no token
-	Padding = "padding" // fills a batch up
-	Class   = "cls"     // begins a text for an encoder
-	Sep     = "sep"     // ends a text for an encoder
-	Mask    = "mask"    // stands for a word to be guessed
+	RoleBOS     = "bos"     // begins a text
+	RoleEOS     = "eos"     // ends what a model generates
+	RoleEOT     = "eot"     // ends a turn of a conversation, in GGUF files
+	RoleEOM     = "eom"     // ends a message, in GGUF files
+	RoleUnknown = "unk"     // stands for what has no token
+	RolePadding = "padding" // fills a batch up
+	RoleClass   = "cls"     // begins a text for an encoder
+	RoleSep     = "sep"     // ends a text for an encoder
+	RoleMask    = "mask"    // stands for a word to be guessed
 )

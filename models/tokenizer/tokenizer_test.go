@@ -28,7 +28,7 @@ func TestLines(t *testing.T) {
 			t.Fatalf("%q: got %v, want %v", line, got, want)
 		}
 	}
-	if id, ok := tok.Role(Class); !ok || tok.Token(id) != "[CLS]" || !tok.Special(id) {
+	if id, ok := tok.Role(RoleClass); !ok || tok.Token(id) != "[CLS]" || !tok.Special(id) {
 		t.Errorf("[CLS] has the id %d", id)
 	}
 }

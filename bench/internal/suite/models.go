@@ -168,7 +168,7 @@ func (g *generator) prepare(ctx context.Context, t modelTask, exec kernel.Exec) 
 		}, nil
 	}
 	prompt := s.NewText()
-	if _, err := s.Forward(ctx, decoder.Step{Text: prompt, Tokens: ids[:promptTokens-1], Logits: decoder.None}); err != nil {
+	if _, err := s.Forward(ctx, decoder.Step{Text: prompt, Tokens: ids[:promptTokens-1], Logits: decoder.LogitsNone}); err != nil {
 		return nil, err
 	}
 	return func() (any, error) {

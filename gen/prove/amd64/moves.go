@@ -10,7 +10,7 @@ func (e *exec) moveVector(op string, args []machine.Operand, m masked) bool {
 	switch op {
 	case "VMOVUPS", "VMOVAPS", "VMOVDQU", "VMOVDQU32", "VMOVDQA32", "VMOVDQA", "VMOVUPD":
 		e.moveWhole(op, args, m)
-	case "VMASKMOVPS":
+	case "VMASKMOVPS", "VMASKMOVPD": // both words of an element have the same mask
 		e.maskMove(args)
 	case "VMOVSS", "VMOVD":
 		e.moveFirst(args, 1)

@@ -31,7 +31,7 @@ func (e *exec) operandsOf() (op string, args []machine.Operand, m masked, broadc
 	op, m.zero = strings.CutSuffix(op, ".Z")
 	op, broadcast = strings.CutSuffix(op, ".BCST")
 	if n := len(args); n >= 2 && !writesMask(args[n-1]) {
-		if _, ok := maskNumber(args[n-2].Reg); ok && op != "VBLENDMPS" && op != "VPMOVM2D" {
+		if _, ok := maskNumber(args[n-2].Reg); ok && op != "VBLENDMPS" && op != "VBLENDMPD" && op != "VPMOVM2D" {
 			m.mask = e.mask(args[n-2])
 			args = append(append([]machine.Operand{}, args[:n-2]...), args[n-1])
 		}
@@ -157,7 +157,7 @@ func (e *exec) vector() bool {
 		return true
 	}
 	op, args, m, broadcast := e.operandsOf()
-	return e.masksOfVectors(op, args) || e.elementwise(op, args, m, broadcast) || e.fused(op, args, m, broadcast) || e.moveVector(op, args, m) ||
+	return e.doubles(op, args, m) || e.masksOfVectors(op, args) || e.elementwise(op, args, m, broadcast) || e.fused(op, args, m, broadcast) || e.moveVector(op, args, m) ||
 		e.compareVector(op, args) || e.convert(op, args, m) || e.narrowIntegers(op, args) || e.permute(op, args, broadcast)
 }
 

@@ -243,6 +243,16 @@ func (e *exec) multiply(op string) bool {
 	}
 	d := parse(e.args[2].Text)
 	x, y, acc := e.read(number(e.args[1].Text)), e.read(number(e.args[0].Text)), e.read(d.n)
+	if d.w == 64 {
+		e.write(d.n, 64, func(i int) *expr.Node {
+			a := e.piece(x, 64, i)
+			if op == "VFMLS" {
+				a = e.g.FNeg(a)
+			}
+			return e.g.Fma64(a, e.piece(y, 64, i), e.piece(acc, 64, i))
+		})
+		return true
+	}
 	e.write(d.n, 32, func(i int) *expr.Node {
 		a := x[i]
 		if op == "VFMLS" {
@@ -281,6 +291,9 @@ func (e *exec) place(op string) bool {
 		})
 	case "VTBL":
 		e.table()
+	case "VREV64": // of words
+		x := e.read(number(e.args[0].Text))
+		e.write(number(e.args[1].Text), 32, func(i int) *expr.Node { return x[i^1] })
 	default:
 		return false
 	}

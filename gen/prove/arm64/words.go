@@ -12,6 +12,9 @@ func (e *exec) word() bool {
 	if len(args) < 2 {
 		return false
 	}
+	if e.doubles(op) {
+		return true
+	}
 	if f, ok := same[op]; ok && len(args) == 3 {
 		e.elementwise(f, wide(op, parse(args[0].Text)), args[1].Text, args[2].Text)
 		return true

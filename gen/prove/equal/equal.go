@@ -208,7 +208,8 @@ func (q *Query) prove(c claim) ([]string, bool) {
 // takesFloats tells which operations do not see the bits of a NaN.
 func takesFloats(o expr.Op) bool {
 	switch o {
-	case expr.FAdd, expr.FMul, expr.FFma, expr.FDiv, expr.FSqrt, expr.FLt, expr.FLe, expr.FEq, expr.FRound, expr.FScale, expr.FToS, expr.FToSat, expr.Widen, expr.FMax, expr.FMin:
+	case expr.FAdd, expr.FMul, expr.FFma, expr.FDiv, expr.FSqrt, expr.FLt, expr.FLe, expr.FEq, expr.FRound, expr.FScale, expr.FToS, expr.FToSat, expr.Widen, expr.FMax, expr.FMin,
+		expr.Narrow64, expr.Add64, expr.Mul64, expr.Fma64, expr.Div64:
 		return true
 	}
 	return false
@@ -225,7 +226,7 @@ func (q *Query) sameOperation(c claim) ([]string, bool) {
 	}
 	orders := [][]int{{0, 1, 2}}
 	switch a.Op {
-	case expr.FAdd, expr.FMul, expr.FFma, expr.And, expr.Or, expr.Xor, expr.Mul, expr.FMax, expr.FMin, expr.Eq, expr.FEq:
+	case expr.FAdd, expr.FMul, expr.FFma, expr.And, expr.Or, expr.Xor, expr.Mul, expr.FMax, expr.FMin, expr.Eq, expr.FEq, expr.Add64, expr.Mul64, expr.Fma64:
 		orders = append(orders, []int{1, 0, 2})
 	case expr.Concat:
 		orders = [][]int{make([]int, len(a.Args))}

@@ -74,6 +74,14 @@ func (g *Graph) like(n *Node, a []*Node) *Node {
 		return g.commute(n.Op, a[0], a[1])
 	case FScale:
 		return g.FScale(a[0], a[1])
+	case Add64:
+		return g.Add64(a[0], a[1])
+	case Mul64:
+		return g.Mul64(a[0], a[1])
+	case Fma64:
+		return g.Fma64(a[0], a[1], a[2])
+	case Div64:
+		return g.Div64(a[0], a[1])
 	}
 	return g.Unary(n.Op, n.Width, a[0])
 }

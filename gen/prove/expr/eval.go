@@ -3,7 +3,10 @@ package expr
 import "math"
 
 // quiet is the NaN that every float operation makes.
-const quiet = 0x7fc00000
+const (
+	quiet   = 0x7fc00000
+	quiet64 = 0x7ff8000000000000 // of binary64
+)
 
 // evalOne computes a node from the values of up to three arguments.
 func evalOne(n *Node, a, b, c uint64) uint64 {
@@ -68,6 +71,10 @@ func compute(n *Node, out []uint64, in [][]uint64) {
 		y, z := in[1][:len(out)], in[2][:len(out)]
 		for i, x := range in[0][:len(out)] {
 			out[i] = bitsOf(fma(float(x), float(y[i]), float(z[i])))
+		}
+	case Fma64:
+		for i, x := range in[0][:len(out)] {
+			out[i] = bits64(math.FMA(double(x), double(in[1][i]), double(in[2][i])))
 		}
 	case FSqrt, FRound, SToF, UToF, FToS, FToSat, HToF, FToH, Widen, Sqrt64, Narrow64:
 		w := n.Args[0].Width
@@ -170,6 +177,12 @@ func rare(op Op, x, y uint64, w int) uint64 {
 		return bitsOf(min(float(x), float(y)))
 	case FScale:
 		return scale(float(x), float(y))
+	case Add64:
+		return bits64(double(x) + double(y))
+	case Mul64:
+		return bits64(double(x) * double(y))
+	case Div64:
+		return bits64(double(x) / double(y))
 	}
 	panic("expr: no such operation: " + op.String())
 }
@@ -194,6 +207,16 @@ func scale(x, y float32) uint64 {
 	return bitsOf(float32(math.Ldexp(float64(x), int(max(min(n, 500), -500)))))
 }
 
+func double(x uint64) float64 { return math.Float64frombits(x) }
+
+// bits64 are those of a binary64, with one NaN.
+func bits64(x float64) uint64 {
+	if x != x {
+		return quiet64
+	}
+	return math.Float64bits(x)
+}
+
 func unary(op Op, x uint64, w int) uint64 {
 	switch op {
 	case FSqrt:
@@ -211,11 +234,11 @@ func unary(op Op, x uint64, w int) uint64 {
 	case FToH:
 		return toHalf(uint32(x))
 	case Widen:
-		return math.Float64bits(float64(float(x)))
+		return bits64(float64(float(x)))
 	case Sqrt64:
-		return math.Float64bits(math.Sqrt(math.Float64frombits(x)))
+		return bits64(math.Sqrt(double(x)))
 	case Narrow64:
-		return bitsOf(float32(math.Float64frombits(x)))
+		return bitsOf(float32(double(x)))
 	}
 	panic("expr: no such operation: " + op.String())
 }

@@ -206,6 +206,9 @@ func (g *Graph) FLe(x, y *Node) *Node {
 }
 
 func (g *Graph) FEq(x, y *Node) *Node {
+	if a, b := g.single(x), g.single(y); a != nil && b != nil {
+		x, y = a, b
+	}
 	x, y = inOrder(x, y)
 	if x == y { // whether x is no NaN; the sign does not matter
 		if x.Op == Concat {
@@ -216,6 +219,43 @@ func (g *Graph) FEq(x, y *Node) *Node {
 	}
 	return g.op(FEq, 1, 0, x, y)
 }
+
+// single is the binary32 that a binary64 comes from, or x, or nil.
+func (g *Graph) single(x *Node) *Node {
+	switch {
+	case x.Width == 32:
+		return x
+	case x.Op == Widen:
+		return x.Args[0]
+	case x.IsConst() && x.Val == 0:
+		return g.Const(32, 0)
+	}
+	return nil
+}
+
+// Add64, Mul64 and Fma64 compute in binary64. There the product of two binary32 is exact, so that it may be fused with
+// a sum or not.
+func (g *Graph) Add64(x, y *Node) *Node {
+	x, y = inOrder(x, y)
+	return g.op(Add64, 64, 0, x, y)
+}
+
+func (g *Graph) Sub64(x, y *Node) *Node { return g.Add64(x, g.FNeg(y)) }
+
+func (g *Graph) Mul64(x, y *Node) *Node {
+	x, y = inOrder(x, y)
+	return g.op(Mul64, 64, 0, x, y)
+}
+
+func (g *Graph) Fma64(x, y, z *Node) *Node {
+	if g.single(x) != nil && g.single(y) != nil {
+		return g.Add64(g.Mul64(x, y), z)
+	}
+	x, y = inOrder(x, y)
+	return g.op(Fma64, 64, 0, x, y, z)
+}
+
+func (g *Graph) Div64(x, y *Node) *Node { return g.op(Div64, 64, 0, x, y) }
 
 // IsNaN tells whether x is a NaN.
 func (g *Graph) IsNaN(x *Node) *Node { return g.Not(g.FEq(x, x)) }

@@ -58,12 +58,16 @@ const (
 	Widen    // to binary64
 	Sqrt64   // of binary64
 	Narrow64 // from binary64 to binary32
+	Add64    // of binary64, as all that follow
+	Mul64
+	Fma64
+	Div64
 	ops
 )
 
 var opNames = [ops]string{"const", "sym", "concat", "extract", "sext", "sum", "mul", "and", "or", "xor", "not", "shl", "shr", "sar",
 	"select", "eq", "lt", "ult", "umax", "umin", "fadd", "fmul", "fma", "fdiv", "fsqrt", "flt", "fle", "feq", "fmax", "fmin", "fround", "fscale",
-	"stof", "utof", "ftos", "ftosat", "htof", "ftoh", "widen", "sqrt64", "narrow64"}
+	"stof", "utof", "ftos", "ftosat", "htof", "ftoh", "widen", "sqrt64", "narrow64", "add64", "mul64", "fma64", "div64"}
 
 func (o Op) String() string { return opNames[o] }
 

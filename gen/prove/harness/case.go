@@ -54,7 +54,7 @@ func (c Case) text(k *Kernel) string {
 }
 
 // widths are the bits of elements in memory.
-var widths = map[string]int{"float32": 32, "int32": 32, "uint32": 32, "int8": 8, "uint8": 8, "byte": 8, "bool": 8, "int16": 16, "uint16": 16, "int": 64, "uint64": 64}
+var widths = map[string]int{"float32": 32, "int32": 32, "uint32": 32, "int8": 8, "uint8": 8, "byte": 8, "bool": 8, "int16": 16, "uint16": 16, "int": 64, "uint64": 64, "float64": 64}
 
 // A call is a case that is laid out for both sides.
 type call struct {

@@ -3,6 +3,7 @@ package harness
 import (
 	"github.com/attn-go/attn/gen/prove/equal"
 	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/gen/spec"
 )
 
 // A contract is what is known of a kernel besides its signature: calls with all remainders, and what may be
@@ -11,7 +12,7 @@ type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
 	suppose func(l *call, known equal.Suppose)
 	strict  bool   // whether a NaN in an output has bits of its own
-	open    string // why it may be that a layer's kernel is tested, but not proven
+	open    string // why it may be that an override's kernel is tested, but not proven
 }
 
 // rowsOf returns counts of rows: all up to more than two tiles of the highest, and some beyond.
@@ -97,7 +98,7 @@ func gemmMerge(k *Kernel, quick bool) (list []Case) {
 
 // lanesOf returns widths of query tiles: multiples of a vector.
 func lanesOf(k *Kernel, quick bool) []int {
-	step := max(k.Lanes, 8) // one layer for all vectors: 8 is the least width of a tile of two registers
+	step := max(k.Lanes, 8) // one override for all vectors: 8 is the least width of a tile of two registers
 	if k.Lanes == 4 {
 		step = 4
 	}
@@ -264,6 +265,22 @@ func scoresBelow(l *call, known equal.Suppose) {
 		known.Kinds[s] = equal.Score
 		if i%ld < len(maxima) {
 			known.Domains[l.g.FSub(s, orZero(l.g, maxima[i%ld]))] = equal.NotPositive
+		}
+	}
+}
+
+// topsBelow says that no number is above the top of its row.
+func topsBelow(l *call, known equal.Suppose) {
+	ld := l.c["ld"].(int)
+	for _, top := range l.buffers["top"].before {
+		known.Kinds[top] = equal.Maximum
+	}
+	for i, s := range l.buffers["src"].before {
+		known.Kinds[s] = equal.Score
+		if top := l.buffers["top"].before; i%ld < l.c["d"].(int) {
+			below := l.g.FSub(s, top[i/ld])
+			known.Domains[below] = equal.NotPositive
+			known.Domains[l.g.FMul(below, l.g.Const(32, spec.Log2E))] = equal.NotPositive
 		}
 	}
 }

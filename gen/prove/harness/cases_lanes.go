@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// rows of scores of a tile: the widths of a layer, and counts.
+// rows of scores of a tile: the widths of an override, and counts.
 func scores(k *Kernel, quick bool, add func(i, w, n, ld int) Case) (list []Case) {
 	for _, w := range lanesOf(k, quick) {
 		for i, n := range counts(quick) {

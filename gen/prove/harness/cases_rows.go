@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
@@ -144,6 +145,22 @@ func flush(k *Kernel, quick bool) []Case {
 	return shapes(quick, 1, func(i, n, d, gap int) Case {
 		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "d": d, "least": Unknown{Positive: true}}
 	})
+}
+
+func gather(k *Kernel, quick bool) (list []Case) {
+	for i, size := range append(lengths(quick), 192, 200) {
+		if size == 0 {
+			continue
+		}
+		off, at := []int{}, 0
+		for r := range i % 4 {
+			off = append(off, at)
+			at += size + r%2
+		}
+		slices.Reverse(off)
+		list = append(list, Case{"dst": out(len(off) * size), "src": in(at), "off": offsets(off...), "size": size, "next": offsets(off...)})
+	}
+	return list
 }
 
 func finite(k *Kernel, quick bool) (list []Case) {

@@ -19,7 +19,7 @@ import (
 type cpu struct {
 	name  string
 	isa   machine.ISA
-	lanes int // of a vector; 0 if the layers say it
+	lanes int // of a vector; 0 if the overrides say it
 }
 
 // cpus are the interpreters, by GOARCH.
@@ -253,7 +253,7 @@ func Each(n, workers int, f func(i int)) {
 
 // String tells the verdict in a line.
 func (v *Verdict) String() string {
-	s := v.Kernel.Layer() + " " + v.Kernel.Name() + ": "
+	s := v.Kernel.Override() + " " + v.Kernel.Name() + ": "
 	switch {
 	case v.Open != "":
 		return s + "tested only: " + v.Open

@@ -68,9 +68,23 @@ func (m *Machine) float32s(op token.Token, a, b *expr.Node) Value {
 	return nil
 }
 
-// float64s computes constants alone.
+// float64s computes constants, and the operations of sums of float64.
 func (m *Machine) float64s(op token.Token, a, b *expr.Node) Value {
 	if !a.IsConst() || !b.IsConst() {
+		switch op {
+		case token.ADD:
+			return m.G.Add64(a, b)
+		case token.SUB:
+			return m.G.Sub64(a, b)
+		case token.MUL:
+			return m.G.Mul64(a, b)
+		case token.QUO:
+			return m.G.Div64(a, b)
+		case token.EQL:
+			return m.G.FEq(a, b)
+		case token.NEQ:
+			return m.G.Not(m.G.FEq(a, b))
+		}
 		fault("%v of float64", op)
 	}
 	x, y := math.Float64frombits(a.Val), math.Float64frombits(b.Val)

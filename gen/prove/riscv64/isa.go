@@ -69,7 +69,7 @@ func (i ISA) Step(s *machine.State, in *machine.Inst) *expr.Node {
 	if in.Op == "PCALIGN" || in.Op == "NOP" {
 		return nil
 	}
-	if e.scalar() || e.float() || e.configure() || e.memory() || e.vector() {
+	if e.scalar() || e.float() || e.configure() || e.doubles() || e.memory() || e.vector() {
 		return nil
 	}
 	machine.Failf("%v: no such instruction", in)
@@ -239,6 +239,8 @@ func (e *exec) float() bool {
 		set(g.FDiv(x(1), x(0)))
 	case "FSQRTS":
 		set(g.FSqrt(x(0)))
+	case "MOVD":
+		set(e.Load(e.address(e.args[0]), 8))
 	case "MOVF":
 		if isMemory(e.args[1]) {
 			e.Store(e.address(e.args[1]), x(0))
@@ -256,12 +258,17 @@ func (e *exec) configure() bool {
 	if e.in.Op != "VSETVLI" {
 		return false
 	}
-	lmul, err := strconv.Atoi(strings.TrimPrefix(e.args[2].Text, "M"))
-	bits := map[string]int{"E32": 32, "E16": 16, "E8": 8}[e.args[1].Text]
+	text, isFraction := strings.CutPrefix(e.args[2].Text, "MF")
+	lmul, err := strconv.Atoi(strings.TrimPrefix(text, "M"))
+	part := 1
+	if isFraction {
+		lmul, part = 1, lmul
+	}
+	bits := map[string]int{"E64": 64, "E32": 32, "E16": 16, "E8": 8}[e.args[1].Text]
 	if bits == 0 || err != nil {
 		machine.Failf("%v: no such type of vectors", e.in)
 	}
-	most := e.g.Int(int64(lmul * e.isa.VLEN / bits))
+	most := e.g.Int(int64(lmul * e.isa.VLEN / bits / part))
 	n := most
 	if e.args[0].Text != "X0" {
 		avl := e.gp(e.args[0])

@@ -81,10 +81,13 @@ func (e *exec) lookUp(at, offset *expr.Node) *expr.Node {
 // withScalar are operations of an element and a scalar, or of two elements, named without VV, VX, VI or VF: x is
 // the element of the first source in RISC-V's order, y the second source.
 var withScalar = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
-	"VADD":    func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Add(x, y) },
-	"VSUB":    (*expr.Graph).Sub,
-	"VRSUB":   func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Sub(y, x) },
-	"VMUL":    (*expr.Graph).Mul,
+	"VADD":  func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Add(x, y) },
+	"VSUB":  (*expr.Graph).Sub,
+	"VRSUB": func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Sub(y, x) },
+	"VMUL":  (*expr.Graph).Mul,
+	"VMULHU": func(g *expr.Graph, x, y *expr.Node) *expr.Node {
+		return g.Extract(g.Mul(g.Zext(x, 64), g.Zext(y, 64)), 32, 32)
+	},
 	"VAND":    (*expr.Graph).And,
 	"VOR":     (*expr.Graph).Or,
 	"VXOR":    (*expr.Graph).Xor,

@@ -13,7 +13,7 @@ func vectorTests(products string, more ...testedPackage) []testedPackage {
 		{path: "kernel", must: "TestContract TestGolden", run: "TestContract$|TestGolden$/./tier=rvv"},
 
 		// TestGuard makes the calls of TestKernels. The pattern has the kernels that gen/rvv has.
-		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^Weights\.Blocks\..*\.Widen$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|Softcap|Gradients.*|Skinny.(QK|PV|Softmax)|Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.*.Widen|" + products + "))$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
+		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^Weights\.Blocks\..*\.Widen$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|MaskBool|Bias|Dropout|Pack|Softcap|Rows.*|Gradients.*|Skinny.(QK|PV|Softmax)|Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.*.Widen|" + products + "))$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
 	}, more...)
 }
 

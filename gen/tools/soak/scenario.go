@@ -158,7 +158,7 @@ func partials(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 // cache lets sequences grow, fork and be freed, and computes attention after every step.
 func cache(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	const heads, kv, d = 4, 2, 16
-	c, err := kvcache.New(kvcache.Config{Heads: kv, HeadSize: d, PageSize: between(r, 1, 16), Pages: 400, Type: kernel.DType(r.IntN(2))})
+	c, err := kvcache.New(kvcache.Config{Heads: kv, HeadSize: d, PageSize: between(r, 1, 16), Pages: 400, KeyType: kernel.DType(r.IntN(2)), ValueType: kernel.DType(r.IntN(2))})
 	if err != nil {
 		return nil, err
 	}

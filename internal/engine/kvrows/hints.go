@@ -23,13 +23,16 @@ func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got in
 		data, stride, got = r.Floats(h, lo, min(n, piece))
 		return data, stride, got, data, 0
 	}
-	data, got, next, far = withHints(r.tier, r.x, h, lo, n, r.x.F32())
-	return data, r.x.Stride(2), got, next, far
+	x, h, lo, n := r.piece(h, lo, n)
+	data, got, next, far = withHints(r.tier, x, h, lo, n, x.F32())
+	return data, x.Stride(2), got, next, far
 }
 
-// Halves returns rows of 16 bits as they lie in memory.
-func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, got int, next []uint16, far int) {
-	return withHints(r.tier, r.x, h, lo, n, r.x.U16())
+// Halves returns rows of 16 bits as they lie in memory, and their distance.
+func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int, next []uint16, far int) {
+	x, h, lo, n := r.piece(h, lo, n)
+	rows, got, next, far = withHints(r.tier, x, h, lo, n, x.U16())
+	return rows, x.Stride(2), got, next, far
 }
 
 // withHints returns the rows of KV head h of x from row lo on, n of them or fewer where

@@ -19,10 +19,11 @@ const int8Rows = max(64, contract.ValueSegment)
 // may overwrite those of 4 bits.
 func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
 	if r.x.DType() == view.Int8 {
-		codes, got, next, far = withHints(r.tier, r.x, h, lo, n, r.x.I8())
-		return codes, r.x.Stride(2), got, next, far
+		x, h, lo, n := r.piece(h, lo, n)
+		codes, got, next, far = withHints(r.tier, x, h, lo, n, x.I8())
+		return codes, x.Stride(2), got, next, far
 	}
-	got = r.x.Run(lo, min(n, int8Rows))
+	got = r.Run(h, lo, min(n, int8Rows))
 	r.copyInt8(r.codes, h, lo, got)
 	d := r.x.Dim(3)
 	return r.codes[:got*d], d, got, r.codes, 0
@@ -31,22 +32,23 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 // Segment returns the rows of a segment as int8, their distance and those that are needed
 // soon. Rows on several pages are gathered.
 func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, next []int8) {
-	if r.x.DType() == view.Int8 && r.x.Run(lo, n) == n {
-		codes, _, next, _ = withHints(r.tier, r.x, h, lo, n, r.x.I8())
-		return codes, r.x.Stride(2), next
+	if r.x.DType() == view.Int8 && r.Run(h, lo, n) == n {
+		x, h, lo := r.locate(h, lo, n)
+		codes, _, next, _ = withHints(r.tier, x, h, lo, n, x.I8())
+		return codes, x.Stride(2), next
 	}
 	d := r.x.Dim(3)
 	codes = r.codes[:n*d]
 	for at, run := 0, 0; at < n; at += run {
-		run = r.x.Run(lo+at, n-at)
+		run = r.Run(h, lo+at, n-at)
 		r.copyInt8(codes[at*d:], h, lo+at, run)
 	}
 	return codes, d, codes
 }
 
-// copyInt8 writes n rows from row lo on to dst as int8. They lie on one page.
+// copyInt8 writes n rows from row lo on to dst as int8. They are a Run.
 func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) {
-	x := r.x
+	x, h, lo := r.locate(h, lo, n)
 	d, bytes := x.Dim(3), x.DType().Bytes
 	at := x.Index(h.Batch, h.Head, lo)
 	if x.DType() == view.Int8 {
@@ -57,7 +59,7 @@ func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) {
 	r.tier.Convert().UnpackInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
 }
 
-// pairs holds up to a block of rows of integers in pairs, piece by piece.
+// pairs holds up to a block of rows of integers in pairs, strip by strip.
 type pairs struct {
 	memory []int32
 	usage  parallel.Usage
@@ -65,8 +67,8 @@ type pairs struct {
 	cached mask.Span // the rows in memory
 }
 
-// Columns returns the number of columns of the piece of integers that begins with column
-// at. Columns that share a scale are a group. Its first two segments are one piece: the
+// Columns returns the number of columns of the strip of integers that begins with column
+// at. Columns that share a scale are a group. Its first two segments are one strip: the
 // sum of both rounds once, either way. Each other segment is one.
 func Columns(group, at int) int {
 	if in := at % group; in > 0 {
@@ -75,7 +77,7 @@ func Columns(group, at int) int {
 	return min(group, ukernel.CodesColumns)
 }
 
-// PairOf returns the pairs of a piece of w columns, from column at on, of rows from lo
+// PairOf returns the pairs of a strip of w columns, from column at on, of rows from lo
 // on. Pair has made them.
 func (r *Reader) PairOf(at, w, lo int) []int32 {
 	return r.pairs.memory[(at*blockKeys+(lo-r.pairs.cached.Lo)*w)/2:]
@@ -111,13 +113,13 @@ func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []i
 // GroupScales returns the scales of a group of columns of at most a segment of rows, and
 // their distance. If they lie on several pages, they are copied to room.
 func (r *Reader) GroupScales(h lanes.Head, lo, n, group int, room []float32) (scales []float32, stride int) {
-	if r.x.Run(lo, n) == n {
-		scales, stride = r.x.RowScales(h.Batch, h.Head, lo, n)
+	if r.Run(h, lo, n) == n {
+		scales, stride = r.Scales(h, lo, n)
 		return scales[group:], stride
 	}
 	scales = room[:n]
 	for i := range scales {
-		of, _ := r.x.RowScales(h.Batch, h.Head, lo+i, 1)
+		of, _ := r.Scales(h, lo+i, 1)
 		scales[i] = of[group]
 	}
 	return scales, 1

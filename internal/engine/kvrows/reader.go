@@ -19,7 +19,7 @@ import (
 const blockKeys = contract.KeyBlock
 
 // A Reader reads rows of one tensor, those of one KV head at a time. Keys are counted as
-// rows of the tensor. It is the memory of one goroutine.
+// rows of the tensor, or as entries of the head's list. It is the memory of one goroutine.
 type Reader struct {
 	tier *tier.Tier
 	x    *view.Tensor
@@ -32,6 +32,7 @@ type Reader struct {
 
 	codes []int8 // rows of 4 bits, or from several pages, as int8
 	pairs pairs
+	list  list
 
 	usage, codesUsage parallel.Usage
 }
@@ -39,6 +40,7 @@ type Reader struct {
 // A Need says what a call asks its Readers for.
 type Need struct {
 	Gather bool // rows in pages as if they lay at equal distances
+	Listed bool // some rows, see Rows
 	Pairs  bool // of integers
 	Codes  bool // integers without their scales, as float32
 }
@@ -50,12 +52,15 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if r.widen = rows.Widen; need.Codes {
 		r.widen = rows.WidenCodes
 	}
-	r.copies = x.DType() != view.Float32 || x.IsPaged() && need.Gather
+	r.copies = x.DType() != view.Float32 || (x.IsPaged() || need.Listed) && need.Gather
 	if r.copies {
 		parallel.Fit(m, &r.usage, &r.memory, blockKeys*d, rows.Aligned)
 	}
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d, parallel.Make[int8])
+	}
+	if need.Listed {
+		r.list.fit(m, x)
 	}
 	if need.Pairs {
 		parallel.Fit(m, &r.pairs.usage, &r.pairs.memory, blockKeys/2*d, parallel.Make[int32])
@@ -65,10 +70,13 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 // Len returns the size of the memory for rows as float32.
 func (r *Reader) Len() int { return len(r.memory) }
 
-// Begin begins a call on rows of x.
-func (r *Reader) Begin(t *tier.Tier, x *view.Tensor) {
+// Begin begins a call on rows of x, or on some of them if rows is not nil.
+func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	r.tier, r.x = t, x
 	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
+	if r.list.rows = nil; rows != nil {
+		r.list.begin(x, rows)
+	}
 }
 
 // Floats returns n ≥ 1 rows from row lo on, their distance and their number, which is
@@ -77,7 +85,8 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor) {
 func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got int) {
 	x := r.x
 	if x.DType() == view.Float32 {
-		if run := x.Run(lo, n); run == n || !r.copies {
+		if run := r.Run(h, lo, n); run == n || !r.copies {
+			x, h, lo := r.locate(h, lo, run)
 			return x.Rows(h.Batch, h.Head, lo, run), x.Stride(2), run
 		}
 	}
@@ -86,8 +95,15 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 		r.head, r.cached = h, mask.Span{Lo: lo, Hi: lo}
 	}
 	if end := lo + n; end > r.cached.Hi {
-		r.widen(r.tier, r.memory[r.cached.Len()*d:], x, h.Batch, h.Head, r.cached.Hi, end-r.cached.Hi)
-		r.cached.Hi = end
+		for r.cached.Hi < end {
+			more := end - r.cached.Hi
+			if in := r.inPlace(h, r.cached.Hi, more); in > 0 {
+				more = in
+			}
+			x, h, lo := r.locate(h, r.cached.Hi, more)
+			r.widen(r.tier, r.memory[r.cached.Len()*d:], x, h.Batch, h.Head, lo, more)
+			r.cached.Hi += more
+		}
 	}
 	at := (lo - r.cached.Lo) * d
 	return r.memory[at : at+n*d], d, n
@@ -97,7 +113,7 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 // then those of the next group. Scales that lie otherwise are copied to the memory of
 // rows, which is large enough.
 func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
-	scales, stride := r.x.RowScales(h.Batch, h.Head, lo, n)
+	scales, stride := r.Scales(h, lo, n)
 	groups := r.x.Scales().Dim(3)
 	if groups == 1 && stride == 1 {
 		return scales[:n]
@@ -109,4 +125,10 @@ func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
 		}
 	}
 	return r.memory[:groups*n]
+}
+
+// Scales returns the scales of n keys that are a Run, and the distance between keys.
+func (r *Reader) Scales(h lanes.Head, lo, n int) (scales []float32, stride int) {
+	x, h, lo := r.locate(h, lo, n)
+	return x.RowScales(h.Batch, h.Head, lo, n)
 }

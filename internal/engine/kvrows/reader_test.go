@@ -31,7 +31,7 @@ func TestWideRowsAreKept(t *testing.T) {
 		t.Run("tier="+tier.Name, func(t *testing.T) {
 			var r Reader
 			r.Fit(new(parallel.Memory), &x, Need{})
-			r.Begin(tier, &x)
+			r.Begin(tier, &x, nil)
 			for _, step := range []struct {
 				h, lo, n int
 				have     mask.Span

@@ -12,7 +12,12 @@ import (
 // A Head is a key head of a batch row together with all query rows that use it:
 // group query heads × Lq queries. Row r is query r/group of head r%group of the
 // group, so that neighbouring rows see nearly the same keys under a causal mask.
-type Head struct{ Batch, Head int }
+//
+// If each query has a list of keys of its own, a Head has the rows of one query alone.
+type Head struct {
+	Batch, Head int
+	Query       int // that one, or 0
+}
 
 // Rows are the query rows of a tile: some of a KV head, one per lane. Lanes after the
 // last row repeat it.

@@ -15,7 +15,7 @@ func TestOffsets(t *testing.T) {
 		for first := range group * queries {
 			for n := 1; n <= min(width, group*queries-first); n++ {
 				var r Rows
-				h := Head{1, heads/group - 1}
+				h := Head{Batch: 1, Head: heads/group - 1}
 				r.Place(h, first, n, group, width)
 				off, parts, from := make([]int, width), make([]int, width), make([]int, width)
 				r.Offsets(off, &x, 0)

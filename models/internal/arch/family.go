@@ -10,6 +10,8 @@ type Family struct {
 	FinalNorm   string // what GGUF files call output_norm, where they have none
 	Interleaved bool   // GGUF files have queries and keys whose neighbours rotate together
 
+	InTurn bool // experts in folders have the gate and the layer up in one tensor, output by output in turn
+
 	Ignored []string // beginnings of names of tensors in folders that nothing depends on
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
 }

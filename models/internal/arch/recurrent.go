@@ -8,4 +8,12 @@ type Convolution struct {
 	Bias Bias // of in, conv and out
 }
 
+// A Delta is the gated delta net of Qwen3-Next and Qwen3.5: see recurrent.Delta.
+type Delta struct {
+	Heads, KeyHeads, KeySize, ValueSize int
+	Taps                                int  // of the convolution of queries, keys and values
+	Grouped                             bool // the outputs of in are grouped by the heads of keys, in two tensors
+}
+
 func (*Convolution) mixer() {}
+func (*Delta) mixer()       {}

@@ -7,8 +7,6 @@
 package arch
 
 import (
-	"slices"
-
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 )
@@ -108,6 +106,7 @@ type Attention struct {
 	Heads, KVHeads, Size int // of queries, of keys and values, and elements of a head
 
 	Fused        bool // queries, keys and values are one layer in folders
+	Gated        bool // the logistic function of a gate, which follows the queries of each head in their tensor, multiplies outputs
 	Bias         Bias // of queries, keys and values
 	OutBias      Bias
 	HeadNorm     *HeadNorm // of queries and keys, or nil
@@ -118,6 +117,7 @@ type Attention struct {
 	Rope         *Rope     // or nil, where no rotation says positions
 	Scale        float32   // of scores; 0 means 1/√Size
 	Softcap      float32   // limits scores, if not 0
+	Sinks        bool      // each head has a score of a key without a value
 	Relative     int       // [Buckets] of distances, of which scores have a bias (MPNet), or 0
 	Apart        *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
 }
@@ -174,10 +174,15 @@ type Dense struct {
 	DownBias   Bias
 }
 
-// Attention returns the mixer if it is attention, and else nil.
+// Attention returns the mixer if it is attention, that of latents if it is so, and else nil.
 func (l *Layer) Attention() *Attention {
-	a, _ := l.Mixer.(*Attention)
-	return a
+	switch m := l.Mixer.(type) {
+	case *Attention:
+		return m
+	case *Latent:
+		return &m.Attention
+	}
+	return nil
 }
 
 // Attentions lists the attention of the layers that have it.
@@ -190,9 +195,14 @@ func (m *Model) Attentions() (all []*Attention) {
 	return all
 }
 
-// Keepers lists those that have keys and values of their own.
-func (m *Model) Keepers() []*Attention {
-	return slices.DeleteFunc(m.Attentions(), func(a *Attention) bool { return a.Source > 0 })
+// Keepers lists the layers that have keys and values of their own.
+func (m *Model) Keepers() (all []*Layer) {
+	for i := range m.Layers {
+		if a := m.Layers[i].Attention(); a != nil && a.Source == 0 {
+			all = append(all, &m.Layers[i])
+		}
+	}
+	return all
 }
 
 func (*Attention) mixer() {}

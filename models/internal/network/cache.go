@@ -27,8 +27,8 @@ type Whole struct{}
 func (Whole) keep(*Pass, int, *Attention, []float32) error { return nil }
 
 func (Whole) read(p *Pass, _ int, a *Attention, qkv []float32) (k, v kernel.Tensor, s kernel.Scoring) {
-	at := func(offset int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, a.Size, a.width()) }
-	return at(a.keys()), at(a.values()), kernel.Scoring{Mask: kernel.Causal(0)}
+	at := func(offset, size int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, size, a.width()) }
+	return at(a.keys(), a.Size), at(a.values(), a.valueSize()), kernel.Scoring{Mask: kernel.Causal(0)}
 }
 
 func (Whole) restore(*Pass, []float32) error { return nil }
@@ -75,6 +75,9 @@ func (c *Paged) keep(p *Pass, layer int, a *Attention, qkv []float32) error {
 		return nil
 	}
 	at := func(offset int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, a.Size, a.width()) }
+	if a.InKeys > 0 {
+		return c.Store(c.Places[layer], at(a.keys()), kernel.Tensor{})
+	}
 	return c.Store(c.Places[layer], at(a.keys()), at(a.values()))
 }
 
@@ -102,7 +105,7 @@ type turned struct {
 // turn rotates the queries and keys of some rows, and their values, as far as the cache
 // wants that.
 func turn(p *Pass, a turned, lo, hi int) error {
-	first, end := 0, a.width()
+	first, end := 0, a.gates()
 	if !a.Keys {
 		first = a.values()
 	}

@@ -108,6 +108,10 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	switch t := l.Mixer.(type) {
 	case *arch.Attention:
 		out.Mix = b.attention(i, t)
+	case *arch.Delta:
+		out.Mix = b.delta(i, t)
+	case *arch.Latent:
+		out.Mix = b.latent(i, t)
 	case *arch.Convolution:
 		out.Mix = b.convolution(i, t)
 	}
@@ -174,7 +178,12 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 	case t.KeysAsValues:
 		qkv[2] = qkv[1]
 	}
+	if t.Gated {
+		both := part(i, "attn_q", t.Bias, 2*queries, w)
+		qkv = slices.Concat(rowsOf(both, 0, t.Heads, t.Size, 2*t.Size), qkv[1:], rowsOf(both, t.Size, t.Heads, t.Size, 2*t.Size))
+	}
 	a := &Attention{
+		Gated: t.Gated,
 		Heads: t.Heads, KVHeads: t.KVHeads, Size: t.Size, Rope: b.rope(t.Rope),
 		QKV: b.Linear(tensors.Reads, qkv...), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, w, queries)),
 		QueryNorm: b.headNorms(t, at(i, "attn_q_norm"), t.Heads), KeyNorm: b.headNorms(t, at(i, "attn_k_norm"), t.KVHeads), Late: t.HeadNorm != nil && t.HeadNorm.Late,
@@ -182,6 +191,9 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 	}
 	if t.ValueNorm {
 		a.ValueNorm = []*Norm{{Weight: slices.Repeat([]float32{1}, t.Size), Epsilon: float32(t.HeadNorm.Epsilon)}}
+	}
+	if t.Sinks {
+		a.Sinks = b.Floats(at(i, "attn_sinks.weight"), t.Heads)
 	}
 	if t.Apart != nil {
 		a.Apart = b.apart(i, t.Apart, a)

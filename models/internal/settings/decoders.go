@@ -109,7 +109,7 @@ var Decoders = &Families{
 			Family: arch.Family{GGUF: "gemma-embedding", Period: 6, Names: gemmaNames},
 			draft:  bothWays(headNorms(gemmaBlock())), file: ofFile(fileKeys, scaled, someWindow, fileLocalRope),
 		},
-	}, blocks...),
+	}, slices.Concat(blocks, mixtures, latents)...),
 }
 
 // decoder returns what config.json of a decoder may say: some groups, and others.

@@ -9,8 +9,6 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-func init() { Decoders.rows = append(Decoders.rows, mixtures...) }
-
 // mixtures are the families of decoders that have experts alone.
 var mixtures = []family{
 	{
@@ -29,11 +27,157 @@ var mixtures = []family{
 	{
 		Family: arch.Family{Types: []string{"glm4_moe"}, Classes: []string{"Glm4Moe"}, GGUF: "glm4moe", Names: routedNames},
 		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotaryOfPart, inputBias, headNormsIfSaid, routed, lead, more), file: ofFile(fileInnerKeys, fileHeadNorms, fileRouted),
-		missing:  routedMissing.with(values{"rms_norm_eps": 1e-5, "num_key_value_heads": 8, "partial_rotary_factor": 0.5, "first_k_dense_replace": 1}),
+		missing:  routedMissing.with(values{"rms_norm_eps": 1e-5, "num_key_value_heads": 8, partKey: 0.5, "first_k_dense_replace": 1}),
 		renamed:  routedKeys,
 		harmless: routedHarmless,
 		nested:   values{"hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46, "num_attention_heads": 96, "max_position_embeddings": 131072, "num_local_experts": 128},
 	},
+	{
+		Family: arch.Family{Types: []string{"olmoe"}, Classes: []string{"Olmoe"}, GGUF: "olmoe", Names: llamaNames},
+		draft:  allHeads(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotary, attentionBias, chosen("num_experts"), sharesIfSaid), file: ofFile(fileInnerKeys, chosen("num_experts"), fileShares(false)),
+		missing:  values{"rms_norm_eps": 1e-5, "rope_theta": 10000, "num_experts": 64, "num_experts_per_tok": 8},
+		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		harmless: strict.Table{"clip_qkv": strict.Only("null")},
+		nested:   values{"hidden_size": 2048, "intermediate_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "max_position_embeddings": 4096},
+	},
+	{
+		Family: arch.Family{Types: []string{"granitemoe"}, Classes: []string{"GraniteMoe"}, GGUF: "granitemoe", Interleaved: true, Names: graniteNames},
+		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, attentionBias, multipliers, chosen("num_experts")), file: ofFile(fileInnerKeys, fileMultipliers, chosen("num_experts")),
+		missing: values{"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_experts": 8, "num_experts_per_tok": 2, "embedding_multiplier": 1, "residual_multiplier": 1, "attention_multiplier": 1, "logits_scaling": 1},
+		renamed: &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		nested:  values{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 2048},
+	},
+	{
+		Family: arch.Family{Types: []string{"lfm2_moe"}, Classes: []string{"Lfm2Moe"}, GGUF: "lfm2moe", FinalNorm: "token_embd_norm", Names: lfmExpertNames},
+		draft:  headNorms(gatedBlock(activations.SiLU)), folder: []group{sizes, inner, epsilon("norm_eps", 1), grouped, tiedEmbedding, rotary, onlyTypes, convolutions, lfmExperts},
+		file: []group{sizes, inner, rmsEpsilon, fileConvolutions, fileBiases, fileRope, fileLFMExperts},
+		missing: values{
+			"norm_eps": 1e-5, "rope_theta": 1e6, "num_key_value_heads": 8, "tie_word_embeddings": true, "conv_L_cache": 3,
+			"num_experts": 32, "num_experts_per_tok": 4, "num_dense_layers": 2, "use_expert_bias": true, "routed_scaling_factor": 1, "norm_topk_prob": true, "moe_intermediate_size": 1792,
+		},
+		nested:   values{"hidden_size": 2048, "intermediate_size": 7168, "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 128000},
+		harmless: unreadOfLFM,
+	},
+	{
+		Family: arch.Family{Types: []string{"minimax_m2"}, Classes: []string{"MiniMaxM2"}, GGUF: "minimax-m2", Names: minimaxNames},
+		draft:  allHeads(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfMiniMax, chosen("num_experts"), minimaxExperts), file: ofFile(fileInnerKeys, chosen("num_experts"), minimaxExperts, fileSigmoid),
+		missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 5e6, "head_dim": 128, "num_key_value_heads": 8, "num_experts": 256, "num_experts_per_tok": 8},
+		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		harmless: minimaxHarmless,
+		nested:   values{"hidden_size": 3072, "intermediate_size": 1536, "num_hidden_layers": 62, "num_attention_heads": 48, "max_position_embeddings": 196608},
+	},
+	{
+		Family: arch.Family{Types: []string{"gpt_oss"}, Classes: []string{"GptOss"}, GGUF: "gpt-oss", Period: 2, InTurn: true, Names: ossNames},
+		draft:  sinks(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfOSS, window, layerTypes, attentionBias, chosen("num_experts"), ossExperts), file: ofFile(fileInnerKeys, fileOSS),
+		missing:  values{"rms_norm_eps": 1e-5, "rope_theta": 150000, "head_dim": 64, "num_key_value_heads": 8, "sliding_window": 128, "attention_bias": true, "num_experts": 128, "num_experts_per_tok": 4, "swiglu_alpha": 1.702, "swiglu_limit": 7},
+		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
+		nested:   values{"hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 36, "num_attention_heads": 64, "max_position_embeddings": 131072},
+		harmless: strict.Table{"initial_context_length": strict.Any, "quantization_config": strict.Object(mxfp4)}, // the tensors have the blocks
+	},
+}
+
+// mxfp4 are the keys of the object in files of which experts are in blocks.
+var mxfp4 = strict.Table{"quant_method": strict.Only(`"mxfp4"`), "modules_to_not_convert": strict.Any, "dequantize": strict.Any}
+
+// minimaxHarmless are keys of published files, which say what the class does.
+var minimaxHarmless = strict.Table{
+	"scoring_func": strict.Only(`"sigmoid"`), "use_routing_bias": strict.Only("true"), "use_qk_norm": strict.Only("true"), "qk_norm_type": strict.Only(`"per_layer"`),
+	"shared_intermediate_size": strict.Only("0"), "use_mtp": strict.Any, "num_mtp_modules": strict.Any, "mtp_transformer_layers": strict.Any,
+}
+
+// allHeads is a block with norms of queries and keys of all heads together.
+func allHeads(d draft) draft {
+	d.attention.HeadNorm = &arch.HeadNorm{Of: arch.AllHeads}
+	return d
+}
+
+// sharesIfSaid reads whether shares add up to 1.
+func sharesIfSaid(r *reader) { r.experts.Shares = r.json.Yes("norm_topk_prob") }
+
+// minimaxExperts says how MiniMax chooses: by corrected logistic functions of scores, and shares add up to 1.
+func minimaxExperts(r *reader) {
+	r.correct()
+	r.experts.Least = 0
+}
+
+// fileSigmoid checks that a GGUF file says so, too.
+func fileSigmoid(r *reader) {
+	r.same("expert_gating_func", 2)
+	r.same("moe_intermediate_size", r.dense.Inner)
+}
+
+// onlyTypes refuses the key by which LFM2 without experts also says which layers have attention.
+func onlyTypes(r *reader) { r.json.Only("full_attn_idxs", nil) }
+
+// lfmExperts reads those of LFM2, which choose by logistic functions of scores, corrected or not.
+func lfmExperts(r *reader) {
+	chosen("num_experts")(r)
+	r.correct()
+	e := &r.experts
+	e.Least, e.Correction, e.Shares = 1e-6, r.json.Yes("use_expert_bias"), r.json.Yes("norm_topk_prob")
+	e.Inner, e.Scale = r.Size("moe_intermediate_size", 0), r.above("routed_scaling_factor")
+	r.lead = r.Integer("num_dense_layers", 0, 0, mostLayers)
+}
+
+// fileLFMExperts reads them out of a GGUF file.
+func fileLFMExperts(r *reader) {
+	fileRouted(r)
+	fileShares(true)(r)
+	r.experts.Least = 1e-6
+}
+
+// rotaryOfMiniMax is rotaryOfPart for a class whose files may say how many elements rotate.
+func rotaryOfMiniMax(r *reader) {
+	const key = "rotary_dim"
+	p := r.parameters()
+	if dims := r.optional(key, 0, r.attention.Size); dims > 0 && !p.Has(partKey) && !r.Has(partKey) {
+		r.turn(p, dims)
+	} else {
+		r.turn(p, r.part(p))
+	}
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
+	p.Unknown(strict.Parameters)
+}
+
+// sinks is a block of which each head has one.
+func sinks(d draft) draft {
+	d.attention.Sinks = true
+	return d
+}
+
+// ossExperts reads what is special in gpt-oss: biases everywhere, and an activation with limits.
+func ossExperts(r *reader) {
+	e := &r.experts
+	e.RouterBias, e.Bias, e.DownBias = true, arch.Present, arch.Present
+	e.Alpha, e.Limit = r.above("swiglu_alpha"), r.above("swiglu_limit")
+	r.same("experts_per_token", e.Used) // its name in published files, which have both
+}
+
+// above reads a number that is not 0.
+func (r *reader) above(key string) float64 {
+	x := r.Number(key, 0, 0x1p-16, 0x1p16)
+	if x == 0 {
+		r.Fail(key, "none", "a number from 2^-16 to 2^16") // also of null
+	}
+	return x
+}
+
+// rotaryOfOSS is rotary for a class that scales positions if a file does not say how.
+func rotaryOfOSS(r *reader) {
+	if !r.Has("rope_parameters") && !r.Has("rope_scaling") {
+		r.json.Default(values{"rope_parameters": values{"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false, original: 4096}})
+	}
+	rotary(r)
+}
+
+// fileOSS reads the experts of gpt-oss out of a GGUF file, which says neither the limits of their activation nor that
+// the pairs between which the frequencies change are no whole numbers.
+func fileOSS(r *reader) {
+	r.dense.Inner = r.Size("moe_intermediate_size", 0)
+	chosen("num_experts")(r)
+	e := &r.experts
+	e.RouterBias, e.Bias, e.DownBias, e.Alpha, e.Limit = true, arch.Present, arch.Present, 1.702, 7
+	r.rope.Scaling.Round = false
 }
 
 // routedMissing is what classes with DeepSeek's experts have, and routedKeys what their files call keys.
@@ -104,9 +248,7 @@ func routed(r *reader) {
 	r.correct()
 	e := &r.experts
 	e.Inner, e.Shares = r.Size("moe_intermediate_size", 0), r.json.Yes("norm_topk_prob")
-	if e.Scale = r.Number("routed_scaling_factor", 0, 0x1p-16, 0x1p16); e.Scale == 0 {
-		r.Fail("routed_scaling_factor", "none", "a number from 2^-16 to 2^16") // also of null
-	}
+	e.Scale = r.above("routed_scaling_factor")
 	r.shared(r.Integer("n_shared_experts", 0, 1, r.most))
 	r.groups(r.Size("n_group", 0), r.Size("topk_group", 0))
 }

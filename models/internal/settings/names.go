@@ -107,6 +107,66 @@ var gemma4Names = named(gemmaNames, arch.Names{
 	"blk.%d.layer_output_scale.weight": "model.layers.%d.layer_scalar",
 })
 
+// mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
+var mixtralNames = named(llamaNames, arch.Names{
+	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",
+	"blk.%d.ffn_gate.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w1",
+	"blk.%d.ffn_up.%e":    "model.layers.%d.block_sparse_moe.experts.%e.w3",
+	"blk.%d.ffn_down.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w2",
+})
+
+// graniteNames are those of Granite with experts, whose gate and up are one tensor.
+var graniteNames = named(llamaNames, arch.Names{
+	"blk.%d.ffn_gate_inp":     "model.layers.%d.block_sparse_moe.router.layer",
+	"blk.%d.ffn_gate_up_exps": "model.layers.%d.block_sparse_moe.input_linear",
+	"blk.%d.ffn_down_exps":    "model.layers.%d.block_sparse_moe.output_linear",
+})
+
+// lfmExpertNames are those of LFM2 with experts.
+var lfmExpertNames = named(lfmNames, arch.Names{
+	"blk.%d.ffn_gate_inp":     "model.layers.%d.feed_forward.gate",
+	"blk.%d.ffn_gate.%e":      "model.layers.%d.feed_forward.experts.%e.w1",
+	"blk.%d.ffn_up.%e":        "model.layers.%d.feed_forward.experts.%e.w3",
+	"blk.%d.ffn_down.%e":      "model.layers.%d.feed_forward.experts.%e.w2",
+	"blk.%d.exp_probs_b.bias": "model.layers.%d.feed_forward.expert_bias",
+})
+
+var minimaxNames = named(mixtralNames, arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.block_sparse_moe.e_score_correction_bias"})
+
+// sharedNames are those of models with a network that all tokens take, beside their experts.
+func sharedNames(shared string) arch.Names {
+	return named(llamaNames, arch.Names{
+		"blk.%d.ffn_gate_shexp": "model.layers.%d.mlp." + shared + ".gate_proj",
+		"blk.%d.ffn_up_shexp":   "model.layers.%d.mlp." + shared + ".up_proj",
+		"blk.%d.ffn_down_shexp": "model.layers.%d.mlp." + shared + ".down_proj",
+	})
+}
+
+var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
+
+// routedNames are those of DeepSeek's experts.
+var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
+
+// latentNames are those of attention over latents, once the matrices of its heads are separate, see SeparateLatents of package tensors.
+var latentNames = named(routedNames, arch.Names{
+	"blk.%d.attn_q_a":       "model.layers.%d.self_attn.q_a_proj",
+	"blk.%d.attn_q_a_norm":  "model.layers.%d.self_attn.q_a_layernorm",
+	"blk.%d.attn_q_b":       "model.layers.%d.self_attn.q_b_proj",
+	"blk.%d.attn_kv_a_mqa":  "model.layers.%d.self_attn.kv_a_proj_with_mqa",
+	"blk.%d.attn_kv_a_norm": "model.layers.%d.self_attn.kv_a_layernorm",
+	"blk.%d.attn_k_b":       "model.layers.%d.self_attn.k_b_proj",
+	"blk.%d.attn_v_b":       "model.layers.%d.self_attn.v_b_proj",
+})
+
+// ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package tensors.
+var ossNames = named(llamaNames, arch.Names{
+	"blk.%d.attn_sinks.weight": "model.layers.%d.self_attn.sinks",
+	"blk.%d.ffn_gate_inp":      "model.layers.%d.mlp.router",
+	"blk.%d.ffn_gate_exps":     "model.layers.%d.mlp.experts.gate_proj",
+	"blk.%d.ffn_up_exps":       "model.layers.%d.mlp.experts.up_proj",
+	"blk.%d.ffn_down_exps":     "model.layers.%d.mlp.experts.down_proj",
+})
+
 var glmNames = named(fusedNames, arch.Names{
 	"blk.%d.post_attention_norm": "model.layers.%d.post_self_attn_layernorm",
 	"blk.%d.post_ffw_norm":       "model.layers.%d.post_mlp_layernorm",
@@ -136,28 +196,6 @@ var hunyuanNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_q_norm": "model.layers.%d.self_attn.query_layernorm",
 	"blk.%d.attn_k_norm": "model.layers.%d.self_attn.key_layernorm",
 })
-
-// mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
-var mixtralNames = named(llamaNames, arch.Names{
-	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",
-	"blk.%d.ffn_gate.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w1",
-	"blk.%d.ffn_up.%e":    "model.layers.%d.block_sparse_moe.experts.%e.w3",
-	"blk.%d.ffn_down.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w2",
-})
-
-// sharedNames are those of models with a network that all tokens take, beside their experts.
-func sharedNames(shared string) arch.Names {
-	return named(llamaNames, arch.Names{
-		"blk.%d.ffn_gate_shexp": "model.layers.%d.mlp." + shared + ".gate_proj",
-		"blk.%d.ffn_up_shexp":   "model.layers.%d.mlp." + shared + ".up_proj",
-		"blk.%d.ffn_down_shexp": "model.layers.%d.mlp." + shared + ".down_proj",
-	})
-}
-
-var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
-
-// routedNames are those of DeepSeek's experts.
-var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
 // named returns names with others in their place.
 func named(names, others arch.Names) arch.Names {

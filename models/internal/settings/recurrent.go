@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/strict"
+	"github.com/attn-go/attn/recurrent"
 )
 
 // mostTaps is the most inputs of a convolution.
@@ -59,31 +61,138 @@ func tiedEmbedding(r *reader) {
 	}
 }
 
+// deltaNames are those of Qwen's gated delta nets.
+var deltaNames = arch.Names{
+	"blk.%d.attn_qkv":   "model.layers.%d.linear_attn.in_proj_qkv",
+	"blk.%d.attn_gate":  "model.layers.%d.linear_attn.in_proj_z",
+	"blk.%d.ssm_beta":   "model.layers.%d.linear_attn.in_proj_b",
+	"blk.%d.ssm_alpha":  "model.layers.%d.linear_attn.in_proj_a",
+	"blk.%d.ssm_in":     "model.layers.%d.linear_attn.in_proj_qkvz",
+	"blk.%d.ssm_ba":     "model.layers.%d.linear_attn.in_proj_ba",
+	"blk.%d.ssm_conv1d": "model.layers.%d.linear_attn.conv1d",
+	"blk.%d.ssm_norm":   "model.layers.%d.linear_attn.norm",
+	"blk.%d.ssm_out":    "model.layers.%d.linear_attn.out_proj",
+
+	"blk.%d.ssm_a":       "model.layers.%d.linear_attn.A_log",
+	"blk.%d.ssm_dt.bias": "model.layers.%d.linear_attn.dt_bias",
+}
+
+var (
+	qwenDeltaMissing = values{
+		"rms_norm_eps": 1e-6, "rope_theta": 10000, "head_dim": 256, "partial_rotary_factor": 0.25, "full_attention_interval": 4,
+		"linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
+	}
+
+	// Released files say what the class computes, and have layers that guess further tokens.
+	unreadOfDeltas = strict.Table{"attn_output_gate": strict.Only("true")}.Add(strict.Any, "mamba_ssm_dtype", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mlp_only_layers")
+)
+
+func init() { Decoders.rows = append(Decoders.rows, deltas...) }
+
+// deltas are the families with gated delta nets.
+var deltas = []family{
+	{
+		Family: arch.Family{Types: []string{"qwen3_5_text"}, Classes: []string{"Qwen3_5"}, GGUF: "qwen35", Names: named(llamaNames, deltaNames), Ignored: []string{"mtp."}},
+		draft:  deltaBlock(), folder: slices.Concat(decoderKeys, []group{silu, rotaryOfSections, attentionBias, deltaNets(false)}),
+		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 4}),
+		nested:   values{"hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32, "num_attention_heads": 16, "max_position_embeddings": 32768},
+		harmless: unreadOfDeltas,
+	},
+	{
+		Family: arch.Family{Types: []string{"qwen3_next"}, Classes: []string{"Qwen3Next"}, GGUF: "qwen3next", Names: named(qwenSharedNames, deltaNames), Ignored: []string{"mtp."}},
+		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, deltaNets(true)}),
+		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 10, "shared_expert_intermediate_size": 512, "norm_topk_prob": true}),
+		nested:   values{"hidden_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 48, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 512},
+		harmless: unreadOfDeltas,
+	},
+}
+
+// deltaBlock is that of Qwen3-Next.
+func deltaBlock() draft {
+	d := headNorms(gatedBlock(activations.SiLU))
+	d.attention.Gated, d.norm.LessOne = true, true
+	return d
+}
+
+// rotaryOfSections is rotaryOfPart for classes whose pairs of a head stand for several coordinates of a position, which are the
+// same in texts.
+func rotaryOfSections(r *reader) {
+	p := r.parameters()
+	p.Has("mrope_section")
+	p.Has("mrope_interleaved")
+	r.turn(p, r.part(p))
+	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
+	p.Unknown(strict.Parameters)
+}
+
+// deltaNets reads which layers have a gated delta net in place of attention, and its sizes.
+func deltaNets(isGrouped bool) group {
+	return func(r *reader) {
+		d := &arch.Delta{
+			Heads: r.Size("linear_num_value_heads", 0), KeyHeads: r.Size("linear_num_key_heads", 0), KeySize: r.Integer("linear_key_head_dim", 0, 1, mostHead),
+			ValueSize: r.Integer("linear_value_head_dim", 0, 1, mostHead), Taps: r.Integer("linear_conv_kernel_dim", 0, 1, mostTaps), Grouped: isGrouped,
+		}
+		if d.Heads%d.KeyHeads != 0 || d.Heads > 1<<16 {
+			r.Fail("linear_num_key_heads", fmt.Sprint(d.KeyHeads), fmt.Sprintf("a divisor of the %d heads of values, at most %d", d.Heads, 1<<16))
+		}
+		every := r.Integer("full_attention_interval", 0, 1, r.most)
+		lacks, ok := r.lacking("linear_attention")
+		for i := 0; i < len(lacks) && !ok; i++ {
+			lacks[i] = (i+1)%every != 0
+		}
+		r.replace("layer_types", lacks, d)
+	}
+}
+
+// mostHead is the most elements of a head of a delta net.
+const mostHead = recurrent.MostSize
+
+// lacking reads which layers are of a kind without attention, and tells whether the file says it.
+func (r *reader) lacking(kind string) (lacks []bool, ok bool) {
+	const key = "layer_types"
+	lacks = make([]bool, r.count)
+	var names []string
+	if !r.json.Read(key, "a list of strings", &names) {
+		return lacks, false
+	}
+	if len(names) != r.count {
+		r.Fail(key, fmt.Sprintf("%d layers", len(names)), fmt.Sprint(r.count))
+		return lacks, true
+	}
+	for i, name := range names {
+		if lacks[i] = name == kind; !lacks[i] && name != fullLayer {
+			r.Fail(key, quoted(name), fmt.Sprintf("%q or %q", kind, fullLayer))
+		}
+	}
+	return lacks, true
+}
+
+// replace gives some layers another mixer. key says which ones.
+func (r *reader) replace(key string, lacks []bool, by arch.Mixer) {
+	if !slices.Contains(lacks, false) {
+		r.Fail(key, "no layer with attention", "at least one")
+	}
+	r.mixer = func(layer int) arch.Mixer {
+		if lacks[layer] {
+			return by
+		}
+		return nil
+	}
+}
+
 // convolutions reads which layers have a short convolution in place of attention.
 func convolutions(r *reader) {
-	const kinds, whole = "layer_types", "full_attn_idxs"
-	lacks := make([]bool, r.count)
-	var names []string
+	const whole = "full_attn_idxs"
 	var attend []int
-	if r.json.Read(kinds, "a list of strings", &names) {
-		if len(names) != r.count {
-			r.Fail(kinds, fmt.Sprintf("%d layers", len(names)), fmt.Sprint(r.count))
-			return
-		}
-		for i, name := range names {
-			if lacks[i] = name == "conv"; !lacks[i] && name != fullLayer {
-				r.Fail(kinds, quoted(name), fmt.Sprintf("%q or %q", "conv", fullLayer))
-			}
-		}
-		r.Has(whole) // which then does not count
-	} else if r.json.Read(whole, "a list of integers", &attend) {
+	lacks, ok := r.lacking("conv")
+	if r.Has(whole); !ok && r.json.Read(whole, "a list of integers", &attend) {
 		for i := range lacks {
 			lacks[i] = !slices.Contains(attend, i)
 		}
 	}
 	bias := arch.Absent
 	r.biases("conv_bias", &bias)
-	r.convolve(kinds, lacks, bias)
+	r.replace("layer_types", lacks, r.convolution(bias))
 }
 
 // fileConvolutions reads the heads of keys, of which layers with a convolution have 0, out of a GGUF file.
@@ -95,19 +204,9 @@ func fileConvolutions(r *reader) {
 	if !r.gguf.Yes("attention.causal", true) {
 		r.Fail("attention.causal", "false", "true: a convolution sees no tokens after its own")
 	}
-	r.convolve(key, lacks, arch.AsFiles)
+	r.replace(key, lacks, r.convolution(arch.AsFiles))
 }
 
-// convolve gives some layers a convolution. key says which ones.
-func (r *reader) convolve(key string, lacks []bool, bias arch.Bias) {
-	f := &arch.Convolution{Taps: r.Integer("conv_L_cache", 0, 1, mostTaps), Bias: bias}
-	if !slices.Contains(lacks, false) {
-		r.Fail(key, "no layer with attention", "at least one")
-	}
-	r.mixer = func(layer int) arch.Mixer {
-		if lacks[layer] {
-			return f
-		}
-		return nil
-	}
+func (r *reader) convolution(bias arch.Bias) *arch.Convolution {
+	return &arch.Convolution{Taps: r.Integer("conv_L_cache", 0, 1, mostTaps), Bias: bias}
 }

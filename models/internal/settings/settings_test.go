@@ -135,7 +135,7 @@ func TestSilence(t *testing.T) {
 		for _, kind := range slices.Concat(typesOf(f)...) {
 			if config := configs[kind]; config != nil { // which transformers has
 				c := classes[kind]
-				for _, key := range []string{"rope_parameters", "layer_types", "no_rope_layers", "per_layer_config"} { // beside which others count nothing
+				for _, key := range []string{"rope_parameters", "layer_types", "mlp_layer_types", "no_rope_layers", "per_layer_config"} { // beside which others count nothing
 					delete(config, key)
 				}
 				config["num_hidden_layers"] = 6.0
@@ -156,8 +156,8 @@ var ofNull = map[string]string{
 	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
 	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
 	"hidden_size_per_layer_input": "none", "num_global_key_value_heads": "those of the other layers",
-	"block_auto_adjust_ff_dim": "false", "use_bias": "false",
-	"attention_bias": "false", "tie_word_embeddings": "false", "pack_qkv": "false", "qkv_bias": "false", "norm_topk_prob": "false", "position_biased_input": "false",
+	"block_auto_adjust_ff_dim": "false",
+	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
 // TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
@@ -284,15 +284,21 @@ var moot = map[string]string{
 	"qwen3_moe intermediate_size":            "all layers have experts",
 	"qwen2_moe intermediate_size":            "likewise",
 	"glm4_moe num_nextn_predict_layers":      "those layers are not computed",
+	"deepseek_v3 num_nextn_predict_layers":   "likewise",
+	"deepseek_v3 num_mtp_layers":             "likewise",
+	"lfm2_moe conv_L_cache":                  "without layer_types no layer has a convolution",
+	"lfm2_moe conv_bias":                     "likewise",
+	"glm4_moe_lite head_dim":                 "it repeats qk_rope_head_dim",
 	"glm4_moe num_mtp_layers":                "likewise",
 	"gemma3_text text_config":                "of the class around it",
 	"gemma3_text vision_config":              "likewise",
 	"gemma3_text image_token_id":             "likewise",
 	"gemma hidden_act":                       "all names that it may have stand for one function",
+	"ministral3 rope_theta":                  "without rope_parameters the class has some with a base",
+	"qwen3_next intermediate_size":           "all layers have experts",
 	"gemma4_text num_global_key_value_heads": "of models whose values are their keys",
 	"gemma4_text use_double_wide_mlp":        "of layers with the keys of others",
 	"gemma4_text rope_theta":                 "without rope_parameters the class has some with bases",
-	"ministral3 rope_theta":                  "without rope_parameters the class has some with a base",
 }
 
 func checkSilence(t *testing.T, f *Families, kind string, c *class, config map[string]any, values map[string][]any) {
@@ -371,14 +377,20 @@ var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
 	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
 	"gemma-embedding": {"rope.freq_base_swa"},
+	"llama":           {"expert_count", "expert_used_count"},
 	"olmo2":           {"rope.freq_base_swa"},
+	"granitemoe":      {"embedding_scale", "residual_scale", "rope.scaling.finetuned", "expert_count", "expert_used_count"},
+	"lfm2moe":         routedFile,
 	"granite":         {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
 	"mistral3":        {"attention.temperature_scale"},
 	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
-	"llama":           {"expert_count", "expert_used_count"},
 	"qwen3moe":        {"expert_feed_forward_length"},
 	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
 	"glm4moe":         routedFile,
+	"deepseek2":       routedFile,
+	"gpt-oss":         {"expert_feed_forward_length"},
+	"olmoe":           {"expert_count", "expert_used_count", "expert_weights_norm"},
+	"minimax-m2":      {"expert_count", "expert_used_count", "expert_feed_forward_length", "expert_gating_func"},
 }
 
 // routedFile are those of DeepSeek's experts.
@@ -405,13 +417,22 @@ func TestFileSilence(t *testing.T) {
 			delete(base, "attention.layer_norm_rms_epsilon")
 			base["attention.layer_norm_epsilon"] = float32(1e-5)
 		}
-		if name == "granite" || name == "cohere2" {
+		if name == "granite" || name == "granitemoe" || name == "cohere2" {
 			base["logit_scale"] = float32(4)
 		}
-		if slices.Contains(obeyed[name], "expert_feed_forward_length") {
-			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})
+		if name == "deepseek2" {
+			maps.Copy(base, map[string]any{
+				"attention.head_count_kv": uint32(1), "attention.key_length": uint32(20), "attention.value_length": uint32(12), "rope.dimension_count": uint32(8),
+				"attention.kv_lora_rank": uint32(12), "attention.key_length_mla": uint32(16), "attention.value_length_mla": uint32(8),
+			})
 		}
-		if name == "lfm2" {
+		if slices.Contains(obeyed[name], "expert_feed_forward_length") || name == "olmoe" || name == "granitemoe" {
+			maps.Copy(base, map[string]any{"expert_count": uint32(4), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16)})
+			if slices.Contains([]string{"olmoe", "minimax-m2", "granitemoe"}, name) { // whose experts have the width of networks without
+				base["expert_feed_forward_length"] = base["feed_forward_length"]
+			}
+		}
+		if name == "lfm2" || name == "lfm2moe" {
 			delete(base, "attention.sliding_window")
 			base["shortconv.l_cache"] = uint32(3)
 		}

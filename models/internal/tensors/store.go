@@ -46,7 +46,8 @@ type tensor struct {
 	Info
 	data []byte // nil if the file is not mapped
 	file *file
-	at   int64 // its first byte, if data is nil
+	at   int64     // its first byte, if data is nil
+	from *gathered // what it is made of, if no file has it so
 	used bool
 }
 
@@ -137,6 +138,9 @@ func (s *Store) Close() error {
 func (t *tensor) read(from, to int64, room []byte) ([]byte, error) {
 	if t.data != nil || from == to {
 		return t.data[from:to:to], nil
+	}
+	if t.from != nil {
+		return t.from.read(from, to, room)
 	}
 	if to-from > math.MaxInt {
 		return nil, &kernel.Error{Where: t.file.path, Got: fmt.Sprintf("a tensor of %d bytes", to-from), Want: "bytes that fit the address space"}

@@ -17,7 +17,7 @@ def check(what, got, want):
         sys.exit(f"{what}: got {got!r}, want {want!r}")
 
 
-check("models", [m.id for m in client.models.list()], ["tiny", "bert-1", "reranker-bert-1"])
+check("models", [m.id for m in client.models.list()], ["tiny", "bert-1", "reranker-bert-1", "tools"])
 check("model", client.models.retrieve("bert-1").id, "bert-1")
 
 whole = client.chat.completions.create(**settings, n=2, logprobs=True, top_logprobs=2)
@@ -48,7 +48,33 @@ floats = client.embeddings.create(model="bert-1", input=["the cat", "a dog"], en
 check("vectors", [array("f", d.embedding) for d in default.data], [array("f", d.embedding) for d in floats.data])
 check("dimensions", len(client.embeddings.create(model="bert-1", input="the cat", dimensions=7).data[0].embedding), 7)
 
-for status, body in ((openai.NotFoundError, dict(settings, model="none")), (openai.BadRequestError, dict(settings, max_tokens=-1))):
+ask = dict(model="tiny", instructions="be brief", input="hello there", max_output_tokens=30, temperature=1.1)
+first = client.responses.create(**ask)
+check("response", (first.status, first.incomplete_details.reason, first.output[0].role, len(first.output_text) > 0), ("incomplete", "max_output_tokens", "assistant", True))
+with client.responses.stream(**ask, store=False) as stream:
+    parts = list(stream)
+numbers = [event.sequence_number for event in parts]
+check("response of a stream", "".join(e.delta for e in parts if e.type == "response.output_text.delta"), first.output_text)
+check("numbers", numbers, list(range(len(numbers))))
+form = {"format": {"type": "json_schema", "name": "five", "schema": {"const": 5}, "strict": True}}
+with client.responses.stream(**ask, text=form) as stream:
+    for _ in stream:
+        pass
+    check("form", stream.get_final_response().output_text, "5")
+second = client.responses.create(**dict(ask, input="go on"), previous_response_id=first.id)
+check("what was said", second.usage.input_tokens > first.usage.input_tokens, True)
+check("kept", client.responses.retrieve(first.id).output_text, first.output_text)
+client.responses.delete(first.id)
+SCHEMA = {"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"], "additionalProperties": False}
+forced = dict(model="tools", temperature=0.2, max_output_tokens=300, input="what", reasoning={"effort": "low"}, parallel_tool_calls=False)
+called = client.responses.create(**forced, tools=[{"type": "function", "name": "weather", "parameters": SCHEMA, "strict": True}], tool_choice="required", extra_body={"reasoning": {"max_tokens": 4}})
+call = [item for item in called.output if item.type == "function_call"][0]
+check("call", (called.status, call.name, call.arguments.replace(" ", "").replace("\n", "")[:8]), ("completed", "weather", '{"city":'))
+history = [{"role": "user", "content": "what"}, *called.output, {"type": "function_call_output", "call_id": call.call_id, "output": "wet"}]
+after = client.responses.create(model="tools", input=history, max_output_tokens=5)
+check("after the call", after.usage.input_tokens > called.usage.input_tokens, True)
+
+for status, body in ((openai.NotFoundError, dict(settings, model="none")), (openai.BadRequestError, dict(settings, max_tokens=-2))):
     try:
         client.chat.completions.create(**body)
         sys.exit(f"no {status.__name__}")

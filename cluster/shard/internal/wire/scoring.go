@@ -39,6 +39,8 @@ var fields = [...]field{
 	{name: "QueryStart"}, // in each item
 
 	{name: "KeyStart", refused: func(s *kernel.Scoring) bool { return len(s.KeyStart) > 0 }, got: "positions", want: "none: the keys of a sequence begin at 0"},
+	{name: "Parents", refused: func(s *kernel.Scoring) bool { return s.Parents != nil }, got: "parents", want: "nil: workers have parts of the keys"},
+	{name: "KeyRows", refused: func(s *kernel.Scoring) bool { return s.KeyRows.Rows != nil || s.KeyRows.Shape != [4]int{} }, got: "lists of rows", want: "none: workers have parts of the keys"},
 	{name: "DynamicInt12", refused: func(s *kernel.Scoring) bool { return s.DynamicInt12 }, got: "true", want: "false"},
 	{name: "Score", refused: func(s *kernel.Scoring) bool { return s.Score != nil }, got: "a function", want: "nil: workers cannot call it"},
 	{name: "Bias", refused: func(s *kernel.Scoring) bool { return !s.Bias.IsZero() }, got: "a tensor", want: "none: it is not sent to workers"},

@@ -7,6 +7,7 @@ package stopstrings
 type Finder struct {
 	strings []automaton
 	held    []byte // what no piece has given yet
+	found   string
 }
 
 // An automaton finds one string.
@@ -57,15 +58,14 @@ func (s *Finder) Add(piece string) (text string, stopped bool) {
 	}
 	for i := range len(piece) {
 		s.held = append(s.held, piece[i])
-		longest := 0
 		for j := range s.strings {
 			x := &s.strings[j]
-			if x.have = x.next(piece[i]); x.have == len(x.text) {
-				longest = max(longest, len(x.text))
+			if x.have = x.next(piece[i]); x.have == len(x.text) && x.have > len(s.found) {
+				s.found = x.text
 			}
 		}
-		if longest > 0 {
-			return string(s.held[:len(s.held)-longest]), true
+		if s.found != "" {
+			return string(s.held[:len(s.held)-len(s.found)]), true
 		}
 	}
 	keep := 0
@@ -74,6 +74,9 @@ func (s *Finder) Add(piece string) (text string, stopped bool) {
 	}
 	return s.take(len(s.held) - keep), false
 }
+
+// Found returns the string that is complete, "" before.
+func (s *Finder) Found() string { return s.found }
 
 // Rest returns what is held back. No string follows.
 func (s *Finder) Rest() string {

@@ -44,6 +44,9 @@ func TestFinder(t *testing.T) {
 			t.Fatalf("%q with %q: %q, %v, want %q, %v", text, list, got, stopped, want, ends)
 		}
 		if ends {
+			if found := s.Found(); text[len(want):][:len(found)] != found || len(found) == 0 {
+				t.Fatalf("%q with %q: found %q after %q", text, list, found, want)
+			}
 			stops++
 		}
 	}

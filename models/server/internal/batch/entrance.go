@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 )
 
@@ -19,6 +20,7 @@ type entrance[T any] struct {
 	waiting fair[T]
 	closed  bool
 	wake    chan struct{}
+	yield   func() // in place of runtime.Gosched, or nil
 }
 
 // submit lets an item wait if there is room: for so many of all keys, and of its own.
@@ -58,10 +60,20 @@ func (e *entrance[T]) close() {
 	e.mu.Unlock()
 }
 
+// let lets others run after a step: on one core, who writes what it has made would wait until the next steps are interrupted.
+func (e *entrance[T]) let() {
+	if e.yield != nil { // of a test
+		e.yield()
+		return
+	}
+	runtime.Gosched()
+}
+
 // run calls step until ctx ends, and waits if there was nothing to do. Then it closes.
 func (e *entrance[T]) run(ctx context.Context, turn *Turn, step func(context.Context) (worked bool)) {
 	for ctx.Err() == nil {
 		if step(ctx) {
+			e.let()
 			continue
 		}
 		turn.Rest()

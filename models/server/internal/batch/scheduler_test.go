@@ -396,6 +396,41 @@ func TestRun(t *testing.T) {
 	<-over
 }
 
+// After each step that makes tokens others may run before the next one: a token never waits for a second step.
+func TestTokensLeaveBetweenSteps(t *testing.T) {
+	waiting, steps, yields := 0, 0, 0
+	s, f := newScheduler(t, 100, 4, nil)
+	f.fail = func(int) error {
+		if steps++; waiting > 0 {
+			t.Errorf("step %d begins while %d tokens wait", steps, waiting)
+		}
+		return nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.yield = func() { yields++; waiting = 0 }
+	open := 3
+	for i := range open {
+		c := newCall(t.Context(), "", []int32{int32(i), 7, 9}, 20)
+		next, done := c.Next, c.Done
+		c.Next = func(logits []float32, tokens []int32) (int32, bool, error) {
+			waiting++
+			return next(logits, tokens)
+		}
+		c.Done = func(err error) {
+			if done(err); open == 1 {
+				cancel()
+			}
+			open--
+		}
+		submit(t, s, c)
+	}
+	s.Run(ctx)
+	if open != 0 || yields != steps || steps < 20 {
+		t.Errorf("%d requests are open after %d steps with %d yields", open, steps, yields)
+	}
+}
+
 // Goroutines submit requests, give some up and read the numbers while Run computes, with too few pages for all.
 func TestSubmitBesideRun(t *testing.T) {
 	s, _ := newScheduler(t, 20, 4, nil)
@@ -511,7 +546,7 @@ func TestRead(t *testing.T) {
 	for _, steps := range f.steps {
 		rows := 0
 		for _, step := range steps {
-			if step.Logits == decoder.All {
+			if step.Logits == decoder.LogitsAll {
 				rows += len(step.Tokens)
 			}
 		}

@@ -11,8 +11,14 @@ import (
 // TestStatesDoNotDependOnLoad: the answers of a model whose layers carry states are the same alone and
 // beside others, whose prompts begin alike, with few pages and in small chunks.
 func TestStatesDoNotDependOnLoad(t *testing.T) {
+	for _, name := range []string{"lfm2-1", "qwen3_5_text-2"} {
+		t.Run(name, func(t *testing.T) { checkStates(t, "../../../testdata/tiny/"+name) })
+	}
+}
+
+func checkStates(t *testing.T, folder string) {
 	const page = 16
-	m, err := decoder.Load("../../../testdata/tiny/lfm2-1", decoder.Options{PageSize: page})
+	m, err := decoder.Load(folder, decoder.Options{PageSize: page})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (t *Task) read(logits []float32, at int, step decoder.Step) (last []float32
 			err = panicked(x)
 		}
 	}()
-	if step.Logits != decoder.All {
+	if step.Logits != decoder.LogitsAll {
 		return logits, nil
 	}
 	size := len(logits) / len(step.Tokens)
@@ -93,13 +93,13 @@ func (s *Scheduler) plan() {
 		if left := len(t.tokens) - t.done; left > 1 {
 			n, shares = shares[0], shares[1:]
 		}
-		logits := decoder.None
+		logits := decoder.LogitsNone
 		if t.reads() && t.done+1 < len(t.Prompt) {
-			logits = decoder.All
+			logits = decoder.LogitsAll
 			n = min(n, rows)
 			rows -= n
 		} else if t.done+n == len(t.tokens) {
-			logits = decoder.Last
+			logits = decoder.LogitsLast
 		}
 		if n > 0 {
 			s.steps = append(s.steps, decoder.Step{Text: t.text, Tokens: t.tokens[t.done : t.done+n], Logits: logits})

@@ -21,7 +21,7 @@ func TestTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens[have:], Logits: decoder.None}); err != nil {
+		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens[have:], Logits: decoder.LogitsNone}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.keep(text, tokens); err != nil {
@@ -85,7 +85,7 @@ func TestPartsOfPages(t *testing.T) {
 	keep := func(tokens []int32) {
 		t.Helper()
 		text := f.NewText()
-		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens, Logits: decoder.None}); err != nil {
+		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens, Logits: decoder.LogitsNone}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.keep(text, tokens); err != nil {

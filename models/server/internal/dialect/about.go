@@ -2,6 +2,14 @@ package dialect
 
 import "github.com/attn-go/attn/models/server/internal/request"
 
+// asksAll is what reads requests about all models, or about what does not depend on one.
+type asksAll struct{}
+
+// Read is that of [Dialect].
+func (asksAll) Read(*Input) (*request.Request, error) {
+	return &request.Request{Work: &request.About{All: true}}, nil
+}
+
 // about is the list of all models, or the entry of one.
 type about struct {
 	OpenAI

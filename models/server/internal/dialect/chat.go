@@ -9,9 +9,6 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// mostTop is the most tokens of top_logprobs, as in OpenAI's API.
-const mostTop = 20
-
 // chat is /v1/chat/completions: the next message of a conversation.
 type chat struct{ texts }
 
@@ -29,23 +26,10 @@ type chatRequest struct {
 
 	// What a template may read: [chattemplate.Conversation].
 	TemplateVariables map[string]json.RawMessage `json:"chat_template_kwargs"`
-	ReasoningEffort   *string                    `json:"reasoning_effort"`
-	Reasoning         *reasoning                 `json:"reasoning"`
-	EnableThinking    *bool                      `json:"enable_thinking"`
+	thoughts
 
 	Date *string `json:"date"` // for a template that writes one; not in OpenAI's API
 }
-
-// Fields is that of [fields.Tabled].
-func (*chatRequest) Fields() fields.Table { return fields.Chat }
-
-// reasoning is where others have reasoning_effort.
-type reasoning struct {
-	Effort *string `json:"effort"`
-}
-
-// Fields is that of [fields.Tabled].
-func (*reasoning) Fields() fields.Table { return fields.Reasoning }
 
 // Read is that of [Dialect].
 func (c *chat) Read(in *Input) (*request.Request, error) {
@@ -58,11 +42,9 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &w.Options
-	if fields.SetInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
-		return nil, fields.Errorf("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
+	if err = readTop(&w.Options, q.Logprobs, q.TopLogprobs); err != nil {
+		return nil, err
 	}
-	o.Logprobs = q.Logprobs
 	if q.Date != nil {
 		if w.Conversation.Date, err = chattemplate.ParseDate(*q.Date); err != nil {
 			return nil, fields.Errorf("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)
@@ -74,40 +56,19 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 	if w.Conversation.Messages, err = messagesOf(q.Messages); err != nil {
 		return nil, err
 	}
-	if w.Conversation.Tools, err = toolsOf(q.Tools); err != nil {
-		return nil, err
-	}
-	if w.Tools, err = q.ToolChoice.choosing(w.Conversation.Tools); err != nil {
-		return nil, err
-	}
-	w.Tools.Single = q.Parallel != nil && !*q.Parallel
 	if docs := q.Documents; len(docs) > 0 && !fields.IsNull(docs) && string(docs) != "[]" {
 		if docs[0] != '[' {
 			return nil, fields.Errorf("documents", "documents: got %.40s, want a list", docs)
 		}
 		w.Conversation.Documents = docs
 	}
-	w.Conversation.Variables = q.variables()
-	return r, nil
-}
-
-// variables returns what the template may read beside the messages. A template that does not read it writes
-// what it writes without.
-func (q *chatRequest) variables() map[string]any {
-	all := map[string]any{}
-	if q.Reasoning != nil && q.Reasoning.Effort != nil {
-		all["reasoning_effort"] = *q.Reasoning.Effort
-	}
-	if q.ReasoningEffort != nil {
-		all["reasoning_effort"] = *q.ReasoningEffort
-	}
-	if q.EnableThinking != nil {
-		all["enable_thinking"] = *q.EnableThinking
+	if err = (&setting{q.Tools, q.ToolChoice, q.Parallel, q.thoughts}).set(w); err != nil {
+		return nil, err
 	}
 	for name, v := range q.TemplateVariables {
-		all[name] = v
+		w.Conversation.Variables[name] = v
 	}
-	return all
+	return r, nil
 }
 
 // chatForm is how answers of a conversation are written.

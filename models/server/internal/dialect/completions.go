@@ -18,11 +18,9 @@ type completionRequest struct {
 	Prompt   fields.Inputs `json:"prompt"`
 	Logprobs *fields.Int   `json:"logprobs"`
 	BestOf   *fields.Int   `json:"best_of"`
-	Echo     bool          `json:"echo"` // begin with the prompt; max_tokens 0 is the prompt alone
+	Suffix   string        `json:"suffix"` // fill in what stands before it
+	Echo     bool          `json:"echo"`   // begin with the prompt; max_tokens 0 is the prompt alone
 }
-
-// Fields is that of [fields.Tabled].
-func (*completionRequest) Fields() fields.Table { return fields.Completion }
 
 // Read is that of [Dialect].
 func (c *completions) Read(in *Input) (*request.Request, error) {
@@ -35,6 +33,9 @@ func (c *completions) Read(in *Input) (*request.Request, error) {
 		least = 0
 	}
 	w := &request.Generate{Inputs: request.Inputs(q.Prompt), Echo: q.Echo}
+	if q.Suffix != "" {
+		w.Suffix = &q.Suffix
+	}
 	r, err := c.read(in, &q.Sampling, w, least)
 	if err != nil {
 		return nil, err

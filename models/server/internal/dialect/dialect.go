@@ -5,11 +5,15 @@ package dialect
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/kept"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
@@ -54,6 +58,15 @@ type Input struct {
 	MaxTokens int
 	Sampler   decoder.Sampler
 	Date      chattemplate.Date
+
+	// Now is for the durations of answers that have them, nil if they have none, as behind a gateway, whose answers have the
+	// same bytes from every server.
+	Now func() time.Time
+
+	// Kept has answers that the client may ask for again, by Key; nil if there are none, as behind a gateway, where the next
+	// request may come to another server.
+	Kept *kept.Shelf
+	Key  string
 }
 
 // decode reads the body's JSON.
@@ -63,7 +76,47 @@ func (in *Input) decode(to any) error { return fields.Decode(in.Body, to, in.Unk
 type Path struct {
 	Pattern string // of an http.ServeMux; of its wildcards, name is Input.Name
 	New     func() Dialect
+
+	// Said are the fields that a prompt is written from, in their order, of which the last is a list that grows from turn to
+	// turn; "" if there is none.
+	Said string
 }
 
 // Paths are those of all dialects.
-var Paths = slices.Concat(openAI, ranking, tokens)
+var Paths = slices.Concat(openAI, ranking, tokens, ollamaPaths, anthropicPaths, responsesPaths, teiPaths, llamaPaths)
+
+// ErrorsOf returns how errors of a path are written that no dialect answers.
+func ErrorsOf(path string) Errors {
+	switch {
+	case strings.HasPrefix(path, "/api/"):
+		return ollama{}
+	case strings.HasPrefix(path, "/v1/messages"):
+		return anthropic{}
+	}
+	return OpenAI{}
+}
+
+// Conversation returns what the prompt of a body is written from, turn by turn: a model that has answered a body with the
+// same first turns knows them. It is nil for what is no conversation.
+func (p *Path) Conversation(body []byte) (turns [][]byte) {
+	names := strings.Fields(p.Said)
+	var q map[string]json.RawMessage // names are compared as they are written, as [fields.Decode] does
+	var list []json.RawMessage
+	if len(names) == 0 || json.Unmarshal(body, &q) != nil || json.Unmarshal(q[names[len(names)-1]], &list) != nil {
+		return nil
+	}
+	var turn bytes.Buffer
+	add := func(data []byte) {
+		_ = json.Compact(&turn, data) // it has been parsed, or is not there
+		turn.WriteByte(0)
+	}
+	for _, name := range names[:len(names)-1] {
+		add(q[name])
+	}
+	for _, one := range list {
+		add(one)
+		turns = append(turns, bytes.Clone(turn.Bytes()))
+		turn.Reset()
+	}
+	return turns
+}

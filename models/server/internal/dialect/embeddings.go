@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/request"
@@ -23,6 +24,10 @@ type embeddingsRequest struct {
 	EncodingFormat string        `json:"encoding_format"`
 	Dimensions     *fields.Int   `json:"dimensions"`
 
+	// A prompt of the model by its name, or by what Cohere's, Jina's, NVIDIA's and Voyage's APIs call it.
+	PromptName string `json:"prompt_name"`
+	InputType  string `json:"input_type"`
+
 	// Truncate leaves out the end of a text that is too long, or its beginning if the model's tokenizer cuts there. Otherwise
 	// such a text is an error.
 	Truncate bool `json:"truncate"`
@@ -32,9 +37,6 @@ type embeddingsRequest struct {
 
 	Receipt bool `json:"receipt"` // one of package receipt
 }
-
-// Fields is that of [fields.Tabled].
-func (*embeddingsRequest) Fields() fields.Table { return fields.Embedding }
 
 // cutAtMost reads truncate_prompt_tokens: whether texts are cut at the most tokens that the model sees.
 func cutAtMost(n *fields.Int) (bool, error) {
@@ -50,25 +52,85 @@ func (d *embeddings) Read(in *Input) (*request.Request, error) {
 	if err := in.decode(&q); err != nil {
 		return nil, err
 	}
-	if d.format = q.EncodingFormat; d.format != "" && d.format != "float" && d.format != "base64" {
-		return nil, fields.Errorf("encoding_format", "encoding_format: got %.40q, want float or base64", d.format)
+	switch d.format = q.EncodingFormat; d.format {
+	case "", "float", "base64", "int8", "ubinary":
+	default:
+		return nil, fields.Errorf("encoding_format", "encoding_format: got %.40q, want float, base64, int8 or ubinary", d.format)
 	}
 	truncated, err := cutAtMost(q.TruncatePromptTokens)
 	if err != nil {
 		return nil, err
 	}
 	w := &request.Embed{Inputs: request.Inputs(q.Input), Truncate: q.Truncate || truncated}
-	if q.Dimensions != nil {
-		w.Dimensions = new(int)
-		fields.SetInt(w.Dimensions, q.Dimensions)
+	w.Dimensions = dimensionsOf(q.Dimensions)
+	if err := q.prompt(w); err != nil {
+		return nil, err
 	}
 	return &request.Request{Model: q.Model, Receipt: q.Receipt, Work: w}, nil
+}
+
+// inputTypes are other names of the prompts that input_type names.
+var inputTypes = map[string][]string{
+	"search_query": {"query"}, "retrieval.query": {"query"}, "query": {"search_query"},
+	"search_document": {"document", "passage"}, "retrieval.passage": {"passage", "document"}, "passage": {"document"}, "document": {"passage", "search_document"},
+}
+
+// prompt sets the prompt that a request names.
+func (q *embeddingsRequest) prompt(w *request.Embed) error {
+	switch {
+	case q.PromptName != "" && q.InputType != "":
+		return fields.Errorf("input_type", "input_type: got it beside prompt_name, want one of them")
+	case q.PromptName != "":
+		w.Prompt, w.PromptField = q.PromptName, "prompt_name"
+	case q.InputType != "":
+		w.Prompt, w.PromptField, w.PromptNames = q.InputType, "input_type", inputTypes[q.InputType]
+	}
+	return nil
+}
+
+// dimensionsOf returns how many numbers vectors are to have, nil for those of the model.
+func dimensionsOf(n *fields.Int) *int {
+	if n == nil {
+		return nil
+	}
+	to := new(int)
+	fields.SetInt(to, n)
+	return to
 }
 
 type vector struct {
 	Object    string `json:"object"`
 	Index     int    `json:"index"`
-	Embedding any    `json:"embedding"` // []float32, or a string of base64
+	Embedding any    `json:"embedding"` // []float32, a string of base64, []int8, or bits
+
+	Scale float32 `json:"scale,omitempty"` // of int8: what 1 stands for
+}
+
+// newVector returns a vector in a format.
+func newVector(i int, v []float32, format string) vector {
+	one := vector{Object: "embedding", Index: i, Embedding: v}
+	switch format {
+	case "base64":
+		one.Embedding = inBase64(v)
+	case "int8":
+		if small, scales, err := embedding.Int8([][]float32{v}); err == nil { // otherwise it has no JSON, either
+			one.Embedding, one.Scale = small[0], scales[0]
+		}
+	case "ubinary":
+		one.Embedding = signs(v)
+	}
+	return one
+}
+
+// signs returns which numbers are above 0, as bits, the first of 8 as the highest one of a byte.
+func signs(v []float32) []uint16 {
+	bits := make([]uint16, (len(v)+7)/8) // whose JSON is a list of numbers, and not that of bytes
+	for i, x := range v {
+		if x > 0 {
+			bits[i/8] |= 128 >> (i % 8)
+		}
+	}
+	return bits
 }
 
 // inputUsage counts the tokens of a request whose answer has none.
@@ -82,10 +144,7 @@ func (d *embeddings) Whole(r *request.Request) any {
 	vectors := r.Work.(*request.Embed).Vectors
 	data := make([]vector, len(vectors))
 	for i, v := range vectors {
-		data[i] = vector{"embedding", i, v}
-		if d.format == "base64" {
-			data[i].Embedding = inBase64(v)
-		}
+		data[i] = newVector(i, v, d.format)
 	}
 	return struct {
 		Object string     `json:"object"`

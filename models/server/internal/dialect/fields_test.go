@@ -3,6 +3,7 @@ package dialect
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -17,15 +18,19 @@ func TestTables(t *testing.T) {
 			if f := typ.Field(i); f.Anonymous {
 				all = append(all, names(f.Type)...)
 			} else {
-				all = append(all, f.Tag.Get("json"))
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				all = append(all, name)
 			}
 		}
 		return all
 	}
 	for _, body := range []fields.Tabled{
-		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
+		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{}, &thinking{},
 		&tool{}, &function{}, &toolCall{}, &called{}, &toolChoice{}, &named{}, &allowed{}, &namedTool{},
-		&embeddingsRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
+		&ollamaChatRequest{}, &ollamaOptions{}, &ollamaGenerateRequest{}, &ollamaEmbedRequest{}, &ollamaEmbeddingsRequest{}, &ollamaShowRequest{},
+		&messagesRequest{}, &countRequest{}, &anthropicTurn{}, &anthropicBlock{}, &anthropicTool{}, &anthropicOutput{},
+		&responsesRequest{}, &responsesText{}, &responsesFormat{}, &responsesItem{}, &responsesTool{},
+		&embeddingsRequest{}, &teiRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
 		var used []string
 		for name, rule := range body.Fields() {

@@ -7,11 +7,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // reasons are the ends of texts as clients know them.
 var reasons = map[decoder.End]string{decoder.EndToken: "stop", decoder.EndText: "stop", decoder.EndGrammar: "stop", decoder.EndMaxTokens: "length", decoder.EndContext: "length"}
+
+// mostTop is the most tokens of top_logprobs, as in OpenAI's API.
+const mostTop = 20
+
+// readTop reads logprobs and top_logprobs.
+func readTop(o *decoder.GenerateOptions, logprobs bool, top *fields.Int) error {
+	if fields.SetInt(&o.TopLogprobs, top); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !logprobs {
+		return fields.Errorf("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
+	}
+	o.Logprobs = logprobs
+	return nil
+}
 
 // reasonOf returns why a choice ends, "" if it goes on.
 func reasonOf(e *request.Event) string {

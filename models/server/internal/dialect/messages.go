@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -21,10 +22,11 @@ type message struct {
 	Thoughts  string         `json:"reasoning"` // as others name it
 	Calls     []toolCall     `json:"tool_calls"`
 	CallID    string         `json:"tool_call_id"`
-}
 
-// Fields is that of [fields.Tabled].
-func (*message) Fields() fields.Table { return fields.Message }
+	// Of Ollama's API.
+	Thinking string `json:"thinking"`
+	Tool     string `json:"tool_name"`
+}
 
 // A toolCall is a call of a tool.
 type toolCall struct {
@@ -33,26 +35,17 @@ type toolCall struct {
 	Function called `json:"function"`
 }
 
-// Fields is that of [fields.Tabled].
-func (*toolCall) Fields() fields.Table { return fields.Call }
-
 // called is the function of a call.
 type called struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"` // a string that is JSON, or an object
 }
 
-// Fields is that of [fields.Tabled].
-func (*called) Fields() fields.Table { return fields.Called }
-
 // A tool is one that a model may call.
 type tool struct {
 	Type     string   `json:"type"`
 	Function function `json:"function"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*tool) Fields() fields.Table { return fields.Tool }
 
 // A function is what a tool is.
 type function struct {
@@ -61,9 +54,6 @@ type function struct {
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      bool            `json:"strict"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*function) Fields() fields.Table { return fields.Function }
 
 // messagesOf returns the messages of a conversation.
 func messagesOf(list []message) ([]chattemplate.Message, error) {
@@ -76,9 +66,7 @@ func messagesOf(list []message) ([]chattemplate.Message, error) {
 		default:
 			return nil, fields.Errorf("messages", "messages[%d].role: got %.40q, want system, user, assistant or tool", i, m.Role)
 		}
-		if m.Reasoning == "" {
-			m.Reasoning = m.Thoughts
-		}
+		m.Reasoning, m.Name = cmp.Or(m.Reasoning, m.Thoughts, m.Thinking), cmp.Or(m.Name, m.Tool)
 		if m.Role != "assistant" && (len(m.Calls) > 0 || m.Reasoning != "") {
 			at := fmt.Sprintf("messages[%d].role", i)
 			return nil, fields.Errorf(at, "%s: got %s beside tool_calls or reasoning_content, want assistant", at, m.Role)
@@ -151,12 +139,14 @@ func toolsOf(list []tool) ([]chattemplate.Tool, error) {
 	return all, nil
 }
 
-// A toolChoice says which tools may be called: one of three words, or an object.
+// A toolChoice says which tools may be called: a word, or an object, in the forms of all APIs.
 type toolChoice struct {
 	Type     string   `json:"type"` // function, allowed_tools, or what a string says
 	Function named    `json:"function"`
 	Name     string   `json:"name"` // of a function, where others have it
 	Allowed  *allowed `json:"allowed_tools"`
+	allowed           // where others have them
+	Single   bool     `json:"disable_parallel_tool_use"`
 }
 
 // named is a function by its name.
@@ -174,19 +164,8 @@ type allowed struct {
 type namedTool struct {
 	Type     string `json:"type"`
 	Function named  `json:"function"`
+	Name     string `json:"name"` // where others have it
 }
-
-// Fields is that of [fields.Tabled].
-func (*namedTool) Fields() fields.Table { return fields.Tool }
-
-// Fields is that of [fields.Tabled].
-func (*toolChoice) Fields() fields.Table { return fields.ToolChoice }
-
-// Fields is that of [fields.Tabled].
-func (*named) Fields() fields.Table { return fields.Named }
-
-// Fields is that of [fields.Tabled].
-func (*allowed) Fields() fields.Table { return fields.Allowed }
 
 // Word is that of [fields.Worded].
 func (c *toolChoice) Word(text string) { c.Type = text }
@@ -197,19 +176,15 @@ func (c *toolChoice) choosing(tools []chattemplate.Tool) (to request.Choosing, e
 		return request.Choosing{}, nil
 	}
 	mode := c.Type
+	to.Single = c.Single
 	switch c.Type {
 	case "function", "tool":
-		if c.Function.Name == "" {
-			c.Function.Name = c.Name
-		}
-		mode, to.Names = "required", []string{c.Function.Name}
+		mode, to.Names = "required", []string{cmp.Or(c.Function.Name, c.Name)}
 	case "allowed_tools":
-		if c.Allowed == nil {
-			return to, fields.Errorf("tool_choice", "tool_choice.allowed_tools: got none, want tools and a mode")
-		}
-		mode, to.Names = c.Allowed.Mode, []string{}
-		for _, t := range c.Allowed.Tools {
-			to.Names = append(to.Names, t.Function.Name)
+		list := cmp.Or(c.Allowed, &c.allowed)
+		mode, to.Names = list.Mode, []string{}
+		for _, t := range list.Tools {
+			to.Names = append(to.Names, cmp.Or(t.Function.Name, t.Name))
 		}
 	}
 	switch mode {
@@ -230,6 +205,29 @@ func (c *toolChoice) choosing(tools []chattemplate.Tool) (to request.Choosing, e
 		return to, fields.Errorf("tool_choice", "tool_choice: got %s without tools, want tools", mode)
 	}
 	return to, nil
+}
+
+// A setting is what a conversation has beside its messages.
+type setting struct {
+	tools    []tool
+	choice   *toolChoice
+	parallel *bool
+	thoughts
+}
+
+// set sets it.
+func (s *setting) set(w *request.Generate) (err error) {
+	c := w.Conversation
+	if c.Tools, err = toolsOf(s.tools); err != nil {
+		return err
+	}
+	if w.Tools, err = s.choice.choosing(c.Tools); err != nil {
+		return err
+	}
+	w.Tools.Single = w.Tools.Single || s.parallel != nil && !*s.parallel
+	c.Variables = s.variables()
+	w.Thinking, err = s.budget()
+	return err
 }
 
 // A callPart is a call of a tool, or a part of one in a stream.

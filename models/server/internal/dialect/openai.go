@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -15,11 +17,11 @@ import (
 
 // openAI are the paths of OpenAI's API.
 var openAI = []Path{
-	{"GET /v1/models", func() Dialect { return &about{all: true} }},
-	{"GET /v1/models/{name...}", func() Dialect { return &about{} }},
-	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }},
-	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }},
-	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }},
+	{"GET /v1/models", func() Dialect { return &about{all: true} }, ""},
+	{"GET /v1/models/{name...}", func() Dialect { return &about{} }, ""},
+	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }, "model tools messages"},
+	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }, ""},
+	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }, ""},
 }
 
 // OpenAI writes errors as OpenAI's API does.
@@ -88,15 +90,38 @@ type completion struct {
 	Receipts []*receipt.Receipt `json:"receipts,omitempty"` // of the choices
 }
 
+// marks are what an answer has of this server alone, in other APIs than OpenAI's.
+type marks struct {
+	Fingerprint string             `json:"system_fingerprint"`
+	Receipts    []*receipt.Receipt `json:"receipts,omitempty"`
+}
+
+func marksOf(r *request.Request) marks { return marks{r.Fingerprint, r.Receipts} }
+
 // usage counts tokens.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
 	Total      int `json:"total_tokens"`
+
+	Details *usageDetails `json:"completion_tokens_details,omitempty"` // of answers with thinking
+}
+
+// usageDetails counts tokens of answers.
+type usageDetails struct {
+	Reasoning int `json:"reasoning_tokens"`
 }
 
 // read returns the request for w that the fields of s ask for. least is the fewest tokens that an answer may be limited to.
 func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
+	if o := s.StreamOptions; o != nil { // which do not matter without a stream
+		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
+	}
+	return generation(in, s, w, least)
+}
+
+// generation is what [texts] read, for every dialect.
+func generation(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
 	if w.Options, err = s.Options(in.MaxTokens, in.Sampler, least); err != nil {
 		return nil, err
 	}
@@ -108,10 +133,21 @@ func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least 
 	if w.IgnoreEnds = s.IgnoreEOS; s.StopTokens != nil {
 		w.Stop = *s.StopTokens
 	}
-	if o := s.StreamOptions; o != nil { // which do not matter without a stream
-		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
-	}
 	return &request.Request{Model: s.Model, Stream: s.Stream, Receipt: s.Receipt, Work: w}, nil
+}
+
+// generationBy is generation for an API that has other names of some fields.
+func generationBy(names map[string]string, in *Input, s *options.Sampling, w *request.Generate) (*request.Request, error) {
+	r, err := generation(in, s, w, 1)
+	var bad *fields.Error
+	if errors.As(err, &bad) && names[bad.Field] != "" {
+		to := names[bad.Field]
+		return nil, fields.Errorf(to, "%s", strings.Replace(bad.Message, bad.Field, to, 1))
+	}
+	if w.Shape != nil {
+		w.Shape.Field = cmp.Or(names[w.Shape.Field], w.Shape.Field)
+	}
+	return r, err
 }
 
 // body returns what an answer begins with.
@@ -120,7 +156,11 @@ func (t *texts) body(r *request.Request) *completion {
 }
 
 func usageOf(r *request.Request) json.RawMessage {
-	data, _ := json.Marshal(usage{r.Prompt, r.Made, r.Prompt + r.Made}) // numbers have no error
+	u := usage{Prompt: r.Prompt, Completion: r.Made, Total: r.Prompt + r.Made}
+	if r.Thought > 0 {
+		u.Details = &usageDetails{r.Thought}
+	}
+	data, _ := json.Marshal(u) // numbers have no error
 	return data
 }
 

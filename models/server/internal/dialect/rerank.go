@@ -12,9 +12,9 @@ import (
 
 // ranking are the paths of rerankers.
 var ranking = []Path{
-	{"POST /v1/rerank", func() Dialect { return &rerank{} }},
-	{"POST /v2/rerank", func() Dialect { return &rerank{} }},
-	{"POST /rerank", func() Dialect { return &rerank{} }},
+	{"POST /v1/rerank", func() Dialect { return &rerank{} }, ""},
+	{"POST /v2/rerank", func() Dialect { return &rerank{} }, ""},
+	{"POST /rerank", func() Dialect { return &rerank{} }, ""},
 }
 
 // rerank ranks documents.
@@ -48,9 +48,6 @@ type rerankRequest struct {
 
 	Receipt bool `json:"receipt"` // one of package receipt
 }
-
-// Fields is that of [fields.Tabled].
-func (*rerankRequest) Fields() fields.Table { return fields.Rerank }
 
 // Read is that of [Dialect].
 func (d *rerank) Read(in *Input) (*request.Request, error) {

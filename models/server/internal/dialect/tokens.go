@@ -7,8 +7,8 @@ import (
 
 // tokens are the paths of tokenizers, in llama.cpp's and vLLM's form.
 var tokens = []Path{
-	{"POST /tokenize", func() Dialect { return &tokenize{} }},
-	{"POST /detokenize", func() Dialect { return &detokenize{} }},
+	{"POST /tokenize", func() Dialect { return &tokenize{} }, ""},
+	{"POST /detokenize", func() Dialect { return &detokenize{} }, ""},
 }
 
 type tokenize struct{ OpenAI }
@@ -21,9 +21,6 @@ type tokenizeRequest struct {
 	AddSpecial       *bool   `json:"add_special"`        // default false
 	AddSpecialTokens *bool   `json:"add_special_tokens"` // default true
 }
-
-// Fields is that of [fields.Tabled].
-func (*tokenizeRequest) Fields() fields.Table { return fields.Tokenize }
 
 // Read is that of [Dialect].
 func (*tokenize) Read(in *Input) (*request.Request, error) {
@@ -59,9 +56,6 @@ type detokenizeRequest struct {
 	Model  string        `json:"model"`
 	Tokens fields.Tokens `json:"tokens"`
 }
-
-// Fields is that of [fields.Tabled].
-func (*detokenizeRequest) Fields() fields.Table { return fields.Detokenize }
 
 // Read is that of [Dialect].
 func (*detokenize) Read(in *Input) (*request.Request, error) {

@@ -156,7 +156,7 @@ func (d *decoder) fields(keys map[string]view, to reflect.Value, at place) error
 			}
 			continue
 		}
-		name := f.Tag.Get("json")
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		value, ok := keys[name]
 		if delete(keys, name); !ok {
 			continue

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -100,6 +101,23 @@ func (t *Tokens) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Biases are what is added to the logits of tokens, by their ids.
+type Biases map[int32]float32
+
+// UnmarshalJSON is that of [json.Unmarshaler].
+func (b *Biases) UnmarshalJSON(data []byte) error {
+	const most = 1024
+	if json.Unmarshal(data, (*map[int32]float32)(b)) != nil || len(*b) > most {
+		return Errorf("", "got %.40s, want an object of up to %d numbers, by the ids of tokens", data, most)
+	}
+	for _, id := range slices.Sorted(maps.Keys(*b)) { // so that of several errors it is always the same
+		if bias := (*b)[id]; !(bias >= -100 && bias <= 100) {
+			return Errorf("", "got %v for the token %d, want -100 to 100", bias, id)
+		}
+	}
+	return nil
+}
+
 // Inputs are one or several texts, each as a string or as tokens.
 type Inputs struct {
 	Texts  []string
@@ -142,7 +160,10 @@ type part struct {
 	Text *string `json:"text"`
 }
 
-var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations"}})
+var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations citations logprobs"}})
+
+// textParts are the types of parts that are texts, by the names of several APIs.
+var textParts = map[string]bool{"text": true, "input_text": true, "output_text": true, "summary_text": true, "reasoning_text": true}
 
 // Fields is that of [Tabled].
 func (*part) Fields() Table { return partTable }
@@ -164,7 +185,7 @@ func (c *Content) decode(d *decoder, data []byte, at place) error {
 	}
 	var all strings.Builder
 	for i, p := range parts {
-		if p.Type != "text" || p.Text == nil {
+		if !textParts[p.Type] || p.Text == nil {
 			return Errorf(at.item(i).name, "%s: a part of type %.40q is not supported, only text is", at.item(i).name, p.Type)
 		}
 		all.WriteString(*p.Text)

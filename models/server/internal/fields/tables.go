@@ -8,7 +8,7 @@ package fields
 var generation = []Row{
 	{Use: Used, Names: `model stream stream_options n seed stop stop_token_ids ignore_eos max_tokens max_completion_tokens n_predict
 		temperature top_p frequency_penalty presence_penalty top_k min_p repetition_penalty repeat_penalty repeat_last_n logprobs
-		response_format grammar json_schema guided_json guided_grammar guided_choice structured_outputs receipt`},
+		response_format grammar json_schema guided_json guided_grammar guided_choice structured_outputs receipt logit_bias`},
 
 	// Who asks, what it costs, and how it is kept, scheduled and reported.
 	{Use: Harmless, Names: `user metadata store service_tier safety_identifier prompt_cache_key prompt_cache_retention session_id request_id rid
@@ -18,7 +18,7 @@ var generation = []Row{
 		litellm_session_id litellm_trace_id extra_headers api_key api_base base_url api_version custom_llm_provider`},
 	// Guesses that only save time, and how what is not there is done, such as images. Thoughts are always apart from the text.
 	{Use: Harmless, Names: `prediction speculative draft_model parse_tool_calls mm_processor_kwargs media_io_kwargs
-		return_mm_kwargs image_config guided_decoding_backend separate_reasoning stream_reasoning include_reasoning return_reasoning
+		return_mm_kwargs image_config guided_decoding_backend
 		spaces_between_special_tokens debug`},
 	// A hint that only models of OpenAI know.
 	{Use: Harmless, Names: "verbosity"},
@@ -36,8 +36,9 @@ var generation = []Row{
 	{Use: Refused, Nothing: "0 1", Names: "min_keep"},
 	{Use: Refused, Nothing: "1", Names: "typical_p typ_p tfs tfs_z num_beams length_penalty n_cmpl encoder_repetition_penalty guidance_scale"},
 	{Use: Refused, Nothing: "0 -1", Names: "top_n_sigma t_max_predict_ms t_max_prompt_ms"},
-	{Use: Refused, Nothing: "-1", Names: "thinking_token_budget reasoning_budget adaptive_target truncate_prompt_tokens"},
-	{Use: Refused, Nothing: `{} [] ""`, Names: `bad_words bad_words_ids allowed_token_ids logit_bias logits_processors logit_processors
+	{Use: Refused, Nothing: "-1", Names: "thinking_token_budget reasoning_budget thinking_budget adaptive_target truncate_prompt_tokens"},
+	{Use: Refused, Nothing: "true", Names: "separate_reasoning stream_reasoning include_reasoning return_reasoning", Want: "true, as thinking is always a field of its own"},
+	{Use: Refused, Nothing: `{} [] ""`, Names: `bad_words bad_words_ids allowed_token_ids logits_processors logit_processors
 		image_data images lora lora_adapters samplers sampler_seq sampler_priority logprob_token_ids custom_params custom_logit_processor vllm_xargs
 		response_fields plugins negative_prompt prompt_logprobs prompt_embeds guided_regex regex ebnf structural_tag stop_regex chat_template
 		guided_whitespace_pattern lora_path repetition_detection`},
@@ -45,8 +46,8 @@ var generation = []Row{
 	{Use: Refused, Nothing: `"none" "auto"`, Names: "function_call", Want: "tool_choice, which is in its place"},
 	{Use: Refused, Nothing: `["text"] []`, Names: "modalities", Want: `["text"], as models write no others`},
 	{Use: Refused, Names: "audio web_search_options search_parameters"},
-	{Use: Refused, Nothing: `"none" "auto"`, Names: "reasoning_format"},
-	{Use: Refused, Nothing: `{"type":"disabled"} {"type":"auto"}`, Names: "thinking", Want: "chat_template_kwargs, with the name that the template reads"},
+	{Use: Refused, Nothing: `"auto" "deepseek"`, Names: "reasoning_format"},
+	{Use: Refused, Nothing: `{"type":"disabled"} {"type":"auto"}`, Names: "thinking", Want: "none, as a text has no template"},
 
 	// Other names of what is there, and what is in the wrong place.
 	{Use: Refused, Names: "max_new_tokens max_output_tokens max_length", Want: "max_tokens, the name of it here"},
@@ -58,7 +59,7 @@ var generation = []Row{
 // Chat is the table of /v1/chat/completions.
 var Chat = NewTable(generation, []Row{
 	{Use: Used, Names: `messages top_logprobs chat_template_kwargs reasoning_effort reasoning enable_thinking date tools tool_choice
-		parallel_tool_calls documents`},
+		parallel_tool_calls documents thinking thinking_token_budget reasoning_budget thinking_budget`},
 	{Use: Refused, Nothing: "false", Names: "echo add_special_tokens"},
 	{Use: Refused, Nothing: "1", Names: "best_of"},
 	{Use: Refused, Nothing: `""`, Names: "prompt input suffix", Want: "messages in its place"},
@@ -66,22 +67,21 @@ var Chat = NewTable(generation, []Row{
 
 // Completion is the table of /v1/completions.
 var Completion = NewTable(generation, []Row{
-	{Use: Used, Names: "prompt best_of echo"},
+	{Use: Used, Names: "prompt best_of echo suffix"},
 	{Use: Harmless, Names: "chat_template_kwargs reasoning_effort reasoning enable_thinking parallel_tool_calls"}, // a text has no template
 	{Use: Refused, Nothing: "[]", Names: "tools documents", Want: "none, as a text has no template"},
 	{Use: Refused, Nothing: `"none" "auto"`, Names: "tool_choice", Want: `"none" or "auto", as there are no tools`},
 	{Use: Refused, Nothing: "true", Names: "add_special_tokens"},
 	{Use: Refused, Nothing: "0", Names: "top_logprobs", Want: "logprobs, which is their number here"},
-	{Use: Refused, Nothing: `""`, Names: "suffix"},
 	{Use: Refused, Nothing: `[] ""`, Names: "messages input", Want: "prompt in its place"},
 })
 
 // Message is the table of a message.
 var Message = NewTable([]Row{
-	{Use: Used, Names: "role content name reasoning_content reasoning tool_calls tool_call_id"},
+	{Use: Used, Names: "role content name reasoning_content reasoning thinking tool_calls tool_call_id tool_name"},
 	{Use: Harmless, Names: "refusal annotations cache_control weight reasoning_details"},
 	{Use: Refused, Nothing: `[] {} ""`, Names: "audio images", Want: "none, as there are no sounds or images"},
-	{Use: Refused, Nothing: `[] {} ""`, Names: "tool_name function_call", Want: "name, or tool_calls, which are in their place"},
+	{Use: Refused, Nothing: `[] {} ""`, Names: "function_call", Want: "tool_calls, which are in its place"},
 	{Use: Refused, Nothing: "false", Names: "prefix partial"},
 })
 
@@ -95,13 +95,13 @@ var Function = NewTable([]Row{{Use: Used, Names: "name description parameters st
 var Call = NewTable([]Row{{Use: Used, Names: "id type function"}, {Use: Harmless, Names: "index"}})
 
 // Called is the table of the function of a call.
-var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}})
+var Called = NewTable([]Row{{Use: Used, Names: "name arguments"}, {Use: Harmless, Names: "index"}})
 
 // ToolChoice is the table of tool_choice.
-var ToolChoice = NewTable([]Row{
-	{Use: Used, Names: "type function name allowed_tools"},
-	{Use: Refused, Nothing: "false", Names: "disable_parallel_tool_use", Want: "parallel_tool_calls, the name of its contrary here"},
-})
+var ToolChoice = NewTable([]Row{{Use: Used, Names: "type function name allowed_tools mode tools disable_parallel_tool_use"}})
+
+// NamedTool is the table of a tool by its name.
+var NamedTool = NewTable([]Row{{Use: Used, Names: "type function name"}})
 
 // Named is the table of a function that is named.
 var Named = NewTable([]Row{{Use: Used, Names: "name"}})
@@ -148,12 +148,12 @@ var whole = []Row{{Use: Refused, Nothing: "-1", Names: "truncate_prompt_tokens"}
 
 // Embedding is the table of /v1/embeddings.
 var Embedding = NewTable(inputs, []Row{
-	{Use: Used, Names: "model input encoding_format dimensions truncate truncate_prompt_tokens receipt"},
+	{Use: Used, Names: "model input encoding_format dimensions prompt_name input_type truncate truncate_prompt_tokens receipt"},
 	{Use: Refused, Nothing: "true", Names: "add_special_tokens"},
 	{Use: Refused, Nothing: "false", Names: "late_chunking return_multivector return_sparse"},
 	{Use: Refused, Nothing: `"float" ["float"] "float32" "native"`, Names: "output_dtype embedding_type embedding_types embed_dtype endianness"},
 	{Use: Refused, Names: "normalize normalized embd_normalize pooling_type activation use_activation softmax"},
-	{Use: Refused, Nothing: `""`, Names: "input_type task prompt_name instruction instruct prompt", Want: "the prompt of the model within the input"},
+	{Use: Refused, Nothing: `""`, Names: "task instruction instruct prompt", Want: "prompt_name, with the name of a prompt of the model, or the prompt within the input"},
 	{Use: Refused, Names: "output_dimension", Want: "dimensions, the name of it here"},
 	{Use: Refused, Names: "truncation", Want: "truncate, the name of it here"},
 	{Use: Refused, Names: "inputs content messages texts images", Want: "input in its place"},
@@ -188,8 +188,17 @@ var Detokenize = NewTable(inputs, whole, []Row{
 
 // Reasoning is the table of reasoning.
 var Reasoning = NewTable([]Row{
-	{Use: Used, Names: "effort"},
-	{Use: Harmless, Names: "exclude summary generate_summary"},
-	{Use: Refused, Nothing: "false", Names: "enabled", Want: "effort, or chat_template_kwargs with the name that the template reads"},
-	{Use: Refused, Names: "max_tokens"},
+	{Use: Used, Names: "effort enabled max_tokens"},
+	{Use: Harmless, Names: "summary generate_summary"},
+	{Use: Refused, Nothing: "false", Names: "exclude"},
+})
+
+// Thinking is the table of thinking.
+var Thinking = NewTable([]Row{{Use: Used, Names: "type budget_tokens"}, {Use: Harmless, Names: "display"}})
+
+// TEIEmbed is the table of /embed.
+var TEIEmbed = NewTable(inputs, []Row{
+	{Use: Used, Names: "inputs truncate prompt_name dimensions model"},
+	{Use: Refused, Names: "normalize", Want: "none, as vectors are what the model makes"},
+	{Use: Refused, Nothing: `"" []`, Names: "input", Want: "inputs, the name of it here"},
 })

@@ -34,6 +34,7 @@ type Sampling struct {
 	RepeatLastN       *fields.Int    `json:"repeat_last_n"`
 	StopTokens        *fields.Tokens `json:"stop_token_ids"`
 	IgnoreEOS         bool           `json:"ignore_eos"`
+	LogitBias         fields.Biases  `json:"logit_bias"`
 
 	Limits
 	Receipt bool `json:"receipt"` // one of package receipt, for each choice
@@ -51,7 +52,7 @@ func (*StreamOptions) Fields() fields.Table { return fields.Stream }
 // Options returns what the fields say, with the server's most tokens and its sampler for what they do not. least is the
 // fewest tokens that an answer may be limited to. The error is a [*fields.Error].
 func (s *Sampling) Options(most int, sampler decoder.Sampler, least int) (o decoder.GenerateOptions, err error) {
-	o = decoder.GenerateOptions{MaxTokens: most, Sampler: sampler, StopText: s.Stop}
+	o = decoder.GenerateOptions{MaxTokens: most, Sampler: sampler, StopText: s.Stop, Bias: s.LogitBias}
 	for _, n := range []struct {
 		name string
 		to   *fields.Int
@@ -91,6 +92,17 @@ func (s *Sampling) Options(most int, sampler decoder.Sampler, least int) (o deco
 		p.Seed = uint64(*s.Seed)
 	}
 	return o, namedOption(o.Check())
+}
+
+// WrittenTopP returns a Sampler.TopP as requests write it.
+func WrittenTopP(p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case decoder.LeastTopP:
+		return 0
+	}
+	return p
 }
 
 // optionFields are the fields that set options of package decoder.

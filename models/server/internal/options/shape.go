@@ -95,17 +95,12 @@ func (l *Limits) Shape() (*Shape, error) {
 	return &all[0], nil
 }
 
-// Parse returns the grammar. The error is a [*fields.Error].
-func (s *Shape) Parse() (g *grammar.Grammar, err error) {
+// Source returns what the grammar is made of.
+func (s *Shape) Source() grammar.Source {
 	if s.grammar != "" {
-		g, err = grammar.Parse(s.grammar)
-	} else {
-		g, err = grammar.FromSchema([]byte(s.schema))
+		return grammar.Source{Text: s.grammar}
 	}
-	if err != nil {
-		return nil, fields.Errorf(s.Field, "%s: %v", s.Field, err)
-	}
-	return g, nil
+	return grammar.Source{Text: s.schema, JSON: true}
 }
 
 // schema returns the schema of a format, "" for text.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
 )
 
@@ -18,6 +19,7 @@ type Event struct {
 	Text   string
 	Offset int // of Text in the whole text, in characters
 	End    decoder.End
+	Stop   string // the string that the text has ended at, or ""
 
 	// Of the next message of a conversation: what the model thinks before its text, and calls of tools. Called says that the
 	// choice has calls, this one's included.
@@ -56,12 +58,17 @@ type Choice struct {
 	index        int
 	taken        int // tokens
 	begun, ended bool
-	offset       int // characters that were read
+	offset       int            // characters that were read
+	parser       *answer.Parser // nil for text that is an answer as it is
+	calls        int
 }
 
 // Begin adds a choice to the answer.
 func (r *Request) Begin() *Choice {
 	c := &Choice{wake: make(chan struct{}, 1), index: len(r.choices)}
+	if w, ok := r.Work.(*Generate); ok && w.Parser != nil {
+		c.parser = w.Parser()
+	}
 	r.choices = append(r.choices, c)
 	return c
 }
@@ -144,7 +151,7 @@ func (r *Request) Next(ctx context.Context) (*Event, error) {
 // event returns the event of a token. The first token of a choice comes after all of the prompt has been read.
 func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	w := r.Work.(*Generate)
-	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Bytes: w.Bytes}
+	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Stop: t.StopText, Bytes: w.Bytes}
 	if w.Options.Logprobs {
 		e.Tokens = []decoder.Token{}
 	}
@@ -155,7 +162,11 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		// one token more and leaves the last one out, whatever it is.
 		e.Tokens = append(e.Tokens, t)
 	}
-	c.begun, c.ended = true, e.End != decoder.Going
+	c.begun, c.ended = true, e.End != decoder.EndNone
+	if c.parser != nil && c.parser.Thinking() {
+		r.Thought++
+	}
+	c.parse(w, e)
 	if !e.First || !w.Echo {
 		return c.place(e)
 	}
@@ -164,6 +175,29 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	e.First = false
 	r.held = c.place(e)
 	return first
+}
+
+// parse takes the text of an event apart.
+func (c *Choice) parse(w *Generate, e *Event) {
+	if c.parser == nil {
+		return
+	}
+	part := c.parser.Add(e.Text)
+	e.Text, e.Reasoning = part.Text, part.Reasoning
+	calls := part.Calls
+	if e.End != decoder.EndNone {
+		rest := c.parser.End()
+		e.Text, e.Reasoning, calls = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...)
+	}
+	for _, call := range calls {
+		id := call.ID
+		if id == "" {
+			id = w.CallID(c.index, c.calls)
+		}
+		e.Calls = append(e.Calls, CallPart{c.calls, id, call.Name, string(call.Arguments)})
+		c.calls++
+	}
+	e.Called = c.calls > 0
 }
 
 // place sets where the text of an event is.
@@ -179,6 +213,9 @@ func (r *Request) Collect(e *Event) error {
 	return nil
 }
 
+// Parts returns the events that were collected, before Whole puts them together.
+func (r *Request) Parts() []*Event { return r.parts }
+
 // Whole returns the events that were collected, those of each choice as one, with a part for each call.
 func (r *Request) Whole() []*Event {
 	all := make([]*Event, len(r.choices))
@@ -192,7 +229,7 @@ func (r *Request) Whole() []*Event {
 			all[e.Choice] = e
 		} else {
 			one.Tokens = append(one.Tokens, e.Tokens...)
-			one.End, one.Called = e.End, e.Called
+			one.End, one.Stop, one.Called = e.End, e.Stop, e.Called
 			one.Calls = append(one.Calls, e.Calls...)
 		}
 	}

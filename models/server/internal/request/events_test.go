@@ -35,7 +35,7 @@ func TestTurns(t *testing.T) {
 	r := &Request{Work: w}
 	a, b := r.Begin(), r.Begin()
 	for _, text := range []string{"x", "y"} {
-		b.Add(token(7, text, decoder.Going))
+		b.Add(token(7, text, decoder.EndNone))
 	}
 	b.Add(token(2, "", decoder.EndToken))
 	b.Finish(nil)
@@ -70,7 +70,7 @@ func TestEnds(t *testing.T) {
 	for _, end := range []error{bad, nil} {
 		r := &Request{Work: &Generate{Choices: 1}}
 		c := r.Begin()
-		c.Add(token(5, "a", decoder.Going))
+		c.Add(token(5, "a", decoder.EndNone))
 		c.Finish(end)
 		if got, err := drain(r); len(got) != 1 || end == bad && err != bad || err == nil {
 			t.Errorf("%q, %v", got, err)

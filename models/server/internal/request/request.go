@@ -18,6 +18,7 @@ type Request struct {
 	// several the only one that does such work.
 	Model   string
 	Unnamed bool
+	Tagged  bool // Model may have :latest at its end, as Ollama's names do
 
 	Size    int  // bytes that it came in, of which its texts take many times the memory
 	Stream  bool // events as they come, in place of all at once
@@ -31,6 +32,7 @@ type Request struct {
 	Receipts    []*receipt.Receipt
 	Prompt      int           // tokens that were read
 	Made        int           // tokens of answers
+	Thought     int           // of which so many are thinking
 	First       time.Duration // from when the model could begin to the first of them
 
 	choices []*Choice

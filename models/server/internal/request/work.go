@@ -2,6 +2,7 @@ package request
 
 import (
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/reranking"
@@ -16,9 +17,9 @@ type Work interface {
 }
 
 // Kind is that of [Work].
-func (*Generate) Kind() models.Kind   { return models.Generator }
-func (*Embed) Kind() models.Kind      { return models.Embedder }
-func (*Rank) Kind() models.Kind       { return models.Reranker }
+func (*Generate) Kind() models.Kind   { return models.KindGenerator }
+func (*Embed) Kind() models.Kind      { return models.KindEmbedder }
+func (*Rank) Kind() models.Kind       { return models.KindReranker }
 func (*Tokenize) Kind() models.Kind   { return "" }
 func (*Detokenize) Kind() models.Kind { return "" }
 func (*About) Kind() models.Kind      { return "" }
@@ -37,20 +38,25 @@ type Generate struct {
 	Conversation *chattemplate.Conversation // whose next message is wanted, or nil for
 	Inputs                                  // texts that are continued
 
-	Tools Choosing
+	Tools    Choosing
+	Thinking *int // most tokens of thinking, nil for no limit
 
 	Options    decoder.GenerateOptions
 	Stop       []int32 // tokens that end a text, beside those of the model, or nil
 	IgnoreEnds bool    // leave out those of the model
 	Shape      *options.Shape
-	Choices    int  // of each prompt
-	Echo       bool // begin with the prompts
-	Quiet      bool // and end with them
+	Choices    int     // of each prompt
+	Suffix     *string // what follows: the text between it and the input is wanted
+	Echo       bool    // begin with the prompts
+	Quiet      bool    // and end with them
+	Count      bool    // only the tokens of the prompts
 
 	// Of the server.
 	Prompts [][]int32
 	Echoed  []Echoed           // the prompts, with Echo
 	Bytes   func(int32) []byte // of a token
+	Parser  func() *answer.Parser
+	CallID  func(choice, call int) string // of a call that the model gives none
 }
 
 // A Choosing says which tools of a conversation an answer may call.
@@ -73,6 +79,12 @@ type Embed struct {
 	Inputs
 	Dimensions *int // nil for those of the model
 	Truncate   bool // leave out what is too long of a text, which is an error otherwise
+
+	// Prompt is the name of the model's prompt that is put before the texts, "" for the default one, and PromptNames are other
+	// names of it. PromptField is the field that has it.
+	Prompt      string
+	PromptNames []string
+	PromptField string
 
 	// Of the server.
 	IDs     [][]int32
@@ -141,6 +153,12 @@ type Facts struct {
 	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
 	Contract       int               `json:"contract"`
 	Fingerprint    string            `json:"system_fingerprint"`
+
+	// Of APIs other than OpenAI's.
+	Digest    string   `json:"-"` // of its files
+	Template  string   `json:"-"` // of conversations
+	Slots     int      `json:"-"` // texts that go on at once
+	Abilities []string `json:"-"` // of tools, thinking and insert
 }
 
 // Defaults are what a language model takes for fields that a request lacks.

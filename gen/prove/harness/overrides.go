@@ -1,4 +1,4 @@
-// Package harness proves kernels: it finds the kernels of every layer in package asm, executes each with the
+// Package harness proves kernels: it finds the kernels of every override in package asm, executes each with the
 // sizes of its cases in both ways, and compares what they leave in memory.
 package harness
 
@@ -18,7 +18,7 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// A Kernel is a function of a layer.
+// A Kernel is a function of an override.
 type Kernel struct {
 	Table    string // the variable of package asm: "Skinny"
 	Field    string // "QK"
@@ -41,8 +41,8 @@ func (k *Kernel) Name() string {
 	return k.Table + "." + k.Field
 }
 
-// Layer names the layer: "avx2 16 lanes QK=S1L1".
-func (k *Kernel) Layer() string {
+// Override names the override: "avx2 16 lanes QK=S1L1".
+func (k *Kernel) Override() string {
 	s := k.ISA
 	if k.Lanes > 0 {
 		s += fmt.Sprintf("/%d", k.Lanes)
@@ -129,10 +129,10 @@ func (a *Architecture) join() {
 
 // addTable adds the kernels of a variable such as Skinny.
 func (a *Architecture) addTable(v *ast.ValueSpec) {
-	for _, layer := range v.Values[0].(*ast.CompositeLit).Elts {
+	for _, override := range v.Values[0].(*ast.CompositeLit).Elts {
 		k := Kernel{Table: v.Names[0].Name, ISA: "pause"}
 		var kernels *ast.CompositeLit
-		for _, f := range layer.(*ast.CompositeLit).Elts {
+		for _, f := range override.(*ast.CompositeLit).Elts {
 			value := f.(*ast.KeyValueExpr).Value
 			switch keyOf(f) {
 			case "ISA":

@@ -1,0 +1,148 @@
+package fallback
+
+import (
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// Rows returns the functions over rows.
+func Rows() ukernel.Rows {
+	return ukernel.Rows{
+		Largest: rowLargest, Sums: rowSums, Dots: rowDots, DotsWith: dotsWith, AddScaled: addScaled,
+		Powers: powers, Quotients: quotients, SoftmaxGradients: softmaxGradients,
+		Center: center, Squares: squares, NormTerms: normTerms, NormGradients: normGradients,
+	}
+}
+
+func rowLargest(max, x []float32, ld, d int) {
+	for i := range max {
+		top := scalar.NegInf
+		for _, x := range window(x, i*ld, d) {
+			top = scalar.Larger(x, top)
+		}
+		max[i] = top
+	}
+}
+
+func rowSums(sums []float64, x []float32, ld, d int) {
+	for i := range sums {
+		sum := 0.0
+		for _, x := range window(x, i*ld, d) {
+			sum += float64(x)
+		}
+		sums[i] = sum
+	}
+}
+
+func rowDots(sums []float64, x, y []float32, ld, d int) {
+	for i := range sums {
+		sum, y := 0.0, window(y, i*ld, d)
+		for j, x := range window(x, i*ld, d) {
+			z := y[j]
+			if x == 0 {
+				z = 0 // a sum that begins with +0 is never -0
+			}
+			sum += float64(x) * float64(z)
+		}
+		sums[i] = sum
+	}
+}
+
+func dotsWith(sums []float64, x []float32, ld, d int, y []float32) {
+	for i := range sums {
+		sum, x := 0.0, window(x, i*ld, d)
+		for j, y := range y[:d] {
+			sum += float64(x[j]) * float64(y)
+		}
+		sums[i] = sum
+	}
+}
+
+// addScaled converts a weight once: in the loop CVTSS2SD would wait for the element before, as it keeps a part of
+// the register that it writes.
+func addScaled(sums []float64, x []float32, ldx int, weights []float32, ldw, n int) {
+	for i := range n {
+		if w := float64(weights[i*ldw]); w != 0 {
+			row := window(x, i*ldx, len(sums))
+			for e, x := range row {
+				sums[e] += w * float64(x)
+			}
+		}
+	}
+}
+
+func powers(dst, src []float32, ld, n, d int, top []float32) {
+	for i := range n {
+		to, top := window(dst, i*ld, d), top[i]
+		for j, s := range window(src, i*ld, d) {
+			to[j] = scalar.Exp2(float32((s - top) * scalar.Log2E))
+		}
+	}
+}
+
+func quotients(x []float32, ld, n, d int, sums, _ []float64) {
+	for i := range n {
+		row, sum := window(x, i*ld, d), sums[i]
+		for j, p := range row {
+			row[j] = float32(float64(p) / sum)
+		}
+	}
+}
+
+func softmaxGradients(dx, dy, y []float32, ld, n, d int, sums []float64) {
+	for i := range n {
+		to, dy, sum := window(dx, i*ld, d), window(dy, i*ld, d), sums[i]
+		for j, p := range window(y, i*ld, d) {
+			x := float32(0)
+			if p != 0 {
+				x = scalar.Canonical(float32(float64(p) * (float64(dy[j]) - sum)))
+			}
+			to[j] = x
+		}
+	}
+}
+
+func center(sums, dst, src []float32, ld, n int, shift float32) {
+	for i := range n {
+		to, from := window(dst, i*ld, len(sums)), window(src, i*ld, len(sums))
+		for e, x := range from {
+			to[e] = x - shift
+			sums[e] += to[e]
+		}
+	}
+}
+
+func squares(sums []float64, dst, src []float32, ld, n int, shift float32) {
+	for i := range n {
+		to, from := window(dst, i*ld, len(sums)), window(src, i*ld, len(sums))
+		for e, x := range from {
+			z := x - shift
+			to[e] = z
+			sums[e] += float64(z) * float64(z)
+		}
+	}
+}
+
+func normTerms(sums, dots []float64, y, g, dWeight, dBias, dy, weight []float32, ld, n int, inv float32) {
+	w := len(sums)
+	dots = dots[:w]
+	for i := range n {
+		y, g, dw, db := window(y, i*ld, w), window(g, i*ld, w), window(dWeight, i*ld, w), window(dBias, i*ld, w)
+		weight := window(weight, i*ld, w)
+		for e, d := range window(dy, i*ld, w) {
+			z, x := float32(y[e]*inv), float32(d*weight[e])
+			y[e], g[e] = z, x
+			dw[e] += float32(d * z)
+			db[e] += d
+			sums[e] += float64(x)
+			dots[e] += float64(x) * float64(z)
+		}
+	}
+}
+
+func normGradients(dx, g, y []float32, center, slope, inv float32) {
+	g, y = g[:len(dx)], y[:len(dx)]
+	for e, x := range g {
+		dx[e] = scalar.Canonical(float32(float32((x-center)-float32(y[e]*slope)) * inv))
+	}
+}

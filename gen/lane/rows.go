@@ -1,0 +1,130 @@
+package lane
+
+import "github.com/attn-go/attn/gen/spec"
+
+// rows are the functions over rows, most of them with sums of float64.
+var rows = []Kernel{
+	{Function: spec.Largest, Lanes: "max", Vectors: 1, Body: func(b *Builder) {
+		x, top := b.Across("x", "ld"), b.Var(b.Const(spec.MinusInf))
+		b.EachRow("d", func() { b.Set(top, b.AtLeast(top, b.Load(x))) })
+		b.Store(b.Slice("max"), top)
+	}},
+	{Function: spec.RowSums, Lanes: "sums", Vectors: 2, Body: rowSums(func(b *Builder, sum *Value) *Value {
+		return b.Add(sum, b.Widen(b.Load(b.Across("x", "ld"))))
+	})},
+	{Function: spec.RowDots, Lanes: "sums", Vectors: 1, Body: rowSums(func(b *Builder, sum *Value) *Value {
+		x, y := b.Load(b.Across("x", "ld")), b.Load(b.Across("y", "ld"))
+		y = b.ZeroWhere(y, Equal, x, b.Const(0)) // a sum that begins with +0 is never -0
+		return b.MulAdd(b.Widen(x), b.Widen(y), sum)
+	})},
+	{Function: spec.DotsWith, Lanes: "sums", Vectors: 2, Body: func(b *Builder) {
+		x, y, sum := b.Across("x", "ld"), b.Slice("y"), b.double0()
+		b.EachRow("d", func() { b.Set(sum, b.MulAdd(b.Widen(b.Load(x)), b.Widen(b.Spread(y)), sum)) })
+		b.Store(b.DoubleSlice("sums"), sum)
+	}},
+	{Function: spec.AddScaled, Lanes: "sums", Vectors: 2, Body: addScaled},
+	{Function: spec.Powers, Number: "d", Vectors: 2, Body: powers},
+	{Function: spec.Quotients, Number: "d", Vectors: 2, Body: quotients},
+	{Function: spec.SoftmaxGradients, Number: "d", Vectors: 2, Body: softmaxGradients},
+	{Function: spec.Center, Lanes: "sums", Vectors: 4, Body: func(b *Builder) { b.center(b.Slice("sums"), b.Add) }},
+	{Function: spec.Squares, Lanes: "sums", Vectors: 2, Most: 8, Body: func(b *Builder) {
+		b.center(b.DoubleSlice("sums"), func(sum, y *Value) *Value {
+			y = b.Widen(y)
+			return b.MulAdd(y, y, sum)
+		})
+	}},
+	{Function: spec.NormTerms, Lanes: "sums", Vectors: 2, Most: 8, Body: normTerms},
+	{Function: spec.NormGradients, Lanes: "dx", Vectors: 2, Body: func(b *Builder) {
+		x := b.Sub(b.Load(b.Slice("g")), b.Param("center"))
+		x = b.Sub(x, b.Mul(b.Load(b.Slice("y")), b.Param("slope")))
+		b.Store(b.Slice("dx"), b.Canonical(b.Mul(x, b.Param("inv"))))
+	}},
+}
+
+// rowSums adds up the columns of rows, one by one.
+func rowSums(add func(b *Builder, sum *Value) *Value) func(b *Builder) {
+	return func(b *Builder) {
+		sum := b.double0()
+		b.EachRow("d", func() { b.Set(sum, add(b, sum)) })
+		b.Store(b.DoubleSlice("sums"), sum)
+	}
+}
+
+// double0 is a variable of float64, at first 0.
+func (b *Builder) double0() *Value {
+	v := b.Var(b.Const(0))
+	v.Double, b.Doubles = true, true
+	return v
+}
+
+func addScaled(b *Builder) {
+	sums, x, w := b.DoubleSlice("sums"), b.Matrix("x", "ldx"), b.Matrix("weights", "ldw")
+	sum := b.Var(b.Load(sums))
+	b.EachRow("n", func() {
+		weight := b.Widen(b.Spread(w))
+		b.Set(sum, b.Select(Equal, weight, b.Const(0), sum, b.MulAdd(b.Widen(b.Load(x)), weight, sum)))
+	})
+	b.Store(sums, sum)
+}
+
+func powers(b *Builder) {
+	dst, src, top := b.Matrix("dst", "ld"), b.Matrix("src", "ld"), b.Slice("top")
+	b.EachRow("n", func() {
+		x := b.Mul(b.Sub(b.Load(src), b.Spread(top)), b.Const(spec.Log2E))
+		b.Store(dst, b.Exp2(x, spec.Minus126))
+	})
+}
+
+// quotients divides by multiplication with the inverse, and adds the product of the remainder with that (Markstein, "Computation of
+// elementary functions on the IBM RISC System/6000 processor", 1990). The sum before it is rounded is within 3.1·2^-53
+// units in its last place of the quotient. So both become the same float64, or neighbours, and these the same
+// float32: TestQuotients tries all quotients so close to the middle of two float64 of which one is in the middle of two float32.
+func quotients(b *Builder) {
+	x, sums, inverses := b.Matrix("x", "ld"), b.DoubleSlice("sums"), b.DoubleSlice("inverses")
+	b.EachRow("n", func() {
+		sum, inverse, p := b.Spread(sums), b.Spread(inverses), b.Widen(b.Load(x))
+		q := b.Mul(p, inverse)
+		b.Store(x, b.Narrow(b.MulAdd(b.NegMulAdd(q, sum, p), inverse, q)))
+	})
+}
+
+func softmaxGradients(b *Builder) {
+	dx, dy, y, sums := b.Matrix("dx", "ld"), b.Matrix("dy", "ld"), b.Matrix("y", "ld"), b.DoubleSlice("sums")
+	b.EachRow("n", func() {
+		p := b.Load(y)
+		x := b.Mul(b.Sub(b.Widen(b.Load(dy)), b.Spread(sums)), b.Widen(p))
+		b.Store(dx, b.ZeroWhere(b.Canonical(b.Narrow(x)), Equal, p, b.Const(0)))
+	})
+}
+
+// center subtracts a number from all elements, and adds these to sums.
+func (b *Builder) center(sums *Stream, add func(sum, y *Value) *Value) {
+	dst, src, sum := b.Matrix("dst", "ld"), b.Matrix("src", "ld"), b.Var(b.Load(sums))
+	b.EachRow("n", func() {
+		y := b.Sub(b.Load(src), b.Param("shift"))
+		b.Store(dst, y)
+		b.Set(sum, add(sum, y))
+	})
+	b.Store(sums, sum)
+}
+
+func normTerms(b *Builder) {
+	matrix := func(name string) *Stream { return b.Matrix(name, "ld") }
+	y, g, dWeight, dBias := matrix("y"), matrix("g"), matrix("dWeight"), matrix("dBias")
+	dy, weight := matrix("dy"), matrix("weight")
+	sums, dots := b.DoubleSlice("sums"), b.DoubleSlice("dots")
+	sum, dot := b.Var(b.Load(sums)), b.Var(b.Load(dots))
+	b.EachRow("n", func() {
+		d, z := b.Load(dy), b.Mul(b.Load(y), b.Param("inv"))
+		x := b.Mul(b.Load(weight), d)
+		b.Store(y, z)
+		b.Store(g, x)
+		b.Store(dWeight, b.Add(b.Load(dWeight), b.Mul(d, z)))
+		b.Store(dBias, b.Add(b.Load(dBias), d))
+		wide := b.Widen(x)
+		b.Set(sum, b.Add(sum, wide))
+		b.Set(dot, b.MulAdd(wide, b.Widen(z), dot))
+	})
+	b.Store(sums, sum)
+	b.Store(dots, dot)
+}

@@ -1,0 +1,118 @@
+package harness
+
+import "github.com/attn-go/attn/gen/prove/expr"
+
+// lanesCounts are numbers of what lies in lanes.
+func laneCounts(quick bool) []int {
+	if quick {
+		return []int{5, 19}
+	}
+	return []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 15, 16, 17, 19, 31, 32, 33, 35, 64}
+}
+
+// rowsInLanes are calls with n rows of d elements, where rows lie in lanes.
+func rowsInLanes(sources ...string) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) (list []Case) {
+		for i, n := range laneCounts(quick) {
+			d := 1 + i%3
+			if i%5 == 4 {
+				d = 0
+			}
+			ld := d + i%2
+			c := Case{"ld": ld, "d": d}
+			for _, name := range sources {
+				c[name] = in(span(n, ld, d))
+			}
+			c[k.Params[0].Name] = out(n)
+			list = append(list, c)
+		}
+		return list
+	}
+}
+
+func dotsWith(k *Kernel, quick bool) []Case {
+	list := rowsInLanes("x")(k, quick)
+	for _, c := range list {
+		c["y"] = in(c["d"].(int))
+	}
+	return list
+}
+
+// matrices are calls with n rows of d elements, where elements lie in lanes.
+func matrices(quick bool, add func(n, d, ld int) Case) (list []Case) {
+	for i, d := range laneCounts(quick) {
+		n := 1 + i%3
+		if i%5 == 4 {
+			n = 0
+		}
+		list = append(list, add(n, d, d+i%2))
+	}
+	return list
+}
+
+func addScaled(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		return Case{"sums": out(d), "x": in(span(n, ld, d)), "ldx": ld, "weights": in(span(n, 2, 1)), "ldw": 2, "n": n}
+	})
+}
+
+func powers(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		return Case{"dst": out(span(n, ld, d)), "src": in(span(n, ld, d)), "ld": ld, "n": n, "d": d, "top": in(n)}
+	})
+}
+
+// quotients are those by numbers from 1 to 2, whose inverses are given.
+func quotients(k *Kernel, quick bool) []Case {
+	sum := func(g *expr.Graph, i int) *expr.Node {
+		return g.Concat(g.Extract(g.Sym(64, "sums["+string(rune('0'+i))+"]"), 0, 52), g.Const(12, 0x3ff))
+	}
+	return matrices(quick, func(n, d, ld int) Case {
+		return Case{"x": out(span(n, ld, d)), "ld": ld, "n": n, "d": d, "sums": Buffer{Len: n, Make: sum},
+			"inverses": Buffer{Len: n, Make: func(g *expr.Graph, i int) *expr.Node { return g.Div64(g.Const(64, 0x3ff0000000000000), sum(g, i)) }}}
+	})
+}
+
+func softmaxGradients(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		return Case{"dx": out(span(n, ld, d)), "dy": in(span(n, ld, d)), "y": in(span(n, ld, d)), "ld": ld, "n": n, "d": d, "sums": in(n)}
+	})
+}
+
+func center(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		return Case{"sums": out(d), "dst": out(span(n, ld, d)), "src": in(span(n, ld, d)), "ld": ld, "n": n, "shift": Unknown{}}
+	})
+}
+
+func normTerms(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		c := Case{"sums": out(d), "dots": out(d), "ld": ld, "n": n, "inv": Unknown{}}
+		for _, name := range []string{"y", "g", "dWeight", "dBias"} {
+			c[name] = out(span(n, ld, d))
+		}
+		c["dy"], c["weight"] = in(span(n, ld, d)), in(span(n, ld, d))
+		return c
+	})
+}
+
+func fromResult(k *Kernel, quick bool) (list []Case) {
+	for _, n := range laneCounts(quick) {
+		list = append(list, Case{"dx": out(n), "dy": in(n), "y": in(n)})
+	}
+	return list
+}
+
+func rotatePairs(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		ld += d
+		return Case{"x": out(span(n, ld, 2*d)), "ld": ld, "n": n, "cos": in(2 * d), "sin": in(2 * d)}
+	})
+}
+
+func normGradients(k *Kernel, quick bool) (list []Case) {
+	for _, d := range laneCounts(quick) {
+		list = append(list, Case{"dx": out(d), "g": in(d), "y": in(d), "center": Unknown{}, "slope": Unknown{}, "inv": Unknown{}})
+	}
+	return list
+}

@@ -1,0 +1,201 @@
+package kvrows
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Rows says which rows are the keys of a head: those of a list, or those before a tree of queries and of the queries on a
+// path of it.
+type Rows struct {
+	Lists *view.KeyRows // nil if there is a tree
+
+	Parents              view.Parents
+	Queries              int // of a tree
+	QueryStart, KeyStart []int
+}
+
+// past returns the number of keys of batch row b that are the rows of the same number: the first ones.
+func (s *Rows) past(b int) int {
+	if s.Lists != nil {
+		return 0
+	}
+	return position.Of(s.QueryStart, b) - position.Of(s.KeyStart, b)
+}
+
+// from returns the rows of x that are keys from number lo on, which is not less than past: all, or as many as there is room for.
+func (s *Rows) from(x *view.Tensor, h lanes.Head, lo int, room []int32) []int32 {
+	if s.Lists != nil {
+		list := s.Lists.Of(h.Batch, h.Head, h.Query)[lo:]
+		return list[:min(len(list), len(room))]
+	}
+	past := s.past(h.Batch)
+	room = room[:min(len(room), s.Parents.Depth(h.Batch, h.Query, s.Queries, x.Length(h.Batch)-past)+1-(lo-past))]
+	s.Parents.Path(room, h.Batch, h.Query, s.Queries, lo-past)
+	for i := range room {
+		room[i] += int32(past)
+	}
+	return room
+}
+
+// A list holds rows that Rows names, as the rows of a contiguous tensor: copies of up to a block of them. So all that
+// reads rows reads these.
+type list struct {
+	rows                 *Rows // nil if keys are rows
+	copied, copiedScales view.Tensor
+	head                 lanes.Head // whose rows are copied
+	keys                 mask.Span  // and which: the first one is row 0
+	piece                int        // how many rows that are used once are copied at a time
+
+	memory, scales     []float32
+	usage, scalesUsage parallel.Usage
+
+	offHead lanes.Head // whose rows begin at off
+	offKeys mask.Span  // and which
+	off     [blockKeys + ahead]int
+	named   [blockKeys + ahead]int32
+}
+
+// ahead is how many rows ahead of those that are copied others are prefetched.
+const ahead = 64
+
+// pieceBytes are so few that the rows of a piece stay in L1 until they are used.
+const pieceBytes = 8 << 10
+
+// fit makes room for a block of rows of x.
+func (l *list) fit(m *parallel.Memory, x *view.Tensor) {
+	parallel.Fit(m, &l.usage, &l.memory, (x.DType().Bytes(blockKeys*x.Dim(3))+3)/4, rows.Aligned)
+	if s := x.Scales(); s != nil {
+		parallel.Fit(m, &l.scalesUsage, &l.scales, blockKeys*s.Dim(3), rows.Aligned)
+	}
+}
+
+// begin begins a call on such rows of x.
+func (l *list) begin(x *view.Tensor, r *Rows) {
+	l.rows, l.keys, l.offKeys = r, mask.Span{}, mask.Span{}
+	shape := [4]int{1, 1, blockKeys, x.Dim(3)}
+	bytes := x.DType().Bytes(blockKeys * x.Dim(3))
+	l.piece = max(piece, min(ahead, pieceBytes*blockKeys/bytes&^(piece-1)))
+	l.copied = view.FromBytes(x.DType(), view.BytesOf(l.memory)[:bytes], shape, view.Contiguous(shape))
+	if s := x.Scales(); s != nil {
+		shape[3] = s.Dim(3)
+		l.copiedScales = view.Floats(l.scales, shape, view.Contiguous(shape))
+		l.copied = l.copied.Scaled(&l.copiedScales)
+	}
+}
+
+// inPlace returns how many of n keys from lo on are the rows of the same numbers.
+func (r *Reader) inPlace(h lanes.Head, lo, n int) int {
+	if r.list.rows == nil {
+		return n
+	}
+	return max(0, min(n, r.list.rows.past(h.Batch)-lo))
+}
+
+// locate returns the tensor, the head and the row of it that are key lo, the first of n that are used together.
+func (r *Reader) locate(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, row int) {
+	l := &r.list
+	if r.inPlace(h, lo, n) == n {
+		return r.x, h, lo
+	}
+	if h != l.head || lo < l.keys.Lo || lo > l.keys.Hi || lo-l.keys.Lo+n > blockKeys {
+		l.head, l.keys = h, mask.Span{Lo: lo, Hi: lo}
+	}
+	if more := lo + n - l.keys.Hi; more > 0 {
+		r.copyListed(more)
+	}
+	return &l.copied, lanes.Head{}, lo - l.keys.Lo
+}
+
+// piece is locate for rows that are used once. It may take fewer of them, always in the same memory.
+func (r *Reader) piece(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, row, got int) {
+	if in := r.inPlace(h, lo, n); in > 0 {
+		n = in
+	} else {
+		n = min(n, r.list.piece)
+		r.list.keys = mask.Span{}
+	}
+	x, of, row = r.locate(h, lo, n)
+	return x, of, row, n
+}
+
+// copyListed copies n more rows.
+func (r *Reader) copyListed(n int) {
+	l, x := &r.list, r.x
+	size, at := x.DType().Bytes(x.Dim(3)), l.keys.Len()
+	off := r.offsets(l.keys.Hi, n)
+	next := off[min(n, len(off)-n):][:n] // at the end of a list, some of the last rows once more
+	r.tier.Convert().Gather(view.BytesOf(l.memory)[at*size:], x.Bytes(), off[:n], size, next)
+	if x.Scales() != nil {
+		r.copyScales(l.scales[at*x.Scales().Dim(3):], l.keys.Hi, n)
+	}
+	l.keys.Hi += n
+}
+
+// offsets returns where n rows from key lo on begin, in bytes, and those after them.
+func (r *Reader) offsets(lo, n int) []int {
+	l := &r.list
+	if l.head != l.offHead || lo < l.offKeys.Lo || lo+n > l.offKeys.Hi {
+		list := l.rows.from(r.x, l.head, lo, l.named[:])
+		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(list)}
+		off, eight := l.off[:len(list)], r.x.DType().Bytes(8)
+		find(off, r.x, l.head, list)
+		for i := range off {
+			off[i] = off[i] * eight / 8
+		}
+	}
+	return l.off[lo-l.offKeys.Lo : l.offKeys.Len()]
+}
+
+// copyScales writes the scales of n rows from key lo on to dst.
+func (r *Reader) copyScales(dst []float32, lo, n int) {
+	x := r.x.ScaleRows()
+	var off [blockKeys]int
+	find(off[:n], &x, r.list.head, r.list.rows.from(r.x, r.list.head, lo, r.list.named[:n]))
+	all, groups := x.F32(), x.Dim(3)
+	if groups == 1 {
+		for i, at := range off[:n] {
+			dst[i] = all[at]
+		}
+		return
+	}
+	for i, at := range off[:n] {
+		copy(dst[i*groups:][:groups], all[at:])
+	}
+}
+
+// find sets off to where the rows of x begin that a list names.
+func find(off []int, x *view.Tensor, h lanes.Head, list []int32) {
+	stride, most := x.Stride(2), uint(x.Len()-x.Dim(3))
+	first, size := 0, 0
+	var pages []int32
+	if x.IsPaged() {
+		pages, size = x.Pages(h.Batch)
+	} else {
+		first = x.Index(h.Batch, h.Head, 0)
+	}
+	for i, row := range list {
+		at := first + int(row)*stride
+		if size > 0 {
+			at = x.At(int(pages[uint32(row)/uint32(size)]), h.Head, int(uint32(row)%uint32(size)))
+		}
+		if uint(at) > most { // assembly must not follow lists that change during the call
+			panic(fmt.Sprintf("attn: a row at %d in a slice of %d elements: lists of rows have changed during the call", at, x.Len()))
+		}
+		off[i] = at
+	}
+}
+
+// Run returns how many of n keys from lo on lie at equal distances, as do their scales.
+func (r *Reader) Run(h lanes.Head, lo, n int) int {
+	if in := r.inPlace(h, lo, n); in > 0 {
+		return r.x.Run(lo, in)
+	}
+	return n // copies
+}

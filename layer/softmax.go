@@ -1,0 +1,134 @@
+package layer
+
+import (
+	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/scalar"
+)
+
+// An element takes as long as so many FMAs of a product, on Zen 4.
+const (
+	softmaxFMAs         = 55
+	softmaxBackwardFMAs = 35
+)
+
+var (
+	softmax         = elementwise.Function{Name: "layer.Softmax", Args: []string{"dst", "src"}, Size: "n", Outputs: 1, Like: 1, ElementFMAs: softmaxFMAs, Do: softmaxRows}
+	softmaxBackward = elementwise.Function{Name: "layer.SoftmaxBackward", Args: []string{"dx", "dy", "y"}, Size: "n", Outputs: 1, Like: 2, ElementFMAs: softmaxBackwardFMAs, Do: softmaxBackwardRows}
+)
+
+// Rows are computed some at a time, as many as their sums have lanes. Together they stay in L2.
+const (
+	manyRows  = 16
+	fewRows   = 8
+	longerRow = 1024 // elements, for fewRows
+)
+
+// A rowStat has what is found out of some rows.
+type rowStat struct {
+	top, tops      [manyRows]float32
+	sums, inverses [manyRows]float64
+	hidden         [manyRows]bool // all scores are -Inf
+}
+
+var rowStats = parallel.FreeList[rowStat]{}
+
+// rowsAt returns how many of the rows from r on are computed at a time. valid is how many elements of each count.
+func rowsAt(c *elementwise.Call, r int) (n, valid int) {
+	n, valid = manyRows, c.Size
+	if c.Size > longerRow {
+		n = fewRows
+	}
+	n = min(n, c.Rows-r)
+	if c.Ints != nil {
+		each := c.All / len(c.Ints)
+		at := c.First + r
+		valid = c.Ints[at/each]
+		n = min(n, each-at%each)
+	}
+	return n, valid
+}
+
+// softmaxRows turns the scores of rows into weights.
+func softmaxRows(c *elementwise.Call) {
+	for r := 0; r < c.Rows; {
+		n, valid := rowsAt(c, r)
+		dst, src := c.Slices[0][r*c.Size:][:n*c.Size], c.Slices[1][r*c.Size:][:n*c.Size]
+		if valid > 0 {
+			softmaxOf(c, dst, src, n, valid)
+		}
+		for i := range n {
+			clear(dst[i*c.Size:][valid:c.Size])
+		}
+		r += n
+	}
+}
+
+// softmaxOf turns n rows of valid scores into weights.
+func softmaxOf(c *elementwise.Call, dst, src []float32, n, valid int) {
+	memory := rowStats.Get()
+	k, top, sums, inverses := c.Tier.Rows(), memory.top[:n], memory.sums[:n], memory.inverses[:n]
+	if n == manyRows {
+		k.Largest(top, src, c.Size, valid)
+	}
+	for i := range n {
+		row := src[i*c.Size:][:valid]
+		if n < manyRows {
+			top[i] = topOf(row, k.Largest, memory.tops[:])
+		}
+		memory.hidden[i] = top[i] == scalar.NegInf && !hasNaN(row)
+	}
+	k.Powers(dst, src, c.Size, n, valid, top)
+	k.Sums(sums, dst, c.Size, valid)
+	for i, sum := range sums {
+		inverses[i] = 1 / sum
+	}
+	k.Quotients(dst, c.Size, n, valid, sums, inverses)
+	for i, sum := range sums {
+		switch row := dst[i*c.Size:][:valid]; {
+		case memory.hidden[i]:
+			clear(row)
+		case sum != sum:
+			for j := range row {
+				row[j] = scalar.NaN
+			}
+		}
+	}
+	rowStats.Put(memory)
+}
+
+// topOf returns the largest number of a row, in pieces that are the rows of a kernel.
+func topOf(row []float32, largest func(max, x []float32, ld, d int), tops []float32) float32 {
+	piece := len(row) / manyRows
+	largest(tops, row, piece, piece)
+	top := scalar.NegInf
+	for _, x := range tops {
+		top = scalar.Larger(x, top)
+	}
+	for _, x := range row[manyRows*piece:] {
+		top = scalar.Larger(x, top)
+	}
+	return top
+}
+
+func hasNaN(row []float32) bool {
+	for _, x := range row {
+		if x != x {
+			return true
+		}
+	}
+	return false
+}
+
+// softmaxBackwardRows computes the gradients of rows.
+func softmaxBackwardRows(c *elementwise.Call) {
+	k, memory := c.Tier.Rows(), rowStats.Get()
+	for r := 0; r < c.Rows; {
+		n, size := rowsAt(c, r)
+		sums, dx, dy, y := memory.sums[:n], c.Slices[0][r*size:], c.Slices[1][r*size:], c.Slices[2][r*size:]
+		k.Dots(sums, y, dy, size, size)
+		k.SoftmaxGradients(dx, dy, y, size, n, size, sums)
+		r += n
+	}
+	rowStats.Put(memory)
+}

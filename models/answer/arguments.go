@@ -1,0 +1,196 @@
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/models/chattemplate"
+)
+
+// An argument is a property of a tool's schema.
+type argument struct {
+	name     string
+	schema   json.RawMessage // with the definitions of the whole schema
+	required bool
+}
+
+// A kind is what notations without quotes need to know of a schema.
+type kind struct {
+	Type       any               `json:"type"`
+	Enum       []json.RawMessage `json:"enum"`
+	Const      json.RawMessage   `json:"const"`
+	Items      json.RawMessage   `json:"items"`
+	Properties json.RawMessage   `json:"properties"`
+}
+
+// kindOf returns the kind of a schema.
+func kindOf(schema json.RawMessage) (k kind) {
+	_ = json.Unmarshal(schema, &k) // what is no object says nothing
+	return k
+}
+
+// text tells whether all values are strings.
+func (k *kind) text() bool {
+	if k.Const != nil {
+		k.Enum = append(k.Enum, k.Const)
+	}
+	if len(k.Enum) > 0 {
+		return !slices.ContainsFunc(k.Enum, func(v json.RawMessage) bool { return len(v) == 0 || v[0] != '"' })
+	}
+	return k.Type == "string"
+}
+
+// annotations are the keywords that limit nothing, and those that notations read.
+var annotations = []string{"type", "enum", "const", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
+
+// only reports a keyword of a schema that is none of some, as a notation that writes no JSON cannot keep it.
+func only(at string, schema json.RawMessage, and ...string) error {
+	var keys map[string]json.RawMessage
+	_ = json.Unmarshal(schema, &keys) // true has none
+	for _, key := range sortedKeys(keys) {
+		if !slices.Contains(annotations, key) && !slices.Contains(and, key) {
+			return fmt.Errorf("%s has %q, which calls of this model's form cannot promise", at, key)
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[string]json.RawMessage) (keys []string) {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// argumentsOf returns the properties of a tool's schema in their order.
+func argumentsOf(t *chattemplate.Tool) ([]argument, error) {
+	return propertiesOf(t.Name, schemaOf(t))
+}
+
+// propertiesOf returns the properties of an object's schema in their order.
+func propertiesOf(at string, schema json.RawMessage) (list []argument, err error) {
+	var s struct {
+		Properties  json.RawMessage `json:"properties"`
+		Required    []string        `json:"required"`
+		Defs        json.RawMessage `json:"$defs"`
+		Definitions json.RawMessage `json:"definitions"`
+	}
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, err
+	}
+	if err := only(at, schema, "properties", "required", "additionalProperties", "$defs", "definitions", "$schema", "$id"); err != nil {
+		return nil, err
+	}
+	if s.Properties != nil {
+		d := json.NewDecoder(bytes.NewReader(s.Properties))
+		if t, err := d.Token(); err != nil || t != json.Delim('{') {
+			return nil, fmt.Errorf("%s: properties are no object", at)
+		}
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			a := argument{name: key.(string), required: slices.Contains(s.Required, key.(string))}
+			if err := d.Decode(&a.schema); err != nil {
+				return nil, err
+			}
+			list = append(list, a)
+		}
+	}
+	for _, name := range s.Required {
+		if !slices.ContainsFunc(list, func(a argument) bool { return a.name == name }) {
+			return nil, fmt.Errorf("%s: %q is required and no property", at, name)
+		}
+	}
+	for i := range list {
+		if s.Defs != nil || s.Definitions != nil {
+			list[i].schema = withDefinitions(list[i].schema, s.Defs, s.Definitions)
+		}
+	}
+	return list, nil
+}
+
+// withDefinitions returns a schema beside definitions that it may refer to.
+func withDefinitions(schema, defs, definitions json.RawMessage) json.RawMessage {
+	if !bytes.Contains(schema, []byte(`"$ref"`)) {
+		return schema
+	}
+	all := map[string]json.RawMessage{"allOf": slices.Concat([]byte("["), schema, []byte("]"))}
+	if defs != nil {
+		all["$defs"] = defs
+	}
+	if definitions != nil {
+		all["definitions"] = definitions
+	}
+	data, _ := json.Marshal(all) // of valid JSON there is no error
+	return data
+}
+
+// closed returns a schema whose objects have no other members than those it names, where it does not say: a call with further
+// arguments is none that somebody wants. What is combined by other keywords stays as it is.
+func closed(schema json.RawMessage) json.RawMessage {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(schema, &keys) != nil {
+		return schema
+	}
+	for key := range keys {
+		if !slices.Contains(annotations, key) && !slices.Contains(plainKeys, key) {
+			return schema
+		}
+	}
+	if keys["items"] != nil {
+		keys["items"] = closed(keys["items"])
+	}
+	var of map[string]json.RawMessage
+	if json.Unmarshal(keys["properties"], &of) == nil {
+		for name := range of {
+			of[name] = closed(of[name])
+		}
+		keys["properties"], _ = json.Marshal(of) // of valid JSON there is no error
+		if keys["additionalProperties"] == nil {
+			keys["additionalProperties"] = json.RawMessage("false")
+		}
+	}
+	data, _ := json.Marshal(keys)
+	return data
+}
+
+// plainKeys are the keywords beside which members that are not named may be left out, and with which a schema stays one that
+// values can satisfy.
+var plainKeys = []string{
+	"properties", "required", "additionalProperties", "items", "$defs", "definitions", "$schema", "$id", "format", "pattern", "minLength", "maxLength",
+	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "nullable", "optional",
+}
+
+// joined returns the grammar of arguments in their order, of which those that are not required may be missing. Of is that of one.
+func (g *rules) joined(list []argument, comma string, of func(a argument) (string, error)) (string, error) {
+	slices.SortStableFunc(list, func(a, b argument) int { // so that there is something before the first comma
+		switch {
+		case a.required == b.required:
+			return 0
+		case a.required:
+			return -1
+		}
+		return 1
+	})
+	rest, first := `""`, `""` // what follows the arguments from one on, and what begins there
+	for _, a := range slices.Backward(list) {
+		text, err := of(a)
+		if err != nil {
+			return "", err
+		}
+		one := g.add(text)
+		if a.required {
+			first = g.add(one + " " + rest)
+			rest = g.add(quoted(comma) + " " + one + " " + rest)
+		} else {
+			first = g.add(one + " " + rest + " | " + first)
+			rest = g.add("(" + quoted(comma) + " " + one + ")? " + rest)
+		}
+	}
+	return first, nil
+}

@@ -1,0 +1,144 @@
+package answer
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/attn-go/attn/models/chattemplate"
+)
+
+// object is a call as a JSON object: {"name": "f", "arguments": {...}}, of which a list has several.
+type object struct {
+	list        bool   // of them: [{...}, {...}]
+	lead, trail string // around a call, where a grammar writes it
+	arguments   string // the key of arguments, where a grammar writes it; "" is arguments
+}
+
+// read is that of notation.
+func (o *object) read(c *cursor, a *Asked) (calls []chattemplate.ToolCall) {
+	list := c.peek("[")
+	if list {
+		c.lit("[")
+	}
+	for c.going() {
+		c.space()
+		calls = append(calls, objectCall(c, a))
+		c.space()
+		if list && c.try("]") || !list && (o.lead != "" || !c.try(";")) {
+			break
+		}
+		if list {
+			c.lit(",")
+		}
+	}
+	return calls
+}
+
+// objectCall takes a call.
+func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
+	data := c.object()
+	if !c.going() {
+		return call
+	}
+	var of struct {
+		Name                  string
+		ID                    string
+		Arguments, Parameters json.RawMessage
+	}
+	if json.Unmarshal(data, &of) != nil || a.tool(of.Name) == nil {
+		c.bad = true
+		return call
+	}
+	if of.Arguments == nil {
+		of.Arguments = of.Parameters
+	}
+	if len(of.Arguments) == 0 || of.Arguments[0] != '{' {
+		c.bad = true
+	}
+	return chattemplate.ToolCall{ID: of.ID, Name: of.Name, Arguments: of.Arguments}
+}
+
+// rule is that of notation.
+func (o *object) rule(g *rules, t *chattemplate.Tool) (string, error) {
+	key := cmp.Or(o.arguments, "arguments")
+	return quoted(`{"name": "`+t.Name+`", "`+key+`": `) + ` %json ` + line(closed(schemaOf(t))) + ` "}"`, nil
+}
+
+// several is that of notation.
+func (o *object) several(call string) string {
+	if o.list {
+		return quoted(o.lead+"[") + " " + call + ` (", " ` + call + `)* "]"`
+	}
+	return quoted(o.lead) + " " + call + " " + quoted(o.trail)
+}
+
+// starts is that of notation.
+func (o *object) starts(*Asked) []string {
+	return []string{`{"name"`, `{ "name"`, "{\n", `{"type": "function"`, `{"type":"function"`, `[{"name"`}
+}
+
+// named is a call as a name and a JSON object behind it.
+type named struct {
+	first, middle string // before and behind the name, where a grammar writes it
+	last          string // behind the name, before the arguments: what stands before it does not matter
+	post          string // behind the arguments
+	id            bool   // from first to last it is the id of the call, with the number of the call behind the name
+}
+
+// read is that of notation.
+func (n *named) read(c *cursor, a *Asked) []chattemplate.ToolCall {
+	from := c.at
+	c.lit(n.first)
+	call := chattemplate.ToolCall{Name: c.name()}
+	if n.id {
+		call.Name, _, _ = strings.Cut(call.Name, ":")
+	}
+	if c.going() && a.tool(call.Name) == nil {
+		c.bad = true
+	}
+	if !c.peek("{") {
+		between := c.until(n.last)
+		if _, id, ok := strings.Cut(between, "[CALL_ID]"); ok {
+			call.ID = id
+		}
+		if len(between) > longestHeader {
+			c.bad = true
+		}
+		if n.id && c.going() {
+			call.ID = c.text[from : c.at-len(n.last)]
+		}
+	}
+	c.space()
+	call.Arguments = c.object()
+	if n.post != "" {
+		c.space()
+		c.lit(strings.TrimSpace(n.post))
+	}
+	return []chattemplate.ToolCall{call}
+}
+
+// longestHeader is the most bytes between a name and its arguments.
+const longestHeader = 256
+
+// rule is that of notation.
+func (n *named) rule(g *rules, t *chattemplate.Tool) (string, error) {
+	return quoted(n.first+t.Name+n.middle) + ` %json ` + line(closed(schemaOf(t))) + " " + quoted(n.post), nil
+}
+
+// several is that of notation.
+func (n *named) several(call string) string { return call }
+
+// starts is that of notation.
+func (n *named) starts(*Asked) []string { return nil }
+
+// line returns JSON in one line.
+func line(data json.RawMessage) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(data) != nil {
+		return string(data) // whose error that of the grammar is
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,163 @@
+package network
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/tensors"
+	"github.com/attn-go/attn/norm"
+	"github.com/attn-go/attn/numeric"
+	"github.com/attn-go/attn/recurrent"
+)
+
+// A Delta is the gated delta net of a layer. Of the outputs of in(h), queries, keys and values go
+// through a convolution and SiLU; queries and keys then have the length 1, and queries are divided by
+// √KeySize. With the last two outputs b and a of a head, its gate is logistic(b) and its decay
+// Rate·softplus(a + Shift). Outputs are out(norm(y)·SiLU(z)). It carries what the convolution
+// does, and then the state of the delta rule.
+type Delta struct {
+	recurrent.Delta
+	In, Out     tensors.Linear // queries, keys, values, z, b and a side by side
+	Taps                       // of the first three
+	Rate, Shift []float32      // of each head
+	Norm        *Norm          // of the outputs of a head
+
+	query, key *Norm // make queries and keys as long as they are to be
+}
+
+// unit sets the norms of queries and keys. x/√(Σx² + 1e-6) is an RMSNorm with the weight 1/√n and
+// the epsilon 1e-6/n.
+func (f *Delta) unit(n int) {
+	of := func(weight float64) *Norm {
+		a := &Norm{Weight: make([]float32, n), Epsilon: float32(1e-6 / float64(n))}
+		for i := range a.Weight {
+			a.Weight[i] = float32(weight)
+		}
+		return a
+	}
+	f.query, f.key = of(1/float64(n)), of(1/math.Sqrt(float64(n)))
+}
+
+func (f *Delta) layers() []tensors.Linear { return []tensors.Linear{f.In, f.Out} }
+func (f *Delta) keepsKeys() bool          { return false }
+func (f *Delta) carries(after int) int    { return f.size() + f.StateSize(after) }
+
+// keys is where keys begin.
+func (f *Delta) keys() int { return f.KeyHeads * f.KeySize }
+
+func (f *Delta) mix(p *Pass, layer int, y, h []float32) error {
+	defer p.release(p.mark())
+	rows, n, wide := len(p.Tokens), f.Heads*f.ValueSize, f.In.N
+	in, qkv, out := p.floats.take(rows*wide), p.floats.take(rows*f.Channels), p.floats.take(rows*n)
+	if err := p.apply(&f.In, in, h, rows, len(h)/rows, 0); err != nil {
+		return err
+	}
+	if err := f.convolve(p, layer, qkv, in, wide); err != nil {
+		return err
+	}
+	if err := activation.SiLU(qkv, qkv, p.Exec); err != nil {
+		return err
+	}
+	for i, of := range [...]*Norm{f.query, f.key} {
+		view := inRows(qkv[i*f.keys():], rows, f.KeyHeads, f.KeySize, f.Channels)
+		if err := of.of(view, view, norm.Options{Exec: p.Exec}); err != nil {
+			return err
+		}
+	}
+	gates, decays := p.floats.take(rows*f.Heads), p.floats.take(rows*f.Heads)
+	if err := f.factors(p, gates, decays, in); err != nil {
+		return err
+	}
+	for i := range p.texts() {
+		if err := f.text(p, layer, i, out, qkv, gates, decays); err != nil {
+			return err
+		}
+	}
+	p.see("layer.delta", layer, out)
+	if p.only && len(p.Wanted) == 0 {
+		return nil
+	}
+	view := inRows(out, rows, f.Heads, f.ValueSize, n)
+	if err := f.Norm.of(view, view, norm.Options{Exec: p.Exec}); err != nil {
+		return err
+	}
+	if err := spread(p, rows, n, closing{f, in, out}, shutDelta); err != nil {
+		return err
+	}
+	if p.only {
+		gather(out, p.Wanted, n)
+		rows = len(p.Wanted)
+	}
+	return p.apply(&f.Out, y, out, rows, n, 0)
+}
+
+// factors computes the gates and decays of all heads.
+func (f *Delta) factors(p *Pass, gates, decays, in []float32) error {
+	for row := range len(p.Tokens) {
+		last := in[(row+1)*f.In.N-2*f.Heads:][:2*f.Heads]
+		copy(gates[row*f.Heads:], last[:f.Heads])
+		for h, a := range last[f.Heads:] {
+			decays[row*f.Heads+h] = float32(f.Rate[h] * softplus(a+f.Shift[h]))
+		}
+	}
+	return logistic(gates, p.Exec)
+}
+
+// softplus returns log(1 + e^x), as the contract has it.
+func softplus(x float32) float32 {
+	y := float64(numeric.Exp2(float32(-max(x, -x) * float32(math.Log2E))))
+	t := y / (2 + y)
+	sum, power := 0.0, t
+	for n := 1; n < 20; n += 2 {
+		sum += power / float64(n)
+		power = float64(power * float64(t*t))
+	}
+	return float32(max(float64(x), 0) + float64(2*sum))
+}
+
+// text computes a text of the pass, from one state that is wanted to the next.
+func (f *Delta) text(p *Pass, layer, text int, out, qkv, gates, decays []float32) error {
+	c, n := p.Cache.carry(text), f.Heads*f.ValueSize
+	var before []float32
+	if all := c.of(layer); all != nil {
+		before = all[f.size():]
+	}
+	at, end := p.Starts[text], p.Starts[text+1]
+	for i := 0; at < end; i++ {
+		to, after := end, []float32(nil)
+		if i < len(c.After) {
+			to, after = at+c.After[i].After-p.Positions[at], c.After[i].Layers[layer][f.size():]
+		}
+		rows := func(column, heads, size int) kernel.Tensor {
+			return inRows(qkv[at*f.Channels+column:], to-at, heads, size, f.Channels)
+		}
+		x := recurrent.Text{
+			Q: rows(0, f.KeyHeads, f.KeySize), K: rows(f.keys(), f.KeyHeads, f.KeySize), V: rows(2*f.keys(), f.Heads, f.ValueSize),
+			Decay: decays[at*f.Heads : to*f.Heads], Gate: gates[at*f.Heads : to*f.Heads], Position: p.Positions[at], Before: before, After: after,
+		}
+		if err := f.Apply(inRows(out[at*n:], to-at, f.Heads, f.ValueSize, n), x, p.Exec); err != nil {
+			return err
+		}
+		at, before = to, after
+	}
+	return nil
+}
+
+// A closing is outputs, and z in the rows of in.
+type closing struct {
+	*Delta
+	in, out []float32
+}
+
+// shutDelta multiplies some rows of outputs by SiLU(z).
+func shutDelta(p *Pass, f closing, lo, hi int) error {
+	n := f.Heads * f.ValueSize
+	for row := lo; row < hi; row++ {
+		y := f.out[row*n:][:n]
+		if err := activation.SwiGLU(y, f.in[row*f.In.N+f.Channels:][:n], y, p.oneThread()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package dialect
+
+import (
+	"encoding/json"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// An itemKind is a kind of [item].
+type itemKind int
+
+const (
+	textItem    itemKind = iota
+	thoughtItem          // what a model thinks before its text
+	callItem             // a call of a tool
+)
+
+// An item is a part of an answer that is of one kind, in APIs whose answers have such parts.
+type item struct {
+	itemKind
+	text     string // as far as it goes; of a call, its arguments
+	id, name string // of a call
+	call     int    // its number among the calls of the answer
+
+	tokens []decoder.Token       // of the text with their logarithms, if these are wanted
+	bytes  func(id int32) []byte // of a token
+}
+
+// arguments returns those of a call, nil if they are no object, as of a call that breaks off.
+func (it *item) arguments() json.RawMessage {
+	if len(it.text) == 0 || it.text[0] != '{' || !json.Valid([]byte(it.text)) {
+		return nil
+	}
+	return json.RawMessage(it.text)
+}
+
+// itemsOf returns the items of an event.
+func itemsOf(e *request.Event) (list []item) {
+	if e.Reasoning != "" {
+		list = append(list, item{itemKind: thoughtItem, text: e.Reasoning})
+	}
+	if e.Text != "" || len(e.Tokens) > 0 && len(list) == 0 && len(e.Calls) == 0 {
+		list = append(list, item{itemKind: textItem, text: e.Text, tokens: e.Tokens, bytes: e.Bytes})
+	}
+	for _, c := range e.Calls {
+		list = append(list, item{itemKind: callItem, text: c.Arguments, id: c.ID, name: c.Name, call: c.Index})
+	}
+	return list
+}
+
+// silent writes nothing of items.
+type silent struct{}
+
+func (silent) begin(int, *item) {}
+func (silent) grow(int, *item)  {}
+func (silent) end(int, *item)   {}
+
+// wholeOf returns the items of an answer that is complete, in the order in which a stream has them, and its only choice as one
+// event.
+func wholeOf(r *request.Request) ([]item, *request.Event) {
+	var s itemStream
+	for _, e := range r.Parts() {
+		s.add(silent{}, e)
+	}
+	return s.items, r.Whole()[0]
+}
+
+// spoken returns the items of an answer as a message.
+func spoken(items []item) chattemplate.Message {
+	m := chattemplate.Message{Role: "assistant"}
+	for _, it := range items {
+		switch it.itemKind {
+		case textItem:
+			m.Content += it.text
+		case thoughtItem:
+			m.Reasoning += it.text
+		case callItem:
+			if arguments := it.arguments(); arguments != nil {
+				m.Calls = append(m.Calls, chattemplate.ToolCall{ID: it.id, Name: it.name, Arguments: arguments})
+			}
+		}
+	}
+	return m
+}
+
+// An itemWriter writes a stream of items. Of each, begin comes first, then grow for what it grows by, then end.
+type itemWriter interface {
+	begin(i int, it *item)
+	grow(i int, by *item)
+	end(i int, it *item)
+}
+
+// An itemStream are the items of a stream.
+type itemStream struct {
+	items []item
+	open  bool // the last one may grow
+}
+
+// add writes what an event adds.
+func (s *itemStream) add(w itemWriter, e *request.Event) {
+	for _, by := range itemsOf(e) {
+		if s.open {
+			if last := &s.items[len(s.items)-1]; last.itemKind != by.itemKind || last.call != by.call {
+				s.end(w)
+			}
+		}
+		last := len(s.items) - 1
+		if !s.open {
+			last++
+			s.items, s.open = append(s.items, item{itemKind: by.itemKind, id: by.id, name: by.name, call: by.call, bytes: by.bytes}), true
+			w.begin(last, &s.items[last])
+		}
+		it := &s.items[last]
+		it.text += by.text
+		it.tokens = append(it.tokens, by.tokens...)
+		if by.text != "" || len(by.tokens) > 0 {
+			w.grow(last, &by)
+		}
+	}
+}
+
+// end ends the last item.
+func (s *itemStream) end(w itemWriter) {
+	if s.open {
+		s.open = false
+		w.end(len(s.items)-1, &s.items[len(s.items)-1])
+	}
+}

@@ -1,0 +1,146 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// An ollamaWriter writes answers of texts.
+type ollamaWriter struct {
+	ollama
+	ollamaClock
+	chat  bool
+	last  request.Event
+	calls []request.CallPart // that have begun, and are written when they are whole
+}
+
+// load returns the request of a client that has nothing to say yet.
+func (*ollamaWriter) load(model string) (*request.Request, error) {
+	return &request.Request{Model: model, Tagged: true, Work: &request.About{}}, nil
+}
+
+// converse returns the request for the next message.
+func (*ollamaWriter) converse(in *Input, q *ollamaText, messages []chattemplate.Message, tools []tool) (*request.Request, error) {
+	w := &request.Generate{Conversation: &chattemplate.Conversation{Messages: messages, Date: in.Date}}
+	think, err := q.think()
+	if err == nil {
+		err = (&setting{tools: tools, thoughts: think}).set(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return q.read(in, w)
+}
+
+// ollamaLine is a line of an answer.
+type ollamaLine struct {
+	Model    string        `json:"model"`
+	Created  string        `json:"created_at"`
+	Message  *ollamaAnswer `json:"message,omitempty"`
+	Response *string       `json:"response,omitempty"`
+	Thinking string        `json:"thinking,omitempty"`
+
+	Logprobs []tokenLogprob `json:"logprobs,omitempty"`
+	Done     bool           `json:"done"`
+	*ollamaEnd
+}
+
+// ollamaAnswer is a message of an answer.
+type ollamaAnswer struct {
+	Role     string       `json:"role"`
+	Content  string       `json:"content"`
+	Thinking string       `json:"thinking,omitempty"`
+	Calls    []ollamaCall `json:"tool_calls,omitempty"`
+}
+
+// ollamaCall is a call of a tool.
+type ollamaCall struct {
+	ID       string `json:"id,omitempty"`
+	Function struct {
+		Index     int             `json:"index"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// line returns a line that says what an event does.
+func (o *ollamaWriter) line(r *request.Request, e *request.Event) *ollamaLine {
+	l := &ollamaLine{Model: r.Model, Created: ollamaTime(r.Created)}
+	if o.chat {
+		l.Message = &ollamaAnswer{Role: "assistant"}
+	}
+	text := ""
+	for _, it := range itemsOf(e) {
+		call := ollamaCall{ID: it.id}
+		switch {
+		case it.itemKind == textItem:
+			text += it.text
+		case it.itemKind == thoughtItem && o.chat:
+			l.Message.Thinking = it.text
+		case it.itemKind == thoughtItem:
+			l.Thinking = it.text
+		case it.arguments() != nil && o.chat:
+			call.Function.Index, call.Function.Name, call.Function.Arguments = it.call, it.name, it.arguments()
+			l.Message.Calls = append(l.Message.Calls, call)
+		default: // a call that breaks off is none
+			text += it.text
+		}
+	}
+	if o.chat {
+		l.Message.Content = text
+	} else {
+		l.Response = &text
+	}
+	if len(e.Tokens) > 0 {
+		l.Logprobs = logprobsOf(e)
+	}
+	return l
+}
+
+// end returns the last line.
+func (o *ollamaWriter) end(r *request.Request, e *request.Event, reason string) *ollamaLine {
+	l := o.line(r, e)
+	l.Done, l.ollamaEnd = true, o.ollamaClock.end(r, reason)
+	return l
+}
+
+// Whole is that of [Dialect].
+func (o *ollamaWriter) Whole(r *request.Request) any {
+	if _, ok := r.Work.(*request.About); ok {
+		return o.end(r, &request.Event{}, "load")
+	}
+	e := r.Whole()[0]
+	return o.end(r, e, reasons[e.End])
+}
+
+// Event is that of [Streamer]. Calls are written as a whole, when the next one begins or the answer ends.
+func (o *ollamaWriter) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
+	o.last = *e
+	whole := *e
+	whole.Calls = nil
+	for _, part := range e.Calls {
+		if n := len(o.calls); n > 0 && o.calls[n-1].Index == part.Index {
+			o.calls[n-1].Arguments += part.Arguments
+			continue
+		}
+		whole.Calls = append(whole.Calls, o.calls...)
+		o.calls = []request.CallPart{part}
+	}
+	if len(itemsOf(&whole)) == 0 {
+		return nil
+	}
+	return json.NewEncoder(b).Encode(o.line(r, &whole))
+}
+
+// End is that of [Streamer].
+func (o *ollamaWriter) End(b *bytes.Buffer, r *request.Request) error {
+	if len(o.calls) > 0 {
+		if err := json.NewEncoder(b).Encode(o.line(r, &request.Event{Calls: o.calls})); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(b).Encode(o.end(r, &request.Event{}, reasons[o.last.End]))
+}

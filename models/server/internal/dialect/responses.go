@@ -1,0 +1,256 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
+	"github.com/attn-go/attn/models/server/internal/request"
+)
+
+// responsesPaths are the paths of OpenAI's API for responses.
+var responsesPaths = []Path{
+	{"POST /v1/responses", func() Dialect { return &responses{} }, "model tools instructions input"},
+	{"GET /v1/responses/{name}", func() Dialect { return &keptResponse{} }, ""},
+	{"DELETE /v1/responses/{name}", func() Dialect { return &keptResponse{remove: true} }, ""},
+	{"POST /v1/responses/{name}/cancel", func() Dialect { return &keptResponse{cancel: true} }, ""},
+}
+
+// responses is /v1/responses: what a model has to say to items.
+type responses struct {
+	OpenAI
+	itemStream
+	responsesWriter
+	in       *Input
+	echo     responseEcho
+	logprobs bool
+
+	said  []chattemplate.Message // before the answer
+	bytes int64                  // of it
+}
+
+// responsesRequest is the body of a request.
+type responsesRequest struct {
+	Model        string                       `json:"model"`
+	Input        fields.TextOr[responsesItem] `json:"input"`
+	Instructions *string                      `json:"instructions"`
+	Previous     *string                      `json:"previous_response_id"`
+	Store        *bool                        `json:"store"` // default true, if the server keeps any
+	Stream       bool                         `json:"stream"`
+	MaxTokens    *fields.Int                  `json:"max_output_tokens"`
+	Temperature  *float64                     `json:"temperature"`
+	TopP         *float64                     `json:"top_p"`
+	TopLogprobs  *fields.Int                  `json:"top_logprobs"`
+	Include      []string                     `json:"include"`
+	Text         *responsesText               `json:"text"`
+	Reasoning    *reasoning                   `json:"reasoning"`
+	Metadata     json.RawMessage              `json:"metadata"`
+	Tools        []responsesTool              `json:"tools"`
+	Choice       *toolChoice                  `json:"tool_choice"`
+	Parallel     *bool                        `json:"parallel_tool_calls"`
+
+	// Not in OpenAI's API.
+	Seed    *fields.Int  `json:"seed"`
+	TopK    *fields.Int  `json:"top_k"`
+	MinP    *float64     `json:"min_p"`
+	Stop    fields.Texts `json:"stop"`
+	Receipt bool         `json:"receipt"` // one of package receipt
+}
+
+// responsesText is text.
+type responsesText struct {
+	Format *responsesFormat `json:"format"`
+}
+
+// responsesFormat says what a text must be.
+type responsesFormat struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name,omitempty"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// responsesNames are the names of fields that have others elsewhere.
+var responsesNames = map[string]string{"max_tokens": "max_output_tokens", "response_format": "text.format"}
+
+// logprobsIncluded is what include has for logarithms.
+const logprobsIncluded = "message.output_text.logprobs"
+
+// Read is that of [Dialect].
+func (d *responses) Read(in *Input) (*request.Request, error) {
+	var q responsesRequest
+	if err := in.decode(&q); err != nil {
+		return nil, err
+	}
+	d.in = in
+	c := &chattemplate.Conversation{Date: in.Date, Variables: map[string]any{}}
+	if err := d.converse(&q, c); err != nil {
+		return nil, err
+	}
+	w := &request.Generate{Conversation: c}
+	tools := make([]tool, len(q.Tools))
+	for i, t := range q.Tools {
+		tools[i] = tool{t.Type, t.function}
+	}
+	if err := (&setting{tools, q.Choice, q.Parallel, thoughts{Reasoning: q.Reasoning}}).set(w); err != nil {
+		return nil, err
+	}
+	s := &options.Sampling{
+		Model: q.Model, Stream: q.Stream, MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, MinP: q.MinP, Seed: q.Seed, Stop: q.Stop, Receipt: q.Receipt,
+	}
+	if q.Text != nil && q.Text.Format != nil {
+		s.ResponseFormat = &options.Format{Type: q.Text.Format.Type, Schema: q.Text.Format.Schema}
+	}
+	r, err := generationBy(responsesNames, in, s, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range q.Include {
+		switch name {
+		case logprobsIncluded:
+			d.logprobs = true
+		case "reasoning.encrypted_content": // there is none that is not said openly
+		default:
+			return nil, fields.Errorf("include", "include: got %.60q, want %s or reasoning.encrypted_content", name, logprobsIncluded)
+		}
+	}
+	d.echo = q.echo(in, &w.Options)
+	return r, readTop(&w.Options, d.logprobs, q.TopLogprobs)
+}
+
+// converse sets the messages of a conversation: those that were kept, and those of the request.
+func (d *responses) converse(q *responsesRequest, c *chattemplate.Conversation) error {
+	in, most := d.in, d.in.Kept.Most()
+	if store := q.Store != nil && *q.Store; most == 0 && (store || q.Previous != nil) {
+		field := "store"
+		if q.Previous != nil {
+			field = "previous_response_id"
+		}
+		return fields.Errorf(field, "%s: this server keeps no responses: want the whole conversation in input, and store false", field)
+	}
+	if q.Previous != nil {
+		before, ok := in.Kept.Get(in.Key, *q.Previous)
+		if !ok {
+			return noResponse(*q.Previous).Of("previous_response_id")
+		}
+		d.said, d.bytes = before.(*keptAnswer).said, before.(*keptAnswer).bytes
+	}
+	var err error
+	if d.said, err = addInput(d.said[:len(d.said):len(d.said)], &q.Input); err != nil {
+		return err
+	}
+	if n := len(d.said); n < 1 || n > in.Messages {
+		return fields.Errorf("input", "input: got %d messages, those of previous responses included, want 1 to %d", n, in.Messages)
+	}
+	if d.bytes += int64(len(in.Body)); q.stores(in) && d.bytes > most/2 {
+		return fields.Errorf("store", "store: the conversation has %d bytes, want at most %d, or store false", d.bytes, most/2)
+	}
+	if q.Instructions != nil && *q.Instructions != "" {
+		c.Messages = []chattemplate.Message{{Role: "system", Content: *q.Instructions}}
+	}
+	c.Messages = append(c.Messages, d.said...)
+	return nil
+}
+
+// stores tells whether the answer is kept.
+func (q *responsesRequest) stores(in *Input) bool {
+	return in.Kept.Most() > 0 && (q.Store == nil || *q.Store)
+}
+
+// noResponse is the error for a response that is not kept.
+func noResponse(id string) *Failure {
+	return Fail(http.StatusNotFound, "response_not_found", "there is no response %.80q: it was not kept, or not for as long", id)
+}
+
+// keptAnswer is what is kept of an answer.
+type keptAnswer struct {
+	said  []chattemplate.Message // with the answer
+	bytes int64
+	body  json.RawMessage
+}
+
+// keep keeps an answer, if it is to be, and returns its JSON.
+func (d *responses) keep(r *request.Request, answer *response, items []item) json.RawMessage {
+	body, _ := json.Marshal(answer) // it has no error
+	if !d.echo.Store {
+		return body
+	}
+	d.bytes += int64(len(body))
+	d.in.Kept.Put(d.in.Key, answer.ID, &keptAnswer{append(d.said[:len(d.said):len(d.said)], spoken(items)), d.bytes, body}, d.bytes)
+	return body
+}
+
+// Whole is that of [Dialect].
+func (d *responses) Whole(r *request.Request) any {
+	items, e := wholeOf(r)
+	return d.keep(r, d.answer(r, items, e.End), items)
+}
+
+// Event is that of [Streamer].
+func (d *responses) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
+	d.b, d.r = b, r
+	if e.First {
+		begun := d.answer(r, nil, decoder.EndNone)
+		d.write("response.created", map[string]any{"response": begun})
+		d.write("response.in_progress", map[string]any{"response": begun})
+	}
+	d.add(&d.responsesWriter, e)
+	d.last = e.End
+	return d.err
+}
+
+// End is that of [Streamer].
+func (d *responses) End(b *bytes.Buffer, r *request.Request) error {
+	d.b = b
+	d.itemStream.end(&d.responsesWriter)
+	answer := d.answer(r, d.items, d.last)
+	d.write("response."+answer.Status, map[string]any{"response": d.keep(r, answer, d.items)})
+	return d.err
+}
+
+// Break is that of [Streamer].
+func (d *responses) Break(f *Failure) []byte {
+	var b bytes.Buffer
+	d.b = &b
+	d.write("error", map[string]any{"code": f.Code, "message": f.Message, "param": f.Param})
+	return b.Bytes()
+}
+
+// keptResponse is a response that is asked for again, deleted or cancelled.
+type keptResponse struct {
+	OpenAI
+	remove, cancel bool
+	name           string
+	body           json.RawMessage
+}
+
+// Read is that of [Dialect].
+func (d *keptResponse) Read(in *Input) (*request.Request, error) {
+	v, ok := in.Kept.Get(in.Key, in.Name)
+	if !ok {
+		return nil, noResponse(in.Name)
+	}
+	d.name, d.body = in.Name, v.(*keptAnswer).body
+	if d.cancel {
+		return nil, Fail(http.StatusBadRequest, "", "the response is complete, and none is made in the background: whoever closes the connection cancels one")
+	}
+	if d.remove {
+		in.Kept.Delete(in.Key, in.Name)
+	}
+	return &request.Request{Work: &request.About{All: true}}, nil
+}
+
+// Whole is that of [Dialect].
+func (d *keptResponse) Whole(*request.Request) any {
+	if !d.remove {
+		return d.body
+	}
+	return struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Deleted bool   `json:"deleted"`
+	}{d.name, "response", true}
+}

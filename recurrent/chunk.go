@@ -1,0 +1,208 @@
+package recurrent
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// The tokens of a chunk are computed from S at its beginning. With G the sums of decays in
+// the chunk, in float64, and D[i][j] = exp(G[i] - G[j]),
+//
+//	u[i]   = beta[i]·(v[i] - exp(G[i])·(k[i]ᵀ·S)) - sum over j < i of beta[i]·D[i][j]·(k[i]·k[j])·u[j]
+//	out[i] = exp(G[i])·(q[i]ᵀ·S) + sum over j ≤ i of D[i][j]·(q[i]·k[j])·u[j]
+//
+// and at its end S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ. A row needs
+// the k, u and decays of the rows before it: these are the state within a chunk. Nothing of a row
+// depends on how many rows are computed at once, as sums over j are cut into segments of
+// absolute positions.
+
+// segment is how many tokens of a chunk are added up before their sum is added to others.
+const segment = 16
+
+// A call holds the arguments of one call.
+type call struct {
+	Delta
+	tier          *tier.Tier
+	out, q, k, v  view.Tensor
+	decay, gate   []float32
+	position      int
+	before, after []float32
+}
+
+// A scratch is the memory of one goroutine of a call.
+type scratch struct {
+	head    head
+	numbers []float32
+	usage   parallel.Usage
+	memory  parallel.Memory
+}
+
+// A head is the state of a head, and what one chunk needs beside it.
+type head struct {
+	all  []float32      // s, kt, u and g, one after the other
+	s    []float32      // [KeySize, columns]
+	kt   []float32      // [KeySize, Chunk], the keys of the open chunk
+	u    []float32      // [Chunk, columns]
+	g    []float32      // [Chunk], decays
+	sums [Chunk]float64 // of decays, the token's own included: differences of sums of float32 would lose their last digits
+	o    []float32      // [Chunk, columns]
+	kk   []float32      // [Chunk, Chunk]
+	qk   []float32      // [Chunk, Chunk]
+	exps []float32      // [Chunk]
+}
+
+var (
+	calls     = parallel.Loop[call, scratch]{Scratch: &scratches, Fit: (*call).fit, Do: (*call).heads}
+	scratches = parallel.FreeList[scratch]{Memory: func(s *scratch) *parallel.Memory { return &s.memory }}
+)
+
+func (c *call) run(exec *kernel.Exec) {
+	calls.Run(c, c.Heads, c.work()/float64(c.tier.ThreadFMAs), c.numbers(), exec.Threads, exec.ParallelFor)
+}
+
+// numbers is the size of a scratch.
+func (c *call) numbers() int {
+	return c.KeySize*c.columns() + c.openSize() + Chunk*(c.columns()+2*Chunk+1)
+}
+
+func (c *call) fit(w *scratch) {
+	parallel.Fit(&w.memory, &w.usage, &w.numbers, c.numbers(), parallel.Make[float32])
+	rest, h := w.numbers, &w.head
+	h.all = rest[:c.KeySize*c.columns()+c.openSize()]
+	for _, x := range [...]struct {
+		to *[]float32
+		n  int
+	}{{&h.s, c.KeySize * c.columns()}, {&h.kt, c.KeySize * Chunk}, {&h.u, Chunk * c.columns()}, {&h.g, Chunk}, {&h.o, Chunk * c.columns()}, {&h.kk, Chunk * Chunk}, {&h.qk, Chunk * Chunk}, {&h.exps, Chunk}} {
+		*x.to, rest = rest[:x.n:x.n], rest[x.n:]
+	}
+}
+
+// heads computes the heads lo to hi-1.
+func (c *call) heads(w *scratch, lo, hi int) {
+	tokens := c.q.Dim(2)
+	before, after := c.headSize(c.position), c.headSize(c.position+tokens)
+	for h := lo; h < hi; h++ {
+		clear(w.head.all)
+		if c.position > 0 {
+			copy(w.head.all, c.before[h*before:][:before])
+		}
+		for at := 0; at < tokens; {
+			first := (c.position + at) % Chunk
+			n := min(Chunk-first, tokens-at)
+			c.rows(&w.head, h, at, first, first+n)
+			at += n
+		}
+		if c.after != nil && c.position+tokens > 0 {
+			copy(c.after[h*after:][:after], w.head.all)
+		}
+	}
+}
+
+// exp is e^x for the exponents x of the contract.
+func (c *call) exp(to []float32, x func(i int) float64) {
+	log2e := math.Float32frombits(contract.Log2E)
+	for i := range to {
+		to[i] = float32(float32(x(i)) * log2e)
+	}
+	c.tier.Elementwise().Exp2(to, to)
+}
+
+// rows computes the rows lo to hi-1 of a chunk, the first of which is token at of the call.
+func (c *call) rows(h *head, number, at, lo, hi int) {
+	n, keys, columns := hi-lo, c.KeySize, c.columns()
+	group := number / (c.Heads / c.KeyHeads)
+	q, k := c.q.Rows(0, group, at, n), c.k.Rows(0, group, at, n)
+	ldq, ldk := c.q.Stride(2), c.k.Stride(2)
+	for i := range n {
+		h.g[lo+i] = c.decay[(at+i)*c.Heads+number]
+		for x, y := range k[i*ldk:][:keys] {
+			h.kt[x*Chunk+lo+i] = y
+		}
+	}
+	sum := 0.0
+	for i, g := range h.g[:hi] {
+		sum += float64(g)
+		h.sums[i] = sum
+	}
+	lanes := (hi + 15) &^ 15
+	u, o := h.u[lo*columns:], h.o[lo*columns:]
+	c.tier.Product(u, columns, k, ldk, 1, h.s, columns, n, columns, keys, keys, false)
+	c.tier.Product(o, columns, q, ldq, 1, h.s, columns, n, columns, keys, keys, false)
+	c.tier.Product(h.kk[lo*Chunk:], Chunk, k, ldk, 1, h.kt, Chunk, n, lanes, keys, keys, false)
+	c.tier.Product(h.qk[lo*Chunk:], Chunk, q, ldq, 1, h.kt, Chunk, n, lanes, keys, keys, false)
+	for i := lo; i < hi; i++ {
+		c.row(h, i, c.gate[(at+i-lo)*c.Heads+number], c.v.Row(0, number, at+i-lo))
+	}
+	c.sums(h, h.u, h.kk, lo, hi, 0)
+	c.sums(h, h.o, h.qk, lo, hi, 1)
+	for i := range n {
+		copy(c.out.Row(0, number, at+i), h.o[(lo+i)*columns:][:c.ValueSize])
+	}
+	if hi == Chunk {
+		c.end(h)
+	}
+}
+
+// row multiplies the products of row i by their factors.
+func (c *call) row(h *head, i int, beta float32, v []float32) {
+	columns, sum := c.columns(), h.sums[i]
+	d, kk, qk := h.exps[:i+1], h.kk[i*Chunk:][:i+1], h.qk[i*Chunk:][:i+1]
+	c.exp(d, func(j int) float64 { return sum - h.sums[j] })
+	for j, e := range d {
+		kk[j] = -float32(beta * float32(e*kk[j]))
+		qk[j] = float32(e * qk[j])
+	}
+	d = h.exps[:1]
+	c.exp(d, func(int) float64 { return sum })
+	e, u, o := d[0], h.u[i*columns:][:columns], h.o[i*columns:][:columns]
+	for j, x := range u {
+		y := float32(0)
+		if j < len(v) {
+			y = v[j]
+		}
+		u[j] = float32(beta * (y - float32(e*x)))
+		o[j] = float32(e * o[j])
+	}
+}
+
+// sums adds the products of rows of factors and of u to rows, segment by segment. A row takes
+// the u before it, and with own 1 its own.
+func (c *call) sums(h *head, to, factors []float32, lo, hi, own int) {
+	columns := c.columns()
+	for from := lo / segment * segment; from < hi; from += segment {
+		first, end := max(lo, from), min(hi, from+segment)
+		if from > 0 {
+			c.tier.Product(to[first*columns:], columns, factors[first*Chunk:], Chunk, 1, h.u, columns, end-first, columns, from, segment, true)
+		}
+		for i := first; i < end; i++ {
+			if n := i - from + own; n > 0 {
+				c.tier.Product(to[i*columns:], columns, factors[i*Chunk+from:], Chunk, 1, h.u[from*columns:], columns, 1, columns, n, segment, true)
+			}
+		}
+	}
+}
+
+// end closes a chunk.
+func (c *call) end(h *head) {
+	columns, last := c.columns(), h.sums[Chunk-1]
+	d := h.exps[:1]
+	c.exp(d, func(int) float64 { return last })
+	e := d[0]
+	for i, x := range h.s {
+		h.s[i] = float32(e * x)
+	}
+	d = h.exps[:Chunk]
+	c.exp(d, func(j int) float64 { return last - h.sums[j] })
+	for x := range c.KeySize {
+		for j, y := range h.kt[x*Chunk:][:Chunk] {
+			h.kt[x*Chunk+j] = float32(d[j] * y)
+		}
+	}
+	c.tier.Product(h.s, columns, h.kt, Chunk, 1, h.u, columns, c.KeySize, columns, Chunk, Chunk, true)
+	clear(h.all[len(h.s):])
+}

@@ -1,0 +1,171 @@
+// Package recurrent computes layers that carry a state from token to token, in place of keys and values
+// of all tokens: [Delta], the gated delta rule.
+//
+// A result has the same bits on every CPU, with any number of threads, and in whatever pieces a text is
+// read: at once, in chunks or token by token. The numeric contract, package contract, defines them.
+package recurrent
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Delta is the sizes of the heads of a layer with the gated delta rule (Yang, Kautz, Hatamizadeh:
+// "Gated Delta Networks"). Each of Heads keeps a matrix S [KeySize, ValueSize], 0 at the beginning of a
+// text. A token with the query q, key k, value v, decay g and gate beta changes it and reads it:
+//
+//	S   = exp(g)·S
+//	S   = S + beta·k·(v - kᵀ·S)ᵀ
+//	out = qᵀ·S
+//
+// Value head h takes head h/(Heads/KeyHeads) of queries and keys. Callers normalise and scale these.
+type Delta struct {
+	Heads, KeyHeads    int // of values, and of queries and keys; KeyHeads divides Heads
+	KeySize, ValueSize int // elements of a head, at most MostSize
+}
+
+const (
+	// Chunk is the number of tokens that S is constant for: it changes at multiples of Chunk, and until
+	// then the state has what the tokens after the last multiple add to it.
+	Chunk = 64
+
+	// MostSize is the most elements of a head.
+	MostSize = 1 << 10
+)
+
+// A Text is tokens of one text, of which Position is the first.
+type Text struct {
+	Q, K     kernel.Tensor // [1, KeyHeads, L, KeySize], float32
+	V        kernel.Tensor // [1, Heads, L, ValueSize]
+	Decay    []float32     // [L, Heads]: g, at most 0
+	Gate     []float32     // [L, Heads]: beta
+	Position int           // tokens of the text before these
+	Before   []float32     // the state after those tokens: StateSize(Position) numbers, nothing at Position 0
+	After    []float32     // receives the state after all tokens, StateSize(Position + L) numbers, unless it is nil
+}
+
+// StateSize returns how many numbers the state of a text of so many tokens has. After a multiple of
+// Chunk tokens it is about half of what it is elsewhere. It is 0 for sizes or a position that Apply refuses.
+func (d Delta) StateSize(position int) int {
+	if d.check() != nil || position <= 0 {
+		return 0
+	}
+	return d.Heads * d.headSize(position)
+}
+
+// headSize is the size of the state of a head.
+func (d *Delta) headSize(position int) int {
+	if position%Chunk == 0 {
+		return d.KeySize * d.columns()
+	}
+	return d.KeySize*d.columns() + d.openSize()
+}
+
+// columns is ValueSize rounded up to what all kernels take.
+func (d *Delta) columns() int { return (d.ValueSize + 15) &^ 15 }
+
+// openSize is the size of what a head has of the tokens of an open chunk.
+func (d *Delta) openSize() int { return Chunk * (d.KeySize + d.columns() + 1) }
+
+// Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state after
+// them to After. Before stays as it is. No output shares memory with an input or with the other one.
+//
+// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a [*kernel.Error],
+// and leaves out and After untouched.
+func (d Delta) Apply(out kernel.Tensor, x Text, exec kernel.Exec) error {
+	c := call{Delta: d, out: view.Tensor(out), q: view.Tensor(x.Q), k: view.Tensor(x.K), v: view.Tensor(x.V), decay: x.Decay, gate: x.Gate, position: x.Position, before: x.Before, after: x.After}
+	t, err := elementwise.Begin("recurrent.Delta.Apply", &exec, cmp.Or(d.check(), c.check()))
+	if err != nil {
+		return err
+	}
+	if view.Races {
+		c.announce()
+	}
+	c.tier = t
+	c.run(&exec)
+	return nil
+}
+
+// check reports sizes that are out of range.
+func (d *Delta) check() *check.Failure {
+	for _, x := range [...]struct {
+		name    string
+		n, most int
+	}{{"Heads", d.Heads, 1 << 16}, {"KeyHeads", d.KeyHeads, 1 << 16}, {"KeySize", d.KeySize, MostSize}, {"ValueSize", d.ValueSize, MostSize}} {
+		if x.n < 1 || x.n > x.most {
+			return &check.Failure{Where: "Delta." + x.name, Got: fmt.Sprint(x.n), Want: fmt.Sprintf("1 to %d", x.most)}
+		}
+	}
+	if d.Heads%d.KeyHeads != 0 {
+		return &check.Failure{Where: "Delta.KeyHeads", Got: fmt.Sprint(d.KeyHeads), Want: fmt.Sprintf("a divisor of the %d heads of values", d.Heads)}
+	}
+	return nil
+}
+
+// check reports the first argument that does not fit.
+func (c *call) check() *check.Failure {
+	if f := c.q.CheckPlainFloats("Text.Q"); f != nil {
+		return f
+	}
+	l := c.q.Dim(2)
+	if f := cmp.Or(checkTensor("Text.Q", &c.q, c.KeyHeads, l, c.KeySize), checkTensor("Text.K", &c.k, c.KeyHeads, l, c.KeySize), checkTensor("Text.V", &c.v, c.Heads, l, c.ValueSize), checkTensor("out", &c.out, c.Heads, l, c.ValueSize)); f != nil {
+		return f
+	}
+	if c.position < 0 || c.position > mostTokens-l {
+		return &check.Failure{Where: "Text.Position", Got: fmt.Sprint(c.position), Want: fmt.Sprintf("0 to %d", mostTokens-l)}
+	}
+	if c.after != nil {
+		if f := checkNumbers("Text.After", c.after, c.StateSize(c.position+l)); f != nil {
+			return f
+		}
+	}
+	return cmp.Or(
+		checkNumbers("Text.Decay", c.decay, l*c.Heads), checkNumbers("Text.Gate", c.gate, l*c.Heads), checkNumbers("Text.Before", c.before, c.StateSize(c.position)),
+		c.out.CheckDistinct("out"),
+		view.CheckApart(2, []string{"out", "Text.After", "Text.Q", "Text.K", "Text.V", "Text.Decay", "Text.Gate", "Text.Before"},
+			c.out.Memory(), view.MemoryOf(c.after), c.q.Memory(), c.k.Memory(), c.v.Memory(), view.MemoryOf(c.decay), view.MemoryOf(c.gate), view.MemoryOf(c.before)),
+	)
+}
+
+func checkTensor(name string, t *view.Tensor, heads, tokens, size int) *check.Failure {
+	if f := t.CheckPlainFloats(name); f != nil {
+		return f
+	}
+	if want := [4]int{1, heads, tokens, size}; t.Shape() != want || t.DType() != view.Float32 {
+		return &check.Failure{Where: name, Got: t.Describe(), Want: fmt.Sprintf("float32 %v, with the tokens of Text.Q", want)}
+	}
+	return nil
+}
+
+func checkNumbers(name string, x []float32, n int) *check.Failure {
+	if len(x) != n {
+		return &check.Failure{Where: name, Got: fmt.Sprintf("%d numbers", len(x)), Want: fmt.Sprint(n)}
+	}
+	return nil
+}
+
+// mostTokens bounds positions, so that sizes do not overflow.
+const mostTokens = 1 << 30
+
+// announce announces to the race detector what the call reads and writes.
+func (c *call) announce() {
+	for _, t := range [...]*view.Tensor{&c.q, &c.k, &c.v} {
+		t.AnnounceAll(view.Read)
+	}
+	for _, x := range [...][]float32{c.decay, c.gate, c.before} {
+		view.Announce(view.Read, x)
+	}
+	c.out.AnnounceAll(view.Write)
+	view.Announce(view.Write, c.after)
+}
+
+// work is how many FMAs a call takes, at least 1.
+func (c *call) work() float64 {
+	return float64(1 + ints.MulSat(c.Heads*c.q.Dim(2), 3*c.KeySize*c.ValueSize+2*Chunk*(c.KeySize+c.ValueSize)))
+}

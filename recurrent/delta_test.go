@@ -1,0 +1,310 @@
+package recurrent
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
+)
+
+// A sample is a text of a test. Rows of queries, keys and values lie side by side, with gaps.
+type sample struct {
+	Delta
+	tokens      int
+	rows        []float32 // [tokens, width]
+	decay, gate []float32
+}
+
+func (s *sample) width() int { return 2*s.KeyHeads*s.KeySize + s.Heads*s.ValueSize + 3 }
+
+func newSample(d Delta, tokens int, seed uint64) *sample {
+	r := rand.New(rand.NewPCG(seed, 7))
+	s := &sample{Delta: d, tokens: tokens}
+	s.rows = make([]float32, tokens*s.width())
+	for i := range s.rows {
+		s.rows[i] = (r.Float32()*2 - 1) / float32(math.Sqrt(float64(d.KeySize)))
+	}
+	for range tokens * d.Heads {
+		s.decay, s.gate = append(s.decay, -r.Float32()*r.Float32()), append(s.gate, r.Float32())
+	}
+	return s
+}
+
+// text returns some of the tokens.
+func (s *sample) text(lo, hi int) Text {
+	at := func(column, heads, size int) kernel.Tensor {
+		n, w := hi-lo, s.width()
+		return kernel.Strided(s.rows[lo*w+column:], [4]int{1, heads, n, size}, [3]int{n * w, size, w})
+	}
+	keys := s.KeyHeads * s.KeySize
+	return Text{
+		Q: at(0, s.KeyHeads, s.KeySize), K: at(keys, s.KeyHeads, s.KeySize), V: at(2*keys, s.Heads, s.ValueSize),
+		Decay: s.decay[lo*s.Heads : hi*s.Heads], Gate: s.gate[lo*s.Heads : hi*s.Heads], Position: lo,
+	}
+}
+
+// read computes the text in pieces that end at some tokens.
+func (s *sample) read(t *testing.T, exec kernel.Exec, ends ...int) (out, state []float32) {
+	t.Helper()
+	size := s.Heads * s.ValueSize
+	out = make([]float32, s.tokens*size)
+	for lo, i := 0, 0; lo < s.tokens; i++ {
+		hi := s.tokens
+		if i < len(ends) {
+			hi = ends[i]
+		}
+		x := s.text(lo, hi)
+		x.Before, x.After = state, make([]float32, s.StateSize(hi))
+		if err := s.Apply(kernel.Strided(out[lo*size:], [4]int{1, s.Heads, hi - lo, s.ValueSize}, [3]int{(hi - lo) * size, s.ValueSize, size}), x, exec); err != nil {
+			t.Fatal(err)
+		}
+		lo, state = hi, x.After
+	}
+	return out, state
+}
+
+func exp(x float64) float32 { return numeric.Exp2(float32(x) * float32(math.Log2E)) }
+
+// chain adds up fma(a(i), b(i), sum) from 0.
+func chain(lo, hi int, a, b func(i int) float32) (sum float32) {
+	for i := lo; i < hi; i++ {
+		sum = numeric.FMA(a(i), b(i), sum)
+	}
+	return sum
+}
+
+// segments adds the chains of segments to a number.
+func segments(sum float32, n int, a, b func(i int) float32) float32 {
+	for lo := 0; lo < n; lo += segment {
+		sum += chain(lo, min(n, lo+segment), a, b)
+	}
+	return sum
+}
+
+// plain computes the text token by token, as the contract has it.
+func (s *sample) plain() (out []float32) {
+	w, keys := s.width(), s.KeyHeads*s.KeySize
+	out = make([]float32, s.tokens*s.Heads*s.ValueSize)
+	for h := range s.Heads {
+		group := h / (s.Heads / s.KeyHeads) * s.KeySize
+		q := func(t, x int) float32 { return s.rows[t*w+group+x] }
+		k := func(t, x int) float32 { return s.rows[t*w+keys+group+x] }
+		state := make([][]float32, s.KeySize)
+		for x := range state {
+			state[x] = make([]float32, s.ValueSize)
+		}
+		u, sum, first := make([][]float32, s.tokens), make([]float64, s.tokens), 0
+		for t := range s.tokens {
+			if sum[t] = float64(s.decay[t*s.Heads+h]); t > first {
+				sum[t] += sum[t-1]
+			}
+			beta, n := s.gate[t*s.Heads+h], t-first
+			uses := func(of func(t, x int) float32, factor func(d, product float32) float32) []float32 {
+				list := make([]float32, n+1)
+				for j := range list {
+					product := chain(0, s.KeySize, func(x int) float32 { return of(t, x) }, func(x int) float32 { return k(first+j, x) })
+					list[j] = factor(exp(sum[t]-sum[first+j]), product)
+				}
+				return list
+			}
+			ofKeys := uses(k, func(d, product float32) float32 { return -(beta * (d * product)) })
+			ofQueries := uses(q, func(d, product float32) float32 { return d * product })
+			u[t] = make([]float32, s.ValueSize)
+			for c := range s.ValueSize {
+				column := func(x int) float32 { return state[x][c] }
+				ofU := func(j int) float32 { return u[first+j][c] }
+				ks := chain(0, s.KeySize, func(x int) float32 { return k(t, x) }, column)
+				qs := chain(0, s.KeySize, func(x int) float32 { return q(t, x) }, column)
+				v := s.rows[t*w+2*keys+h*s.ValueSize+c]
+				u[t][c] = segments(beta*(v-float32(exp(sum[t])*ks)), n, func(j int) float32 { return ofKeys[j] }, ofU)
+				out[(t*s.Heads+h)*s.ValueSize+c] = segments(exp(sum[t])*qs, n+1, func(j int) float32 { return ofQueries[j] }, ofU)
+			}
+			if n < Chunk-1 {
+				continue
+			}
+			for x := range state {
+				for c := range state[x] {
+					state[x][c] = float32(exp(sum[t])*state[x][c]) + chain(0, Chunk, func(j int) float32 { return exp(sum[t]-sum[first+j]) * k(first+j, x) }, func(j int) float32 { return u[first+j][c] })
+				}
+			}
+			first = t + 1
+		}
+	}
+	return out
+}
+
+// exact is the recurrence itself, in float64.
+func (s *sample) exact() (out []float64) {
+	w, keys := s.width(), s.KeyHeads*s.KeySize
+	out = make([]float64, s.tokens*s.Heads*s.ValueSize)
+	for h := range s.Heads {
+		group := h / (s.Heads / s.KeyHeads) * s.KeySize
+		state := make([]float64, s.KeySize*s.ValueSize)
+		for t := range s.tokens {
+			row := s.rows[t*w:]
+			decay, beta := math.Exp(float64(s.decay[t*s.Heads+h])), float64(s.gate[t*s.Heads+h])
+			for c := range s.ValueSize {
+				ks, qs := 0.0, 0.0
+				for x := range s.KeySize {
+					state[x*s.ValueSize+c] *= decay
+					ks += float64(row[keys+group+x]) * state[x*s.ValueSize+c]
+				}
+				delta := beta * (float64(row[2*keys+h*s.ValueSize+c]) - ks)
+				for x := range s.KeySize {
+					state[x*s.ValueSize+c] += float64(row[keys+group+x]) * delta
+					qs += float64(row[group+x]) * state[x*s.ValueSize+c]
+				}
+				out[(t*s.Heads+h)*s.ValueSize+c] = qs
+			}
+		}
+	}
+	return out
+}
+
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+var sizes = []Delta{{1, 1, 1, 1}, {2, 1, 8, 6}, {4, 2, 12, 20}, {3, 3, 33, 16}}
+
+// TestBits: a text has the bits of the contract, in whatever pieces it is read, on all tiers and
+// threads, and so has its state.
+func TestBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for i, d := range sizes {
+		s := newSample(d, 150+i*17, uint64(i))
+		want := s.plain()
+		_, state := s.read(t, kernel.Exec{})
+		for _, tier := range kernel.Tiers() {
+			each := make([]int, s.tokens)
+			for j := range each {
+				each[j] = j + 1
+			}
+			ways := [][]int{nil, each, {64, 128}, {63, 65, 66}}
+			for range 4 {
+				var ends []int
+				for at := r.IntN(80); at < s.tokens; at += 1 + r.IntN(80) {
+					ends = append(ends, at)
+				}
+				ways = append(ways, slices.DeleteFunc(ends, func(at int) bool { return at == 0 }))
+			}
+			for _, ends := range ways {
+				what := fmt.Sprintf("%+v, %s, %d pieces", d, tier, len(ends)+1)
+				got, after := s.read(t, kernel.Exec{Tier: tier, Threads: 1 + r.IntN(3)}, ends...)
+				same(t, what, got, want)
+				same(t, what+", the state", after, state)
+			}
+		}
+	}
+}
+
+// TestExact: the results are those of the recurrence in float64.
+func TestExact(t *testing.T) {
+	for i, d := range sizes {
+		s := newSample(d, 300, uint64(20+i))
+		got, _ := s.read(t, kernel.Exec{})
+		largest, most := 0.0, 0.0
+		for j, want := range s.exact() {
+			largest, most = max(largest, math.Abs(want)), max(most, math.Abs(float64(got[j])-want))
+		}
+		if !(most <= 1e-5*largest) || largest == 0 {
+			t.Errorf("%+v: an error of %g, and numbers up to %g", d, most, largest)
+		}
+	}
+}
+
+// TestErrors: arguments that do not fit are named, and nothing is written.
+func TestErrors(t *testing.T) {
+	s := newSample(Delta{4, 2, 12, 20}, 70, 1)
+	for _, c := range []struct {
+		change func(d *Delta, x *Text)
+		arg    string
+	}{
+		{func(d *Delta, x *Text) { d.KeyHeads = 3 }, "Delta.KeyHeads"},
+		{func(d *Delta, x *Text) { d.KeySize = MostSize + 1 }, "Delta.KeySize"},
+		{func(d *Delta, x *Text) { d.ValueSize = 0 }, "Delta.ValueSize"},
+		{func(d *Delta, x *Text) { x.Q = x.V }, "Text.Q"},
+		{func(d *Delta, x *Text) { x.K = kernel.Tensor{} }, "Text.K"},
+		{func(d *Delta, x *Text) { x.Position = -1 }, "Text.Position"},
+		{func(d *Delta, x *Text) { x.Position = 1 }, "Text.Before"},
+		{func(d *Delta, x *Text) { x.Decay = x.Decay[1:] }, "Text.Decay"},
+		{func(d *Delta, x *Text) { x.Gate = nil }, "Text.Gate"},
+		{func(d *Delta, x *Text) { x.After = x.After[1:] }, "Text.After"},
+		{func(d *Delta, x *Text) { x.After = x.Decay[:0] }, "Text.After"},
+	} {
+		d, x := s.Delta, s.text(0, s.tokens)
+		x.After = make([]float32, d.StateSize(s.tokens))
+		c.change(&d, &x)
+		out := make([]float32, s.tokens*s.Heads*s.ValueSize)
+		err := d.Apply(kernel.BHLD(out, 1, s.Heads, s.tokens, s.ValueSize), x, kernel.Exec{})
+		var bad *kernel.Error
+		if !errors.As(err, &bad) || bad.Arg() != c.arg {
+			t.Errorf("%v, want an error about %s", err, c.arg)
+		}
+		if slices.ContainsFunc(slices.Concat(out, x.After), func(x float32) bool { return x != 0 }) && c.arg != "Text.After" {
+			t.Errorf("%s: a call with an error has written", c.arg)
+		}
+	}
+}
+
+// TestAllocations: in the steady state a call allocates nothing.
+func TestAllocations(t *testing.T) {
+	s := newSample(Delta{4, 2, 12, 20}, 70, 1)
+	x, out := s.text(0, s.tokens), make([]float32, s.tokens*s.Heads*s.ValueSize)
+	x.After = make([]float32, s.StateSize(s.tokens))
+	if n := testing.AllocsPerRun(20, func() {
+		if err := s.Apply(kernel.BHLD(out, 1, s.Heads, s.tokens, s.ValueSize), x, kernel.Exec{Threads: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0.5 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkDelta computes 2,048 tokens of 16 heads of 128, and attention of these sizes beside it.
+func BenchmarkDelta(b *testing.B) {
+	const tokens = 2048
+	d := Delta{16, 16, 128, 128}
+	s := newSample(d, tokens, 1)
+	out := make([]float32, tokens*d.Heads*d.ValueSize)
+	o := kernel.Strided(out, [4]int{1, d.Heads, tokens, d.ValueSize}, [3]int{len(out), d.ValueSize, d.Heads * d.ValueSize})
+	x := s.text(0, tokens)
+	after := make([]float32, d.StateSize(tokens))
+	report := func(b *testing.B) { b.ReportMetric(float64(tokens*b.N)/b.Elapsed().Seconds(), "tokens/s") }
+	b.Run("delta", func(b *testing.B) {
+		x.After = after
+		for b.Loop() {
+			if err := d.Apply(o, x, kernel.Exec{Threads: 1}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		report(b)
+	})
+	b.Run("attention", func(b *testing.B) {
+		for b.Loop() {
+			if err := kernel.Attention(o, x.Q, x.K, x.V, &kernel.Options{Exec: kernel.Exec{Threads: 1}, Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		report(b)
+	})
+	b.Run("token", func(b *testing.B) {
+		one := s.text(100, 101)
+		one.Before, one.After = make([]float32, d.StateSize(100)), make([]float32, d.StateSize(101))
+		for b.Loop() {
+			if err := d.Apply(kernel.BHLD(out[:d.Heads*d.ValueSize], 1, d.Heads, 1, d.ValueSize), one, kernel.Exec{Threads: 1}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
