@@ -18,9 +18,12 @@ package kvcache
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -77,15 +80,56 @@ func New(c Config) (*Cache, error) {
 	if f := c.check(); f != nil {
 		return nil, (*kernel.Error)(f.In("kvcache.New"))
 	}
-	keys, values := make([]kernel.Tensor, c.Layers), make([]kernel.Tensor, c.Layers)
-	for layer := range keys {
-		if keys[layer] = c.allocate(c.keys()); c.ValuesInKeys {
-			values[layer] = c.valuesOf(keys[layer])
-			continue
-		}
-		values[layer] = c.allocate(c.values())
+	return allocated(c)
+}
+
+// NewOf is New for a model whose layers differ: each Config stands for its Layers, which
+// follow those of the one before. All have the same PageSize, Pages and Window.
+func NewOf(layers []Config) (*Cache, error) {
+	all := slices.Clone(layers)
+	if f := checkAll(all); f != nil {
+		return nil, (*kernel.Error)(f.In("kvcache.NewOf"))
 	}
-	return NewWithMemory(keys, values, c.Window)
+	return allocated(all...)
+}
+
+// checkAll sets the defaults of all layers and reports the first field that does not fit.
+func checkAll(all []Config) *check.Failure {
+	if len(all) == 0 {
+		return &check.Failure{Where: "layers", Got: "none", Want: "1 or more"}
+	}
+	bytes, first := 0, &all[0]
+	for i := range all {
+		c := &all[i]
+		c.setDefaults()
+		f := c.check()
+		if f == nil && (c.PageSize != first.PageSize || c.Pages != first.Pages || c.Window != first.Window) {
+			f = &check.Failure{Where: "Config", Got: fmt.Sprintf("%d pages of %d tokens and a window of %d", c.Pages, c.PageSize, c.Window), Want: fmt.Sprintf("%d, %d and %d, as of the first layers", first.Pages, first.PageSize, first.Window)}
+		}
+		if f != nil {
+			f.Where = fmt.Sprintf("layers[%d]%s", i, strings.TrimPrefix(f.Where, "Config"))
+			return f
+		}
+		bytes = ints.AddSat(bytes, c.bytes())
+	}
+	if !hugepages.Fits(bytes, 1) {
+		return check.TooLarge("layers", fmt.Sprintf("%d kinds of layers of %d pages of %d tokens", len(all), first.Pages, first.PageSize))
+	}
+	return nil
+}
+
+// allocated makes a cache of layers that are checked.
+func allocated(all ...Config) (*Cache, error) {
+	var keys, values []kernel.Tensor
+	for i := range all {
+		c := &all[i]
+		for range c.Layers {
+			k := c.allocate(c.keys())
+			v := c.valuesOf(k)
+			keys, values = append(keys, k), append(values, v)
+		}
+	}
+	return NewWithMemory(keys, values, all[0].Window)
 }
 
 // NewWithMemory makes a cache over memory that stays the program's. keys[i] and values[i] are

@@ -357,11 +357,14 @@ func TestConfigValuesInKeys(t *testing.T) {
 		if want := 16 * 2 * x.row; err != nil || bytes != want {
 			t.Errorf("%v: pages of %d bytes, %v, want %d", x.dtype, bytes, err, want)
 		}
-		cache, err := kvcache.New(c)
+		cache, err := kvcache.NewOf([]kvcache.Config{{Heads: 1, HeadSize: 8, PageSize: 16, Pages: 3}, c})
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys, values := cache.Memory(0)
+		if keys, values := cache.Memory(0); values.Overlaps(keys) {
+			t.Errorf("%v: values in the keys of another layer", x.dtype)
+		}
+		keys, values := cache.Memory(1)
 		if got := values.Shape()[3]; got != 64 || !values.Overlaps(keys) || values.Strides() != keys.Strides() {
 			t.Errorf("%v: values %v, keys %v", x.dtype, values, keys)
 		}

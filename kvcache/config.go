@@ -204,8 +204,11 @@ func (c *Config) allocate(p part) kernel.Tensor {
 	return elements.Scaled(&scales)
 }
 
-// valuesOf returns the values that keys hold.
+// valuesOf returns the values of a layer: those that its keys hold, or memory of their own.
 func (c *Config) valuesOf(keys kernel.Tensor) kernel.Tensor {
+	if !c.ValuesInKeys {
+		return c.allocate(c.values())
+	}
 	first := func(t view.Tensor, n int) kernel.Tensor {
 		shape := t.Shape()
 		shape[3] = n

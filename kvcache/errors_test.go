@@ -49,6 +49,30 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
+func TestNewOfErrors(t *testing.T) {
+	fits := kvcache.Config{Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6}
+	with := func(change func(c *kvcache.Config)) []kvcache.Config {
+		c := fits
+		change(&c)
+		return []kvcache.Config{fits, c}
+	}
+	for want, layers := range map[string][]kvcache.Config{
+		"layers":              nil,
+		"layers[1].Heads":     with(func(c *kvcache.Config) { c.Heads = -1 }),
+		"layers[1]":           with(func(c *kvcache.Config) { c.Pages++ }),
+		"layers[1].PageSize":  with(func(c *kvcache.Config) { c.PageSize = -1 }),
+		"layers[1].ValueType": with(func(c *kvcache.Config) { c.ValueType = 99 }),
+	} {
+		_, err := kvcache.NewOf(layers)
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Where != "kvcache.NewOf: "+want {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if _, err := kvcache.NewOf(with(func(c *kvcache.Config) { c.Heads, c.HeadSize, c.KeyType = 1, 8, kernel.Float16 })); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNewWithMemoryErrors(t *testing.T) {
 	data, ints := make([]float32, 4*2*16*6), make([]int8, 4*2*16*6)
 	memory := kernel.BHLD(data, 4, 2, 16, 6)

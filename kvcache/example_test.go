@@ -301,6 +301,26 @@ func ExampleNew() {
 	// int4 [B H L D] = [100 8 16 64] with strides [8192 1024 64]
 }
 
+// Layers of Gemma 4: one of two has larger heads, and sees all tokens.
+func ExampleNewOf() {
+	cache, err := kvcache.NewOf([]kvcache.Config{
+		{Heads: 2, HeadSize: 256, PageSize: 16, Pages: 8},
+		{Heads: 1, HeadSize: 512, PageSize: 16, Pages: 8},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for layer := range 2 {
+		keys, _ := cache.Memory(layer)
+		fmt.Println(keys)
+	}
+
+	// Output:
+	// float32 [B H L D] = [8 2 16 256] with strides [8192 4096 256]
+	// float32 [B H L D] = [8 1 16 512] with strides [8192 8192 512]
+}
+
 // As many pages as fit a gigabyte.
 func ExampleConfig_PageBytes() {
 	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, KeyType: kernel.Float16, ValueType: kernel.Float16}

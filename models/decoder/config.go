@@ -57,7 +57,7 @@ func configOf(m *arch.Model) Config {
 	all, r := m.Attentions(), ropeOf(m)
 	t := all[0]
 	c := Config{
-		Architecture: m.Family.GGUF, Layers: len(m.Layers), KVLayers: len(all), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
+		Architecture: m.Family.GGUF, Layers: len(m.Layers), KVLayers: len(m.Keepers()), Width: m.Width, Heads: t.Heads, KVHeads: t.KVHeads, HeadSize: t.Size,
 		Context: m.Context, Epsilon: float32(l.Norm.Epsilon), RopeDims: r.Dims, RopeBase: r.Base, RopeScaling: r.Divide, Bidirectional: m.BothWays,
 		EmbeddingScale: m.Embed.Scale, ScoreScale: t.Scale, ScoreSoftcap: t.Softcap,
 		ResidualScale: l.Share, LogitScale: m.Logits.Scale, LogitSoftcap: m.Logits.Softcap,
@@ -84,13 +84,40 @@ func configOf(m *arch.Model) Config {
 	return c
 }
 
-// Cache returns the memory of keys and values that a model with options keeps, for so many pages.
-func (m *Model) Cache(pages int) kvcache.Config {
-	c, o := &m.config, &m.options
-	return kvcache.Config{
-		Layers: c.KVLayers, Heads: c.KVHeads, HeadSize: c.HeadSize, ValueSize: c.InKeys, ValuesInKeys: c.InKeys > 0,
-		KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize, Pages: pages,
+// caches returns the memory of keys and values of each layer that keeps some, for so many pages.
+func (n *network) caches(o *Options, pages int) (all []kvcache.Config) {
+	for _, l := range n.arch.Keepers() {
+		a := l.Attention()
+		c := kvcache.Config{Heads: a.KVHeads, HeadSize: a.Size, KeyType: o.CacheType, ValueType: o.ValueType(), PageSize: o.PageSize, Pages: pages}
+		if latent, ok := l.Mixer.(*arch.Latent); ok {
+			c.ValueSize, c.ValuesInKeys = latent.Rank, true
+		}
+		all = append(all, c)
 	}
+	return all
+}
+
+// PageBytes returns the memory that a page of tokens takes in a session, in all layers.
+func (m *Model) PageBytes() (sum int, err error) {
+	for _, c := range m.caches(&m.options, 0) {
+		n, err := c.PageBytes()
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// kept returns how many numbers a token has in the caches of all layers.
+func (n *network) kept() (sum int64) {
+	for _, c := range n.caches(&Options{}, 0) {
+		size := int64(c.Heads) * int64(c.HeadSize)
+		if sum += size; !c.ValuesInKeys {
+			sum += size
+		}
+	}
+	return sum
 }
 
 // ropeOf returns the rotations of layers that see all tokens, or else those of others, or one of nothing.

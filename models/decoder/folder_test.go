@@ -137,9 +137,9 @@ func TestLatentCache(t *testing.T) {
 	}
 	_, err = m.With(Options{CacheType: kernel.Int8, CacheValueType: kernel.Int4})
 	checkError(t, "values of another type", err, &kernel.Error{Where: "decoder: Options.CacheValueType", Got: "int4", Want: "int8 as the keys, which hold the values of latent attention"})
-	c := m.Cache(1)
-	if bytes, err := c.PageBytes(); err != nil || bytes != c.Layers*64*(12+8)*4 {
-		t.Errorf("a page of %d bytes, %v: %d layers of 64 tokens have a latent of 12 and a key of 8 numbers", bytes, err, c.Layers)
+	layers := m.Config().KVLayers
+	if bytes, err := m.PageBytes(); err != nil || bytes != layers*64*(12+8)*4 {
+		t.Errorf("a page of %d bytes, %v: %d layers of 64 tokens have a latent of 12 and a key of 8 numbers", bytes, err, layers)
 	}
 }
 

@@ -199,7 +199,6 @@ func (s *Session) pass(ctx context.Context) error {
 	}
 	m, p := s.model, &s.tokens
 	p.Settings = engine.Settings{Exec: m.options.Exec, Int8: m.options.DynamicInt8, Int12: m.options.DynamicInt12, Ropes: m.ropes}
-	s.pages.Hadamard = m.options.hadamardOf(m.config.HeadSize, m.config.InKeys)
 	h, err := m.layers.Run(ctx, p)
 	if err == nil {
 		s.carried()

@@ -2,15 +2,21 @@ package decoder
 
 import (
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 	engine "github.com/attn-go/attn/models/internal/network"
 )
 
 // leastBlock is the least that numeric.Hadamard takes.
 const leastBlock = 16
 
-// hadamardOf returns what is rotated for a model with heads of a size, whose first elements are values, too, if inKeys is not 0.
-func (o *Options) hadamardOf(headSize, inKeys int) engine.Hadamard {
-	block := (headSize | inKeys) & -(headSize | inKeys)
+// hadamardOf returns what is rotated for a model with caches, in blocks that divide the heads of all: also values that
+// are the first elements of keys.
+func (o *Options) hadamardOf(all []kvcache.Config) engine.Hadamard {
+	sizes := 0
+	for _, c := range all {
+		sizes |= c.HeadSize | c.ValueSize
+	}
+	block := sizes & -sizes
 	if o.Unrotated || !o.CachesInt4() || block < leastBlock {
 		return engine.Hadamard{}
 	}

@@ -54,10 +54,7 @@ func (n *network) describe(v *inventory.Inventory) {
 	}
 	v.Size("tokens of a text", c.Context)
 	v.Size("vocabulary", c.Vocab)
-	v.TokenMemory = 8 * int64(c.KVLayers) * int64(c.KVHeads) * int64(c.HeadSize)
-	if c.InKeys > 0 {
-		v.TokenMemory /= 2
-	}
+	v.TokenMemory = 4 * n.kept()
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 }
 

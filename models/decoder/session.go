@@ -60,13 +60,14 @@ func (m *Model) pages(tokens int) int {
 
 // newSession returns a session with a cache of so many pages.
 func (m *Model) newSession(pages int) (*Session, error) {
-	cache, err := kvcache.New(m.Cache(pages))
+	caches := m.caches(&m.options, pages)
+	cache, err := kvcache.NewOf(caches)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
 	s := &Session{model: m, cache: cache, chunk: chunk}
 	s.tokens.Cache = &s.pages
-	s.pages.Places = m.layers.Places()
+	s.pages.Places, s.pages.Hadamard = m.layers.Places(), m.options.hadamardOf(caches)
 	s.pages.Batch, err = cache.NewBatch()
 	return s, err
 }

@@ -21,9 +21,8 @@ func (n *network) checkpointOf() int {
 	if size == 0 {
 		return 0
 	}
-	c := &n.config
 	every := leastCheckpoint
-	for every < mostContext && size > every*2*c.KVLayers*c.KVHeads*c.HeadSize {
+	for every < mostContext && int64(size) > int64(every)*n.kept() {
 		every *= 2
 	}
 	return every

@@ -42,7 +42,7 @@ func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, 
 		}
 		all = append(all, safetensors.Tensor{Name: name, Shape: info.Shape, Data: x})
 	}
-	inner, classes := map[string]any{}, map[string]string{"gemma3": "Gemma3ForConditionalGeneration", "llava": "LlavaForConditionalGeneration", "mistral3": "Mistral3ForConditionalGeneration", "qwen3_5": "Qwen3_5ForConditionalGeneration"}
+	inner, classes := map[string]any{}, map[string]string{"gemma3": "Gemma3ForConditionalGeneration", "gemma4": "Gemma4ForConditionalGeneration", "llava": "LlavaForConditionalGeneration", "mistral3": "Mistral3ForConditionalGeneration", "qwen3_5": "Qwen3_5ForConditionalGeneration"}
 	config := filepath.Join(dir, configFile)
 	if err := folder.ReadJSON(config, &inner); err != nil {
 		t.Fatal(err)
@@ -76,6 +76,7 @@ func TestWrapper(t *testing.T) {
 		{"llama-2", "llava", "language_model.model.", "language_model.", nil},
 		{"qwen2-2", "llava", "model.language_model.", "", nil},
 		{"mistral-2", "mistral3", "language_model.model.", "language_model.", untied},
+		{"gemma4-67", "gemma4", "model.language_model.", "", nil},
 		{"qwen3_5_text-2", "qwen3_5", "model.language_model.", "", func(outer, inner map[string]any) {
 			outer["tie_word_embeddings"] = inner["tie_word_embeddings"]
 			inner["mtp_num_hidden_layers"], inner["attn_output_gate"] = 1, true

@@ -43,7 +43,7 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 // schedule returns the settings of a language model's scheduler.
 func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	o := m.Options()
-	page, err := m.Cache(0).PageBytes()
+	page, err := m.PageBytes()
 	if err != nil {
 		return batch.Options{}, err
 	}

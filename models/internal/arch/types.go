@@ -38,6 +38,7 @@ type Embed struct {
 	Table   int     // rows of the embedding of positions; 0 for none
 	Padding int     // the first position is the one after it (RoBERTa), or -1
 	Scale   float32 // multiplies the embeddings of tokens, if not 0
+	Inputs  int     // numbers of a token for each layer, beside the states, or 0
 	Norm    *Norm   // or nil
 }
 
@@ -78,6 +79,10 @@ type Layer struct {
 	Share float32 // multiplies what the mixer and the feed add to the states, if not 0
 	Mixer Mixer
 	Feed  Feed
+
+	Inputs     int                  // numbers of a token that the layer takes beside the states, or 0
+	Activation activations.Function // of what they multiply
+	Scaled     bool                 // a number of the file multiplies the states at the end
 }
 
 // A Mixer moves numbers between the tokens of a text.
@@ -100,18 +105,21 @@ const (
 type Attention struct {
 	Heads, KVHeads, Size int // of queries, of keys and values, and elements of a head
 
-	Fused    bool // queries, keys and values are one layer in folders
-	Gated    bool // the logistic function of a gate, which follows the queries of each head in their tensor, multiplies outputs
-	Bias     Bias // of queries, keys and values
-	OutBias  Bias
-	HeadNorm *HeadNorm // of queries and keys, or nil
-	Window   int       // tokens that a query sees, its own and those before it, and with BothWays as many after it; 0 for all
-	Rope     *Rope     // or nil, where no rotation says positions
-	Scale    float32   // of scores; 0 means 1/√Size
-	Softcap  float32   // limits scores, if not 0
-	Sinks    bool      // each head has a score of a key without a value
-	Relative int       // [Buckets] of distances, of which scores have a bias (MPNet), or 0
-	Apart    *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
+	Fused        bool // queries, keys and values are one layer in folders
+	Gated        bool // the logistic function of a gate, which follows the queries of each head in their tensor, multiplies outputs
+	Bias         Bias // of queries, keys and values
+	OutBias      Bias
+	HeadNorm     *HeadNorm // of queries and keys, or nil
+	ValueNorm    bool      // values are divided by their deviation, too; there are no weights
+	KeysAsValues bool      // values are what keys are before their norm
+	Source       int       // the layer whose keys and values are those of this one, and 1; 0: it has its own
+	Window       int       // tokens that a query sees, its own and those before it, and with BothWays as many after it; 0 for all
+	Rope         *Rope     // or nil, where no rotation says positions
+	Scale        float32   // of scores; 0 means 1/√Size
+	Softcap      float32   // limits scores, if not 0
+	Sinks        bool      // each head has a score of a key without a value
+	Relative     int       // [Buckets] of distances, of which scores have a bias (MPNet), or 0
+	Apart        *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
 }
 
 // A HeadNorm is a norm of queries and one of keys.
@@ -182,6 +190,16 @@ func (m *Model) Attentions() (all []*Attention) {
 	for i := range m.Layers {
 		if a := m.Layers[i].Attention(); a != nil {
 			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// Keepers lists the layers that have keys and values of their own.
+func (m *Model) Keepers() (all []*Layer) {
+	for i := range m.Layers {
+		if a := m.Layers[i].Attention(); a != nil && a.Source == 0 {
+			all = append(all, &m.Layers[i])
 		}
 	}
 	return all

@@ -16,6 +16,8 @@ type Attention struct {
 	QueryNorm, KeyNorm   []*Norm        // of queries and keys: one of all of them, one of each head, or one for each head
 	Gated                bool           // gates of all outputs follow the values in QKV
 	Late                 bool           // these norms follow the rotation
+	ValueNorm            []*Norm        // of every head of values, or nil
+	Source               int            // the layer whose keys and values these are, and 1, with no KVHeads; 0: the layer has its own
 	Rope                 int            // of Settings.Ropes; -1 means that nothing is rotated
 	Still                int            // elements of a head before those that rotate
 	InKeys               int            // elements of a key that are its value, too; 0: there are values of Size elements
@@ -50,7 +52,7 @@ func (a *Attention) values() int {
 // valueSize is the number of elements of a head of values, and of what attention returns.
 func (a *Attention) valueSize() int { return cmp.Or(a.InKeys, a.Size) }
 
-func (a *Attention) keepsKeys() bool { return true }
+func (a *Attention) keepsKeys() bool { return a.Source == 0 }
 func (a *Attention) carries(int) int { return 0 }
 
 func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
@@ -133,13 +135,13 @@ func (a *Attention) turnHeads(p *Pass, qkv []float32) error {
 	return nil
 }
 
-// normHeads normalises queries and keys, if the layer has weights for that. A norm has as many weights
+// normHeads normalises queries, keys and values, if the layer has weights for that. A norm has as many weights
 // as there are numbers that it divides together.
 func (a *Attention) normHeads(p *Pass, qkv []float32) error {
 	for _, part := range [...]struct {
 		norms    []*Norm
 		at, size int
-	}{{a.QueryNorm, 0, a.Heads * a.Size}, {a.KeyNorm, a.keys(), a.KVHeads * a.Size}} {
+	}{{a.QueryNorm, 0, a.Heads * a.Size}, {a.KeyNorm, a.keys(), a.KVHeads * a.Size}, {a.ValueNorm, a.values(), a.KVHeads * a.Size}} {
 		for i, of := range part.norms {
 			n := len(of.Weight)
 			view := inRows(qkv[part.at+i*n:], len(p.Tokens), part.size/n/len(part.norms), n, a.width())

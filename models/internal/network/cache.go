@@ -46,6 +46,10 @@ type Paged struct {
 func (n *Network) Places() []int {
 	places, next := make([]int, len(n.Layers)), 0
 	for i, l := range n.Layers {
+		if a, ok := l.Mix.(*Attention); ok && a.Source > 0 {
+			places[i] = places[a.Source-1]
+			continue
+		}
 		if places[i] = next; l.Mix.keepsKeys() {
 			next++
 		}
@@ -66,6 +70,9 @@ func (c *Paged) keep(p *Pass, layer int, a *Attention, qkv []float32) error {
 		if err := spread(p, len(p.Tokens), a.width(), turned{a, c.Hadamard, qkv}, turn); err != nil {
 			return err
 		}
+	}
+	if a.Source > 0 {
+		return nil
 	}
 	at := func(offset int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, a.Size, a.width()) }
 	if a.InKeys > 0 {

@@ -57,7 +57,13 @@ func (l *Head) Quantized() bool { return quantized(l.Linear) }
 
 // Quantized reports whether weights of a layer are quantized.
 func (n *Network) Quantized() bool {
-	return slices.ContainsFunc(n.Layers, func(l Layer) bool { return quantized(append(l.Mix.layers(), l.Feed.layers()...)...) })
+	return slices.ContainsFunc(n.Layers, func(l Layer) bool {
+		all := append(l.Mix.layers(), l.Feed.layers()...)
+		if l.Own != nil {
+			all = append(all, l.Own.layers()...)
+		}
+		return quantized(all...)
+	})
 }
 
 func quantized(all ...tensors.Linear) bool {

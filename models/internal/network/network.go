@@ -21,6 +21,7 @@ import (
 type Network struct {
 	Width  int // of the states of tokens
 	Embed  Embedding
+	Inputs *Inputs // or nil
 	Layers []Layer
 	Final  *Norm // of the states after the last layer, or nil
 	Ropes  []arch.Rope
@@ -32,6 +33,8 @@ type Layer struct {
 	Mixed Norms
 	Feed  Feed
 	Fed   Norms
+	Own   Feed // a third part, or nil
+	Owned Norms
 }
 
 // Norms are those around a part of a layer, which reads the states h and whose outputs y
@@ -42,6 +45,7 @@ type Norms struct {
 	Post   bool
 	Share  float32 // y is multiplied by it before it is added, if it is not 0
 	Beside bool    // the next part reads the same h, not a norm of x
+	Scale  float32 // x + y is multiplied by it, if it is not 0
 }
 
 // A Mixer computes outputs y of states h, [tokens, Width], from those of all tokens of a
@@ -135,6 +139,11 @@ func (n *Network) begin(p *Pass) (*stream, error) {
 		return nil, err
 	}
 	p.see("embd", 0, s.x)
+	if n.Inputs != nil {
+		if err := n.Inputs.compute(p, s.x, s.rows); err != nil {
+			return nil, err
+		}
+	}
 	if n.Final == nil {
 		return s, nil
 	}
@@ -177,7 +186,17 @@ func (n *Network) layer(p *Pass, i int, s *stream) error {
 		return err
 	}
 	p.see("layer.ffn", i, s.y)
-	err := l.Fed.join(p, s, next)
+	last := &l.Fed
+	if l.Own != nil {
+		if err := l.Fed.join(p, s, nil); err != nil {
+			return err
+		}
+		if err := l.Own.feed(p, s.y, s.h, s.rows); err != nil {
+			return err
+		}
+		last = &l.Owned
+	}
+	err := last.join(p, s, next)
 	p.see("hidden", i, s.x)
 	return err
 }
@@ -195,11 +214,16 @@ func (a *Norms) join(p *Pass, s *stream, next *Norm) error {
 	if a.Share != 0 {
 		scale(s.y, a.Share)
 	}
-	if next != nil {
+	if next != nil && a.Scale == 0 {
 		return next.apply(p.Exec, s.h, s.y, s.x, true)
 	}
-	add(s.x, s.y, 0)
-	if !a.Beside {
+	if add(s.x, s.y, 0); a.Scale != 0 {
+		scale(s.x, a.Scale)
+	}
+	switch {
+	case next != nil:
+		return next.apply(p.Exec, s.h, s.x, nil, false)
+	case !a.Beside:
 		copy(s.h, s.x)
 	}
 	return nil

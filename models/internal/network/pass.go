@@ -41,7 +41,8 @@ type Pass struct {
 
 	See func(name string, layer int, x []float32) // sees intermediate rows, if not nil
 
-	only   bool // the layer computes outputs of the wanted rows alone
+	only   bool      // the layer computes outputs of the wanted rows alone
+	inputs []float32 // of layers, beside the states
 	stream stream
 	floats stack[float32]
 	ints   stack[int]

@@ -21,6 +21,7 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	}
 	n.Embed.Norm = b.norm(m.Embed.Norm, "token_embd_norm")
 	b.shared()
+	b.inputs()
 	for i := 0; i < len(m.Layers) && r.Err() == nil; i++ {
 		n.Layers = append(n.Layers, b.layer(i, &m.Layers[i]))
 	}
@@ -42,6 +43,23 @@ type builder struct {
 	relative *Relative
 	buckets  []float32  // embeddings of distances, for Apart, [2·Span, Width]
 	places   *Distances // likewise
+}
+
+// inputs reads what makes those of layers beside the states.
+func (b *builder) inputs() {
+	n := b.model.Embed.Inputs
+	if n == 0 {
+		return
+	}
+	all, words := n*len(b.model.Layers), 0
+	if info, _ := b.Info("token_embd.weight"); len(info.Shape) == 2 {
+		words = info.Shape[0]
+	}
+	b.network.Inputs = &Inputs{
+		Table:   Packed{b.Linear(tensors.Inner, tensors.Part{Name: "per_layer_token_embd", Shape: []int{words, all}}).One()},
+		Project: b.Linear(tensors.Reads, tensors.Part{Name: "per_layer_model_proj", Shape: []int{all, b.model.Width}}),
+		Norm:    ReadNorm(b.model.Final, b.Reader, "per_layer_proj_norm", n),
+	}
 }
 
 // states reads rows of states, or none.
@@ -113,6 +131,19 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	if post {
 		out.Mixed.After, out.Fed.After = norm(true, "attn_output_norm"), norm(true, "layer_output_norm")
 	}
+	last := &out.Fed
+	if n := l.Inputs; n > 0 {
+		out.Own = &Injection{
+			Gate: b.Linear(tensors.Reads, part(i, "inp_gate", arch.Absent, n, b.model.Width)), Down: b.Linear(tensors.Writes, part(i, "proj", arch.Absent, b.model.Width, n)),
+			Activation: l.Activation, Layer: i,
+		}
+		out.Owned.After, last = norm(true, "post_norm"), &out.Owned
+	}
+	if l.Scaled {
+		if x := b.Floats(at(i, "layer_output_scale.weight"), 1); len(x) > 0 && x[0] != 1 {
+			last.Scale = x[0]
+		}
+	}
 	return out
 }
 
@@ -139,8 +170,13 @@ func (b *builder) has(i int, name string) bool {
 func (b *builder) attention(i int, t *arch.Attention) *Attention {
 	w, queries, keys := b.model.Width, t.Heads*t.Size, t.KVHeads*t.Size
 	qkv := []tensors.Part{part(i, "attn_q", t.Bias, queries, w), part(i, "attn_k", t.Bias, keys, w), part(i, "attn_v", t.Bias, keys, w)}
-	if t.Fused || b.has(i, "attn_qkv") {
+	switch {
+	case t.Source > 0:
+		return b.reader(i, t, qkv[0])
+	case t.Fused || b.has(i, "attn_qkv"):
 		qkv = []tensors.Part{part(i, "attn_qkv", t.Bias, queries+2*keys, w)}
+	case t.KeysAsValues:
+		qkv[2] = qkv[1]
 	}
 	if t.Gated {
 		both := part(i, "attn_q", t.Bias, 2*queries, w)
@@ -153,6 +189,9 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 		QueryNorm: b.headNorms(t, at(i, "attn_q_norm"), t.Heads), KeyNorm: b.headNorms(t, at(i, "attn_k_norm"), t.KVHeads), Late: t.HeadNorm != nil && t.HeadNorm.Late,
 		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap, Relative: b.relative,
 	}
+	if t.ValueNorm {
+		a.ValueNorm = []*Norm{{Weight: slices.Repeat([]float32{1}, t.Size), Epsilon: float32(t.HeadNorm.Epsilon)}}
+	}
 	if t.Sinks {
 		a.Sinks = b.Floats(at(i, "attn_sinks.weight"), t.Heads)
 	}
@@ -160,6 +199,16 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 		a.Apart = b.apart(i, t.Apart, a)
 	}
 	return a
+}
+
+// reader reads attention to the keys and values of another layer.
+func (b *builder) reader(i int, t *arch.Attention, queries tensors.Part) *Attention {
+	return &Attention{
+		Heads: t.Heads, Size: t.Size, Rope: b.rope(t.Rope), Source: t.Source,
+		QKV: b.Linear(tensors.Reads, queries), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, b.model.Width, t.Heads*t.Size)),
+		QueryNorm: b.headNorms(t, at(i, "attn_q_norm"), t.Heads), Late: t.HeadNorm != nil && t.HeadNorm.Late,
+		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap,
+	}
 }
 
 // headNorms reads the norms of so many heads of queries or keys. Folders have weights of their own for a

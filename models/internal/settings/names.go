@@ -96,6 +96,17 @@ var gemmaNames = named(llamaNames, arch.Names{
 	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
 })
 
+// gemma4Names are those of Gemma 4, whose layers have inputs of their own.
+var gemma4Names = named(gemmaNames, arch.Names{
+	"per_layer_token_embd":             "model.embed_tokens_per_layer",
+	"per_layer_model_proj":             "model.per_layer_model_projection",
+	"per_layer_proj_norm":              "model.per_layer_projection_norm",
+	"blk.%d.inp_gate":                  "model.layers.%d.per_layer_input_gate",
+	"blk.%d.proj":                      "model.layers.%d.per_layer_projection",
+	"blk.%d.post_norm":                 "model.layers.%d.post_per_layer_input_norm",
+	"blk.%d.layer_output_scale.weight": "model.layers.%d.layer_scalar",
+})
+
 // mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
 var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",

@@ -53,9 +53,11 @@ type draft struct {
 	rope      *arch.Rope
 	local     *arch.Rope // of layers with a window, if it is another one
 	window    int
-	mixer     func(layer int) arch.Mixer // that of a layer without attention, or nil; nil: all have attention
-	whole     func(layer int) bool       // whether a layer sees all tokens in spite of a window; nil: none
-	still     func(layer int) bool       // whether a layer rotates nothing; nil: none
+	wide      wide                           // heads of layers without a window, if they are others
+	mixer     func(layer int) arch.Mixer     // that of a layer without attention, or nil; nil: all have attention
+	whole     func(layer int) bool           // whether a layer sees all tokens in spite of a window; nil: none
+	still     func(layer int) bool           // whether a layer rotates nothing; nil: none
+	each      func(layer int, l *arch.Layer) // changes layers in which they differ beside that; nil: none
 }
 
 // A form is a file: a config.json, or the metadata of a GGUF file, by the names of config.json.
@@ -169,6 +171,9 @@ func (r *reader) finish() *arch.Model {
 		}
 		if l.Bare = l.Bare && i == 0; r.experts.Count > 0 && i >= r.lead {
 			l.Feed = r.mixture()
+		}
+		if r.each != nil {
+			r.each(i, &l)
 		}
 		m.Layers = append(m.Layers, l)
 	}

@@ -135,7 +135,7 @@ func TestSilence(t *testing.T) {
 		for _, kind := range slices.Concat(typesOf(f)...) {
 			if config := configs[kind]; config != nil { // which transformers has
 				c := classes[kind]
-				for _, key := range []string{"rope_parameters", "layer_types", "mlp_layer_types", "no_rope_layers"} { // beside which others count nothing
+				for _, key := range []string{"rope_parameters", "layer_types", "mlp_layer_types", "no_rope_layers", "per_layer_config"} { // beside which others count nothing
 					delete(config, key)
 				}
 				config["num_hidden_layers"] = 6.0
@@ -155,6 +155,7 @@ func TestSilence(t *testing.T) {
 var ofNull = map[string]string{
 	"num_key_value_heads": "as many as of queries", "head_dim": "the width divided by the heads", "sliding_window": "none",
 	"attn_logit_softcapping": "none", "final_logit_softcapping": "none", "local_rope_theta": "that of the other layers",
+	"hidden_size_per_layer_input": "none", "num_global_key_value_heads": "those of the other layers",
 	"block_auto_adjust_ff_dim": "false",
 	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
@@ -280,21 +281,24 @@ func typesOf(f *Families) (all [][]string) {
 
 // moot are keys that classes read and that change nothing of the models here, by family.
 var moot = map[string]string{
-	"qwen3_moe intermediate_size":          "all layers have experts",
-	"qwen2_moe intermediate_size":          "likewise",
-	"glm4_moe num_nextn_predict_layers":    "those layers are not computed",
-	"deepseek_v3 num_nextn_predict_layers": "likewise",
-	"deepseek_v3 num_mtp_layers":           "likewise",
-	"lfm2_moe conv_L_cache":                "without layer_types no layer has a convolution",
-	"lfm2_moe conv_bias":                   "likewise",
-	"glm4_moe_lite head_dim":               "it repeats qk_rope_head_dim",
-	"glm4_moe num_mtp_layers":              "likewise",
-	"gemma3_text text_config":              "of the class around it",
-	"gemma3_text vision_config":            "likewise",
-	"gemma3_text image_token_id":           "likewise",
-	"gemma hidden_act":                     "all names that it may have stand for one function",
-	"ministral3 rope_theta":                "without rope_parameters the class has some with a base",
-	"qwen3_next intermediate_size":         "all layers have experts",
+	"qwen3_moe intermediate_size":            "all layers have experts",
+	"qwen2_moe intermediate_size":            "likewise",
+	"glm4_moe num_nextn_predict_layers":      "those layers are not computed",
+	"deepseek_v3 num_nextn_predict_layers":   "likewise",
+	"deepseek_v3 num_mtp_layers":             "likewise",
+	"lfm2_moe conv_L_cache":                  "without layer_types no layer has a convolution",
+	"lfm2_moe conv_bias":                     "likewise",
+	"glm4_moe_lite head_dim":                 "it repeats qk_rope_head_dim",
+	"glm4_moe num_mtp_layers":                "likewise",
+	"gemma3_text text_config":                "of the class around it",
+	"gemma3_text vision_config":              "likewise",
+	"gemma3_text image_token_id":             "likewise",
+	"gemma hidden_act":                       "all names that it may have stand for one function",
+	"ministral3 rope_theta":                  "without rope_parameters the class has some with a base",
+	"qwen3_next intermediate_size":           "all layers have experts",
+	"gemma4_text num_global_key_value_heads": "of models whose values are their keys",
+	"gemma4_text use_double_wide_mlp":        "of layers with the keys of others",
+	"gemma4_text rope_theta":                 "without rope_parameters the class has some with bases",
 }
 
 func checkSilence(t *testing.T, f *Families, kind string, c *class, config map[string]any, values map[string][]any) {

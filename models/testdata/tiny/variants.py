@@ -13,6 +13,7 @@ def like(arch, change):
     def changed(s, v):
         c = conf(s, v); change(c); return c
     return kind, tok, changed, cls
+gemma4 = gemma # of make.py
 def rope(**k):
     def change(c): c.rope_parameters = dict({"rope_theta": 10000.0}, **k)
     return change
@@ -46,6 +47,7 @@ def pack(out):  # as published files have them; that they are the same numbers i
     json.dump(c, open(f"{out}/config.json", "w"), indent=2)
 def fourth(c): c.num_hidden_layers = 4; c.no_rope_layer_interval = 4; c.no_rope_layers = [1, 1, 1, 0]; c.layer_types = ["full_attention"] * 4
 ARCHS = {
+ "gemma4-same": ("decoder", spbpe, lambda s, v: C["gemma4_text"](vocab_size=v, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, **gemma4(s, hidden_size_per_layer_input=0) | kinds(s, 2, 4)), tf.Gemma4ForCausalLM),
  "granitemoe": ("decoder", gpt(LLAMA3), lambda s, v: tf.GraniteMoeConfig(vocab_size=v, embedding_multiplier=12.0, logits_scaling=8.0, residual_multiplier=.22, attention_multiplier=.0625, **square(s) | moe(s, "num_local_experts")), tf.GraniteMoeForCausalLM),
  "gpt_oss-mxfp4": like("gpt_oss", blocks),  # experts in blocks of 4 bits
  "gemma": ("decoder", spbpe, lambda s, v: tf.GemmaConfig(vocab_size=v, **dec(s)), tf.GemmaForCausalLM),

@@ -1,0 +1,71 @@
+package network
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/tensors"
+)
+
+// Inputs make numbers of each token for each layer, which layers take beside the states, as Gemma 4 has them: the rows of a
+// table, times the root of how many a layer takes, and norm(project(x)/√width) are added, and divided by √2.
+type Inputs struct {
+	Table   Table
+	Project tensors.Linear // of the first states x, to the numbers for all layers
+	Norm    *Norm          // of those for a layer
+}
+
+// compute sets the inputs of the pass, of so many rows of states.
+func (in *Inputs) compute(p *Pass, x []float32, rows int) error {
+	n, width := in.Project.N, len(x)/rows
+	p.inputs = p.floats.take(rows * n)
+	if err := p.apply(&in.Project, p.inputs, x, rows, width, 0); err != nil {
+		return err
+	}
+	scale(p.inputs, float32(1/math.Sqrt(float64(width))))
+	if err := in.Norm.apply(p.Exec, p.inputs, p.inputs, nil, false); err != nil {
+		return err
+	}
+	defer p.release(p.mark())
+	table := p.floats.take(rows * n)
+	if err := in.Table.Rows(table, p.Tokens, p.Exec); err != nil {
+		return err
+	}
+	scale(table, float32(math.Sqrt(float64(len(in.Norm.Weight)))))
+	add(p.inputs, table, 0)
+	scale(p.inputs, float32(1/math.Sqrt2))
+	return nil
+}
+
+// An Injection is down(activation(gate(h))·input), with the inputs of a layer.
+type Injection struct {
+	Gate, Down tensors.Linear
+	Activation activations.Function
+	Layer      int
+}
+
+func (f *Injection) feed(p *Pass, y, h []float32, rows int) error {
+	defer p.release(p.mark())
+	n, all := f.Gate.N, len(p.inputs)/len(p.Tokens)
+	inner := p.floats.take(rows * n)
+	if err := p.apply(&f.Gate, inner, h, rows, len(h)/rows, f.Activation.Fused); err != nil {
+		return err
+	}
+	if f.Activation.After != nil {
+		if err := f.Activation.After(inner, p.Exec); err != nil {
+			return err
+		}
+	}
+	for row := range rows {
+		token := row
+		if p.only {
+			token = p.Wanted[row]
+		}
+		for i, z := range p.inputs[token*all+f.Layer*n:][:n] {
+			inner[row*n+i] *= z
+		}
+	}
+	return p.apply(&f.Down, y, inner, rows, n, 0)
+}
+
+func (f *Injection) layers() []tensors.Linear { return []tensors.Linear{f.Gate, f.Down} }

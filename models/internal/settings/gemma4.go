@@ -1,0 +1,190 @@
+package settings
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/strict"
+)
+
+func init() { Decoders.rows = append(Decoders.rows, gemma4) }
+
+var gemma4 = family{
+	Family: arch.Family{Types: []string{"gemma4_text"}, Classes: []string{"Gemma4", "Gemma4Text"}, GGUF: "gemma4", Period: 6, Names: gemma4Names},
+	draft:  gemma4Block(),
+	folder: decoder(decoderKeys, gelu, logitSoftcap, scaled, window, layerTypes, bothWaysIfAll, gemma4Heads, gemma4Rotaries, gemma4Layers, attentionBias),
+	missing: values{
+		"rms_norm_eps": 1e-6, "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 512, "tie_word_embeddings": true, "hidden_size_per_layer_input": 256, "num_kv_shared_layers": 0,
+	},
+	nested:   values{"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30, "num_attention_heads": 8, "max_position_embeddings": 131072},
+	harmless: strict.Table{"vocab_size_per_layer_input": strict.Any}.Add(strict.Any, "num_experts", "top_k_experts", "moe_intermediate_size"), // the table has as many rows as the embedding, and layers without experts need none
+}
+
+// gemma4Block is that of Gemma 4.
+func gemma4Block() draft {
+	d := sandwich(headNorms(gatedBlock(activations.GELUTanh)))
+	d.attention.Scale, d.attention.ValueNorm = 1, true
+	d.layer.Scaled, d.layer.Activation = true, activations.GELUTanh
+	return d
+}
+
+func logitSoftcap(r *reader) { softcap(r, "final_logit_softcapping", &r.model.Logits.Softcap) }
+
+// bothWaysIfAll reads whether tokens also see those after them: of "vision" those of images alone do.
+func bothWaysIfAll(r *reader) {
+	switch kind := r.Text(bothWaysKey); kind {
+	case "", "vision":
+	case "all":
+		r.model.BothWays, r.model.Says, r.window = true, [2]string{bothWaysKey, quoted(kind)}, r.window/2+1
+	default:
+		r.Fail(bothWaysKey, quoted(kind), `"all", "vision" or null`)
+	}
+}
+
+// A wide is what the heads of layers that see all tokens have otherwise.
+type wide struct{ size, heads int }
+
+// gemma4Heads reads the heads of layers that see all tokens, among which the last one always is.
+func gemma4Heads(r *reader) {
+	others := r.whole
+	r.whole = func(layer int) bool { return layer == r.count-1 || others(layer) }
+	same := r.json.Yes("attention_k_eq_v")
+	w := wide{r.Size("global_head_dim", 512), r.Size("num_global_key_value_heads", r.attention.KVHeads)}
+	if !same {
+		w.heads = r.attention.KVHeads
+	}
+	r.perLayer(&w)
+	if r.attention.Heads%w.heads != 0 {
+		r.Fail("num_global_key_value_heads", fmt.Sprint(w.heads), fmt.Sprintf("a divisor of the %d query heads", r.attention.Heads))
+	}
+	if w.size*r.attention.Heads > r.most {
+		r.Fail("global_head_dim", fmt.Sprint(w.size), fmt.Sprintf("at most %d for all heads together", r.most))
+	}
+	kinds := map[*arch.Attention]*arch.Attention{}
+	r.each = func(_ int, l *arch.Layer) {
+		a := l.Attention()
+		if a.Window == 0 && kinds[a] == nil {
+			own := *a
+			own.Size, own.KVHeads, own.KeysAsValues = w.size, w.heads, same
+			kinds[a] = &own
+		}
+		if a.Window == 0 {
+			l.Mixer = kinds[a]
+		}
+	}
+	r.wide = w
+}
+
+// perLayer reads the heads of those layers as transformers 5 writes them: one object for each.
+func (r *reader) perLayer(w *wide) {
+	const key = "per_layer_config"
+	var all map[string]map[string]int
+	if !r.json.Read(key, "an object of objects with integers", &all) {
+		return
+	}
+	layers := map[int]map[string]int{} // files have leading zeros in their numbers
+	for name, one := range all {
+		i, err := strconv.Atoi(name)
+		if _, twice := layers[i]; err != nil || i < 0 || i >= r.count || twice {
+			r.Fail(key, quoted(name), fmt.Sprintf("the number of one of %d layers, once", r.count))
+		}
+		layers[i] = one
+	}
+	found := make([]wide, r.count)
+	for i := range found {
+		one := layers[i]
+		for name := range one {
+			if name != "head_dim" && name != "num_key_value_heads" {
+				r.Fail(key, name, "head_dim and num_key_value_heads alone")
+			}
+		}
+		found[i] = wide{r.attention.Size, r.attention.KVHeads}
+		if n, ok := one["head_dim"]; ok {
+			found[i].size = n
+		}
+		if n, ok := one["num_key_value_heads"]; ok {
+			found[i].heads = n
+		}
+	}
+	*w = found[r.count-1]
+	for i, x := range found {
+		want := wide{r.attention.Size, r.attention.KVHeads}
+		if r.whole(i) {
+			want = *w
+		}
+		if x != want || x.size < 1 || x.heads < 1 || x.size > r.most {
+			r.Fail(key, fmt.Sprintf("heads of %d in layer %d", x.size, i), fmt.Sprintf("%d, the same in all layers of a kind", want.size))
+		}
+	}
+}
+
+// gemma4Rotaries reads the rotations of both kinds of layers.
+func gemma4Rotaries(r *reader) {
+	p := r.parameters()
+	full, near := p.Under(fullLayer), p.Under(slidingLayer)
+	if !r.Has("rope_parameters") && !r.Has("rope_scaling") {
+		full.Default(values{"rope_type": "proportional", partKey: 0.25, "rope_theta": 1e6})
+		near.Default(values{"rope_theta": 10000})
+	}
+	near.Only("rope_type", "default")
+	r.local = &arch.Rope{Dims: r.pairs(r.attention.Size), Divide: 1, Base: r.base(near, "rope_theta", 0), Scaling: unscaled}
+	near.Unknown(strict.Parameters)
+	r.turn(full, r.wide.size)
+	r.scaling(full, full.Size(original, r.model.Context), scalings{"default": plain, "proportional": proportional})
+	full.Unknown(strict.Parameters)
+	p.Unknown(strict.Parameters)
+}
+
+// proportional rotates the first pairs of a head alone, with the frequencies that they have among all.
+func proportional(s *scaling) {
+	part := s.Number(partKey, 1, 0, 1)
+	turned := int(math.Floor(float64(part*float64(s.rope.Dims)) / 2))
+	for i := range s.rope.Dims / 2 {
+		x := s.to.Factor
+		if i >= turned {
+			x = math.Inf(1)
+		}
+		s.to.Factors = append(s.to.Factors, x)
+	}
+	s.to.Factor = 1
+}
+
+// gemma4Layers reads which layers have the keys and values of others, and what else layers have.
+func gemma4Layers(r *reader) {
+	const key = "num_kv_shared_layers"
+	r.json.Only("enable_moe_block", false)
+	shared := r.Integer(key, 0, 0, r.count)
+	first, doubled := r.count-shared, r.json.Yes("use_double_wide_mlp")
+	r.model.Embed.Inputs = max(0, r.Integer("hidden_size_per_layer_input", -1, 0, r.most/r.count))
+	r.layer.Inputs = r.model.Embed.Inputs
+	source := map[bool]int{} // by whether layers see all tokens, counted from 1
+	for i := range first {
+		source[r.whole(i)] = i + 1
+	}
+	heads, kinds := r.each, map[*arch.Attention]*arch.Attention{}
+	wide := r.dense
+	wide.Inner *= 2
+	for i := first; i < r.count; i++ {
+		if source[r.whole(i)] == 0 {
+			r.Fail(key, fmt.Sprint(shared), "fewer, so that layers before them have keys and values")
+			return
+		}
+	}
+	r.each = func(i int, l *arch.Layer) {
+		if heads(i, l); i < first {
+			return
+		}
+		a := l.Attention()
+		if kinds[a] == nil {
+			own := *a
+			own.Source = source[r.whole(i)]
+			kinds[a] = &own
+		}
+		if l.Mixer = kinds[a]; doubled {
+			l.Feed = &wide
+		}
+	}
+}
