@@ -38,7 +38,7 @@ func (m *Mask) Split() Mask {
 func (m *Mask) Mark(seen []bool, q Query, first int, positions []int32) {
 	q.Lq, q.Lk = m.lq, m.lk
 	inAll := q // as if there were a key at each position
-	inAll.Diagonal, inAll.KeyStart, inAll.Keys = q.Diagonal+q.KeyStart, 0, 2*position.Max
+	inAll.Diagonal, inAll.KeyStart, inAll.Keys = q.Diagonal+q.KeyStart, 0, math.MaxInt32
 	for i := range seen {
 		seen[i] = !m.sparse.set || m.sparse.Sees(q.Index, first+i)
 	}
