@@ -384,7 +384,7 @@ func TestHostile(t *testing.T) {
 		"tokens":   change(func(o map[string]any) { of(o)["tokens"], of(o)["hashes"] = []int{}, []string{} }),
 		"id":       change(func(o map[string]any) { of(o)["tokens"].([]any)[0] = 1 << 30 }),
 		"many":     change(func(o map[string]any) { of(o)["prompt"] = make([]int, MostTokens) }),
-		"context":  change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 1 << 40 }),
+		"context":  change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = int64(1) << 40 }),
 		"less":     change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 3 }),
 		"cache":    change(func(o map[string]any) { of(o)["settings"].(map[string]any)["cache"] = "f8" }),
 		"grammar":  change(func(o map[string]any) { of(o)["grammar"] = Grammar{Form: "bnf"} }),
