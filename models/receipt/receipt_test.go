@@ -382,7 +382,7 @@ func TestHostile(t *testing.T) {
 		"hashes":   change(func(o map[string]any) { of(o)["hashes"] = []string{} }),
 		"hash":     change(func(o map[string]any) { of(o)["hashes"].([]any)[0] = strings.Repeat("AB", 32) }),
 		"tokens":   change(func(o map[string]any) { of(o)["tokens"], of(o)["hashes"] = []int{}, []string{} }),
-		"id":       change(func(o map[string]any) { of(o)["tokens"].([]any)[0] = 1 << 30 }),
+		"id":       change(func(o map[string]any) { of(o)["tokens"].([]any)[0] = int64(1) << 40 }),
 		"many":     change(func(o map[string]any) { of(o)["prompt"] = make([]int, MostTokens) }),
 		"context":  change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = int64(1) << 40 }),
 		"less":     change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 3 }),
