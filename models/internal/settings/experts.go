@@ -344,7 +344,9 @@ func fileRouted(r *reader) {
 	e.Inner, e.Shares = r.Size("moe_intermediate_size", 0), r.gguf.Yes("norm_topk_prob", false)
 	e.Scale = r.Optional("routed_scaling_factor", 0x1p-16, 0x1p16)
 	r.shared(r.optional("n_shared_experts", 0, r.most))
-	if n := r.optional("n_group", 0, r.most); n > 1 {
+	if n := r.optional("n_group", 0, r.most); n > 1 && !e.Sigmoid {
+		r.Fail("n_group", fmt.Sprint(n), "1 with expert_gating_func 1 (softmax); others are not supported")
+	} else if n > 1 {
 		r.groups(n, r.Size("topk_group", 0))
 	}
 	r.lead = r.optional("first_k_dense_replace", 0, mostLayers)

@@ -15,7 +15,7 @@ var latents = []family{
 	{
 		Family: arch.Family{Types: []string{"deepseek_v3"}, Classes: []string{"DeepseekV3"}, GGUF: "deepseek2", Names: latentNames},
 		draft:  gatedBlock(activations.SiLU), folder: decoder(latentKeys, lead, more),
-		file:     []group{sizes, inner, rmsEpsilon, fileLatent, fileRouted, fileWindow, fileCausal},
+		file:     []group{sizes, inner, rmsEpsilon, fileLatent, fileRouted, fileCausal},
 		missing:  latentMissing.with(values{"rms_norm_eps": 1e-6, "kv_lora_rank": 512, "q_lora_rank": 1536, "n_group": 8, "topk_group": 4, "routed_scaling_factor": 2.5, "v_head_dim": 128, "qk_nope_head_dim": 128, "first_k_dense_replace": 3, "num_key_value_heads": 128}),
 		renamed:  routedKeys,
 		harmless: routedHarmless,

@@ -140,7 +140,7 @@ func deltaNets(isGrouped bool) group {
 		for i := 0; i < len(lacks) && !ok; i++ {
 			lacks[i] = (i+1)%every != 0
 		}
-		r.replace("layer_types", lacks, d)
+		r.replace(lacks, d)
 	}
 }
 
@@ -167,11 +167,8 @@ func (r *reader) lacking(kind string) (lacks []bool, ok bool) {
 	return lacks, true
 }
 
-// replace gives some layers another mixer. key says which ones.
-func (r *reader) replace(key string, lacks []bool, by arch.Mixer) {
-	if !slices.Contains(lacks, false) {
-		r.Fail(key, "no layer with attention", "at least one")
-	}
+// replace gives some layers another mixer.
+func (r *reader) replace(lacks []bool, by arch.Mixer) {
 	r.mixer = func(layer int) arch.Mixer {
 		if lacks[layer] {
 			return by
@@ -192,19 +189,18 @@ func convolutions(r *reader) {
 	}
 	bias := arch.Absent
 	r.biases("conv_bias", &bias)
-	r.replace("layer_types", lacks, r.convolution(bias))
+	r.replace(lacks, r.convolution(bias))
 }
 
 // fileConvolutions reads the heads of keys, of which layers with a convolution have 0, out of a GGUF file.
 func fileConvolutions(r *reader) {
-	const key = "num_key_value_heads"
-	n, lacks := r.gguf.SizeOrNone(key, r.attention.Heads)
+	n, lacks := r.gguf.SizeOrNone("num_key_value_heads", r.attention.Heads)
 	r.heads(n)
 	r.same("attention.value_length", r.attention.Size)
 	if !r.gguf.Yes("attention.causal", true) {
 		r.Fail("attention.causal", "false", "true: a convolution sees no tokens after its own")
 	}
-	r.replace(key, lacks, r.convolution(arch.AsFiles))
+	r.replace(lacks, r.convolution(arch.AsFiles))
 }
 
 func (r *reader) convolution(bias arch.Bias) *arch.Convolution {
