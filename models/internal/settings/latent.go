@@ -80,10 +80,19 @@ func latentScale(size int, by float64) float32 {
 	return float32(float64(by*by) / math.Sqrt(float64(size)))
 }
 
-// sparse reads which layers of GLM have experts: all after some of the first ones.
+// sparse reads which layers of GLM have experts: all after some of the first ones. Published files say how many
+// those are by a key that the class does not read.
 func sparse(r *reader) {
-	const key = "mlp_layer_types"
 	r.lead = 1
+	r.sparseTypes()
+	const key = "first_k_dense_replace"
+	if n := r.optional(key, r.lead, mostLayers); n != r.lead {
+		r.Fail(key, fmt.Sprint(n), fmt.Sprintf("%d, as mlp_layer_types says, or the class without it", r.lead))
+	}
+}
+
+func (r *reader) sparseTypes() {
+	const key = "mlp_layer_types"
 	var kinds []string
 	if !r.json.Read(key, "a list of strings", &kinds) {
 		return

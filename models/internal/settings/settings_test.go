@@ -199,6 +199,7 @@ func TestNull(t *testing.T) {
 const nameless = "(no name)"
 
 // TestTurns: bases of rotations are there, and sizes of heads are pairs, whichever object has them and however positions are scaled.
+// Keys that repeat others say the same.
 func TestTurns(t *testing.T) {
 	for _, x := range []struct {
 		kind, changes, key string
@@ -231,6 +232,14 @@ func TestTurns(t *testing.T) {
 		{"bert", `{"max_position_embeddings": 1}`, "max_position_embeddings"},
 		{"mpnet", `{"max_position_embeddings": 8195}`, "max_position_embeddings"}, // 2 of which are not of texts
 		{"mpnet", `{"max_position_embeddings": 8194}`, ""},
+		{"nemotron", `{"num_key_value_heads": 4, "kv_channels": 16}`, ""},
+		{"nemotron", `{"num_key_value_heads": 4, "kv_channels": 8}`, "kv_channels"},
+		{"minimax_m2", `{"num_key_value_heads": 4, "attn_type_list": [1, 1, 1, 1, 1, 1]}`, ""},
+		{"minimax_m2", `{"num_key_value_heads": 4, "attn_type_list": [1, 1, 1, 1, 1]}`, "attn_type_list"},
+		{"minimax_m2", `{"num_key_value_heads": 4, "attn_type_list": [1, 1, 1, 1, 1, 0]}`, "attn_type_list"},
+		{"glm4_moe_lite", `{"num_key_value_heads": 4, "moe_intermediate_size": 9, "n_routed_experts": 9, "first_k_dense_replace": 1}`, ""},
+		{"glm4_moe_lite", `{"num_key_value_heads": 4, "moe_intermediate_size": 9, "n_routed_experts": 9, "first_k_dense_replace": 0}`, "first_k_dense_replace"},
+		{"glm4_moe_lite", `{"num_key_value_heads": 4, "moe_intermediate_size": 9, "n_routed_experts": 9, "first_k_dense_replace": 2}`, "first_k_dense_replace"},
 	} {
 		sizes := `{"model_type": "` + x.kind + `", "vocab_size": 9, "max_position_embeddings": 64, "hidden_size": 64, "intermediate_size": 32, "num_attention_heads": 4, "num_hidden_layers": 6}`
 		if x.kind == "distilbert" {
