@@ -24,7 +24,7 @@ func (n *network) checkpointOf() int {
 		return 0
 	}
 	every := leastCheckpoint
-	for every < mostContext && int64(size) > int64(every)*n.kept() {
+	for every < mostContext && size > int64(every)*n.kept() {
 		every *= 2
 	}
 	return every

@@ -273,7 +273,7 @@ func (r *reader) correct() {
 
 // shared sets a network for all tokens that is as wide as so many experts.
 func (r *reader) shared(n int) {
-	if r.experts.Shared = n * r.experts.Inner; r.experts.Shared > r.most {
+	if r.experts.Shared = n * r.experts.Inner; r.beyond(n, r.experts.Inner) {
 		r.Fail("n_shared_experts", fmt.Sprint(n), fmt.Sprintf("at most %d for the width of all together", r.most))
 	}
 }

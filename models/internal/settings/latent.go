@@ -44,7 +44,7 @@ func (r *reader) over(t *arch.Latent) {
 	t.Heads, t.KVHeads, t.Size = r.attention.Heads, 1, t.Rank+r.rope.Dims
 	t.Norm, t.Rope = &arch.Norm{Kind: arch.RMSNorm, Epsilon: latentEpsilon}, r.rope
 	for _, n := range []int{t.Size, t.Plain + r.rope.Dims, t.Values} {
-		if t.Heads*n > r.most {
+		if r.beyond(t.Heads, n) {
 			r.Fail("num_attention_heads", fmt.Sprint(t.Heads), fmt.Sprintf("at most %d elements of all heads together", r.most))
 		}
 	}

@@ -232,6 +232,13 @@ func TestTurns(t *testing.T) {
 		{"bert", `{"max_position_embeddings": 1}`, "max_position_embeddings"},
 		{"mpnet", `{"max_position_embeddings": 8195}`, "max_position_embeddings"}, // 2 of which are not of texts
 		{"mpnet", `{"max_position_embeddings": 8194}`, ""},
+		// Products of these are 2^32, or a little more.
+		{"llama", `{"num_attention_heads": 1048576, "head_dim": 4096}`, "head_dim"},
+		{"lfm2", `{"num_key_value_heads": 4, "intermediate_size": 16777216, "block_ffn_dim_multiplier": 385}`, "intermediate_size"},
+		{"glm4_moe", `{"num_key_value_heads": 4, "moe_intermediate_size": 4096, "n_routed_experts": 9, "n_shared_experts": 1048576}`, "n_shared_experts"},
+		{"deepseek_v3", `{"num_attention_heads": 1048576, "num_key_value_heads": 1048576, "moe_intermediate_size": 9, "n_routed_experts": 16, "kv_lora_rank": 4032}`, "num_attention_heads"},
+		{"gemma4_text", `{"num_attention_heads": 1048576, "head_dim": 2, "global_head_dim": 4096}`, "global_head_dim"},
+		{"qwen3_5_text", `{"num_key_value_heads": 4, "linear_num_value_heads": 65536, "linear_num_key_heads": 1, "linear_key_head_dim": 256, "linear_value_head_dim": 256}`, "linear_num_value_heads"},
 		{"nemotron", `{"num_key_value_heads": 4, "kv_channels": 16}`, ""},
 		{"nemotron", `{"num_key_value_heads": 4, "kv_channels": 8}`, "kv_channels"},
 		{"minimax_m2", `{"num_key_value_heads": 4, "attn_type_list": [1, 1, 1, 1, 1, 1]}`, ""},
