@@ -75,7 +75,7 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number fun
 		if err != nil {
 			return nil, errors.Join(err, s.undo(steps))
 		}
-		if s.again[i], s.done[i] = again, 0; len(steps[i].Tokens) > 0 {
+		if s.done[i] = 0; len(steps[i].Tokens) > 0 {
 			s.done[i] = -again
 		}
 	}
@@ -85,11 +85,9 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number fun
 		}
 	}
 	for i := range steps {
-		t := &steps[i]
-		began := t.Text.Len() - s.again[i]
-		if len(t.Tokens) > 0 {
+		if t := &steps[i]; len(t.Tokens) > 0 {
 			t.Text.tokens = append(t.Text.tokens, t.Tokens...)
-			t.Text.thin(began)
+			t.Text.thin()
 		}
 	}
 	return s.results, nil
@@ -145,7 +143,7 @@ func (s *Session) startResults(steps []Step) {
 		n += steps[i].Logits.count(len(steps[i].Tokens))
 	}
 	s.logits = resized(s.logits, n*s.width)
-	s.results, s.done, s.again = resized(s.results, len(steps)), resized(s.done, len(steps)), resized(s.again, len(steps))
+	s.results, s.done = resized(s.results, len(steps)), resized(s.done, len(steps))
 	rest := s.logits
 	for i := range steps {
 		n := steps[i].Logits.count(len(steps[i].Tokens)) * s.width

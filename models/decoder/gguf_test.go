@@ -192,7 +192,7 @@ func (v *converter) scaling() {
 		case "mistral3":
 			v.set(key+"yarn_log_multiplier", float32(1))
 		case "olmo2":
-			v.set(key+"yarn_attn_factor", float32(s.Magnitude))
+			v.set(key+"attn_factor", float32(s.Magnitude)) // attention_factor of config.json
 		}
 	case s.Llama3:
 		floats("rope_freqs.weight", s.Of(v.c.RopeBase, v.c.RopeDims, 0))

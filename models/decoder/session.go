@@ -23,7 +23,6 @@ type Session struct {
 	logits  []float32
 	results [][]float32
 	done    []int // tokens of each step that passes have taken
-	again   []int // tokens of each step's text that are read again
 	ready   int   // rows of logits that are computed
 	hidden  bool  // hidden states are wanted in place of logits
 	width   int   // of a row of them
@@ -35,7 +34,8 @@ type Session struct {
 	piece     []int32 // tokens that are read again, and those after them
 	tokens    engine.Pass
 
-	spare []*engine.State // to be written again
+	spare   []*engine.State // to be written again, at most as many as written
+	written int             // the most states that a pass has written
 }
 
 // NewSession returns a session without texts, whose cache has room for so many texts of so
@@ -84,6 +84,7 @@ type Text struct {
 	kv      *kvcache.Sequence
 	tokens  []int32
 	states  []*engine.State // in ascending order, none without recurrent layers
+	began   int             // tokens of the one that the last call began with
 	shared  int             // of the first tokens, so many may be in the memory of forks, where they never change
 	marked  bool            // while steps are checked
 }

@@ -1,6 +1,8 @@
 package decoder
 
 import (
+	"slices"
+
 	engine "github.com/attn-go/attn/models/internal/network"
 )
 
@@ -22,7 +24,7 @@ func (n *network) checkpointOf() int {
 		return 0
 	}
 	every := leastCheckpoint
-	for every < mostContext && int64(size) > int64(every)*n.kept() {
+	for every < mostContext && size > int64(every)*n.kept() {
 		every *= 2
 	}
 	return every
@@ -68,8 +70,8 @@ func (t *Text) keepStates(keep func(s *engine.State) bool) {
 	for _, s := range t.states {
 		if keep(s) {
 			left = append(left, s)
-		} else if !s.Shared {
-			t.session.spare = append(t.session.spare, s)
+		} else if x := t.session; !s.Shared && len(x.spare) < x.written {
+			x.spare = append(x.spare, s)
 		}
 	}
 	clear(t.states[len(left):])
@@ -87,17 +89,17 @@ func (t *Text) shareStates(n int) (shared []*engine.State) {
 	return shared
 }
 
-// rewind brings the keys and values of a text back to its last state, and returns how many
-// tokens are to be read again.
+// rewind brings the keys and values of a text back to its last state, with which a call
+// begins, and returns how many tokens are to be read again.
 func (t *Text) rewind() (again int, err error) {
 	if t.session.model.checkpoint == 0 {
 		return 0, nil
 	}
-	at := after(t.state(t.Len()))
-	if t.kv.Len() > at {
-		err = t.kv.Truncate(at)
+	t.began = after(t.state(t.Len()))
+	if t.kv.Len() > t.began {
+		err = t.kv.Truncate(t.began)
 	}
-	return t.Len() - at, err
+	return t.Len() - t.began, err
 }
 
 // carry adds the states of a text for a pass that reads n tokens after the first ones.
@@ -115,29 +117,44 @@ func (s *Session) carry(t *Text, at, n int) {
 	c := &all[len(all)-1]
 	c.Before, c.After = t.state(at), c.After[:0]
 	for next := s.model.nextCheckpoint(at); next < at+n; next = s.model.nextCheckpoint(next) {
-		c.After = append(c.After, s.model.layers.NewState(next, nil))
+		c.After = append(c.After, s.newState(next))
 	}
-	var old *engine.State
-	if last := len(s.spare) - 1; last >= 0 {
-		old, s.spare = s.spare[last], s.spare[:last]
-	}
-	c.After = append(c.After, s.model.layers.NewState(at+n, old))
+	c.After = append(c.After, s.newState(at+n))
 }
 
-// carried gives the texts of a pass the states that it has written.
-func (s *Session) carried() {
-	for i, t := range s.texts {
-		t.states = append(t.states, s.pages.Carries[i].After...)
+// newState returns a state that a pass is to write, in spare memory if there is some.
+func (s *Session) newState(after int) *engine.State {
+	var old *engine.State
+	if last := len(s.spare) - 1; last >= 0 {
+		old, s.spare = s.spare[last], slices.Delete(s.spare, last, last+1)
 	}
+	return s.model.layers.NewState(after, old)
+}
+
+// carried gives the texts of a pass the states that it has written. What the last pass ended
+// with goes, so that a call of many passes keeps no more states than one of few.
+func (s *Session) carried() {
+	n := 0
+	for i, t := range s.texts {
+		c := &s.pages.Carries[i]
+		t.keepStates(func(x *engine.State) bool { return x != c.Before || t.stays(x) })
+		t.states = append(t.states, c.After...)
+		n += len(c.After)
+	}
+	s.written = max(s.written, n)
+}
+
+// stays tells whether a text keeps a state that is not the last one: those at checkpoints, and
+// the one that a call began with, to which a failing call goes back.
+func (t *Text) stays(s *engine.State) bool {
+	return s.After%t.session.model.checkpoint == 0 || s.After == t.began
 }
 
 func (m *Model) nextCheckpoint(at int) int { return (at/m.checkpoint + 1) * m.checkpoint }
 
 // thin forgets those states of a text that are neither at a checkpoint nor the last one, nor
 // the one that a call began with.
-func (t *Text) thin(began int) {
-	if every := t.session.model.checkpoint; every != 0 {
-		last := after(t.state(t.Len()))
-		t.keepStates(func(s *engine.State) bool { return s.After%every == 0 || s.After == began || s.After == last })
-	}
+func (t *Text) thin() {
+	last := after(t.state(t.Len()))
+	t.keepStates(func(s *engine.State) bool { return s.After == last || t.stays(s) })
 }

@@ -31,13 +31,19 @@ type story struct {
 
 // TestStates: in whatever pieces texts are read, forked, truncated and read on, also after a
 // call that has failed in the middle, they have the bits of texts that are read token by token.
+// With shorter passes most of those end between two checkpoints.
 func TestStates(t *testing.T) {
 	for _, name := range recurrentFolders {
-		t.Run(name, func(t *testing.T) { checkStates(t, loadRecurrent(t, name, Options{PageSize: 16})) })
+		t.Run(name, func(t *testing.T) { checkStates(t, loadRecurrent(t, name, Options{PageSize: 16}), chunk) })
+		t.Run(name+", short passes", func(t *testing.T) {
+			m := loadRecurrent(t, name, Options{PageSize: 16})
+			m.checkpoint = 128
+			checkStates(t, m, 20)
+		})
 	}
 }
 
-func checkStates(t *testing.T, m *Model) {
+func checkStates(t *testing.T, m *Model, chunk int) {
 	if m.checkpoint == 0 {
 		t.Fatal("a model without states")
 	}
@@ -56,6 +62,7 @@ func checkStates(t *testing.T, m *Model) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	s := session(t, m, 16, 0)
+	s.chunk = chunk
 	type reading struct {
 		*Text
 		*story
@@ -92,22 +99,29 @@ func checkStates(t *testing.T, m *Model) {
 		}
 		var steps []Step
 		var of []reading
+		tokens := 0
 		for _, x := range texts {
 			n := min(r.IntN(1+[]int{1, 3, 90}[r.IntN(3)]), most-x.Len())
 			steps = append(steps, Step{Text: x.Text, Tokens: x.story.tokens[x.Len() : x.Len()+n], Logits: LogitsAll})
-			of = append(of, x)
+			of, tokens = append(of, x), tokens+n
 			if at := x.Checkpoint(x.Len()); at > x.Len() {
 				t.Fatalf("a checkpoint after %d of %d tokens", at, x.Len())
 			} else if at < x.Len() && n > 0 {
 				again++
 			}
 		}
-		if r.IntN(4) == 0 && slices.ContainsFunc(steps, func(s Step) bool { return len(s.Tokens) > 0 }) {
-			failing, before := &stops{Context: t.Context(), calls: r.IntN(len(m.layers.Layers))}, len(texts[0].Tokens())
+		if passes := (tokens + chunk - 1) / chunk; r.IntN(4) == 0 && passes > 0 { // the call fails in any of them
+			failing, before := &stops{Context: t.Context(), calls: r.IntN(passes * len(m.layers.Layers))}, [][2]int{}
+			for _, x := range texts {
+				before = append(before, [2]int{x.Len(), x.Checkpoint(x.Len())})
+			}
 			if _, err := s.Forward(failing, steps...); err == nil {
 				t.Fatal("a call that is stopped has no error")
-			} else if texts[0].Len() != before {
-				t.Fatal("a call that has failed has changed a text")
+			}
+			for i, x := range texts {
+				if n := x.Checkpoint(x.Len()); x.Len() != before[i][0] || n < before[i][1] { // it may have read up to a later one
+					t.Fatalf("a call that has failed has left %d tokens and a checkpoint after %d, want %v", x.Len(), n, before[i])
+				}
 			}
 		}
 		logits := forward(t, s, steps...)
@@ -128,13 +142,40 @@ func checkStates(t *testing.T, m *Model) {
 type stops struct {
 	context.Context
 	calls int
+	each  func() // of every call, or nil
 }
 
 func (s *stops) Err() error {
+	if s.each != nil {
+		s.each()
+	}
 	if s.calls--; s.calls < 0 {
 		return context.Canceled
 	}
 	return nil
+}
+
+// TestFewStates: the states that a session keeps do not grow with the passes of a call, nor with
+// the texts that it has read.
+func TestFewStates(t *testing.T) {
+	m := loadRecurrent(t, "lfm2-1", Options{})
+	s := session(t, m, 1, 0)
+	s.chunk = 10
+	for range 50 {
+		x := s.NewText()
+		most := 0
+		seen := &stops{Context: t.Context(), calls: 1 << 30, each: func() { most = max(most, len(x.states)) }}
+		if _, err := s.Forward(seen, Step{Text: x, Tokens: make([]int32, 150)}); err != nil {
+			t.Fatal(err)
+		}
+		if most != 3 {
+			t.Fatalf("at most %d states during a call, want 3: two at checkpoints, and the last one", most)
+		}
+		x.Free()
+		if n := len(s.spare); n < 1 || n > 2 {
+			t.Fatalf("%d spare states, want 1 or 2: a pass writes no more", n)
+		}
+	}
 }
 
 // TestCheckpoints: a text keeps a state after every so many tokens, and goes on from there.

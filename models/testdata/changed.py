@@ -108,6 +108,13 @@ CASES = [
     ("deepseek_v3-31", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 32, "mscale": 0.7, "mscale_all_dim": 0.5}}),
     ("deepseek_v3-31", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 32}}),
     ("glm4_moe_lite-32", {"mlp_layer_types": MISSING, "rms_norm_eps": 0.01, "rope_parameters": MISSING}),
+    ("glm4_moe_lite-32", {"mlp_layer_types": MISSING, "first_k_dense_replace": 1}),
+    ("starcoder2-67", {"mlp_type": "default", "norm_type": "layer_norm"}),
+    ("hunyuan-alpha-67", {"norm_type": "rms", "use_qk_norm": True, "use_cla": False}),
+    ("nemotron-6", {"kv_channels": 8}),
+    ("deepseek_v3-31", {"aux_loss_alpha": 0.001, "seq_aux": True}),
+    ("stablelm-6", {"rotary_scaling_factor": 1.0}),
+    ("minimax_m2-36", {"attn_type_list": [1, 1], "layernorm_full_attention_beta": 1.0, "layernorm_linear_attention_beta": 1.0, "layernorm_mlp_beta": 1.0, "mlp_intermediate_size": 8192, "shared_moe_mode": "sigmoid"}),
 ]
 KEPT = 12  # numbers of a result
 tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny")

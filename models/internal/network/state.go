@@ -27,9 +27,9 @@ func (n *Network) NewState(after int, old *State) *State {
 }
 
 // Carries returns how many numbers a state has after so many tokens.
-func (n *Network) Carries(after int) (size int) {
+func (n *Network) Carries(after int) (size int64) {
 	for _, l := range n.Layers {
-		size += l.Mix.carries(after)
+		size += int64(l.Mix.carries(after))
 	}
 	return size
 }

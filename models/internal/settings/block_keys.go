@@ -119,6 +119,9 @@ func fileOwnHeadNorms(r *reader) {
 	}
 }
 
+// channels checks another name of the size of a head.
+func channels(r *reader) { r.same("kv_channels", r.attention.Size) }
+
 // besideFeed reads whether attention stands beside the feed-forward network.
 func besideFeed(r *reader) {
 	if r.json.Yes("use_parallel_residual") {
@@ -147,5 +150,6 @@ func fileHeadBias(r *reader) { r.model.Logits.Bias = arch.AsFiles }
 // untied refuses an output matrix with biases that is the embedding.
 func untied(r *reader) { r.json.Only("tie_word_embeddings", false) }
 
-// geluOfGemma checks the activation of Gemma 1, which is this one whatever of both names it has.
+// geluOfGemma checks the activation of Gemma 1. The class takes the "gelu" of Google's first files for the approximation
+// by tanh, with which the models were trained, so that all of these names stand for one function.
 var geluOfGemma = only("hidden_act", "gelu_pytorch_tanh", "gelu_new", "gelu")

@@ -72,23 +72,24 @@ var blocks = []family{
 		Family: arch.Family{Types: []string{"starcoder2"}, Classes: []string{"Starcoder2"}, GGUF: "starcoder2", Names: starcoderNames},
 		draft:  layerNorms(plainBlock(activations.GELUTanh, arch.Absent), true), folder: decoder(layerKeys, epsilon("norm_epsilon", 1), activation("hidden_act"), rotary, window, allBiases), file: ofFile(fileLayerKeys),
 		missing:  values{"norm_epsilon": 1e-5, "rope_theta": 10000, "hidden_act": "gelu_pytorch_tanh", "num_key_value_heads": 2, "use_bias": true, "tie_word_embeddings": true},
-		harmless: strict.Table{"residual_dropout": strict.Any},
+		harmless: strict.Table{"residual_dropout": strict.Any, "mlp_type": strict.Only(`"default"`), "norm_type": strict.Only(`"layer_norm"`)},
 	},
 	{
 		Family: arch.Family{Types: []string{"stablelm"}, Classes: []string{"StableLm"}, GGUF: "stablelm", Names: stablelmNames},
 		draft:  layerNorms(gatedBlock(activations.SiLU), true), folder: decoder(layerKeys, layerEpsilon, silu, rotaryOfPart, queryBias, ownHeadNorms, besideFeed), file: ofFile(fileLayerKeys, fileBeside, fileOwnHeadNorms),
-		missing: values{"layer_norm_eps": 1e-5, "rope_theta": 10000, "num_key_value_heads": 32, partKey: 0.25},
+		missing:  values{"layer_norm_eps": 1e-5, "rope_theta": 10000, "num_key_value_heads": 32, partKey: 0.25},
+		harmless: strict.Table{"rotary_scaling_factor": strict.Only("1")},
 	},
 	{
 		Family: arch.Family{Types: []string{"nemotron"}, Classes: []string{"Nemotron"}, GGUF: "nemotron", Names: llamaNames},
-		draft:  lessOne(layerNorms(plainBlock(activations.ReLU2, arch.Absent), true)), folder: decoder(layerKeys, epsilon("norm_eps", 1), activation("hidden_act"), rotaryOfPart, attentionBias, mlpBias), file: ofFile(fileLayerKeys),
+		draft:  lessOne(layerNorms(plainBlock(activations.ReLU2, arch.Absent), true)), folder: decoder(layerKeys, epsilon("norm_eps", 1), activation("hidden_act"), rotaryOfPart, attentionBias, mlpBias, channels), file: ofFile(fileLayerKeys),
 		missing: values{"norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "relu2", partKey: 0.5},
 	},
 	{
 		Family: arch.Family{Types: []string{"hunyuan_v1_dense"}, Classes: []string{"HunYuanDenseV1"}, GGUF: "hunyuan-dense", Names: hunyuanNames},
 		draft:  lateHeadNorms(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfHunyuan, attentionBias), file: ofFile(fileKeys),
 		missing:  values{"rms_norm_eps": 1e-5, "rope_theta": 10000},
-		harmless: strict.Table{"eod_token_id": strict.Any},
+		harmless: strict.Table{"eod_token_id": strict.Any, "norm_type": strict.Only(`"rms"`), "use_qk_norm": strict.Only("true"), "use_cla": strict.Only("false")},
 	},
 }
 

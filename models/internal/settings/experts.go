@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
@@ -60,7 +61,7 @@ var mixtures = []family{
 	},
 	{
 		Family: arch.Family{Types: []string{"minimax_m2"}, Classes: []string{"MiniMaxM2"}, GGUF: "minimax-m2", Names: minimaxNames},
-		draft:  allHeads(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfMiniMax, chosen("num_experts"), minimaxExperts), file: ofFile(fileInnerKeys, chosen("num_experts"), minimaxExperts, fileSigmoid),
+		draft:  allHeads(gatedBlock(activations.SiLU)), folder: decoder(decoderKeys, silu, rotaryOfMiniMax, chosen("num_experts"), minimaxExperts, minimaxLayers), file: ofFile(fileInnerKeys, chosen("num_experts"), minimaxExperts, fileSigmoid),
 		missing:  values{"rms_norm_eps": 1e-6, "rope_theta": 5e6, "head_dim": 128, "num_key_value_heads": 8, "num_experts": 256, "num_experts_per_tok": 8},
 		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
 		harmless: minimaxHarmless,
@@ -79,8 +80,10 @@ var mixtures = []family{
 // mxfp4 are the keys of the object in files of which experts are in blocks.
 var mxfp4 = strict.Table{"quant_method": strict.Only(`"mxfp4"`), "modules_to_not_convert": strict.Any, "dequantize": strict.Any}
 
-// minimaxHarmless are keys of published files, which say what the class does.
+// minimaxHarmless are keys of published files, which say what the class does, or of networks and layers that it does not have.
 var minimaxHarmless = strict.Table{
+	"layernorm_full_attention_beta": strict.Only("1"), "layernorm_linear_attention_beta": strict.Only("1"), "layernorm_mlp_beta": strict.Only("1"),
+	"mlp_intermediate_size": strict.Any, "shared_moe_mode": strict.Any,
 	"scoring_func": strict.Only(`"sigmoid"`), "use_routing_bias": strict.Only("true"), "use_qk_norm": strict.Only("true"), "qk_norm_type": strict.Only(`"per_layer"`),
 	"shared_intermediate_size": strict.Only("0"), "use_mtp": strict.Any, "num_mtp_modules": strict.Any, "mtp_transformer_layers": strict.Any,
 }
@@ -98,6 +101,15 @@ func sharesIfSaid(r *reader) { r.experts.Shares = r.json.Yes("norm_topk_prob") }
 func minimaxExperts(r *reader) {
 	r.correct()
 	r.experts.Least = 0
+}
+
+// minimaxLayers refuses layers without attention, which earlier models had.
+func minimaxLayers(r *reader) {
+	const key, want = "attn_type_list", "a list of 1 for each layer"
+	var kinds []int
+	if r.json.Read(key, want, &kinds) && !slices.Equal(kinds, slices.Repeat([]int{1}, r.count)) {
+		r.Fail(key, fmt.Sprintf("%d layers, or another number", len(kinds)), want)
+	}
 }
 
 // fileSigmoid checks that a GGUF file says so, too.
@@ -186,8 +198,8 @@ var (
 	routedKeys    = &renaming{"n_routed_experts", map[string]string{"num_local_experts": "n_routed_experts"}}
 )
 
-// routedHarmless are keys of older files, which say what the class does.
-var routedHarmless = strict.Table{"scoring_func": strict.Only(`"sigmoid"`), "topk_method": strict.Only(`"noaux_tc"`), "moe_layer_freq": strict.Only("1")}
+// routedHarmless are keys of older files, which say what the class does, or are of training.
+var routedHarmless = strict.Table{"scoring_func": strict.Only(`"sigmoid"`), "topk_method": strict.Only(`"noaux_tc"`), "moe_layer_freq": strict.Only("1"), "aux_loss_alpha": strict.Any, "seq_aux": strict.Any}
 
 // mixture returns the experts of the draft, of which dense has what it does not say.
 func (r *reader) mixture() *arch.Experts {
@@ -261,7 +273,7 @@ func (r *reader) correct() {
 
 // shared sets a network for all tokens that is as wide as so many experts.
 func (r *reader) shared(n int) {
-	if r.experts.Shared = n * r.experts.Inner; r.experts.Shared > r.most {
+	if r.experts.Shared = n * r.experts.Inner; r.beyond(n, r.experts.Inner) {
 		r.Fail("n_shared_experts", fmt.Sprint(n), fmt.Sprintf("at most %d for the width of all together", r.most))
 	}
 }
@@ -344,7 +356,9 @@ func fileRouted(r *reader) {
 	e.Inner, e.Shares = r.Size("moe_intermediate_size", 0), r.gguf.Yes("norm_topk_prob", false)
 	e.Scale = r.Optional("routed_scaling_factor", 0x1p-16, 0x1p16)
 	r.shared(r.optional("n_shared_experts", 0, r.most))
-	if n := r.optional("n_group", 0, r.most); n > 1 {
+	if n := r.optional("n_group", 0, r.most); n > 1 && !e.Sigmoid {
+		r.Fail("n_group", fmt.Sprint(n), "1 with expert_gating_func 1 (softmax); others are not supported")
+	} else if n > 1 {
 		r.groups(n, r.Size("topk_group", 0))
 	}
 	r.lead = r.optional("first_k_dense_replace", 0, mostLayers)

@@ -59,7 +59,7 @@ func (f *Families) ReadFile(file *gguf.File, fail func(key, got, want string) er
 	if k.Unknown(strict.Metadata, f.file); k.Err() != nil {
 		return nil, k.Err()
 	}
-	return r.finish(), nil
+	return r.finish()
 }
 
 // fileBiases says that biases are where the file has them.

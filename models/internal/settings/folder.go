@@ -53,7 +53,7 @@ func (f *Families) read(s *strict.JSON) (*arch.Model, error) {
 	if s.Err() != nil {
 		return nil, s.Err()
 	}
-	return r.finish(), nil
+	return r.finish()
 }
 
 // tasks are the ends of names of classes in the transformers library.

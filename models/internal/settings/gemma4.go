@@ -60,7 +60,7 @@ func gemma4Heads(r *reader) {
 	if r.attention.Heads%w.heads != 0 {
 		r.Fail("num_global_key_value_heads", fmt.Sprint(w.heads), fmt.Sprintf("a divisor of the %d query heads", r.attention.Heads))
 	}
-	if w.size*r.attention.Heads > r.most {
+	if r.beyond(w.size, r.attention.Heads) {
 		r.Fail("global_head_dim", fmt.Sprint(w.size), fmt.Sprintf("at most %d for all heads together", r.most))
 	}
 	kinds := map[*arch.Attention]*arch.Attention{}

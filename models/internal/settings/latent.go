@@ -15,7 +15,7 @@ var latents = []family{
 	{
 		Family: arch.Family{Types: []string{"deepseek_v3"}, Classes: []string{"DeepseekV3"}, GGUF: "deepseek2", Names: latentNames},
 		draft:  gatedBlock(activations.SiLU), folder: decoder(latentKeys, lead, more),
-		file:     []group{sizes, inner, rmsEpsilon, fileLatent, fileRouted, fileWindow, fileCausal},
+		file:     []group{sizes, inner, rmsEpsilon, fileLatent, fileRouted, fileCausal},
 		missing:  latentMissing.with(values{"rms_norm_eps": 1e-6, "kv_lora_rank": 512, "q_lora_rank": 1536, "n_group": 8, "topk_group": 4, "routed_scaling_factor": 2.5, "v_head_dim": 128, "qk_nope_head_dim": 128, "first_k_dense_replace": 3, "num_key_value_heads": 128}),
 		renamed:  routedKeys,
 		harmless: routedHarmless,
@@ -44,7 +44,7 @@ func (r *reader) over(t *arch.Latent) {
 	t.Heads, t.KVHeads, t.Size = r.attention.Heads, 1, t.Rank+r.rope.Dims
 	t.Norm, t.Rope = &arch.Norm{Kind: arch.RMSNorm, Epsilon: latentEpsilon}, r.rope
 	for _, n := range []int{t.Size, t.Plain + r.rope.Dims, t.Values} {
-		if t.Heads*n > r.most {
+		if r.beyond(t.Heads, n) {
 			r.Fail("num_attention_heads", fmt.Sprint(t.Heads), fmt.Sprintf("at most %d elements of all heads together", r.most))
 		}
 	}
@@ -80,10 +80,19 @@ func latentScale(size int, by float64) float32 {
 	return float32(float64(by*by) / math.Sqrt(float64(size)))
 }
 
-// sparse reads which layers of GLM have experts: all after some of the first ones.
+// sparse reads which layers of GLM have experts: all after some of the first ones. Published files say how many
+// those are by a key that the class does not read.
 func sparse(r *reader) {
-	const key = "mlp_layer_types"
 	r.lead = 1
+	r.sparseTypes()
+	const key = "first_k_dense_replace"
+	if n := r.optional(key, r.lead, mostLayers); n != r.lead {
+		r.Fail(key, fmt.Sprint(n), fmt.Sprintf("%d, as mlp_layer_types says, or the class without it", r.lead))
+	}
+}
+
+func (r *reader) sparseTypes() {
+	const key = "mlp_layer_types"
 	var kinds []string
 	if !r.json.Read(key, "a list of strings", &kinds) {
 		return

@@ -140,8 +140,8 @@ func (f *Families) newReader(row *family) *reader {
 	return r
 }
 
-// finish makes the model of the draft.
-func (r *reader) finish() *arch.Model {
+// finish makes the model of the draft, and refuses one without keys.
+func (r *reader) finish() (*arch.Model, error) {
 	m := r.model
 	norm := r.norm
 	r.layer.Norm = &norm
@@ -177,7 +177,15 @@ func (r *reader) finish() *arch.Model {
 		}
 		m.Layers = append(m.Layers, l)
 	}
-	return &m
+	if len(m.Keepers()) == 0 {
+		key := "layer_types"
+		if r.gguf != nil {
+			key = "num_key_value_heads"
+		}
+		r.Fail(key, "no layer with attention", "at least one")
+		return nil, r.Err()
+	}
+	return &m, nil
 }
 
 // attentionOf returns the attention of layers of a kind.

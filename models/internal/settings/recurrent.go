@@ -40,18 +40,18 @@ var unreadOfLFM = strict.Table{}.Add(strict.Any,
 // blockInner reads the width of the feed-forward network as LFM2 says it: two thirds of a number, times another, up to a
 // multiple of a third.
 func blockInner(r *reader) {
-	n := r.Size("block_ff_dim", r.Size("intermediate_size", 12288))
-	multiple := r.Size("block_multiple_of", 0)
+	n := int64(r.Size("block_ff_dim", r.Size("intermediate_size", 12288)))
+	multiple := int64(r.Size("block_multiple_of", 0))
 	if times := r.Number("block_ffn_dim_multiplier", 0, 0x1p-16, 0x1p16); r.json.Yes("block_auto_adjust_ff_dim") {
 		if n = 2 * n / 3; r.Has("block_ffn_dim_multiplier") {
-			n = int(times * float64(n))
+			n = int64(times * float64(n))
 			n = (n + multiple - 1) / multiple * multiple
 		}
 	}
-	if n < 1 || n > r.most {
+	if n < 1 || n > int64(r.most) {
 		r.Fail("intermediate_size", fmt.Sprintf("a network of the width %d", n), fmt.Sprintf("1 to %d", r.most))
 	}
-	r.dense.Inner = n
+	r.dense.Inner = int(n)
 }
 
 // tiedEmbedding is tied for a class that also reads the key by another name.
@@ -135,12 +135,15 @@ func deltaNets(isGrouped bool) group {
 		if d.Heads%d.KeyHeads != 0 || d.Heads > 1<<16 {
 			r.Fail("linear_num_key_heads", fmt.Sprint(d.KeyHeads), fmt.Sprintf("a divisor of the %d heads of values, at most %d", d.Heads, 1<<16))
 		}
+		if r.beyond(d.Heads*(d.KeySize+recurrent.Chunk), d.ValueSize+recurrent.Chunk) { // some more than what a text keeps
+			r.Fail("linear_num_value_heads", fmt.Sprint(d.Heads), fmt.Sprintf("fewer, so that a state has at most %d numbers", r.most))
+		}
 		every := r.Integer("full_attention_interval", 0, 1, r.most)
 		lacks, ok := r.lacking("linear_attention")
 		for i := 0; i < len(lacks) && !ok; i++ {
 			lacks[i] = (i+1)%every != 0
 		}
-		r.replace("layer_types", lacks, d)
+		r.replace(lacks, d)
 	}
 }
 
@@ -167,11 +170,8 @@ func (r *reader) lacking(kind string) (lacks []bool, ok bool) {
 	return lacks, true
 }
 
-// replace gives some layers another mixer. key says which ones.
-func (r *reader) replace(key string, lacks []bool, by arch.Mixer) {
-	if !slices.Contains(lacks, false) {
-		r.Fail(key, "no layer with attention", "at least one")
-	}
+// replace gives some layers another mixer.
+func (r *reader) replace(lacks []bool, by arch.Mixer) {
 	r.mixer = func(layer int) arch.Mixer {
 		if lacks[layer] {
 			return by
@@ -192,19 +192,18 @@ func convolutions(r *reader) {
 	}
 	bias := arch.Absent
 	r.biases("conv_bias", &bias)
-	r.replace("layer_types", lacks, r.convolution(bias))
+	r.replace(lacks, r.convolution(bias))
 }
 
 // fileConvolutions reads the heads of keys, of which layers with a convolution have 0, out of a GGUF file.
 func fileConvolutions(r *reader) {
-	const key = "num_key_value_heads"
-	n, lacks := r.gguf.SizeOrNone(key, r.attention.Heads)
+	n, lacks := r.gguf.SizeOrNone("num_key_value_heads", r.attention.Heads)
 	r.heads(n)
 	r.same("attention.value_length", r.attention.Size)
 	if !r.gguf.Yes("attention.causal", true) {
 		r.Fail("attention.causal", "false", "true: a convolution sees no tokens after its own")
 	}
-	r.replace(key, lacks, r.convolution(arch.AsFiles))
+	r.replace(lacks, r.convolution(arch.AsFiles))
 }
 
 func (r *reader) convolution(bias arch.Bias) *arch.Convolution {

@@ -314,8 +314,11 @@ func fileRope(r *reader) {
 	case "linear":
 		r.rope.Divide = s.Factor
 	case "yarn":
-		s.YaRN = true
-		s.Magnitude = float64(s.Magnitude * fileMagnitude(k, s.Factor))
+		// The converter of OLMo writes attention_factor of config.json, the whole magnitude, where other
+		// files have what the magnitude is multiplied by.
+		if s.YaRN = true; r.row.GGUF != "olmo2" || !k.Has("rope.scaling.attn_factor") {
+			s.Magnitude = float64(s.Magnitude * fileMagnitude(k, s.Factor))
+		}
 	default:
 		k.Fail("rope.scaling.type", quoted(kind), `"none", "linear", "yarn" or "longrope"; others are not supported`)
 	}

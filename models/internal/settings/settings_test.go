@@ -199,6 +199,7 @@ func TestNull(t *testing.T) {
 const nameless = "(no name)"
 
 // TestTurns: bases of rotations are there, and sizes of heads are pairs, whichever object has them and however positions are scaled.
+// Keys that repeat others say the same.
 func TestTurns(t *testing.T) {
 	for _, x := range []struct {
 		kind, changes, key string
@@ -231,6 +232,21 @@ func TestTurns(t *testing.T) {
 		{"bert", `{"max_position_embeddings": 1}`, "max_position_embeddings"},
 		{"mpnet", `{"max_position_embeddings": 8195}`, "max_position_embeddings"}, // 2 of which are not of texts
 		{"mpnet", `{"max_position_embeddings": 8194}`, ""},
+		// Products of these are 2^32, or a little more.
+		{"llama", `{"num_attention_heads": 1048576, "head_dim": 4096}`, "head_dim"},
+		{"lfm2", `{"num_key_value_heads": 4, "intermediate_size": 16777216, "block_ffn_dim_multiplier": 385}`, "intermediate_size"},
+		{"glm4_moe", `{"num_key_value_heads": 4, "moe_intermediate_size": 4096, "n_routed_experts": 9, "n_shared_experts": 1048576}`, "n_shared_experts"},
+		{"deepseek_v3", `{"num_attention_heads": 1048576, "num_key_value_heads": 1048576, "moe_intermediate_size": 9, "n_routed_experts": 16, "kv_lora_rank": 4032}`, "num_attention_heads"},
+		{"gemma4_text", `{"num_attention_heads": 1048576, "head_dim": 2, "global_head_dim": 4096}`, "global_head_dim"},
+		{"qwen3_5_text", `{"num_key_value_heads": 4, "linear_num_value_heads": 65536, "linear_num_key_heads": 1, "linear_key_head_dim": 256, "linear_value_head_dim": 256}`, "linear_num_value_heads"},
+		{"nemotron", `{"num_key_value_heads": 4, "kv_channels": 16}`, ""},
+		{"nemotron", `{"num_key_value_heads": 4, "kv_channels": 8}`, "kv_channels"},
+		{"minimax_m2", `{"num_key_value_heads": 4, "attn_type_list": [1, 1, 1, 1, 1, 1]}`, ""},
+		{"minimax_m2", `{"num_key_value_heads": 4, "attn_type_list": [1, 1, 1, 1, 1]}`, "attn_type_list"},
+		{"minimax_m2", `{"num_key_value_heads": 4, "attn_type_list": [1, 1, 1, 1, 1, 0]}`, "attn_type_list"},
+		{"glm4_moe_lite", `{"num_key_value_heads": 4, "moe_intermediate_size": 9, "n_routed_experts": 9, "first_k_dense_replace": 1}`, ""},
+		{"glm4_moe_lite", `{"num_key_value_heads": 4, "moe_intermediate_size": 9, "n_routed_experts": 9, "first_k_dense_replace": 0}`, "first_k_dense_replace"},
+		{"glm4_moe_lite", `{"num_key_value_heads": 4, "moe_intermediate_size": 9, "n_routed_experts": 9, "first_k_dense_replace": 2}`, "first_k_dense_replace"},
 	} {
 		sizes := `{"model_type": "` + x.kind + `", "vocab_size": 9, "max_position_embeddings": 64, "hidden_size": 64, "intermediate_size": 32, "num_attention_heads": 4, "num_hidden_layers": 6}`
 		if x.kind == "distilbert" {
@@ -432,8 +448,10 @@ func TestFileSilence(t *testing.T) {
 				base["expert_feed_forward_length"] = base["feed_forward_length"]
 			}
 		}
-		if name == "lfm2" || name == "lfm2moe" {
+		if name == "lfm2" || name == "lfm2moe" || name == "deepseek2" {
 			delete(base, "attention.sliding_window")
+		}
+		if name == "lfm2" || name == "lfm2moe" {
 			base["shortconv.l_cache"] = uint32(3)
 		}
 		if key := "expert_shared_feed_forward_length"; slices.Contains(obeyed[name], key) {
@@ -445,7 +463,8 @@ func TestFileSilence(t *testing.T) {
 		}
 		for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
 			_, needed := base[key]
-			may := needed || slices.Contains(obeyed[name], key) || slices.Contains(all, key) || key == "attention.sliding_window_pattern"
+			obeys := needed || slices.Contains(obeyed[name], key)
+			may, ignored := obeys || slices.Contains(all, key) || key == "attention.sliding_window_pattern", []any{}
 			for _, value := range []any{uint32(0), uint32(1), uint32(3), uint32(64), float32(2), float32(0.5), true, false, "yarn", "linear"} {
 				got, err := readFile(t, name, base, key, value)
 				same := err == nil && alike(got, want)
@@ -453,10 +472,42 @@ func TestFileSilence(t *testing.T) {
 				if err == nil && !same && !may {
 					t.Errorf("%s obeys %s: %v", name, key, value)
 				}
-				if same && !may && !passes {
-					t.Errorf("%s ignores %s: %v", name, key, value)
+				if same && !obeys && !passes {
+					ignored = append(ignored, value)
 				}
 			}
+			if len(ignored) > 1 || len(ignored) == 1 && !may { // one value may mean what no such key means
+				t.Errorf("%s ignores %s: %v", name, key, ignored)
+			}
+		}
+	}
+}
+
+// TestFileRefusals: files that say what no model computes are errors about the key that says it.
+func TestFileRefusals(t *testing.T) {
+	sizes := map[string]any{
+		"block_count": uint32(2), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4), "context_length": uint32(256),
+		"attention.layer_norm_rms_epsilon": float32(1e-5), "expert_count": uint32(8), "expert_used_count": uint32(2), "expert_feed_forward_length": uint32(16),
+	}
+	latent := map[string]any{
+		"attention.head_count_kv": uint32(1), "attention.key_length": uint32(20), "attention.value_length": uint32(12), "rope.dimension_count": uint32(8),
+		"attention.kv_lora_rank": uint32(12), "attention.key_length_mla": uint32(16), "attention.value_length_mla": uint32(8),
+	}
+	for _, x := range []struct {
+		name    string
+		changes map[string]any
+		key     string
+	}{
+		{"lfm2moe", map[string]any{"shortconv.l_cache": uint32(3), "attention.head_count_kv": []int32{0, 2}}, ""},
+		{"lfm2moe", map[string]any{"shortconv.l_cache": uint32(3), "attention.head_count_kv": []int32{0, 2}, "nextn_predict_layers": uint32(1)}, "attention.head_count_kv"},
+		{"deepseek2", latent, ""},
+		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(2), "expert_group_count": uint32(4), "expert_group_used_count": uint32(2)}), ""},
+		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(1), "expert_group_count": uint32(1)}), ""},
+		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(1), "expert_group_count": uint32(4), "expert_group_used_count": uint32(2)}), "expert_group_count"},
+	} {
+		_, err := readFile(t, x.name, values(sizes).with(x.changes), "", nil)
+		if x.key == "" && err != nil || x.key != "" && (err == nil || !strings.Contains(err.Error(), x.name+"."+x.key)) {
+			t.Errorf("%s with %v: %v, want an error about %q", x.name, x.changes, err, x.key)
 		}
 	}
 }

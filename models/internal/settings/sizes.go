@@ -66,10 +66,13 @@ func (r *reader) heads(keys int) {
 		r.Fail("num_key_value_heads", fmt.Sprint(a.KVHeads), fmt.Sprintf("a divisor of the %d query heads", a.Heads))
 	case !r.Has("head_dim"):
 		wholeHeads(r)
-	case a.Heads*a.Size > r.most:
+	case r.beyond(a.Heads, a.Size):
 		r.Fail("head_dim", fmt.Sprint(a.Size), fmt.Sprintf("at most %d for all %d heads together", r.most, a.Heads))
 	}
 }
+
+// beyond tells whether a product is too large for a size. It may be too large for an int.
+func (r *reader) beyond(n, times int) bool { return int64(n)*int64(times) > int64(r.most) }
 
 // scaled multiplies embeddings by the root of the width.
 func scaled(r *reader) { r.model.Embed.Scale = float32(math.Sqrt(float64(r.model.Width))) }
