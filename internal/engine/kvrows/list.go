@@ -144,13 +144,22 @@ func (r *Reader) offsets(lo, n int) []int {
 	if l.head != l.offHead || lo < l.offKeys.Lo || lo+n > l.offKeys.Hi {
 		list := l.rows.from(r.x, l.head, lo, l.named[:])
 		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(list)}
-		off, eight := l.off[:len(list)], r.x.DType().Bytes(8)
+		off := l.off[:len(list)]
 		find(off, r.x, l.head, list)
-		for i := range off {
-			off[i] = off[i] * eight / 8
-		}
+		toBytes(off, r.x.DType())
 	}
 	return l.off[lo-l.offKeys.Lo : l.offKeys.Len()]
+}
+
+// toBytes turns numbers of elements into numbers of bytes. No product is larger than its result, so that 32 bits hold it.
+func toBytes(off []int, t view.DType) {
+	each, share := t.Bytes(t.PerByte()), t.PerByte()
+	for i, n := range off {
+		if share > 1 {
+			n /= share
+		}
+		off[i] = n * each
+	}
 }
 
 // copyScales writes the scales of n rows from key lo on to dst.
