@@ -92,9 +92,8 @@ func (c *call) announcePath(b, i int, keys mask.Span) mask.Span {
 	if keys.Hi <= past {
 		return keys
 	}
-	path := make([]int32, keys.Hi-max(keys.Lo, past))
-	view.Parents(c.scoring.Parents).Path(path, b, i, c.scores.Queries, max(keys.Lo, past)-past)
-	for _, query := range path {
+	path := view.Parents(c.scoring.Parents).Path(make([]int32, c.scores.Queries), b, i, c.scores.Queries)
+	for _, query := range path[max(keys.Lo, past)-past : keys.Hi-past] {
 		c.announceKeys(b, mask.Span{Lo: past + int(query), Hi: past + int(query) + 1})
 	}
 	return mask.Span{Lo: min(keys.Lo, past), Hi: past}
