@@ -58,6 +58,9 @@ const ahead = 64
 // pieceBytes are so few that the rows of a piece stay in L1 until they are used.
 const pieceBytes = 8 << 10
 
+// callBytes are as many as one call copies, in which the goroutine cannot be preempted.
+const callBytes = 4 * rows.MaxConvert
+
 // fit makes room for a block of rows of x.
 func (l *list) fit(m *parallel.Memory, x *view.Tensor, path int) {
 	parallel.Fit(m, &l.usage, &l.memory, (x.DType().Bytes(blockKeys*x.Dim(3))+3)/4, rows.Aligned)
@@ -153,7 +156,10 @@ func (r *Reader) copyListed(n int) {
 	size, at := x.DType().Bytes(x.Dim(3)), l.keys.Len()
 	off := r.offsets(l.keys.Hi, n)
 	next := off[min(n, len(off)-n):][:n] // at the end of a list, some of the last rows once more
-	r.tier.Convert().Gather(view.BytesOf(l.memory)[at*size:], x.Bytes(), off[:n], size, next)
+	for i, step := 0, max(1, callBytes/size); i < n; i += step {
+		end := min(i+step, n)
+		r.tier.Convert().Gather(view.BytesOf(l.memory)[(at+i)*size:], x.Bytes(), off[i:end], size, next[i:end])
+	}
 	if x.Scales() != nil {
 		r.copyScales(l.scales[at*x.Scales().Dim(3):], l.keys.Hi, n)
 	}

@@ -1,11 +1,15 @@
 package kvrows
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -47,6 +51,40 @@ func TestPathIsWalkedOnce(t *testing.T) {
 		r.list.head.Batch = 1
 		if got := r.list.from(&x, past, 9); !slices.Equal(got, []int32{36}) {
 			t.Errorf("path %v in batch row 1, want [36]", got)
+		}
+	}
+}
+
+// TestCopiesAreShort: one call of a kernel, in which the goroutine cannot be preempted, copies some of many long rows, all of which
+// arrive.
+func TestCopiesAreShort(t *testing.T) {
+	const n, d = 9, 1 << 16
+	shape := [4]int{1, 1, n, d}
+	x := view.Floats(testutil.Floats(n*d), shape, view.Contiguous(shape))
+	list := []int32{3, 8, 0, 1, 2, 7, 6, 5, 4}
+	for i := range tier.Tiers {
+		if tier.Tiers[i].Lacks() != "" {
+			continue
+		}
+		most, of := 0, tier.Tiers[i].Copy()
+		of.Amend = func(table any, _ int) {
+			if to, ok := table.(*ukernel.Converters); ok {
+				gather := to.Gather
+				to.Gather = func(dst, src []byte, off []int, size int, next []int) {
+					most = max(most, len(off)*size)
+					gather(dst, src, off, size, next)
+				}
+			}
+		}
+		var r Reader
+		r.Fit(new(parallel.Memory), &x, Need{Listed: true})
+		r.Begin(of, &x, &Rows{Lists: &view.KeyRows{Rows: list, Shape: [4]int{1, 1, 1, n}}})
+		rows, _, _ := r.Floats(lanes.Head{}, 0, n)
+		for i, row := range list {
+			testutil.CheckBits(t, fmt.Sprintf("%s: row %d", of.Name, i), rows[i*d:][:d], x.Row(0, 0, int(row)))
+		}
+		if most == 0 || most > callBytes {
+			t.Errorf("%s: a call copies %d bytes", of.Name, most)
 		}
 	}
 }
