@@ -31,9 +31,9 @@ type Delta struct {
 }
 
 const (
-	// Chunk is the number of tokens that S is constant for: it changes at multiples of Chunk, and until
+	// chunk is the number of tokens that S is constant for: it changes at multiples of chunk, and until
 	// then the state has what the tokens after the last multiple add to it.
-	Chunk = 64
+	chunk = 64
 
 	// MostSize is the most elements of a head.
 	MostSize = 1 << 10
@@ -51,7 +51,7 @@ type Text struct {
 }
 
 // StateSize returns how many numbers the state of a text of so many tokens has, at most math.MaxInt. After a multiple of
-// Chunk tokens it is about half of what it is elsewhere. It is 0 for sizes or a position that Apply refuses.
+// 64 tokens it is about half of what it is elsewhere. It is 0 for sizes or a position that Apply refuses.
 func (d Delta) StateSize(position int) int {
 	if d.check() != nil || position <= 0 {
 		return 0
@@ -61,7 +61,7 @@ func (d Delta) StateSize(position int) int {
 
 // headSize is the size of the state of a head.
 func (d *Delta) headSize(position int) int {
-	if position%Chunk == 0 {
+	if position%chunk == 0 {
 		return d.KeySize * d.columns()
 	}
 	return d.KeySize*d.columns() + d.openSize()
@@ -71,7 +71,7 @@ func (d *Delta) headSize(position int) int {
 func (d *Delta) columns() int { return (d.ValueSize + 15) &^ 15 }
 
 // openSize is the size of what a head has of the tokens of an open chunk.
-func (d *Delta) openSize() int { return Chunk * (d.KeySize + d.columns() + 1) }
+func (d *Delta) openSize() int { return chunk * (d.KeySize + d.columns() + 1) }
 
 // Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state after
 // them to After. Before stays as it is. No output shares memory with an input or with the other one.
@@ -167,5 +167,5 @@ func (c *call) announce() {
 
 // work is how many FMAs a call takes, at least 1.
 func (c *call) work() float64 {
-	return float64(1 + ints.MulSat(ints.MulSat(c.Heads, c.q.Dim(2)), 3*c.KeySize*c.ValueSize+2*Chunk*(c.KeySize+c.ValueSize)))
+	return float64(1 + ints.MulSat(ints.MulSat(c.Heads, c.q.Dim(2)), 3*c.KeySize*c.ValueSize+2*chunk*(c.KeySize+c.ValueSize)))
 }
