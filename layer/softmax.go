@@ -4,7 +4,6 @@ import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/scalar"
-	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // An element takes as long as so many FMAs of a product, on Zen 4.
@@ -80,7 +79,7 @@ func softmaxOf(c *elementwise.Call, dst, src []float32, n, valid int) {
 		memory.hidden[i] = top[i] == scalar.NegInf && !hasNaN(row)
 	}
 	eachPart(n, valid, func(at, d int) { k.Powers(dst[at:], src[at:], c.Size, n, d, top) })
-	sumsOf(k, sums, dst, c.Size, valid)
+	sumsOf(k.Sums, sums, dst, c.Size, valid)
 	for i, sum := range sums {
 		inverses[i] = 1 / sum
 	}
@@ -110,9 +109,9 @@ func eachPart(n, d int, f func(at, d int)) {
 }
 
 // sumsOf sets the sums of rows. Those of one row are a single chain, which takes longer in lanes.
-func sumsOf(k *ukernel.Rows, sums []float64, x []float32, ld, d int) {
+func sumsOf(kernel func(sums []float64, x []float32, ld, d int), sums []float64, x []float32, ld, d int) {
 	if len(sums) > 1 {
-		k.Sums(sums, x, ld, d)
+		kernel(sums, x, ld, d)
 		return
 	}
 	sum := 0.0
@@ -123,9 +122,9 @@ func sumsOf(k *ukernel.Rows, sums []float64, x []float32, ld, d int) {
 }
 
 // dotsOf is sumsOf for the products of rows where x is not 0.
-func dotsOf(k *ukernel.Rows, sums []float64, x, y []float32, size int) {
+func dotsOf(kernel func(sums []float64, x, y []float32, ld, d int), sums []float64, x, y []float32, size int) {
 	if len(sums) > 1 {
-		k.Dots(sums, x, y, size, size)
+		kernel(sums, x, y, size, size)
 		return
 	}
 	sum, y := 0.0, y[:size]
@@ -169,7 +168,7 @@ func softmaxBackwardRows(c *elementwise.Call) {
 	for r := 0; r < c.Rows; {
 		n, size := rowsAt(c, r)
 		sums, dx, dy, y := memory.sums[:n], c.Slices[0][r*size:], c.Slices[1][r*size:], c.Slices[2][r*size:]
-		dotsOf(k, sums, y, dy, size)
+		dotsOf(k.Dots, sums, y, dy, size)
 		eachPart(n, size, func(at, d int) { k.SoftmaxGradients(dx[at:], dy[at:], y[at:], size, n, d, sums) })
 		r += n
 	}
