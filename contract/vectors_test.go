@@ -42,6 +42,7 @@ var subjects = []subject{
 	{"linear", linearFunctions, linearCases},
 	{"layers", layerFunctions, layerCases},
 	{"training", trainingFunctions, trainingCases},
+	{"recurrent", recurrentFunctions, recurrentCases},
 	{"modules", moduleFunctions, moduleCases},
 }
 

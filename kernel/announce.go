@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -18,6 +19,7 @@ func (c *call) announce() {
 		if c.scoring.KeyRows.IsSet() {
 			c.q.AnnounceRows(view.Read, b, 0, queries)
 			c.announceLists(b)
+			c.announceEntries(b, &resolved)
 			continue
 		}
 		if c.outputs.Scores.view().IsSet() && c.outputs.ScoreStage < ScoresMasked { // of hidden keys too
@@ -52,14 +54,7 @@ func (c *call) announce() {
 				}
 				keys = keys.Union(seen)
 			}
-			announceBools(m, s, query, span)
-			if bias.IsSet() {
-				for h := range s.Heads {
-					if h == 0 || bias.Stride(1) > 0 {
-						bias.AnnouncePart(view.Read, b, h, i, span.Lo, span.Hi)
-					}
-				}
-			}
+			announceColumns(m, bias, query, span, mask.Span{Hi: s.Heads})
 		}
 		c.q.AnnounceRows(view.Read, b, rows.Lo, rows.Hi)
 		c.announceKeys(b, keys)
@@ -92,9 +87,8 @@ func (c *call) announcePath(b, i int, keys mask.Span) mask.Span {
 	if keys.Hi <= past {
 		return keys
 	}
-	path := make([]int32, keys.Hi-max(keys.Lo, past))
-	view.Parents(c.scoring.Parents).Path(path, b, i, c.scores.Queries, max(keys.Lo, past)-past)
-	for _, query := range path {
+	path := view.Parents(c.scoring.Parents).Path(make([]int32, c.scores.Queries), b, i, c.scores.Queries)
+	for _, query := range path[max(keys.Lo, past)-past : keys.Hi-past] {
 		c.announceKeys(b, mask.Span{Lo: past + int(query), Hi: past + int(query) + 1})
 	}
 	return mask.Span{Lo: min(keys.Lo, past), Hi: past}
@@ -115,19 +109,43 @@ func (c *call) announceLists(b int) {
 	}
 }
 
+// announceEntries announces that the bias and the bool masks are read, whose columns are entries of lists. What depends on positions
+// reads no memory.
+func (c *call) announceEntries(b int, s *scoring.Scoring) {
+	bools, group := s.Mask, c.scores.Heads/c.k.Dim(1)
+	rest := bools.Split()
+	for h := range c.k.Dim(1) {
+		for i := range c.q.Length(b) {
+			query := s.Query(b, i, rest.Length(b, len(s.KeyRows.Of(b, h, i))))
+			seen := query
+			if s.Bias.IsSet() {
+				seen.Keys = min(seen.Keys, s.Bias.Dim(3))
+			}
+			announceColumns(&bools, &s.Bias, query, bools.Span(seen), mask.Span{Lo: h * group, Hi: (h + 1) * group})
+		}
+	}
+}
+
 // announceKeys announces that some keys of batch row b and their values are read.
 func (c *call) announceKeys(b int, keys mask.Span) {
 	c.k.AnnounceRows(view.Read, b, keys.Lo, keys.Hi)
 	c.v.AnnounceRows(view.Read, b, keys.Lo, keys.Hi)
 }
 
-// announceBools announces that the bool masks of a query are read for some keys.
-func announceBools(m *mask.Mask, s *view.Scores, q mask.Query, keys mask.Span) {
+// announceColumns announces that the bool masks of a query and the bias are read for some keys and heads.
+func announceColumns(m *mask.Mask, bias *view.Tensor, q mask.Query, keys, heads mask.Span) {
+	if bias.IsSet() {
+		for h := heads.Lo; h < heads.Hi; h++ {
+			if h == heads.Lo || bias.Stride(1) > 0 {
+				bias.AnnouncePart(view.Read, q.Batch, h, q.Index, keys.Lo, keys.Hi)
+			}
+		}
+	}
 	for _, v := range m.Bools() {
 		first := v.First(m, q.Batch, q.Keys)
 		lo, hi := max(keys.Lo-first, 0), max(keys.Hi-first, 0)
-		for h := range s.Heads {
-			if h == 0 || v.Grid.Stride[1] > 0 {
+		for h := heads.Lo; h < heads.Hi; h++ {
+			if h == heads.Lo || v.Grid.Stride[1] > 0 {
 				at := v.Grid.At(q.Batch, h, q.Index)
 				view.Announce(view.Read, v.Data[at+lo:at+hi])
 			}

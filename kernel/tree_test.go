@@ -94,3 +94,36 @@ func TestChain(t *testing.T) {
 		contracttest.Same(t, "", &got, &want)
 	})
 }
+
+// TestParentsChangeDuringCall: parents that change while a call runs, against the rules, lead to a panic. No walk goes on for ever,
+// and none leaves the slices of k and v.
+func TestParentsChangeDuringCall(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 600, Lk: 600, D: 32, Dv: 32}
+	q, k, v := c.Inputs()
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		for name, parent := range map[string]func(i int) int32{
+			"itself": func(i int) int32 { return int32(i) }, "a later one": func(i int) int32 { return int32(i) + 1 }, "none": func(int) int32 { return -5 },
+		} {
+			parents := make([]int32, c.Lq)
+			for i := range parents {
+				parents[i] = int32(i) - 1
+			}
+			o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Scoring: kernel.Scoring{Parents: parents}}
+			o.Score = func(tile *kernel.ScoreTile) {
+				for i := range parents {
+					parents[i] = parent(i)
+				}
+			}
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", name)
+					}
+				}()
+				if err := kernel.Attention(c.Out(), q, k, v, &o); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+	})
+}

@@ -213,14 +213,22 @@ func (b *Batch) Scoring() kernel.Scoring {
 func (b *Batch) TreePositions(parents []int32) ([]int, error) {
 	b.refresh()
 	c := view.Scores{Batch: len(b.sequences), Queries: b.steps}
-	tree := view.Parents(parents)
-	if f := tree.Check("parents", &c); f != nil {
+	if f := view.Parents(parents).Check("parents", &c); f != nil {
 		return nil, (*kernel.Error)(f.In("kvcache.Batch.TreePositions"))
 	}
 	b.positions = b.positions[:0]
-	for i, start := range b.queryStart {
-		for x := range b.steps {
-			b.positions = append(b.positions, start+tree.Depth(i, x, b.steps, b.steps))
+	for _, start := range b.queryStart {
+		first := len(b.positions)
+		tree := parents[len(parents)-b.steps:] // of all sequences
+		if len(parents) > b.steps {
+			tree = parents[first:][:b.steps]
+		}
+		for _, parent := range tree {
+			at := start
+			if parent >= 0 {
+				at = b.positions[first+int(parent)] + 1
+			}
+			b.positions = append(b.positions, at)
 		}
 	}
 	return b.positions, nil

@@ -2,6 +2,7 @@ package kvcache_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -143,5 +144,35 @@ func unevenTrees(t *testing.T, config kvcache.Config) {
 		}
 		got := part(out)
 		contracttest.Same(t, fmt.Sprintf("sequence %d of a batch", i), &got, &want)
+	}
+}
+
+// TestTreePositions: a token has the position after its parent, in the tree of its own sequence.
+func TestTreePositions(t *testing.T) {
+	cache, err := kvcache.New(smallConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, short := cache.NewSequence(), cache.NewSequence()
+	batch, err := cache.NewBatch(long)
+	if err == nil {
+		err = batch.Extend(3)
+	}
+	if err == nil {
+		batch, err = cache.NewBatch(long, short)
+	}
+	if err == nil {
+		err = batch.Extend(4, 4)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		parents []int32
+		want    []int
+	}{{[]int32{-1, 0, 0, 2}, []int{3, 4, 4, 5, 0, 1, 1, 2}}, {[]int32{-1, 0, 0, 2, -1, -1, 1, 2}, []int{3, 4, 4, 5, 0, 0, 1, 2}}} {
+		if got, err := batch.TreePositions(test.parents); err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%v: %v, %v, want %v", test.parents, got, err, test.want)
+		}
 	}
 }

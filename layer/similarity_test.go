@@ -291,3 +291,38 @@ func TestCosineHiddenScores(t *testing.T) {
 	}
 	equal(t, "scores", &scores[1], &scores[0])
 }
+
+// TestCosineOfNamedKeys: with lists of rows, and with a tree of queries, masks count entries and keys on a path. So a row whose number
+// is beyond a length is a key all the same: the cosine is Dot of the rows x/|x| of all that are.
+func TestCosineOfNamedKeys(t *testing.T) {
+	const queries, keys, d = 5, 9, 6
+	rows := func(seed uint64, n int) (x, unit kernel.Tensor) {
+		all := normals(seed, n*d)
+		units := make([]float32, len(all))
+		for r := range n {
+			sum := 0.0
+			for _, x := range all[r*d:][:d] {
+				sum += float64(x) * float64(x)
+			}
+			for i, x := range all[r*d:][:d] {
+				units[r*d+i] = float32(float64(x) * (1 / math.Sqrt(sum)))
+			}
+		}
+		return kernel.BHLD(all, 1, 1, n, d), kernel.BHLD(units, 1, 1, n, d)
+	}
+	q, unitQ := rows(1, queries)
+	k, unitK := rows(2, keys)
+	v, _ := rows(3, keys)
+	for name, s := range map[string]kernel.Scoring{
+		"lists":         {Mask: kernel.KeyLengths([]int{2}), KeyRows: kernel.KeyRows{Rows: []int32{8, 3, 0, 1}, Shape: [4]int{1, 1, 1, 4}}},
+		"longer lists":  {Mask: kernel.KeyLengths([]int{keys + 2}), KeyRows: kernel.KeyRows{Rows: []int32{8, 7, 6, 5, 4, 3, 2, 1, 0, 8, 8, 8}, Shape: [4]int{1, 1, 1, keys + 3}}},
+		"a tree":        {Mask: kernel.KeyLengths([]int{6}), QueryStart: []int{keys - queries}, Parents: []int32{-1, -1, 0, 0, 0}},
+		"a tree's mask": {Mask: kernel.Window(3, 0), QueryStart: []int{keys - queries}, Parents: []int32{-1, 0, 0, 0, 2}},
+	} {
+		got, want := make([]float32, queries*d), make([]float32, queries*d)
+		must(t, Cosine{}.Attend(kernel.BHLD(want, 1, 1, queries, d), q, v, v, nil)) // leaves other rows in the memory of copies
+		must(t, Cosine{}.Attend(kernel.BHLD(got, 1, 1, queries, d), q, k, v, &kernel.Options{Scoring: s}))
+		must(t, Dot{}.Attend(kernel.BHLD(want, 1, 1, queries, d), unitQ, unitK, v, &kernel.Options{Scoring: s}))
+		testutil.CheckBits(t, name, got, want)
+	}
+}

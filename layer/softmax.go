@@ -78,12 +78,12 @@ func softmaxOf(c *elementwise.Call, dst, src []float32, n, valid int) {
 		}
 		memory.hidden[i] = top[i] == scalar.NegInf && !hasNaN(row)
 	}
-	k.Powers(dst, src, c.Size, n, valid, top)
-	k.Sums(sums, dst, c.Size, valid)
+	eachPart(n, valid, func(at, d int) { k.Powers(dst[at:], src[at:], c.Size, n, d, top) })
+	sumsOf(k.Sums, sums, dst, c.Size, valid)
 	for i, sum := range sums {
 		inverses[i] = 1 / sum
 	}
-	k.Quotients(dst, c.Size, n, valid, sums, inverses)
+	eachPart(n, valid, func(at, d int) { k.Quotients(dst[at:], c.Size, n, d, sums, inverses) })
 	for i, sum := range sums {
 		switch row := dst[i*c.Size:][:valid]; {
 		case memory.hidden[i]:
@@ -97,11 +97,53 @@ func softmaxOf(c *elementwise.Call, dst, src []float32, n, valid int) {
 	rowStats.Put(memory)
 }
 
+// partElements is how many elements one call of a kernel takes, in which the goroutine cannot be preempted. It bounds rows that are
+// longer than what elementwise.Function takes at a time.
+const partElements = 1 << 15
+
+// eachPart calls f for parts of the columns of n rows of d, with the first column of each and their number.
+func eachPart(n, d int, f func(at, d int)) {
+	for at, step := 0, max(1, partElements/n); at < d; at += step {
+		f(at, min(step, d-at))
+	}
+}
+
+// sumsOf sets the sums of rows. Those of one row are a single chain, which takes longer in lanes.
+func sumsOf(kernel func(sums []float64, x []float32, ld, d int), sums []float64, x []float32, ld, d int) {
+	if len(sums) > 1 {
+		kernel(sums, x, ld, d)
+		return
+	}
+	sum := 0.0
+	for _, x := range x[:d] {
+		sum += float64(x)
+	}
+	sums[0] = sum
+}
+
+// dotsOf is sumsOf for the products of rows where x is not 0.
+func dotsOf(kernel func(sums []float64, x, y []float32, ld, d int), sums []float64, x, y []float32, size int) {
+	if len(sums) > 1 {
+		kernel(sums, x, y, size, size)
+		return
+	}
+	sum, y := 0.0, y[:size]
+	for j, x := range x[:size] {
+		if x != 0 {
+			sum += float64(x) * float64(y[j]) // exact
+		}
+	}
+	sums[0] = sum
+}
+
 // topOf returns the largest number of a row, in pieces that are the rows of a kernel.
 func topOf(row []float32, largest func(max, x []float32, ld, d int), tops []float32) float32 {
+	top := scalar.NegInf
+	for ; len(row) > partElements; row = row[partElements:] {
+		top = scalar.Larger(topOf(row[:partElements], largest, tops), top)
+	}
 	piece := len(row) / manyRows
 	largest(tops, row, piece, piece)
-	top := scalar.NegInf
 	for _, x := range tops {
 		top = scalar.Larger(x, top)
 	}
@@ -126,8 +168,8 @@ func softmaxBackwardRows(c *elementwise.Call) {
 	for r := 0; r < c.Rows; {
 		n, size := rowsAt(c, r)
 		sums, dx, dy, y := memory.sums[:n], c.Slices[0][r*size:], c.Slices[1][r*size:], c.Slices[2][r*size:]
-		k.Dots(sums, y, dy, size, size)
-		k.SoftmaxGradients(dx, dy, y, size, n, size, sums)
+		dotsOf(k.Dots, sums, y, dy, size)
+		eachPart(n, size, func(at, d int) { k.SoftmaxGradients(dx[at:], dy[at:], y[at:], size, n, d, sums) })
 		r += n
 	}
 	rowStats.Put(memory)

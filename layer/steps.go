@@ -142,10 +142,15 @@ func weightedRow(j *rowJob, sums []float64, b, h, l int) {
 	roundTo(row(&j.to, b, h, l), sums)
 }
 
-// addScaled adds n rows of x, times weights. In one call, in which the goroutine cannot be preempted, it adds some of them.
-func (j *rowJob) addScaled(sums []float64, x []float32, ldx int, weights []float32, ldw, n int) {
+// rowsOfCall returns how many rows of size elements one call of a kernel takes, in which the goroutine cannot be preempted.
+func rowsOfCall(size int) int {
 	const elements = 1 << 18
-	for step := max(1, elements/max(1, len(sums))); n > 0; n -= step {
+	return max(1, elements/max(1, size))
+}
+
+// addScaled adds n rows of x, times weights.
+func (j *rowJob) addScaled(sums []float64, x []float32, ldx int, weights []float32, ldw, n int) {
+	for step := rowsOfCall(len(sums)); n > 0; n -= step {
 		k := min(n, step)
 		j.tier.Rows().AddScaled(sums, x, ldx, weights, ldw, k)
 		if k < n {

@@ -70,7 +70,9 @@ func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor,
 func weightGradients(j *rowJob, sums []float64, b, h, l int) {
 	dout := row(&j.w, b, h, l)
 	x, ld := rowsOf(&j.x, b, h/j.group, len(sums))
-	j.tier.Rows().DotsWith(sums, x, ld, len(dout), dout)
+	for at, step := 0, rowsOfCall(len(dout)); at < len(sums); at += step {
+		j.tier.Rows().DotsWith(sums[at:min(at+step, len(sums))], x[at*ld:], ld, len(dout), dout)
+	}
 	roundTo(row(&j.to, b, h, l), sums)
 }
 

@@ -69,7 +69,7 @@ func checkCrossEntropy(dlogits, logits []float32, n int, targets []int32) *check
 	}
 	for i, t := range targets {
 		if t != IgnoreIndex && (t < 0 || int(t) >= n) {
-			return &check.Failure{Where: fmt.Sprintf("targets[%d]", i), Got: fmt.Sprint(t), Want: fmt.Sprintf("0 to %d, or Ignore", n-1)}
+			return &check.Failure{Where: fmt.Sprintf("targets[%d]", i), Got: fmt.Sprint(t), Want: fmt.Sprintf("0 to %d, or IgnoreIndex", n-1)}
 		}
 	}
 	d, l := view.MemoryOf(dlogits), view.MemoryOf(logits)

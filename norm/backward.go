@@ -157,7 +157,7 @@ type backwardJob struct {
 	rows int
 	tier *tier.Tier
 
-	split      parallel.Split[gradientRow, int]
+	split      parallel.Split[gradientRow, gradientShape]
 	sums, bias []float32 // [blocks, D]
 	sumsUsage  parallel.Usage
 	biasUsage  parallel.Usage
@@ -191,7 +191,7 @@ var (
 	backwardJobs = parallel.FreeList[backwardJob]{
 		New: func() *backwardJob {
 			j := new(backwardJob)
-			j.split.Init(&gradientRows, func(r *gradientRow) { r.fit(j.x.Dim(3)) }, j.blocks, j.memory.Forget)
+			j.split.Init(&gradientRows, func(r *gradientRow) { r.fit(j.shape()) }, j.blocks, j.memory.Forget)
 			return j
 		},
 		Memory: func(j *backwardJob) *parallel.Memory { return &j.memory },
@@ -199,10 +199,23 @@ var (
 	gradientRows = parallel.FreeList[gradientRow]{Memory: func(r *gradientRow) *parallel.Memory { return &r.memory }}
 )
 
-func (r *gradientRow) fit(d int) {
+// A gradientShape is what the size of a gradientRow depends on.
+type gradientShape struct {
+	d     int
+	spare bool // a gradient is not wanted
+}
+
+func (j *backwardJob) shape() gradientShape {
+	return gradientShape{j.x.Dim(3), j.dWeight == nil || j.dBias == nil}
+}
+
+func (r *gradientRow) fit(s gradientShape) {
+	d := s.d
 	parallel.Fit(&r.memory, &r.usage[0], &r.g, d, parallel.Make[float32])
 	parallel.Fit(&r.memory, &r.usage[1], &r.y, d, parallel.Make[float32])
-	parallel.Fit(&r.memory, &r.usage[2], &r.spare, d, parallel.Make[float32])
+	if s.spare {
+		parallel.Fit(&r.memory, &r.usage[2], &r.spare, d, parallel.Make[float32])
+	}
 }
 
 // run computes the call.
@@ -225,7 +238,7 @@ func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 		parallel.Fit(&j.memory, &j.biasUsage, &j.bias, blocks*d, parallel.Make[float32])
 	}
 	work := float64(j.rows) * float64(d) * gradientFMAs / float64(t.ThreadFMAs)
-	j.split.Run(blocks, work, d, opts.Threads, opts.ParallelFor)
+	j.split.Run(blocks, work, j.shape(), opts.Threads, opts.ParallelFor)
 	j.addUp(j.dWeight, j.sums, blocks)
 	j.addUp(j.dBias, j.bias, blocks)
 }
@@ -241,9 +254,9 @@ func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 	for group := 0; group < blocks; group += groupBlocks {
 		first := of(group)
 		for block := group + 1; block < min(group+groupBlocks, blocks); block++ {
-			j.tier.Elementwise().Add(first, first, of(block))
+			add(j.tier, first, first, of(block))
 		}
-		j.tier.Elementwise().Add(gradient, gradient, first)
+		add(j.tier, gradient, gradient, first)
 	}
 }
 
@@ -251,7 +264,7 @@ func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 func (j *backwardJob) blocks(s *gradientRow, lo, hi int) {
 	heads, length, d := j.x.Dim(1), j.x.Dim(2), j.x.Dim(3)
 	for block := lo; block < hi; block++ {
-		weight, bias := s.spare[:d], s.spare[:d]
+		weight, bias := s.spare, s.spare
 		if j.dWeight != nil {
 			weight = j.sums[block*d:][:d]
 			clear(weight)
@@ -280,12 +293,12 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 	}
 	sums, dots := s.sums[:], s.dots[:]
 	clear(sums)
-	eachChain(d, func(n, at, chains int) { k.Squares(sums[:chains], y[at:], x[at:], doubleChains, n, rest) })
+	eachChain(d, doubleChains, func(n, at, chains int) { k.Squares(sums[:chains], y[at:], x[at:], doubleChains, n, rest) })
 	inv := float32(1 / math.Sqrt(scalar.SumOfHalves64(&s.sums)/size+float64(j.eps)))
 	clear(sums)
 	clear(dots)
 	w := j.weight
-	eachChain(d, func(n, at, chains int) {
+	eachChain(d, doubleChains, func(n, at, chains int) {
 		k.NormTerms(sums[:chains], dots[:chains], y[at:], g[at:], weight[at:], bias[at:], dy[at:], w[at:], doubleChains, n, inv)
 	})
 	if j.dx.IsSet() {
@@ -300,15 +313,26 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 // doubleChains is the number of chains of a sum in binary64.
 const doubleChains = 8
 
-// eachChain calls f for the elements of a row of d that fill all chains, n for each, and for those that are left.
-func eachChain(d int, f func(n, at, chains int)) {
-	n := d / doubleChains
-	if n > 0 {
-		f(n, 0, doubleChains)
+// partElements is how many elements of a row one call of a kernel takes, in which the goroutine cannot be preempted.
+const partElements = 1 << 15
+
+// eachChain calls f for the elements of a row of d that fill all chains, n for each, and for those that are left. Sums go on from
+// one part to the next.
+func eachChain(d, chains int, f func(n, at, chains int)) {
+	at := 0
+	for d-at >= chains {
+		n := min(d-at, partElements) / chains
+		f(n, at, chains)
+		at += n * chains
 	}
-	if at := n * doubleChains; at < d {
+	if at < d {
 		f(1, at, d-at)
 	}
+}
+
+// add sets dst to x + y.
+func add(t *tier.Tier, dst, x, y []float32) {
+	eachChain(len(dst), 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
 }
 
 // store writes a row of the gradient of x.
@@ -318,29 +342,21 @@ func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv floa
 	if j.direct.IsSet() {
 		to = y
 	}
-	j.tier.Rows().NormGradients(to, g, y, center, slope, inv)
+	eachChain(len(to), 1, func(n, at, _ int) { j.tier.Rows().NormGradients(to[at:][:n], g[at:], y[at:], center, slope, inv) })
 	if j.direct.IsSet() {
-		j.tier.Elementwise().Add(dx, y, j.direct.Row(b, h, l))
+		add(j.tier, dx, y, j.direct.Row(b, h, l))
 	}
 }
 
 // center is y = x - mean(x), with the mean of a LayerNorm. It returns the mean of y.
 func (s *gradientRow) center(t *tier.Tier, y, x []float32) float32 {
-	chains := s.chains[:]
-	clear(chains)
-	n := len(x) / len(chains)
-	at := n * len(chains)
-	if n > 0 {
-		t.Elementwise().AddRows(chains, x, len(chains), n)
-	}
-	t.Elementwise().Add(chains[:len(x)-at], chains, x[at:])
-	mean := meanOf(t, chains, len(x))
-	clear(chains)
-	t.Rows().Center(chains, y, x, len(chains), n, mean)
-	if at < len(x) {
-		t.Rows().Center(chains[:len(x)-at], y[at:], x[at:], len(chains), 1, mean)
-	}
-	return meanOf(t, chains, len(x))
+	sums := s.chains[:]
+	clear(sums)
+	eachChain(len(x), len(sums), func(n, at, chains int) { t.Elementwise().AddRows(sums[:chains], x[at:], len(sums), n) })
+	mean := meanOf(t, sums, len(x))
+	clear(sums)
+	eachChain(len(x), len(sums), func(n, at, chains int) { t.Rows().Center(sums[:chains], y[at:], x[at:], len(sums), n, mean) })
+	return meanOf(t, sums, len(x))
 }
 
 // meanOf is the sum of chains, divided by size.

@@ -46,14 +46,14 @@ type scratch struct {
 type head struct {
 	all  []float32      // s, kt, u and g, one after the other
 	s    []float32      // [KeySize, columns]
-	kt   []float32      // [KeySize, Chunk], the keys of the open chunk
-	u    []float32      // [Chunk, columns]
-	g    []float32      // [Chunk], decays
-	sums [Chunk]float64 // of decays, the token's own included: differences of sums of float32 would lose their last digits
-	o    []float32      // [Chunk, columns]
-	kk   []float32      // [Chunk, Chunk]
-	qk   []float32      // [Chunk, Chunk]
-	exps []float32      // [Chunk]
+	kt   []float32      // [KeySize, chunk], the keys of the open chunk
+	u    []float32      // [chunk, columns]
+	g    []float32      // [chunk], decays
+	sums [chunk]float64 // of decays, the token's own included: differences of sums of float32 would lose their last digits
+	o    []float32      // [chunk, columns]
+	kk   []float32      // [chunk, chunk]
+	qk   []float32      // [chunk, chunk]
+	exps []float32      // [chunk]
 }
 
 var (
@@ -67,7 +67,7 @@ func (c *call) run(exec *kernel.Exec) {
 
 // numbers is the size of a scratch.
 func (c *call) numbers() int {
-	return c.KeySize*c.columns() + c.openSize() + Chunk*(c.columns()+2*Chunk+1)
+	return c.KeySize*c.columns() + c.openSize() + chunk*(c.columns()+2*chunk+1)
 }
 
 func (c *call) fit(w *scratch) {
@@ -77,7 +77,7 @@ func (c *call) fit(w *scratch) {
 	for _, x := range [...]struct {
 		to *[]float32
 		n  int
-	}{{&h.s, c.KeySize * c.columns()}, {&h.kt, c.KeySize * Chunk}, {&h.u, Chunk * c.columns()}, {&h.g, Chunk}, {&h.o, Chunk * c.columns()}, {&h.kk, Chunk * Chunk}, {&h.qk, Chunk * Chunk}, {&h.exps, Chunk}} {
+	}{{&h.s, c.KeySize * c.columns()}, {&h.kt, c.KeySize * chunk}, {&h.u, chunk * c.columns()}, {&h.g, chunk}, {&h.o, chunk * c.columns()}, {&h.kk, chunk * chunk}, {&h.qk, chunk * chunk}, {&h.exps, chunk}} {
 		*x.to, rest = rest[:x.n:x.n], rest[x.n:]
 	}
 }
@@ -92,8 +92,8 @@ func (c *call) heads(w *scratch, lo, hi int) {
 			copy(w.head.all, c.before[h*before:][:before])
 		}
 		for at := 0; at < tokens; {
-			first := (c.position + at) % Chunk
-			n := min(Chunk-first, tokens-at)
+			first := (c.position + at) % chunk
+			n := min(chunk-first, tokens-at)
 			c.rows(&w.head, h, at, first, first+n)
 			at += n
 		}
@@ -121,7 +121,7 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 	for i := range n {
 		h.g[lo+i] = c.decay[(at+i)*c.Heads+number]
 		for x, y := range k[i*ldk:][:keys] {
-			h.kt[x*Chunk+lo+i] = y
+			h.kt[x*chunk+lo+i] = y
 		}
 	}
 	sum := 0.0
@@ -133,8 +133,8 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 	u, o := h.u[lo*columns:], h.o[lo*columns:]
 	c.tier.Product(u, columns, k, ldk, 1, h.s, columns, n, columns, keys, keys, false)
 	c.tier.Product(o, columns, q, ldq, 1, h.s, columns, n, columns, keys, keys, false)
-	c.tier.Product(h.kk[lo*Chunk:], Chunk, k, ldk, 1, h.kt, Chunk, n, lanes, keys, keys, false)
-	c.tier.Product(h.qk[lo*Chunk:], Chunk, q, ldq, 1, h.kt, Chunk, n, lanes, keys, keys, false)
+	c.tier.Product(h.kk[lo*chunk:], chunk, k, ldk, 1, h.kt, chunk, n, lanes, keys, keys, false)
+	c.tier.Product(h.qk[lo*chunk:], chunk, q, ldq, 1, h.kt, chunk, n, lanes, keys, keys, false)
 	for i := lo; i < hi; i++ {
 		c.row(h, i, c.gate[(at+i-lo)*c.Heads+number], c.v.Row(0, number, at+i-lo))
 	}
@@ -143,7 +143,7 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 	for i := range n {
 		copy(c.out.Row(0, number, at+i), h.o[(lo+i)*columns:][:c.ValueSize])
 	}
-	if hi == Chunk {
+	if hi == chunk {
 		c.end(h)
 	}
 }
@@ -151,7 +151,7 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 // row multiplies the products of row i by their factors.
 func (c *call) row(h *head, i int, beta float32, v []float32) {
 	columns, sum := c.columns(), h.sums[i]
-	d, kk, qk := h.exps[:i+1], h.kk[i*Chunk:][:i+1], h.qk[i*Chunk:][:i+1]
+	d, kk, qk := h.exps[:i+1], h.kk[i*chunk:][:i+1], h.qk[i*chunk:][:i+1]
 	c.exp(d, func(j int) float64 { return sum - h.sums[j] })
 	for j, e := range d {
 		kk[j] = -float32(beta * float32(e*kk[j]))
@@ -177,11 +177,11 @@ func (c *call) sums(h *head, to, factors []float32, lo, hi, own int) {
 	for from := lo / segment * segment; from < hi; from += segment {
 		first, end := max(lo, from), min(hi, from+segment)
 		if from > 0 {
-			c.tier.Product(to[first*columns:], columns, factors[first*Chunk:], Chunk, 1, h.u, columns, end-first, columns, from, segment, true)
+			c.tier.Product(to[first*columns:], columns, factors[first*chunk:], chunk, 1, h.u, columns, end-first, columns, from, segment, true)
 		}
 		for i := first; i < end; i++ {
 			if n := i - from + own; n > 0 {
-				c.tier.Product(to[i*columns:], columns, factors[i*Chunk+from:], Chunk, 1, h.u[from*columns:], columns, 1, columns, n, segment, true)
+				c.tier.Product(to[i*columns:], columns, factors[i*chunk+from:], chunk, 1, h.u[from*columns:], columns, 1, columns, n, segment, true)
 			}
 		}
 	}
@@ -189,20 +189,20 @@ func (c *call) sums(h *head, to, factors []float32, lo, hi, own int) {
 
 // end closes a chunk.
 func (c *call) end(h *head) {
-	columns, last := c.columns(), h.sums[Chunk-1]
+	columns, last := c.columns(), h.sums[chunk-1]
 	d := h.exps[:1]
 	c.exp(d, func(int) float64 { return last })
 	e := d[0]
 	for i, x := range h.s {
 		h.s[i] = float32(e * x)
 	}
-	d = h.exps[:Chunk]
+	d = h.exps[:chunk]
 	c.exp(d, func(j int) float64 { return last - h.sums[j] })
 	for x := range c.KeySize {
-		for j, y := range h.kt[x*Chunk:][:Chunk] {
-			h.kt[x*Chunk+j] = float32(d[j] * y)
+		for j, y := range h.kt[x*chunk:][:chunk] {
+			h.kt[x*chunk+j] = float32(d[j] * y)
 		}
 	}
-	c.tier.Product(h.s, columns, h.kt, Chunk, 1, h.u, columns, c.KeySize, columns, Chunk, Chunk, true)
+	c.tier.Product(h.s, columns, h.kt, chunk, 1, h.u, columns, c.KeySize, columns, chunk, chunk, true)
 	clear(h.all[len(h.s):])
 }

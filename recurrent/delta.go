@@ -31,9 +31,9 @@ type Delta struct {
 }
 
 const (
-	// Chunk is the number of tokens that S is constant for: it changes at multiples of Chunk, and until
+	// chunk is the number of tokens that S is constant for: it changes at multiples of chunk, and until
 	// then the state has what the tokens after the last multiple add to it.
-	Chunk = 64
+	chunk = 64
 
 	// MostSize is the most elements of a head.
 	MostSize = 1 << 10
@@ -50,18 +50,18 @@ type Text struct {
 	After    []float32     // receives the state after all tokens, StateSize(Position + L) numbers, unless it is nil
 }
 
-// StateSize returns how many numbers the state of a text of so many tokens has. After a multiple of
-// Chunk tokens it is about half of what it is elsewhere. It is 0 for sizes or a position that Apply refuses.
+// StateSize returns how many numbers the state of a text of so many tokens has, at most math.MaxInt. After a multiple of
+// 64 tokens it is about half of what it is elsewhere. It is 0 for sizes or a position that Apply refuses.
 func (d Delta) StateSize(position int) int {
 	if d.check() != nil || position <= 0 {
 		return 0
 	}
-	return d.Heads * d.headSize(position)
+	return ints.MulSat(d.Heads, d.headSize(position))
 }
 
 // headSize is the size of the state of a head.
 func (d *Delta) headSize(position int) int {
-	if position%Chunk == 0 {
+	if position%chunk == 0 {
 		return d.KeySize * d.columns()
 	}
 	return d.KeySize*d.columns() + d.openSize()
@@ -71,7 +71,7 @@ func (d *Delta) headSize(position int) int {
 func (d *Delta) columns() int { return (d.ValueSize + 15) &^ 15 }
 
 // openSize is the size of what a head has of the tokens of an open chunk.
-func (d *Delta) openSize() int { return Chunk * (d.KeySize + d.columns() + 1) }
+func (d *Delta) openSize() int { return chunk * (d.KeySize + d.columns() + 1) }
 
 // Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state after
 // them to After. Before stays as it is. No output shares memory with an input or with the other one.
@@ -126,7 +126,7 @@ func (c *call) check() *check.Failure {
 		}
 	}
 	return cmp.Or(
-		checkNumbers("Text.Decay", c.decay, l*c.Heads), checkNumbers("Text.Gate", c.gate, l*c.Heads), checkNumbers("Text.Before", c.before, c.StateSize(c.position)),
+		checkNumbers("Text.Decay", c.decay, ints.MulSat(l, c.Heads)), checkNumbers("Text.Gate", c.gate, ints.MulSat(l, c.Heads)), checkNumbers("Text.Before", c.before, c.StateSize(c.position)),
 		c.out.CheckDistinct("out"),
 		view.CheckApart(2, []string{"out", "Text.After", "Text.Q", "Text.K", "Text.V", "Text.Decay", "Text.Gate", "Text.Before"},
 			c.out.Memory(), view.MemoryOf(c.after), c.q.Memory(), c.k.Memory(), c.v.Memory(), view.MemoryOf(c.decay), view.MemoryOf(c.gate), view.MemoryOf(c.before)),
@@ -167,5 +167,5 @@ func (c *call) announce() {
 
 // work is how many FMAs a call takes, at least 1.
 func (c *call) work() float64 {
-	return float64(1 + ints.MulSat(c.Heads*c.q.Dim(2), 3*c.KeySize*c.ValueSize+2*Chunk*(c.KeySize+c.ValueSize)))
+	return float64(1 + ints.MulSat(ints.MulSat(c.Heads, c.q.Dim(2)), 3*c.KeySize*c.ValueSize+2*chunk*(c.KeySize+c.ValueSize)))
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -124,12 +125,12 @@ func (s *sample) plain() (out []float32) {
 				u[t][c] = segments(beta*(v-float32(exp(sum[t])*ks)), n, func(j int) float32 { return ofKeys[j] }, ofU)
 				out[(t*s.Heads+h)*s.ValueSize+c] = segments(exp(sum[t])*qs, n+1, func(j int) float32 { return ofQueries[j] }, ofU)
 			}
-			if n < Chunk-1 {
+			if n < chunk-1 {
 				continue
 			}
 			for x := range state {
 				for c := range state[x] {
-					state[x][c] = float32(exp(sum[t])*state[x][c]) + chain(0, Chunk, func(j int) float32 { return exp(sum[t]-sum[first+j]) * k(first+j, x) }, func(j int) float32 { return u[first+j][c] })
+					state[x][c] = float32(exp(sum[t])*state[x][c]) + chain(0, chunk, func(j int) float32 { return exp(sum[t]-sum[first+j]) * k(first+j, x) }, func(j int) float32 { return u[first+j][c] })
 				}
 			}
 			first = t + 1
@@ -307,4 +308,25 @@ func BenchmarkDelta(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestStateSizeSaturates: sizes that an int does not hold, as of 32 bits, are the largest int, and no slice fits them.
+func TestStateSizeSaturates(t *testing.T) {
+	d := Delta{Heads: 1 << 16, KeyHeads: 1, KeySize: 1 << 10, ValueSize: 64}
+	for _, position := range []int{1, chunk} {
+		if got, want := d.StateSize(position), min(uint64(math.MaxInt), 1<<16*uint64(d.headSize(position))); uint64(got) != want {
+			t.Errorf("StateSize(%d) is %d, want %d", position, got, want)
+		}
+	}
+	d.Heads = 1 << 15 // 2^31
+	if got := d.StateSize(chunk); got < math.MaxInt32 {
+		t.Errorf("StateSize is %d", got)
+	}
+	row := func(heads, size int) kernel.Tensor {
+		return kernel.BLHD(make([]float32, heads*size), 1, 1, heads, size)
+	}
+	x := Text{Q: row(1, d.KeySize), K: row(1, d.KeySize), V: row(d.Heads, d.ValueSize), Decay: make([]float32, d.Heads), Gate: make([]float32, d.Heads), Position: chunk}
+	if err := d.Apply(row(d.Heads, d.ValueSize), x, kernel.Exec{}); err == nil || !strings.Contains(err.Error(), "Text.Before: 0 numbers") {
+		t.Errorf("a state that fits no slice: %v", err)
+	}
 }

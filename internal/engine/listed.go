@@ -27,7 +27,10 @@ func (t *tile) existing() int {
 	if j.derived.listed {
 		return j.listedMask.Length(b, len(j.listOf(t.Head)))
 	}
-	return j.Call.Mask.Length(b, j.query(b, t.Query).Keys)
+	if j.derived.tree {
+		return j.Call.Mask.Length(b, t.onPath.Keys)
+	}
+	return j.Call.Mask.Length(b, j.Call.K.Length(b))
 }
 
 // listedFrame returns the frame of the rows of a tile.

@@ -73,7 +73,7 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, Listed: j.derived.listed || j.derived.tree}
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
 	s.keys.Fit(m, &j.Call.K, need)
 	need.Gather = !j.plan.shape.skinny
 	s.values.Fit(m, &j.Call.V, need)
@@ -116,7 +116,8 @@ type shape struct {
 	scoreMod       bool
 	quantized      bool
 	unions         bool // of the mask
-	listed, tree   bool // keys are those of lists, or on paths
+	listed         bool // keys are those of lists
+	tree           int  // queries of a tree
 	codes          bool // tiles may take kernels for integers, see integers.go
 }
 
@@ -127,6 +128,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.derived.tree, codes: j.Call.DynamicInt12 && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
 }

@@ -14,6 +14,7 @@ import (
 // A sight says which keys the rows of a tile see.
 type sight struct {
 	keyFrame
+	onPath     mask.Query  // the query, in a call with a tree
 	rowSpans   []mask.Span // of each row; unused if all see the same
 	rowGaps    []mask.Gaps // of each row, in tile coordinates; unused if the mask has no unions
 	spansUsage parallel.Usage
@@ -35,14 +36,13 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 	start := position.Of(j.Call.KeyStart, b)
 	f.phase = start % BlockKeys
 	f.start = start - f.phase
-	f.visible = j.visibleTo(b, 0, f.phase)
+	f.visible = j.visibleTo(j.query(b, 0), f.phase)
 	f.visibleToAll = f.visible
 	return f
 }
 
-// visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
-func (j *Job) visibleTo(b, i, phase int) mask.Span {
-	q := j.query(b, i)
+// visibleTo returns the tile coordinates of the keys that a query may see.
+func (j *Job) visibleTo(q mask.Query, phase int) mask.Span {
 	s := mask.Span{Lo: 0, Hi: q.Keys}
 	if j.Call.Mask.IsSet() {
 		s = j.Call.Mask.Span(q)
@@ -72,14 +72,16 @@ func (s *sight) find(j *Job, r *lanes.Rows) {
 	}
 	s.visible, s.visibleToAll = mask.Nothing, mask.Everything
 	i, g := r.Query, r.GroupHead
-	span := j.visibleTo(b, i, s.phase)
+	query := j.query(b, i)
+	s.onPath = query
+	span := j.visibleTo(query, s.phase)
 	for lane := range r.N {
 		s.rowSpans[lane] = span
 		s.visibleToAll = s.visibleToAll.And(span)
 		s.visible = s.visible.Union(span)
 		if g++; g == r.Group && lane+1 < r.N {
 			i, g = i+1, 0
-			span = j.visibleTo(b, i, s.phase)
+			span = j.visibleTo(j.query(b, i), s.phase)
 		}
 	}
 	if j.Call.Mask.HasUnions() {

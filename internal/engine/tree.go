@@ -4,7 +4,6 @@ import (
 	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
-	"github.com/attn-go/attn/internal/view"
 )
 
 // Calls with Parents, whose queries are a tree. A KV head has the rows of one query alone, as with lists for each query. Its keys are
@@ -20,18 +19,12 @@ func (j *Job) query(b, i int) mask.Query {
 	return j.Call.OnPath(b, i, j.Call.Q.Dim(2), keys)
 }
 
-// depth returns the number of queries before query i of batch row b on its path.
-func (j *Job) depth(b, i int) int {
-	return view.Parents(j.Call.Parents).Depth(b, i, j.Call.Q.Dim(2), j.Call.Q.Dim(2))
-}
-
 // queryStart returns the position of query 0 as if the tile's queries followed it one by one.
 func (t *tile) queryStart() int {
-	start := position.Of(t.job.Call.QueryStart, t.Head.Batch)
 	if t.job.derived.tree {
-		start += t.job.depth(t.Head.Batch, t.Query) - t.Query
+		return t.onPath.KeyStart + t.onPath.Diagonal - t.Query
 	}
-	return start
+	return position.Of(t.job.Call.QueryStart, t.Head.Batch)
 }
 
 // deriveTree derives what others ask first.
@@ -39,6 +32,14 @@ func (j *Job) deriveTree() {
 	c := &j.Call
 	j.derived.tree, j.derived.perQuery = true, true
 	j.named = kvrows.Rows{Parents: c.Parents, Queries: c.Q.Dim(2), QueryStart: c.QueryStart, KeyStart: c.KeyStart}
+}
+
+// treeQueries returns how many queries are a tree.
+func (j *Job) treeQueries() int {
+	if j.derived.tree {
+		return j.Call.Q.Dim(2)
+	}
+	return 0
 }
 
 // keyRows returns which rows the keys of a query are, or nil if they are those of its batch row.

@@ -83,6 +83,27 @@ func while(name string, f func(c *call)) program {
 	}}
 }
 
+// whileListed is while for a call whose keys are rows 10 to 21.
+func whileListed(name string, f func(c *call, rows []int32)) program {
+	return program{name, "kernel.Attention", func() {
+		c, rows := newListed()
+		at(c.attend, func() { f(c, rows) })
+	}}
+}
+
+func newListed() (c *call, rows []int32) {
+	c, rows = newCall(), make([]int32, 12)
+	for i := range rows {
+		rows[i] = int32(10 + i)
+	}
+	columns := [4]int{1, 1, queries, len(rows)}
+	c.weights, c.o.Weights = tensor(1, 2, queries, len(rows))
+	c.o.Bias = kernel.Strided(c.bias, columns, [3]int{0, 0, keys})
+	c.o.Mask = kernel.Hidden(c.bools, columns)
+	c.o.KeyRows = kernel.KeyRows{Rows: rows, Shape: [4]int{1, 1, 1, len(rows)}}
+	return c, rows
+}
+
 var sink float32
 
 // racy are programs with a race.
@@ -96,6 +117,10 @@ var racy = []program{
 	while("writes out", func(c *call) { c.out[2*queries*size-1] = 1 }),
 	while("reads LSE", func(c *call) { sink = c.lse[39] }),
 	while("reads weights", func(c *call) { sink = c.weights[39*keys] }),
+	whileListed("writes lists of rows", func(c *call, rows []int32) { rows[11] = 1 }),
+	whileListed("writes a key that a list names", func(c *call, _ []int32) { c.k[(keys+20)*size] = 1 }),
+	whileListed("writes the bias of entries", func(c *call, _ []int32) { c.bias[19*keys+11] = 1 }),
+	whileListed("writes the mask of entries", func(c *call, _ []int32) { c.bools[2*12+11] = true }),
 	{"writes keys of float16", "kernel.Attention", func() {
 		c := newCall()
 		c.tensors[2] = kernel.BHLD(c.f16, 1, 2, keys, size)
@@ -274,6 +299,10 @@ var correct = []program{
 				}
 			}
 		})
+	}},
+	{name: "writes what lists do not name", run: func() {
+		c, _ := newListed()
+		at(c.attend, func() { c.k[22*size], c.v[9*size], c.bias[12], c.bools[12*queries] = 1, 1, 1, true })
 	}},
 	{name: "writes keys after the diagonal", run: func() {
 		c := newCall()

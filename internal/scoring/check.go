@@ -106,7 +106,7 @@ type Input struct {
 }
 
 // Inputs returns all of them, masks aside.
-func (s *Scoring) Inputs() (in [4]Input) {
+func (s *Scoring) Inputs() (in [5]Input) {
 	for x, u := 0, readFields; u != 0; x, u = x+1, u.rest() {
 		f := u.first()
 		in[x].Arg, in[x].Memory = fields[f].arg, s.memory(f)
@@ -120,6 +120,8 @@ func (s *Scoring) memory(f field) view.Memory {
 		return s.Bias.Memory()
 	case lists:
 		return view.MemoryOf(s.KeyRows.Rows)
+	case trees:
+		return view.MemoryOf(s.Parents)
 	}
 	return view.MemoryOf(s.perHead(f))
 }

@@ -35,9 +35,10 @@ func (s *Scoring) Query(b, i, keys int) mask.Query {
 
 // OnPath is Query for a call of so many queries that are a tree. Its keys are those before the tree and those on its path.
 func (s *Scoring) OnPath(b, i, queries, keys int) mask.Query {
-	past, tree := s.Past(b), view.Parents(s.Parents)
-	q := s.Query(b, i, min(past, keys)+tree.Depth(b, i, queries, keys-past)+1)
-	q.Diagonal += tree.Depth(b, i, queries, queries) - i
+	past := s.Past(b)
+	depth, existing := view.Parents(s.Parents).Depths(b, i, queries, keys-past)
+	q := s.Query(b, i, min(past, keys)+existing+1)
+	q.Diagonal += depth - i
 	return q
 }
 

@@ -79,7 +79,7 @@ const (
 	masks                 // a mask
 	biases                // a tensor that is read
 	dropouts              // a Dropout
-	trees                 // parents of queries
+	trees                 // parents of queries, which are read
 	lists                 // lists of rows that are read; their check needs the keys
 )
 
@@ -160,7 +160,7 @@ func (u Set) Plain() bool { return u&^plainFields == 0 }
 
 var (
 	plainFields = fieldsWith(func(r *row) bool { return r.plain })
-	readFields  = fieldsWith(func(r *row) bool { return r.kind == perHead || r.kind == biases || r.kind == lists })
+	readFields  = fieldsWith(func(r *row) bool { return r.kind == perHead || r.kind == biases || r.kind == lists || r.kind == trees })
 )
 
 func fieldsWith(is func(r *row) bool) (u Set) {

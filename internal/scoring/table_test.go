@@ -90,6 +90,8 @@ func checkMemory(t *testing.T, s *Scoring, f reflect.StructField) {
 		m = x.Memory()
 	case *[]float32:
 		m = view.MemoryOf(*x)
+	case *[]int32:
+		m = view.MemoryOf(*x)
 	case *view.KeyRows:
 		m = view.MemoryOf(x.Rows)
 	default:

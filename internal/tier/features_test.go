@@ -2,6 +2,7 @@ package tier
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -69,4 +70,29 @@ func checkEvery(p *kernelSet, cases []kernelCase, n int) error {
 		some = append(some, cases[i])
 	}
 	return checkKernel(p, some, newArena())
+}
+
+// TestProductsAreAssembly: a tier that runs, whichever feature the CPU lacks, has no product in Go: that would be slower than the
+// next tier by far.
+func TestProductsAreAssembly(t *testing.T) {
+	before := lacks
+	defer func() { lacks = before }()
+	lacks = func(string) bool { return false }
+	var list []Kernel
+	for _, tier := range archTiers() {
+		list = append(list, tier.List()...)
+	}
+	for _, feature := range features(list) {
+		lacks = func(f string) bool { return f == feature }
+		for _, tier := range archTiers() {
+			if tier.Lacks() != "" {
+				continue
+			}
+			for _, k := range tier.List() {
+				if strings.HasPrefix(k.Name, "Products.") && k.ISA == "" && !k.None {
+					t.Errorf("%s without %s: %s of %d lanes is in Go", tier.Name, feature, k.Name, k.Lanes)
+				}
+			}
+		}
+	}
 }

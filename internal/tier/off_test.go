@@ -31,3 +31,15 @@ func TestReadFeatures(t *testing.T) {
 		}
 	}
 }
+
+// TestTiersCanBeOff: each assembly tier has a feature that switches it off.
+func TestTiersCanBeOff(t *testing.T) {
+	before := Off
+	defer func() { Off = before }()
+	for i, tier := range archTiers() {
+		Off = []string{map[string]string{"avx512": "AVX512DQ", "avx2": "FMA3", "neon": "ASIMD", "rvv": "V"}[tier.Name]}
+		if lacks := archTiers()[i].Lacks(); !strings.Contains(lacks, Off[0]+" (off by ATTN_FEATURES)") {
+			t.Errorf("%s with %s off lacks %q", tier.Name, Off[0], lacks)
+		}
+	}
+}

@@ -3,12 +3,12 @@
 package tier
 
 // archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so that
-// 8 queries do not pay for 16.
+// 8 queries do not pay for 16. Without AVX512DQ its products would be those in Go.
 func archTiers() []Tier {
 	return []Tier{
 		{
 			Name:     "avx512",
-			Lacks:    lacking("AVX512F", "AVX512VL", "AVX2", "FMA3"),
+			Lacks:    lacking("AVX512F", "AVX512DQ", "AVX512VL", "AVX2", "FMA3"),
 			ISAs:     []string{"avx2", "avx512"},
 			Widths:   []int{8, 16, 32, 48, 64},
 			Variants: []string{"QK=S1L1", "QK=S1L2", "QK=S2L1", "PV=L1", "PV=L2", "Weight=P0", "Weight=P1"},

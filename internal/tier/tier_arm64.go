@@ -8,7 +8,7 @@ package tier
 func archTiers() []Tier {
 	return []Tier{{
 		Name:   "neon",
-		Lacks:  func() string { return "" },
+		Lacks:  lackingIfOff("ASIMD"),
 		ISAs:   []string{"neon"},
 		Widths: []int{4, 8, 12},
 		tables: new(tables),

@@ -18,27 +18,35 @@ func (p Parents) of(b, queries int) []int32 {
 	return p[b*queries:][:queries]
 }
 
-// Depth returns how many queries are before query i of batch row b on its path, of those whose keys exist: most of the first ones.
-// It is -1 if not even the first one's does.
-func (p Parents) Depth(b, i, queries, most int) (depth int) {
+// Depths returns how many queries are before query i of batch row b on its path, and how many of those whose keys exist: most of
+// the first ones. This is -1 if not even the first one's does.
+func (p Parents) Depths(b, i, queries, most int) (all, existing int) {
 	tree := p.of(b, queries)
-	for depth = -1; i >= 0; i = int(tree[i]) {
-		if i < most {
-			depth++
+	for all, existing = -1, -1; i >= 0; i = before(tree, i) {
+		if all++; i < most {
+			existing++
 		}
 	}
-	return depth
+	return all, existing
 }
 
-// Path sets rows to the numbers of those queries on the path of query i, from number lo on.
-func (p Parents) Path(rows []int32, b, i, queries, lo int) {
-	tree := p.of(b, queries)
-	for n := p.Depth(b, i, queries, queries); n >= lo; n-- {
-		if n-lo < len(rows) {
-			rows[n-lo] = int32(i)
-		}
-		i = int(tree[i])
+// Path writes the numbers of the queries on the path of query i to the end of room, which has one for each query, and returns them.
+func (p Parents) Path(room []int32, b, i, queries int) []int32 {
+	tree, first := p.of(b, queries), len(room)
+	for ; i >= 0; i = before(tree, i) {
+		first--
+		room[first] = int32(i)
 	}
+	return room[first:]
+}
+
+// before returns the parent of query i. A walk ends, even if parents change against the rules.
+func before(tree []int32, i int) int {
+	parent := int(tree[i])
+	if parent >= i || parent < -1 {
+		panic(fmt.Sprintf("attn: parent %d of query %d: parents have changed during the call", parent, i))
+	}
+	return parent
 }
 
 // Check reports parents that are no trees of the queries.

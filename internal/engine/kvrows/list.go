@@ -29,21 +29,6 @@ func (s *Rows) past(b int) int {
 	return position.Of(s.QueryStart, b) - position.Of(s.KeyStart, b)
 }
 
-// from returns the rows of x that are keys from number lo on, which is not less than past: all, or as many as there is room for.
-func (s *Rows) from(x *view.Tensor, h lanes.Head, lo int, room []int32) []int32 {
-	if s.Lists != nil {
-		list := s.Lists.Of(h.Batch, h.Head, h.Query)[lo:]
-		return list[:min(len(list), len(room))]
-	}
-	past := s.past(h.Batch)
-	room = room[:min(len(room), s.Parents.Depth(h.Batch, h.Query, s.Queries, x.Length(h.Batch)-past)+1-(lo-past))]
-	s.Parents.Path(room, h.Batch, h.Query, s.Queries, lo-past)
-	for i := range room {
-		room[i] += int32(past)
-	}
-	return room
-}
-
 // A list holds rows that Rows names, as the rows of a contiguous tensor: copies of up to a block of them. So all that
 // reads rows reads these.
 type list struct {
@@ -59,7 +44,12 @@ type list struct {
 	offHead lanes.Head // whose rows begin at off
 	offKeys mask.Span  // and which
 	off     [blockKeys + ahead]int
-	named   [blockKeys + ahead]int32
+
+	path       []int32    // that head's rows on the path of its query
+	pathOf     lanes.Head // with Head 0: all heads have the same ones
+	hasPath    bool
+	pathMemory []int32
+	pathUsage  parallel.Usage
 }
 
 // ahead is how many rows ahead of those that are copied others are prefetched.
@@ -68,17 +58,23 @@ const ahead = 64
 // pieceBytes are so few that the rows of a piece stay in L1 until they are used.
 const pieceBytes = 8 << 10
 
+// callBytes are as many as one call copies, in which the goroutine cannot be preempted.
+const callBytes = 4 * rows.MaxConvert
+
 // fit makes room for a block of rows of x.
-func (l *list) fit(m *parallel.Memory, x *view.Tensor) {
+func (l *list) fit(m *parallel.Memory, x *view.Tensor, path int) {
 	parallel.Fit(m, &l.usage, &l.memory, (x.DType().Bytes(blockKeys*x.Dim(3))+3)/4, rows.Aligned)
 	if s := x.Scales(); s != nil {
 		parallel.Fit(m, &l.scalesUsage, &l.scales, blockKeys*s.Dim(3), rows.Aligned)
+	}
+	if path > 0 {
+		parallel.Fit(m, &l.pathUsage, &l.pathMemory, path, parallel.Make[int32])
 	}
 }
 
 // begin begins a call on such rows of x.
 func (l *list) begin(x *view.Tensor, r *Rows) {
-	l.rows, l.keys, l.offKeys = r, mask.Span{}, mask.Span{}
+	l.rows, l.keys, l.offKeys, l.hasPath = r, mask.Span{}, mask.Span{}, false
 	shape := [4]int{1, 1, blockKeys, x.Dim(3)}
 	bytes := x.DType().Bytes(blockKeys * x.Dim(3))
 	l.piece = max(piece, min(ahead, pieceBytes*blockKeys/bytes&^(piece-1)))
@@ -88,6 +84,35 @@ func (l *list) begin(x *view.Tensor, r *Rows) {
 		l.copiedScales = view.Floats(l.scales, shape, view.Contiguous(shape))
 		l.copied = l.copied.Scaled(&l.copiedScales)
 	}
+}
+
+// from returns up to n rows of x that are keys of the head from number lo on, which is not less than past.
+func (l *list) from(x *view.Tensor, lo, n int) []int32 {
+	h, named := l.head, l.path
+	if l.rows.Lists != nil {
+		named = l.rows.Lists.Of(h.Batch, h.Head, h.Query)
+	} else {
+		if of := (lanes.Head{Batch: h.Batch, Query: h.Query}); !l.hasPath || of != l.pathOf {
+			l.findPath(x, of)
+			named = l.path
+		}
+		lo -= l.rows.past(h.Batch)
+	}
+	named = named[lo:]
+	return named[:min(len(named), n)]
+}
+
+// findPath keeps the rows of x on the path of a query. Walking it for each piece of it would take the square of its length.
+func (l *list) findPath(x *view.Tensor, of lanes.Head) {
+	s, past := l.rows, l.rows.past(of.Batch)
+	l.path = s.Parents.Path(l.pathMemory[:s.Queries], of.Batch, of.Query, s.Queries)
+	for i := range l.path {
+		l.path[i] += int32(past)
+	}
+	for n := len(l.path); n > 0 && int(l.path[n-1]) >= x.Length(of.Batch); n-- {
+		l.path = l.path[:n-1] // it does not exist
+	}
+	l.pathOf, l.hasPath = of, true
 }
 
 // inPlace returns how many of n keys from lo on are the rows of the same numbers.
@@ -131,7 +156,10 @@ func (r *Reader) copyListed(n int) {
 	size, at := x.DType().Bytes(x.Dim(3)), l.keys.Len()
 	off := r.offsets(l.keys.Hi, n)
 	next := off[min(n, len(off)-n):][:n] // at the end of a list, some of the last rows once more
-	r.tier.Convert().Gather(view.BytesOf(l.memory)[at*size:], x.Bytes(), off[:n], size, next)
+	for i, step := 0, max(1, callBytes/size); i < n; i += step {
+		end := min(i+step, n)
+		r.tier.Convert().Gather(view.BytesOf(l.memory)[(at+i)*size:], x.Bytes(), off[i:end], size, next[i:end])
+	}
 	if x.Scales() != nil {
 		r.copyScales(l.scales[at*x.Scales().Dim(3):], l.keys.Hi, n)
 	}
@@ -142,22 +170,31 @@ func (r *Reader) copyListed(n int) {
 func (r *Reader) offsets(lo, n int) []int {
 	l := &r.list
 	if l.head != l.offHead || lo < l.offKeys.Lo || lo+n > l.offKeys.Hi {
-		list := l.rows.from(r.x, l.head, lo, l.named[:])
+		list := l.from(r.x, lo, len(l.off))
 		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(list)}
-		off, eight := l.off[:len(list)], r.x.DType().Bytes(8)
+		off := l.off[:len(list)]
 		find(off, r.x, l.head, list)
-		for i := range off {
-			off[i] = off[i] * eight / 8
-		}
+		toBytes(off, r.x.DType())
 	}
 	return l.off[lo-l.offKeys.Lo : l.offKeys.Len()]
+}
+
+// toBytes turns numbers of elements into numbers of bytes. No product is larger than its result, so that 32 bits hold it.
+func toBytes(off []int, t view.DType) {
+	each, share := t.Bytes(t.PerByte()), t.PerByte()
+	for i, n := range off {
+		if share > 1 {
+			n /= share
+		}
+		off[i] = n * each
+	}
 }
 
 // copyScales writes the scales of n rows from key lo on to dst.
 func (r *Reader) copyScales(dst []float32, lo, n int) {
 	x := r.x.ScaleRows()
 	var off [blockKeys]int
-	find(off[:n], &x, r.list.head, r.list.rows.from(r.x, r.list.head, lo, r.list.named[:n]))
+	find(off[:n], &x, r.list.head, r.list.from(r.x, lo, n))
 	all, groups := x.F32(), x.Dim(3)
 	if groups == 1 {
 		for i, at := range off[:n] {

@@ -41,6 +41,7 @@ type Reader struct {
 type Need struct {
 	Gather bool // rows in pages as if they lay at equal distances
 	Listed bool // some rows, see Rows
+	Path   int  // and of queries of a tree, so many at most
 	Pairs  bool // of integers
 	Codes  bool // integers without their scales, as float32
 }
@@ -60,7 +61,7 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d, parallel.Make[int8])
 	}
 	if need.Listed {
-		r.list.fit(m, x)
+		r.list.fit(m, x, need.Path)
 	}
 	if need.Pairs {
 		parallel.Fit(m, &r.pairs.usage, &r.pairs.memory, blockKeys/2*d, parallel.Make[int32])
