@@ -346,8 +346,13 @@ func fileHeadNorms(r *reader) {
 // fileRouted reads DeepSeek's experts out of a GGUF file.
 func fileRouted(r *reader) {
 	chosen("num_experts")(r)
+	r.lead = r.optional("first_k_dense_replace", 0, mostLayers)
 	const softmax, sigmoid = 1, 2
-	if n := r.optional("expert_gating_func", 0, r.most); n == 0 || n == sigmoid {
+	n := r.optional("expert_gating_func", 0, r.most)
+	if _, corrected := r.tensors.Tensor(fmt.Sprintf("blk.%d.exp_probs_b.bias", r.lead)); n == 0 && r.row.GGUF == "deepseek2" && !corrected {
+		n = softmax // of DeepSeek V2, whose files may not say it
+	}
+	if n == 0 || n == sigmoid {
 		r.correct()
 	} else if n != softmax {
 		r.Fail("expert_gating_func", fmt.Sprint(n), "1 (softmax) or 2 (sigmoid); others are not supported")
@@ -361,7 +366,6 @@ func fileRouted(r *reader) {
 	} else if n > 1 {
 		r.groups(n, r.Size("topk_group", 0))
 	}
-	r.lead = r.optional("first_k_dense_replace", 0, mostLayers)
 	r.model.More = r.optional("num_nextn_predict_layers", 0, r.count-1)
 	r.count -= r.model.More
 }

@@ -503,6 +503,7 @@ func TestFileRefusals(t *testing.T) {
 		{"deepseek2", latent, ""},
 		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(2), "expert_group_count": uint32(4), "expert_group_used_count": uint32(2)}), ""},
 		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(1), "expert_group_count": uint32(1)}), ""},
+		{"deepseek2", values(latent).with(values{"expert_group_count": uint32(4), "expert_group_used_count": uint32(2)}), "expert_group_count"}, // softmax, without a correction
 		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(1), "expert_group_count": uint32(4), "expert_group_used_count": uint32(2)}), "expert_group_count"},
 	} {
 		_, err := readFile(t, x.name, values(sizes).with(x.changes), "", nil)
