@@ -2,6 +2,7 @@ package answer
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/attn-go/attn/models/chattemplate"
 )
@@ -38,7 +39,7 @@ func (*pythonic) read(c *cursor, a *Asked) (calls []chattemplate.ToolCall) {
 
 // rule is that of notation.
 func (*pythonic) rule(g *rules, t *chattemplate.Tool) (string, error) {
-	list, err := argumentsOf(t)
+	list, err := g.argumentsOf(t)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +86,7 @@ func (b *braced) rule(g *rules, t *chattemplate.Tool) (string, error) {
 
 // object returns the grammar of a mapping.
 func (b *braced) object(g *rules, at string, schema json.RawMessage, depth int) (string, error) {
-	list, err := propertiesOf(at, schema)
+	list, err := g.propertiesOf(at, schema)
 	if err != nil {
 		return "", err
 	}
@@ -111,12 +112,26 @@ func (b *braced) value(g *rules, at string, schema json.RawMessage, depth int) (
 		}
 		item = g.add(item)
 		return `"[" (` + item + ` ("," ` + item + `)*)? "]"`, err
+	case k.Type == "object" && len(k.Enum) == 0 && k.Properties == nil && string(k.Additional) != "false":
+		return b.any(g) + "object", only(at, schema, "additionalProperties")
 	case k.Type == "object" && len(k.Enum) == 0:
 		return b.object(g, at, schema, depth+1)
+	case k.Type == nil && len(k.Enum) == 0 && only(at, schema) == nil:
+		return b.any(g), nil
 	case k.Type == "integer" || k.Type == "number" || k.Type == "boolean" || k.Type == "null":
 		return "%json " + line(schema), nil
 	}
 	return "", only(at, json.RawMessage(`{"any type": 1}`))
+}
+
+// any returns the rule of any value. That of any object has object behind its name.
+func (b *braced) any(g *rules) string {
+	if !g.any {
+		g.any = true
+		fmt.Fprintf(&g.b, "any ::= %s %%until(%s) | anyobject | \"[\" (any (\",\" any)*)? \"]\" | %%json {\"type\": [\"number\", \"boolean\", \"null\"]}\n", quoted(b.quote), quoted(b.quote))
+		g.b.WriteString("anyobject ::= \"{\" (anymember (\",\" anymember)*)? \"}\"\nanymember ::= [A-Za-z0-9_.-]+ \":\" any\n")
+	}
+	return "any"
 }
 
 // several is that of notation.

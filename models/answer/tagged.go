@@ -109,7 +109,7 @@ func valueOf(text string, schema json.RawMessage) (json.RawMessage, bool) {
 
 // rule is that of notation.
 func (x *tagged) rule(g *rules, t *chattemplate.Tool) (string, error) {
-	list, err := argumentsOf(t)
+	list, err := g.argumentsOf(t)
 	if err != nil {
 		return "", err
 	}
