@@ -11,8 +11,12 @@ import (
 type pythonic struct{}
 
 // read is that of notation.
-func (*pythonic) read(c *cursor, a *Asked) (calls []chattemplate.ToolCall) {
-	c.lit("[")
+func (*pythonic) read(c *cursor, a *Asked) []chattemplate.ToolCall {
+	if c.list.at > 0 {
+		c.at = c.list.at
+	} else {
+		c.lit("[")
+	}
 	for c.going() {
 		c.space()
 		call := chattemplate.ToolCall{Name: c.name()}
@@ -28,13 +32,20 @@ func (*pythonic) read(c *cursor, a *Asked) (calls []chattemplate.ToolCall) {
 		})
 		all[len(all)-1] = '}'
 		call.Arguments = all
-		calls = append(calls, call)
-		if c.space(); c.try("]") {
+		c.space()
+		last := c.try("]")
+		if !last {
+			c.lit(",")
+		}
+		if !c.going() {
 			break
 		}
-		c.lit(",")
+		if last {
+			return append(c.list.calls, call)
+		}
+		c.list.calls, c.list.at = append(c.list.calls, call), c.at
 	}
-	return calls
+	return nil
 }
 
 // rule is that of notation.
