@@ -24,6 +24,7 @@ type Event struct {
 	// Of the next message of a conversation: what the model thinks before its text, and calls of tools. Called says that the
 	// choice has calls, this one's included.
 	Reasoning string
+	Thought   bool // its token is one of thinking
 	Calls     []CallPart
 	Called    bool
 
@@ -61,6 +62,7 @@ type Choice struct {
 	offset       int            // characters that were read
 	parser       *answer.Parser // nil for text that is an answer as it is
 	calls        int
+	ids          map[string]bool // of calls that there are
 }
 
 // Begin adds a choice to the answer.
@@ -163,10 +165,11 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		e.Tokens = append(e.Tokens, t)
 	}
 	c.begun, c.ended = true, e.End != decoder.EndNone
-	if c.parser != nil && c.parser.Thinking() {
+	if e.Thought = c.parser != nil && c.parser.Thinking(); e.Thought {
 		r.Thought++
 	}
 	c.parse(w, e)
+	e.Thought = e.Thought || c.parser != nil && c.parser.Thinking() // what begins it, too
 	if !e.First || !w.Echo {
 		return c.place(e)
 	}
@@ -189,11 +192,22 @@ func (c *Choice) parse(w *Generate, e *Event) {
 		rest := c.parser.End()
 		e.Text, e.Reasoning, calls = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...)
 	}
+	if len(calls) > 0 && c.ids == nil {
+		c.ids = map[string]bool{}
+		if w.Conversation != nil {
+			for _, m := range w.Conversation.Messages {
+				for _, call := range m.Calls {
+					c.ids[call.ID] = true
+				}
+			}
+		}
+	}
 	for _, call := range calls {
 		id := call.ID
-		if id == "" {
+		if id == "" || c.ids[id] {
 			id = w.CallID(c.index, c.calls)
 		}
+		c.ids[id] = true
 		e.Calls = append(e.Calls, CallPart{c.calls, id, call.Name, string(call.Arguments)})
 		c.calls++
 	}
