@@ -82,6 +82,7 @@ func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 		return nil, err
 	}
 	a.Tools = slices.Clone(a.Tools)
+	room := mostText
 	for i := range a.Tools {
 		err := f.keeps(&a.Tools[i])
 		if err == nil {
@@ -90,7 +91,7 @@ func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 		if a.Required || a.Tools[i].Strict {
 			return nil, toolError(i, err)
 		}
-		a.Tools[i].Parameters = f.loosened(&a.Tools[i])
+		a.Tools[i].Parameters = f.loosened(&a.Tools[i], &room)
 	}
 	if text, err = f.text(&a); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/grammar"
@@ -21,22 +22,13 @@ func (f *Format) keeps(t *chattemplate.Tool) error {
 }
 
 // loosened returns the schema of a tool without what no grammar can keep. The other properties stay as they are, and those that
-// are required can be written.
-func (f *Format) loosened(t *chattemplate.Tool) json.RawMessage {
+// are required can be written. room is how many bytes may still be tried.
+func (f *Format) loosened(t *chattemplate.Tool, room *int) json.RawMessage {
 	m, err := membersOf(schemaOf(t))
 	if err != nil {
 		return json.RawMessage(anyObject)
 	}
-	n := 0
-	for _, a := range m.list {
-		if n += len(a.schema); bytes.Contains(a.schema, []byte(`"$ref"`)) {
-			n += len(m.Defs) + len(m.Definitions)
-		}
-	}
-	if n > mostText { // which would take too long
-		return json.RawMessage(anyObject)
-	}
-	l := loosener{f, chattemplate.Tool{Name: t.Name}, m}
+	l := loosener{f, chattemplate.Tool{Name: t.Name}, m, room}
 	m.list = l.list(m.list, 0)
 	l.tool.Parameters = m.schema()
 	if f.keeps(&l.tool) != nil {
@@ -50,6 +42,7 @@ type loosener struct {
 	f    *Format
 	tool chattemplate.Tool // to try
 	m    members           // with the definitions
+	room *int
 }
 
 // keeps tells whether a grammar can keep the schema of a value.
@@ -59,8 +52,17 @@ func (l *loosener) keeps(schema json.RawMessage) bool {
 		one.Defs, one.Definitions = l.m.Defs, l.m.Definitions
 	}
 	l.tool.Parameters = one.schema()
+	if *l.room -= len(l.tool.Parameters) + tryCost; *l.room < 0 {
+		return false
+	}
 	return l.f.keeps(&l.tool) == nil
 }
+
+// tryCost is the work of trying a schema beside its bytes, in bytes.
+const tryCost = 2048
+
+// plainTypes are schemas that every notation has.
+var plainTypes = []string{"string", "integer", "number", "boolean", "null", "array", "object"}
 
 // mostLoose is how deep values are looked into: each level is tried as a whole.
 const mostLoose = 4
@@ -94,13 +96,13 @@ func (l *loosener) value(schema json.RawMessage, depth int) json.RawMessage {
 			delete(parts, "items")
 		}
 	}
-	if _, one := k.Type.(string); one {
-		tries = append(tries, encoded(parts))
-	}
 	for _, try := range tries {
 		if l.keeps(try) {
 			return try
 		}
+	}
+	if name, _ := k.Type.(string); slices.Contains(plainTypes, name) {
+		return encoded(parts)
 	}
 	return json.RawMessage("{}")
 }

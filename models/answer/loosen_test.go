@@ -59,6 +59,40 @@ func TestLoosened(t *testing.T) {
 	}
 }
 
+// TestLooseTypes: also where there is too much to try, a property is of its type, and can be written.
+func TestLooseTypes(t *testing.T) {
+	var odd, plain []string
+	for i := range 400 {
+		kind := []string{"string", "integer", "number", "boolean", "null", "array", "object"}[i%7]
+		odd = append(odd, fmt.Sprintf(`"p%03d": {"type": %q, "$ref": "https://example.com/x"}`, i, kind))
+		plain = append(plain, fmt.Sprintf(`"p%03d"`, i))
+	}
+	schema := fmt.Sprintf(`{"type": "object", "properties": {%s}, "required": [%s]}`, strings.Join(odd, ", "), strings.Join(plain, ", "))
+	begin := map[string]string{"lfm2": "<|tool_call_start|>[f(p000=", "gemma4": "<|tool_call>call:f{p000:<", "qwen3-coder": "<tool_call>\n<function=f>\n<parameter=p000>", "hermes": `<tool_call>` + "\n" + `{"name": "f", "arguments": {"p000": "`}
+	for name, text := range begin {
+		g, err := formatOf(t, templates[name]).Grammar(answer.Asked{Tools: []chattemplate.Tool{{Name: "f", Parameters: json.RawMessage(schema)}}})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		x, err := g.Matcher(letters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text != "" { // by the longest tokens that it begins with
+			at := -1
+			for i, token := range texts {
+				if strings.HasPrefix(text, token) && (at < 0 || len(token) > len(texts[at])) {
+					at = i
+				}
+			}
+			if err := x.Accept(int32(at)); err != nil {
+				t.Fatalf("%s: %v before %q", name, err, text)
+			}
+			text = text[len(texts[at]):]
+		}
+	}
+}
+
 // TestLargeSchema: a schema that would take much memory or time is an error that names its tool, whether it is strict or not.
 func TestLargeSchema(t *testing.T) {
 	var properties, defs []string

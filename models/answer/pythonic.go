@@ -116,6 +116,9 @@ func (b *braced) value(g *rules, at string, schema json.RawMessage, depth int) (
 		return "", only(at, json.RawMessage(`{"deeper": 1}`))
 	case k.text():
 		return quoted(b.quote) + " " + g.text(k, b.quote), only(at, schema)
+	case k.Type == "array" && len(k.Enum) == 0 && k.Items == nil && only(at, schema) == nil:
+		item := b.any(g)
+		return `"[" (` + item + ` ("," ` + item + `)*)? "]"`, nil
 	case k.Type == "array" && len(k.Enum) == 0:
 		item, err := b.value(g, at+"[]", k.Items, depth+1)
 		if err == nil {

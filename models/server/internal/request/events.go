@@ -39,11 +39,11 @@ type Event struct {
 	Outside int
 }
 
-// A CallPart is what an event adds to a call of a tool.
+// A CallPart is a call of a tool, as a whole.
 type CallPart struct {
-	Index     int    // of the call among those of the choice
-	ID, Name  string // of a call that begins here, "" otherwise
-	Arguments string // that its JSON grows by
+	Index     int // of the call among those of the choice
+	ID, Name  string
+	Arguments string // JSON
 }
 
 // A Choice is an answer that grows while somebody reads it. The scheduler adds tokens and never waits for the reader; the
@@ -230,7 +230,7 @@ func (r *Request) Collect(e *Event) error {
 // Parts returns the events that were collected, before Whole puts them together.
 func (r *Request) Parts() []*Event { return r.parts }
 
-// Whole returns the events that were collected, those of each choice as one, with a part for each call.
+// Whole returns the events that were collected, those of each choice as one.
 func (r *Request) Whole() []*Event {
 	all := make([]*Event, len(r.choices))
 	texts, thoughts := make([]strings.Builder, len(r.choices)), make([]strings.Builder, len(r.choices))
@@ -248,19 +248,7 @@ func (r *Request) Whole() []*Event {
 		}
 	}
 	for i, e := range all {
-		e.Text, e.Reasoning, e.Calls = texts[i].String(), thoughts[i].String(), joined(e.Calls)
+		e.Text, e.Reasoning = texts[i].String(), thoughts[i].String()
 	}
 	return all
-}
-
-// joined returns calls of their parts.
-func joined(parts []CallPart) (calls []CallPart) {
-	for _, p := range parts {
-		if p.Index == len(calls) {
-			calls = append(calls, p)
-		} else {
-			calls[p.Index].Arguments += p.Arguments
-		}
-	}
-	return calls
 }
