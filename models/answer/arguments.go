@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,6 +24,7 @@ type kind struct {
 	Const      json.RawMessage   `json:"const"`
 	Items      json.RawMessage   `json:"items"`
 	Properties json.RawMessage   `json:"properties"`
+	Additional json.RawMessage   `json:"additionalProperties"`
 }
 
 // kindOf returns the kind of a schema.
@@ -66,59 +68,88 @@ func sortedKeys(m map[string]json.RawMessage) (keys []string) {
 }
 
 // argumentsOf returns the properties of a tool's schema in their order.
-func argumentsOf(t *chattemplate.Tool) ([]argument, error) {
-	return propertiesOf(t.Name, schemaOf(t))
+func (g *rules) argumentsOf(t *chattemplate.Tool) ([]argument, error) {
+	return g.propertiesOf(t.Name, schemaOf(t))
 }
 
-// propertiesOf returns the properties of an object's schema in their order.
-func propertiesOf(at string, schema json.RawMessage) (list []argument, err error) {
-	var s struct {
-		Properties  json.RawMessage `json:"properties"`
-		Required    []string        `json:"required"`
-		Defs        json.RawMessage `json:"$defs"`
-		Definitions json.RawMessage `json:"definitions"`
-	}
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, err
+// propertiesOf returns the properties of an object's schema in their order, with the definitions that they refer to.
+func (g *rules) propertiesOf(at string, schema json.RawMessage) ([]argument, error) {
+	m, err := membersOf(schema)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	if err := only(at, schema, "properties", "required", "additionalProperties", "$defs", "definitions", "$schema", "$id"); err != nil {
 		return nil, err
 	}
+	for i := range m.list {
+		a := &m.list[i]
+		if a.schema == nil {
+			return nil, fmt.Errorf("%s: %q is required and no property", at, a.name)
+		}
+		if len(m.Defs)+len(m.Definitions) == 0 || !bytes.Contains(a.schema, []byte(`"$ref"`)) {
+			continue
+		}
+		if g.copied += len(m.Defs) + len(m.Definitions); g.copied > mostText {
+			return nil, errCopies
+		}
+		a.schema = withDefinitions(a.schema, m.Defs, m.Definitions)
+	}
+	return m.list, nil
+}
+
+// members are the properties of an object's schema in their order, and what they may refer to. One that is required and no property
+// has no schema.
+type members struct {
+	list        []argument
+	Defs        json.RawMessage `json:"$defs"`
+	Definitions json.RawMessage `json:"definitions"`
+}
+
+// membersOf returns the members of a schema.
+func membersOf(schema json.RawMessage) (m members, err error) {
+	var s struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if err := errors.Join(json.Unmarshal(schema, &s), json.Unmarshal(schema, &m)); err != nil {
+		return m, err
+	}
+	at := map[string]int{}
 	if s.Properties != nil {
 		d := json.NewDecoder(bytes.NewReader(s.Properties))
 		if t, err := d.Token(); err != nil || t != json.Delim('{') {
-			return nil, fmt.Errorf("%s: properties are no object", at)
+			return m, errors.New("properties are no object")
 		}
 		for d.More() {
 			key, err := d.Token()
 			if err != nil {
-				return nil, err
+				return m, err
 			}
-			a := argument{name: key.(string), required: slices.Contains(s.Required, key.(string))}
+			a := argument{name: key.(string)}
 			if err := d.Decode(&a.schema); err != nil {
-				return nil, err
+				return m, err
 			}
-			list = append(list, a)
+			if i, twice := at[a.name]; twice { // of which the last one counts
+				m.list[i] = a
+				continue
+			}
+			at[a.name] = len(m.list)
+			m.list = append(m.list, a)
 		}
 	}
 	for _, name := range s.Required {
-		if !slices.ContainsFunc(list, func(a argument) bool { return a.name == name }) {
-			return nil, fmt.Errorf("%s: %q is required and no property", at, name)
+		i, ok := at[name]
+		if !ok {
+			i, at[name] = len(m.list), len(m.list)
+			m.list = append(m.list, argument{name: name})
 		}
+		m.list[i].required = true
 	}
-	for i := range list {
-		if s.Defs != nil || s.Definitions != nil {
-			list[i].schema = withDefinitions(list[i].schema, s.Defs, s.Definitions)
-		}
-	}
-	return list, nil
+	return m, nil
 }
 
 // withDefinitions returns a schema beside definitions that it may refer to.
 func withDefinitions(schema, defs, definitions json.RawMessage) json.RawMessage {
-	if !bytes.Contains(schema, []byte(`"$ref"`)) {
-		return schema
-	}
 	all := map[string]json.RawMessage{"allOf": slices.Concat([]byte("["), schema, []byte("]"))}
 	if defs != nil {
 		all["$defs"] = defs
@@ -133,30 +164,36 @@ func withDefinitions(schema, defs, definitions json.RawMessage) json.RawMessage 
 // closed returns a schema whose objects have no other members than those it names, where it does not say: a call with further
 // arguments is none that somebody wants. What is combined by other keywords stays as it is.
 func closed(schema json.RawMessage) json.RawMessage {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(schema, &keys) != nil {
+	d := json.NewDecoder(bytes.NewReader(schema))
+	d.UseNumber()
+	var tree any
+	if d.Decode(&tree) != nil {
 		return schema
+	}
+	shut(tree)
+	data, _ := json.Marshal(tree) // of valid JSON there is no error
+	return data
+}
+
+// shut closes the objects of a schema.
+func shut(schema any) {
+	keys, ok := schema.(map[string]any)
+	if !ok {
+		return
 	}
 	for key := range keys {
 		if !slices.Contains(annotations, key) && !slices.Contains(plainKeys, key) {
-			return schema
+			return
 		}
 	}
-	if keys["items"] != nil {
-		keys["items"] = closed(keys["items"])
+	shut(keys["items"])
+	of, ok := keys["properties"].(map[string]any)
+	for _, one := range of {
+		shut(one)
 	}
-	var of map[string]json.RawMessage
-	if json.Unmarshal(keys["properties"], &of) == nil {
-		for name := range of {
-			of[name] = closed(of[name])
-		}
-		keys["properties"], _ = json.Marshal(of) // of valid JSON there is no error
-		if keys["additionalProperties"] == nil {
-			keys["additionalProperties"] = json.RawMessage("false")
-		}
+	if _, says := keys["additionalProperties"]; ok && !says {
+		keys["additionalProperties"] = false
 	}
-	data, _ := json.Marshal(keys)
-	return data
 }
 
 // plainKeys are the keywords beside which members that are not named may be left out, and with which a schema stays one that

@@ -3,6 +3,8 @@ package answer
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/attn-go/attn/models/chattemplate"
 )
 
 // A cursor reads a text that may go on. Once more or bad is set, it reads nothing.
@@ -12,6 +14,14 @@ type cursor struct {
 	over bool // the text does not go on
 	more bool // what is wanted may follow
 	bad  bool // it cannot
+	list progress
+}
+
+// progress is how far a list of calls has been read, so that whoever reads it on begins there.
+type progress struct {
+	at    int // 0 if nothing has been
+	many  bool
+	calls []chattemplate.ToolCall
 }
 
 // going tells whether all has been there so far.

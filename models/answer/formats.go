@@ -51,7 +51,7 @@ var formats = []Format{
 		tokens: []string{"<｜tool▁sep｜>"}, notation: &named{middle: "<｜tool▁sep｜>", last: "<｜tool▁sep｜>"}},
 	{Name: "kimi", has: [][]string{{"<|tool_call_argument_begin|>"}}, begins: []string{"<|tool_call_begin|>"}, end: "<|tool_call_end|>",
 		before: "<|tool_calls_section_begin|>", after: "<|tool_calls_section_end|>", drops: []string{"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"},
-		tokens: []string{"<|tool_call_argument_begin|>"}, notation: &named{first: "functions.", middle: ":0<|tool_call_argument_begin|>", last: "<|tool_call_argument_begin|>", id: true}},
+		tokens: []string{"<|tool_call_argument_begin|>"}, notation: &named{first: "functions.", middle: "<|tool_call_argument_begin|>", last: "<|tool_call_argument_begin|>", id: true}},
 	{Name: "mistral", has: [][]string{{"[TOOL_CALLS]"}, {"[ARGS]"}}, begins: []string{"[TOOL_CALLS]"}, tokens: []string{"[ARGS]", "[CALL_ID]"},
 		notation: &named{middle: "[ARGS]", last: "[ARGS]"}},
 	{Name: "mistral-v3", has: [][]string{{"[TOOL_CALLS]"}}, begins: []string{"[TOOL_CALLS]"}, notation: &object{list: true, lead: " "}},

@@ -19,9 +19,39 @@ func toolError(i int, err error) error {
 	return &kernel.Error{Where: fmt.Sprintf("answer: Tools[%d]", i), Got: err.Error(), Want: "a schema that a grammar can have", Kind: ErrTool}
 }
 
+// errCopies says that a grammar would be too long.
+var errCopies = errors.New("definitions that its properties refer to so often that a grammar has more than 1 MiB of them")
+
+// mostText is the most bytes of a schema, and of definitions in a grammar: package grammar takes no longer text.
+const mostText = 1 << 20
+
+// readable reports a schema that is too large or too deep to be read.
+func readable(schema json.RawMessage) error {
+	if len(schema) > mostText {
+		return fmt.Errorf("a schema of %d bytes, more than %d", len(schema), mostText)
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(schema); i++ {
+		switch b := schema[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{' || b == '[':
+			if depth++; depth > deepest {
+				return fmt.Errorf("a schema with more than %d values within each other", deepest)
+			}
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
 // Grammar returns the grammar of an answer, nil if it may be any text: thinking, and then content as asked for or calls that
 // satisfy the schemas of their tools. Where calls are not required, any text may come before them, and of a tool that is not
-// strict and whose schema no grammar has, arguments are any object.
+// strict, what no grammar can keep of its schema is left out.
 //
 // The error is a [*kernel.Error], of the kind [ErrTool] or that of package grammar about a form.
 func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
@@ -36,6 +66,11 @@ func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 			return nil, err
 		}
 	}
+	for i := range a.Tools {
+		if err := readable(a.Tools[i].Parameters); err != nil {
+			return nil, toolError(i, err)
+		}
+	}
 	text, err := f.text(&a)
 	if err == nil {
 		var g *grammar.Grammar
@@ -43,20 +78,20 @@ func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 			return g, nil
 		}
 	}
+	if errors.Is(err, ErrTool) { // which leaving out does not mend
+		return nil, err
+	}
 	a.Tools = slices.Clone(a.Tools)
+	room := mostText
 	for i := range a.Tools {
-		alone := Asked{Tools: a.Tools[i : i+1], Required: true}
-		one, err := f.text(&alone)
-		if err == nil {
-			_, err = grammar.Parse(one)
-		}
+		err := f.keeps(&a.Tools[i])
 		if err == nil {
 			continue
 		}
 		if a.Required || a.Tools[i].Strict {
 			return nil, toolError(i, err)
 		}
-		a.Tools[i].Parameters = json.RawMessage(`{"type": "object"}`)
+		a.Tools[i].Parameters = f.loosened(&a.Tools[i], &room)
 	}
 	if text, err = f.text(&a); err != nil {
 		return nil, err
@@ -66,8 +101,10 @@ func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 
 // rules are those of the grammar that is written.
 type rules struct {
-	b strings.Builder
-	n int
+	b      strings.Builder
+	n      int
+	copied int  // bytes of definitions
+	any    bool // there is a rule of any value
 }
 
 // add adds a rule and returns its name.
@@ -136,6 +173,9 @@ func (f *Format) calls(g *rules, a *Asked) (string, error) {
 	var all []string
 	for i := range a.Tools {
 		one, err := f.rule(g, &a.Tools[i])
+		if errors.Is(err, errCopies) {
+			err = toolError(i, err)
+		}
 		if err != nil {
 			return "", err
 		}

@@ -16,23 +16,29 @@ type object struct {
 }
 
 // read is that of notation.
-func (o *object) read(c *cursor, a *Asked) (calls []chattemplate.ToolCall) {
-	list := c.peek("[")
-	if list {
+func (o *object) read(c *cursor, a *Asked) []chattemplate.ToolCall {
+	if c.list.at > 0 {
+		c.at = c.list.at
+	} else if c.list.many = c.peek("["); c.list.many {
 		c.lit("[")
 	}
 	for c.going() {
 		c.space()
-		calls = append(calls, objectCall(c, a))
+		call := objectCall(c, a)
 		c.space()
-		if list && c.try("]") || !list && (o.lead != "" || !c.try(";")) {
-			break
-		}
-		if list {
+		last := c.list.many && c.try("]") || !c.list.many && (o.lead != "" || !c.try(";"))
+		if c.list.many && !last {
 			c.lit(",")
 		}
+		if !c.going() {
+			break
+		}
+		if last {
+			return append(c.list.calls, call)
+		}
+		c.list.calls, c.list.at = append(c.list.calls, call), c.at
 	}
-	return calls
+	return nil
 }
 
 // objectCall takes a call.
@@ -41,22 +47,24 @@ func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
 	if !c.going() {
 		return call
 	}
-	var of struct {
-		Name                  string
-		ID                    string
-		Arguments, Parameters json.RawMessage
+	var of map[string]json.RawMessage
+	text := func(key string, to *string) {
+		if of[key] != nil && json.Unmarshal(of[key], to) != nil {
+			c.bad = true
+		}
 	}
-	if json.Unmarshal(data, &of) != nil || a.tool(of.Name) == nil {
-		c.bad = true
-		return call
-	}
-	if of.Arguments == nil {
-		of.Arguments = of.Parameters
-	}
-	if len(of.Arguments) == 0 || of.Arguments[0] != '{' {
+	if json.Unmarshal(data, &of) != nil || !unique(data) {
 		c.bad = true
 	}
-	return chattemplate.ToolCall{ID: of.ID, Name: of.Name, Arguments: of.Arguments}
+	text("name", &call.Name)
+	text("id", &call.ID)
+	if call.Arguments = of["arguments"]; call.Arguments == nil {
+		call.Arguments = of["parameters"]
+	}
+	if a.tool(call.Name) == nil || len(call.Arguments) == 0 || call.Arguments[0] != '{' {
+		c.bad = true
+	}
+	return call
 }
 
 // rule is that of notation.
@@ -92,7 +100,7 @@ func (n *named) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	c.lit(n.first)
 	call := chattemplate.ToolCall{Name: c.name()}
 	if n.id {
-		call.Name, _, _ = strings.Cut(call.Name, ":")
+		call.Name = call.Name[:max(0, strings.LastIndexByte(call.Name, ':'))]
 	}
 	if c.going() && a.tool(call.Name) == nil {
 		c.bad = true
@@ -123,7 +131,11 @@ const longestHeader = 256
 
 // rule is that of notation.
 func (n *named) rule(g *rules, t *chattemplate.Tool) (string, error) {
-	return quoted(n.first+t.Name+n.middle) + ` %json ` + line(closed(schemaOf(t))) + " " + quoted(n.post), nil
+	head := quoted(n.first + t.Name + n.middle)
+	if n.id {
+		head = quoted(n.first+t.Name+":") + " [0-9]+ " + quoted(n.middle)
+	}
+	return head + ` %json ` + line(closed(schemaOf(t))) + " " + quoted(n.post), nil
 }
 
 // several is that of notation.

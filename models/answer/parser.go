@@ -1,7 +1,13 @@
 package answer
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"strings"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // A Parser takes an answer apart as it grows. What it gives does not depend on how the text comes in parts.
@@ -14,6 +20,11 @@ type Parser struct {
 	first    bool // nothing but spaces has been given of what goes on
 	begun    bool // content or calls have been given
 	marks    []string
+
+	list    progress
+	mark    int // where the calls of list begin
+	calls   int // that have been given
+	schemas map[string]*grammar.Grammar
 }
 
 // Parser returns a parser of an answer.
@@ -99,6 +110,13 @@ func (p *Parser) content(to *Part, over bool) (more bool) {
 			return goes
 		}
 	}
+	if p.list.at > 0 && p.mark > 0 {
+		goes, done := p.call(to, p.mark, over)
+		if goes && !done {
+			p.text(to, p.mark)
+		}
+		return goes
+	}
 	at, mark := len(p.buf), ""
 	for _, m := range p.marks {
 		if i := strings.Index(p.buf, m); i >= 0 && (i < at || i == at && len(m) > len(mark)) {
@@ -176,22 +194,97 @@ func (p *Parser) text(to *Part, n int) {
 
 // call reads calls from a place on. goes says that the text is read on, and done that there were calls.
 func (p *Parser) call(to *Part, at int, over bool) (goes, done bool) {
-	c := &cursor{text: p.buf, at: at, over: over}
+	c := &cursor{text: p.buf, at: at, over: over, list: p.list}
 	c.space()
 	calls := p.f.read(c, p.asked)
 	if c.going() && p.f.end != "" {
 		c.space()
 		c.try(p.f.end)
 	}
-	switch {
-	case c.more:
+	if c.more {
+		p.list, p.mark = c.list, at
 		return false, false
-	case c.bad || len(calls) == 0:
+	}
+	p.list = progress{}
+	if c.bad || len(calls) == 0 || !p.counts(calls) {
 		return true, false
 	}
 	to.Calls = append(to.Calls, calls...)
+	p.calls += len(calls)
 	p.buf, p.begun, p.first = p.buf[c.at:], true, true
 	return true, true
+}
+
+// counts tells whether calls are what was asked for. Where nothing begins calls, a grammar lets other content be like them, so that
+// their arguments must satisfy their schemas.
+func (p *Parser) counts(calls []chattemplate.ToolCall) bool {
+	if p.asked.Single && p.calls+len(calls) > 1 {
+		return false
+	}
+	for _, call := range calls {
+		if !unique(call.Arguments) || p.f.begins[0] == "" && !p.satisfies(call.Name, call.Arguments) {
+			return false
+		}
+	}
+	return true
+}
+
+// satisfies tells whether arguments satisfy the schema of a tool, if a grammar has that.
+func (p *Parser) satisfies(name string, arguments json.RawMessage) bool {
+	g, ok := p.schemas[name]
+	if !ok {
+		schema := schemaOf(p.asked.tool(name))
+		if readable(schema) == nil {
+			g, _ = grammar.FromSchema(closed(schema)) // nil without one
+		}
+		if p.schemas == nil {
+			p.schemas = map[string]*grammar.Grammar{}
+		}
+		p.schemas[name] = g
+	}
+	if g == nil {
+		return true
+	}
+	var b bytes.Buffer
+	_ = json.Compact(&b, arguments) // they are JSON
+	fits, err := g.Match(b.String())
+	return fits && err == nil
+}
+
+// unique tells whether no object in JSON has a key twice.
+func unique(data json.RawMessage) bool {
+	type frame struct {
+		keys  map[string]bool // nil in a list
+		value bool            // of a key comes next
+	}
+	var open []*frame
+	for d := json.NewDecoder(bytes.NewReader(data)); ; {
+		t, err := d.Token()
+		switch {
+		case err != nil:
+			return err == io.EOF
+		case t == json.Delim('}') || t == json.Delim(']'):
+			open = open[:len(open)-1]
+			continue
+		}
+		if n := len(open); n > 0 && open[n-1].keys != nil {
+			in := open[n-1]
+			if in.value = !in.value; in.value {
+				key := t.(string) // as only they stand there
+				if in.keys[key] {
+					return false
+				}
+				in.keys[key] = true
+				continue
+			}
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, &frame{keys: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, &frame{})
+		}
+	}
 }
 
 // trimmed returns a text without spaces at its end.

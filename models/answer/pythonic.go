@@ -2,6 +2,7 @@ package answer
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/attn-go/attn/models/chattemplate"
 )
@@ -10,8 +11,12 @@ import (
 type pythonic struct{}
 
 // read is that of notation.
-func (*pythonic) read(c *cursor, a *Asked) (calls []chattemplate.ToolCall) {
-	c.lit("[")
+func (*pythonic) read(c *cursor, a *Asked) []chattemplate.ToolCall {
+	if c.list.at > 0 {
+		c.at = c.list.at
+	} else {
+		c.lit("[")
+	}
 	for c.going() {
 		c.space()
 		call := chattemplate.ToolCall{Name: c.name()}
@@ -27,18 +32,25 @@ func (*pythonic) read(c *cursor, a *Asked) (calls []chattemplate.ToolCall) {
 		})
 		all[len(all)-1] = '}'
 		call.Arguments = all
-		calls = append(calls, call)
-		if c.space(); c.try("]") {
+		c.space()
+		last := c.try("]")
+		if !last {
+			c.lit(",")
+		}
+		if !c.going() {
 			break
 		}
-		c.lit(",")
+		if last {
+			return append(c.list.calls, call)
+		}
+		c.list.calls, c.list.at = append(c.list.calls, call), c.at
 	}
-	return calls
+	return nil
 }
 
 // rule is that of notation.
 func (*pythonic) rule(g *rules, t *chattemplate.Tool) (string, error) {
-	list, err := argumentsOf(t)
+	list, err := g.argumentsOf(t)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +97,7 @@ func (b *braced) rule(g *rules, t *chattemplate.Tool) (string, error) {
 
 // object returns the grammar of a mapping.
 func (b *braced) object(g *rules, at string, schema json.RawMessage, depth int) (string, error) {
-	list, err := propertiesOf(at, schema)
+	list, err := g.propertiesOf(at, schema)
 	if err != nil {
 		return "", err
 	}
@@ -104,6 +116,9 @@ func (b *braced) value(g *rules, at string, schema json.RawMessage, depth int) (
 		return "", only(at, json.RawMessage(`{"deeper": 1}`))
 	case k.text():
 		return quoted(b.quote) + " " + g.text(k, b.quote), only(at, schema)
+	case k.Type == "array" && len(k.Enum) == 0 && k.Items == nil && only(at, schema) == nil:
+		item := b.any(g)
+		return `"[" (` + item + ` ("," ` + item + `)*)? "]"`, nil
 	case k.Type == "array" && len(k.Enum) == 0:
 		item, err := b.value(g, at+"[]", k.Items, depth+1)
 		if err == nil {
@@ -111,12 +126,26 @@ func (b *braced) value(g *rules, at string, schema json.RawMessage, depth int) (
 		}
 		item = g.add(item)
 		return `"[" (` + item + ` ("," ` + item + `)*)? "]"`, err
+	case k.Type == "object" && len(k.Enum) == 0 && k.Properties == nil && string(k.Additional) != "false":
+		return b.any(g) + "object", only(at, schema, "additionalProperties")
 	case k.Type == "object" && len(k.Enum) == 0:
 		return b.object(g, at, schema, depth+1)
+	case k.Type == nil && len(k.Enum) == 0 && only(at, schema) == nil:
+		return b.any(g), nil
 	case k.Type == "integer" || k.Type == "number" || k.Type == "boolean" || k.Type == "null":
 		return "%json " + line(schema), nil
 	}
 	return "", only(at, json.RawMessage(`{"any type": 1}`))
+}
+
+// any returns the rule of any value. That of any object has object behind its name.
+func (b *braced) any(g *rules) string {
+	if !g.any {
+		g.any = true
+		fmt.Fprintf(&g.b, "any ::= %s %%until(%s) | anyobject | \"[\" (any (\",\" any)*)? \"]\" | %%json {\"type\": [\"number\", \"boolean\", \"null\"]}\n", quoted(b.quote), quoted(b.quote))
+		g.b.WriteString("anyobject ::= \"{\" (anymember (\",\" anymember)*)? \"}\"\nanymember ::= [A-Za-z0-9_.-]+ \":\" any\n")
+	}
+	return "any"
 }
 
 // several is that of notation.

@@ -78,15 +78,18 @@ func (x *tagged) argument(c *cursor, schema json.RawMessage) json.RawMessage {
 			return nil
 		}
 	}
-	data, ok := valueOf(c.until(x.end), schema)
+	data, ok := x.valueOf(c.until(x.end), schema)
 	c.bad = c.bad || c.going() && !ok
 	return data
 }
 
 // valueOf returns the JSON of a value of a schema.
-func valueOf(text string, schema json.RawMessage) (json.RawMessage, bool) {
+func (x *tagged) valueOf(text string, schema json.RawMessage) (json.RawMessage, bool) {
 	k := kindOf(schema)
-	line := strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n")
+	line := text
+	if x.line {
+		line = strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n")
+	}
 	if k.text() {
 		return textOf(line), true
 	}
@@ -109,7 +112,7 @@ func valueOf(text string, schema json.RawMessage) (json.RawMessage, bool) {
 
 // rule is that of notation.
 func (x *tagged) rule(g *rules, t *chattemplate.Tool) (string, error) {
-	list, err := argumentsOf(t)
+	list, err := g.argumentsOf(t)
 	if err != nil {
 		return "", err
 	}

@@ -150,7 +150,7 @@ func TestFields(t *testing.T) {
 	if want := `[{"": ""}]<|c|><|d|>`; special != want {
 		t.Errorf("special is %q, want %q", special, want)
 	}
-	for _, fields := range []string{"", "{", "[]", "{} {}", `{"a": 99999999999999999999}`, `{"a": 1e999}`, strings.Repeat(`{"a":`, 200)} {
+	for _, fields := range []string{"", "{", "[]", "{} {}", `{"a": 1e999}`, strings.Repeat(`{"a":`, 200)} {
 		messages[0].Fields = json.RawMessage(fields)
 		if _, err := template.Render(messages, false); !isError(err, kernel.ErrArgument, "messages[0].Fields", "") {
 			t.Errorf("%.40q: got error %v", fields, err)

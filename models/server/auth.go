@@ -25,42 +25,43 @@ func newKeys(list []Key) (all keys) {
 	return all
 }
 
-// find returns the name of a secret's key. It takes the same time for all secrets of a length, whether they
+// find returns the name of a secret's key, and its hash. It takes the same time for all secrets of a length, whether they
 // are accepted or not.
-func (all keys) find(secret string) (name string, ok bool) {
+func (all keys) find(secret string) (name, shelf string, ok bool) {
 	hash := sha256.Sum256([]byte(secret))
 	found := -1
 	for i := range all {
 		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash[:], all[i].hash[:]), i, found)
 	}
 	if found < 0 {
-		return "", false
+		return "", "", false
 	}
-	return all[found].name, true
+	return all[found].name, string(hash[:]), true
 }
 
-// who returns whose request it is: the name of its key, or without keys its address.
-func (s *Server) who(r *http.Request) (string, error) {
+// who returns whose request it is: the name of its key, or without keys its address; and the shelf of what is kept for it, which is
+// its own, as several keys may have one name.
+func (s *Server) who(r *http.Request) (name, shelf string, err error) {
 	if o := originOf(r.Context()); o != nil {
-		return o.Key, nil
+		return o.Key, o.Key, nil
 	}
 	if len(s.keys) == 0 {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
 			host = r.RemoteAddr
 		}
-		return host, nil
+		return host, host, nil
 	}
 	kind, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if key := r.Header.Get("X-Api-Key"); kind == "" && key != "" { // as clients of Anthropic send it
 		kind, secret = "Bearer", key
 	}
 	if strings.EqualFold(kind, "Bearer") {
-		if name, ok := s.keys.find(strings.TrimSpace(secret)); ok {
-			return name, nil
+		if name, shelf, ok := s.keys.find(strings.TrimSpace(secret)); ok {
+			return name, shelf, nil
 		}
 	}
-	return "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY, or X-Api-Key: KEY")
+	return "", "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY, or X-Api-Key: KEY")
 }
 
 // foreign reports a request that a page of another site makes in the browser of somebody who may use the

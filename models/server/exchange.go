@@ -24,6 +24,7 @@ type exchange struct {
 	ctx   context.Context
 	id    string
 	key   string
+	shelf string
 	asked request.Request // or as much as the log says of it
 }
 

@@ -95,7 +95,7 @@ func (g *generator) biases(w *request.Generate) error {
 // at once may have one. Those with tools wait.
 func (g *generator) room(r *request.Request, w *request.Generate) error {
 	tools := w.Conversation != nil && len(w.Conversation.Tools) > 0 && !w.Tools.None
-	if w.Shape == nil && !tools {
+	if w.Count || w.Shape == nil && !tools {
 		return nil
 	}
 	select {
@@ -190,17 +190,22 @@ func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prom
 		w.Parser = func() *answer.Parser { return g.format.Parser(asked) }
 		w.CallID = answer.CallIDs(prompt)
 	}
+	if w.Count {
+		return nil
+	}
 	w.Options.Grammar, err = g.format.Grammar(asked)
 	if errors.Is(err, answer.ErrTool) {
 		var tool int
 		bad, _ := errors.AsType[*kernel.Error](err)
 		_, _ = fmt.Sscanf(bad.Arg(), "Tools[%d]", &tool) // which is its form
-		field := fmt.Sprintf("tools[%d].function.parameters", at[tool])
+		field := fmt.Sprintf("tools[%d].%s", at[tool], w.Tools.Schema)
 		return badParam(field, "%s: %s, want %s", field, bad.Got, bad.Want)
 	} else if w.Shape != nil {
 		return badShape(w.Shape, err)
+	} else if err != nil {
+		return badParam("tools", "tools: %v", err)
 	}
-	return err
+	return nil
 }
 
 // badVariable returns an error about a part of a conversation by the field of a request that has it.

@@ -106,7 +106,7 @@ func TestResponses(t *testing.T) {
 // asked for again and deleted, by its key alone.
 func TestKeptResponses(t *testing.T) {
 	settings := numbered()
-	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}, {"b", "secret-of-b-long-enough"}}
+	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}, {"a", "secret-of-b-long-enough"}} // of one name, and yet not one
 	s := newServer(t, settings)
 	mine, others := []string{"Authorization", "Bearer secret-of-a-long-enough"}, []string{"Authorization", "Bearer secret-of-b-long-enough"}
 	ask := func(body string) (responseAnswer, *httptest.ResponseRecorder) {
@@ -202,6 +202,33 @@ func TestResponsesErrors(t *testing.T) {
 		w := post(s, "/v1/responses", `{"model": "tiny", `+body+`}`)
 		if w.Code != 400 || !strings.Contains(w.Body.String(), `"param":"`+want+`"`) {
 			t.Errorf("%s: status %d, %s, want %q", body, w.Code, w.Body, want)
+		}
+	}
+}
+
+// TestKeptQuery: a query asks for what no kept response has, which is an error that names it.
+func TestKeptQuery(t *testing.T) {
+	s := newServer(t, numbered())
+	first := answerOf[responseAnswer](t, post(s, "/v1/responses", `{"model": "tiny", "input": "x", "max_output_tokens": 3}`))
+	for query, want := range map[string]string{"": "", "?stream=false": "", "?stream=true": "stream", "?include=x": "include", "?a=1&stream=false": "a"} {
+		w := get(s, "/v1/responses/"+first.ID+query)
+		var e struct{ Error struct{ Param string } }
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || (w.Code == 200) != (want == "") || e.Error.Param != want {
+			t.Errorf("%s: status %d, %s, %v", query, w.Code, w.Body, err)
+		}
+	}
+}
+
+// TestKeptMessages: messages without a text take memory, too.
+func TestKeptMessages(t *testing.T) {
+	settings := numbered()
+	settings.KeptBytes = 8000
+	s := newServer(t, settings)
+	for n, want := range map[int]int{10: 200, 40: 400} {
+		input := strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": "a"}, `, n), ", ")
+		w := post(s, "/v1/responses", `{"model": "tiny", "max_output_tokens": 1, "input": [`+input+`]}`)
+		if w.Code != want || want == 400 && !strings.Contains(w.Body.String(), "store: the conversation has") {
+			t.Errorf("%d messages: status %d, %s", n, w.Code, w.Body)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 // guarded lets requests through that have a key.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := s.who(r); err != nil {
+		if _, _, err := s.who(r); err != nil {
 			refuse(w, dialect.OpenAI{}, failureOf(err), 0)
 			return
 		}
@@ -128,7 +128,7 @@ func (s *Server) answering(p dialect.Path) http.Handler {
 
 // gate answers a request if it may come and there is room for it.
 func (s *Server) gate(x *exchange, p dialect.Path, d dialect.Dialect) (err error) {
-	if x.key, err = s.who(x.r); err != nil {
+	if x.key, x.shelf, err = s.who(x.r); err != nil {
 		return err
 	}
 	if !s.enter() {
@@ -172,7 +172,7 @@ func (s *Server) gate(x *exchange, p dialect.Path, d dialect.Dialect) (err error
 func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	_ = x.control.SetReadDeadline(time.Time{})
 	in := &dialect.Input{
-		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) }, Key: x.key,
+		Body: body, Name: x.r.PathValue("name"), Unknown: func(name string) { s.unknown(x, name) }, Query: x.r.URL.Query(), Shelf: x.shelf,
 		Messages: s.s.Messages, MaxTokens: s.s.MaxTokens, Sampler: *s.s.Sampler, Date: s.s.Date,
 	}
 	if originOf(x.ctx) == nil {

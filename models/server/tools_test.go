@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
@@ -261,16 +262,17 @@ func TestToolErrors(t *testing.T) {
 	srv := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
 	ref := `{"type": "function", "function": {"name": "f", "strict": %t, "parameters": {"type": "object", "properties": {"a": {"$ref": "https://example.com/x"}}}}}`
 	for body, want := range map[string]string{
-		`"tools": [` + fmt.Sprintf(ref, true) + `]`:                                              "tools[0].function.parameters",
-		`"tool_choice": "required", "tools": [` + now + `, ` + fmt.Sprintf(ref, false) + `]`:     "tools[1].function.parameters",
-		`"tools": [` + fmt.Sprintf(ref, false) + `]`:                                             "",
-		`"tools": [` + now + `, ` + now + `]`:                                                    "tools[1]",
-		`"tools": [` + now + `], "tool_choice": "maybe"`:                                         "tool_choice",
-		`"tools": [` + now + `], "tool_choice": {"type": "function", "function": {"name": "x"}}`: "tool_choice",
-		`"tools": [` + now + `], "tool_choice": {"type": "allowed_tools"}`:                       "tool_choice",
-		`"tools": [{"type": "custom", "function": {"name": "f"}}]`:                               "tools[0]",
-		`"tools": [{"type": "function", "function": {"name": "f", "parameters": 3}}]`:            "tools[0]",
-		`"tools": [` + now + `], "tool_choice": "none"`:                                          "",
+		`"tools": [` + fmt.Sprintf(ref, true) + `]`:                                                                            "tools[0].function.parameters",
+		`"tool_choice": "required", "tools": [` + now + `, ` + fmt.Sprintf(ref, false) + `]`:                                   "tools[1].function.parameters",
+		`"tools": [` + fmt.Sprintf(ref, false) + `]`:                                                                           "",
+		`"tools": [` + now + `, ` + now + `]`:                                                                                  "tools[1]",
+		`"tools": [` + now + `], "tool_choice": "maybe"`:                                                                       "tool_choice",
+		`"tools": [` + now + `], "tool_choice": {"type": "function", "function": {"name": "x"}}`:                               "tool_choice",
+		`"tools": [` + now + `], "tool_choice": {"type": "allowed_tools"}`:                                                     "tool_choice",
+		`"tools": [` + now + `], "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}}`: "tool_choice",
+		`"tools": [{"type": "custom", "function": {"name": "f"}}]`:                                                             "tools[0]",
+		`"tools": [{"type": "function", "function": {"name": "f", "parameters": 3}}]`:                                          "tools[0]",
+		`"tools": [` + now + `], "tool_choice": "none"`:                                                                        "",
 		`"tools": [` + now + `], "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "now"}}]}}`: "",
 		`"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]`:                                                                               "messages[0].content[0]",
 		`"messages": [{"role": "user", "content": "", "tool_calls": [{"function": {"name": "f"}}]}]`:                                                                        "messages[0].role",
@@ -283,6 +285,38 @@ func TestToolErrors(t *testing.T) {
 		}
 		if (want == "") != (w.Code == 200) || want != "" && (w.Code != 400 || e.Error.Param == nil || *e.Error.Param != want) {
 			t.Errorf("%s: status %d, %s, want %q", body, w.Code, w.Body, want)
+		}
+	}
+}
+
+// TestToolFields: errors about a tool name the fields of their API.
+func TestToolFields(t *testing.T) {
+	srv := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
+	const far = `{"type": "object", "properties": {"a": {"$ref": "https://example.com/x"}}}`
+	for path, form := range map[string][3]string{
+		"/v1/chat/completions": {`"messages": [{"role": "user", "content": "a"}], "tool_choice": "required", "tools": [{"type": "function", "function": {"name": %q, "parameters": %s}}]`, "function.name", "function.parameters"},
+		"/v1/messages":         {`"max_tokens": 3, "messages": [{"role": "user", "content": "a"}], "tool_choice": {"type": "any"}, "tools": [{"name": %q, "input_schema": %s}]`, "name", "input_schema"},
+		"/v1/responses":        {`"input": "a", "tool_choice": "required", "tools": [{"type": "function", "name": %q, "parameters": %s}]`, "name", "parameters"},
+	} {
+		for _, x := range []struct{ name, schema, want string }{{"f g", far, form[1]}, {"f", "3", form[2]}, {"f", far, form[2]}} {
+			w := post(srv, path, `{"model": "tools", `+fmt.Sprintf(form[0], x.name, x.schema)+`}`)
+			if w.Code != 400 || !strings.Contains(w.Body.String(), "tools[0]."+x.want+": ") {
+				t.Errorf("%s: status %d, %s, want %s", path, w.Code, w.Body, x.want)
+			}
+		}
+	}
+}
+
+// TestCountWithTools: counting the tokens of a conversation takes no place of those that have a grammar, nor makes one.
+func TestCountWithTools(t *testing.T) {
+	settings := fixed()
+	settings.Grammars, settings.Timeout = 1, 20*time.Second
+	srv := serverOf(t, settings, tooled(t, kernel.Exec{Threads: 1}, 16))
+	srv.find(toolModel).(*generator).grammars <- struct{}{}
+	for _, schema := range []string{`{"type": "object"}`, `{"$ref": "https://example.com/x"}`} {
+		w := post(srv, "/v1/messages/count_tokens", `{"model": "tools", "messages": [{"role": "user", "content": "a"}], "tools": [{"name": "f", "strict": true, "input_schema": `+schema+`}]}`)
+		if w.Code != 200 {
+			t.Errorf("%s: status %d, %s", schema, w.Code, w.Body)
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 // equal returns whether values are equal.
 func (r *runner) equal(a, b value) bool {
 	r.work(nodeCost)
+	if is[longInt](a) && is[float64](b) || is[float64](a) && is[longInt](b) {
+		r.fail("comparing %s with %s", typeName(a), typeName(b))
+	}
 	if _, ok := number(a); ok {
 		if _, ok := number(b); !ok {
 			return false
@@ -43,7 +46,7 @@ func (r *runner) equal(a, b value) bool {
 // identical tells whether values are the same one, of kinds that nothing else compares.
 func identical(a, b value) bool {
 	switch a.(type) {
-	case *space, *stream, *position, *cycler:
+	case longInt, *space, *stream, *position, *cycler:
 		return a == b
 	}
 	return false

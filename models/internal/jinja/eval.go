@@ -111,7 +111,7 @@ func (r *runner) attribute(v value, name string) value {
 		found, ok = method(cyclerMethods, v, name)
 	case callable:
 		found, ok = v.attribute(name)
-	case bool, int64, float64:
+	case bool, int64, longInt, float64:
 		if numberAttributes[name] {
 			r.fail("the attribute %s of %s, which is not supported", name, typeName(v))
 		}

@@ -246,6 +246,8 @@ func toInt(r *runner, v value, b []value) value {
 	switch v := v.(type) {
 	case undefined:
 		r.fail("int of %s", typeName(v))
+	case longInt:
+		return v
 	case float64:
 		return r.truncated(v, b[0])
 	case Str:
@@ -293,6 +295,13 @@ func toFloat(r *runner, v value, b []value) value {
 	switch v := v.(type) {
 	case undefined:
 		r.fail("float of %s", typeName(v))
+	case longInt:
+		r.memory(2 * len(v))
+		f, _ := python.ParseFloat(string(v)) // it is a number
+		if math.IsInf(f, 0) {
+			r.fail("float of %s", typeName(v))
+		}
+		return f
 	case Str:
 		r.memory(2 * len(v.text))
 		if f, ok := python.ParseFloat(v.text); ok {

@@ -45,9 +45,12 @@ func (d *jsonReader) value(depth int) (value, error) {
 		if n, err := t.Int64(); err == nil {
 			return n, nil
 		}
+		if !bytes.ContainsAny([]byte(t), ".eE") {
+			return longInt(t), nil
+		}
 		f, err := t.Float64()
-		if err != nil || !bytes.ContainsAny([]byte(t), ".eE") {
-			return nil, fmt.Errorf("the number %.40s, want an integer of 64 bits or a float", t)
+		if err != nil {
+			return nil, fmt.Errorf("the number %.40s, want an integer or a float of 64 bits", t)
 		}
 		return f, nil
 	case string:

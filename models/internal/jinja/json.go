@@ -56,6 +56,8 @@ func (w *jsonWriter) value(v value, depth int) {
 		w.text(v)
 	case int64:
 		w.out.inside(strconv.FormatInt(v, 10))
+	case longInt:
+		w.out.inside(string(v))
 	case float64:
 		w.out.inside(jsonFloat(v))
 	case *List:

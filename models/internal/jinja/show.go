@@ -37,6 +37,8 @@ func (r *runner) repr(b *builder, v value) {
 		}
 	case int64:
 		b.inside(strconv.FormatInt(v, 10))
+	case longInt:
+		b.inside(string(v))
 	case float64:
 		b.inside(python.FormatFloat(v))
 	case Str:

@@ -13,14 +13,14 @@ func init() { // not where it is declared, as the test "test" uses it
 		"false":     alone("false", func(r *runner, v value) value { return v == false }),
 		"string":    alone("string", func(r *runner, v value) value { return is[Str](v) }),
 		"boolean":   alone("boolean", func(r *runner, v value) value { return is[bool](v) }),
-		"integer":   alone("integer", func(r *runner, v value) value { return is[int64](v) }),
+		"integer":   alone("integer", func(r *runner, v value) value { return is[int64](v) || is[longInt](v) }),
 		"float":     alone("float", func(r *runner, v value) value { return is[float64](v) }),
 		"mapping":   alone("mapping", func(r *runner, v value) value { return is[*Dict](v) }),
 		"callable":  alone("callable", func(r *runner, v value) value { return is[callable](v) || is[undefined](v) || is[*position](v) }),
 		"escaped":   alone("escaped", func(r *runner, v value) value { s, ok := v.(Str); return ok && s.safe }),
 		"number": alone("number", func(r *runner, v value) value {
 			_, ok := number(v)
-			return ok
+			return ok || is[longInt](v)
 		}),
 		"sequence": alone("sequence", func(r *runner, v value) value {
 			l, ok := v.(*List)

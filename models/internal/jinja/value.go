@@ -2,9 +2,12 @@ package jinja
 
 import "fmt"
 
-// value is nil (none), bool, int64, float64, Str, *List, *Dict, undefined, *stream, *space, *position,
+// value is nil (none), bool, int64, longInt, float64, Str, *List, *Dict, undefined, *stream, *space, *position,
 // *cycler or callable.
 type value any
+
+// longInt is an integer of more than 64 bits, of JSON, as it is written. It can be written again, and nothing computes with it.
+type longInt string
 
 // undefined is the value of a name that there is not.
 type undefined struct{ name string }
@@ -134,6 +137,8 @@ func typeName(v value) string {
 		return "a bool"
 	case int64:
 		return "an integer"
+	case longInt:
+		return "an integer of more than 64 bits"
 	case float64:
 		return "a float"
 	case Str:

@@ -60,5 +60,5 @@ func (q *conversationRequest) read(in *Input, s *options.Sampling, w *request.Ge
 		s.ResponseFormat = &options.Format{Type: format.Type, Schema: format.Schema}
 	}
 	w.Conversation = c
-	return (&setting{tools, q.Choice, nil, think}).set(w)
+	return (&setting{tools, q.Choice, nil, think, "input_schema"}).set(w)
 }

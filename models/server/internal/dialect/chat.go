@@ -62,7 +62,7 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 		}
 		w.Conversation.Documents = docs
 	}
-	if err = (&setting{q.Tools, q.ToolChoice, q.Parallel, q.thoughts}).set(w); err != nil {
+	if err = (&setting{q.Tools, q.ToolChoice, q.Parallel, q.thoughts, ""}).set(w); err != nil {
 		return nil, err
 	}
 	for name, v := range q.TemplateVariables {

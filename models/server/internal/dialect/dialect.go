@@ -6,6 +6,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,7 @@ type Errors interface {
 type Input struct {
 	Body    []byte
 	Name    string            // the rest of the path
+	Query   url.Values        // behind it
 	Unknown func(name string) // is told of fields that are not known
 
 	Messages  int // most of a conversation, which Read checks
@@ -63,10 +65,10 @@ type Input struct {
 	// same bytes from every server.
 	Now func() time.Time
 
-	// Kept has answers that the client may ask for again, by Key; nil if there are none, as behind a gateway, where the next
+	// Kept has answers that the client may ask for again, on its Shelf; nil if there are none, as behind a gateway, where the next
 	// request may come to another server.
-	Kept *kept.Shelf
-	Key  string
+	Kept  *kept.Shelf
+	Shelf string
 }
 
 // decode reads the body's JSON.

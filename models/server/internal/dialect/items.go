@@ -41,8 +41,8 @@ func itemsOf(e *request.Event) (list []item) {
 	if e.Reasoning != "" {
 		list = append(list, item{itemKind: thoughtItem, text: e.Reasoning})
 	}
-	if e.Text != "" || len(e.Tokens) > 0 && len(list) == 0 && len(e.Calls) == 0 {
-		list = append(list, item{itemKind: textItem, text: e.Text, tokens: e.Tokens, bytes: e.Bytes})
+	if e.Text != "" {
+		list = append(list, item{itemKind: textItem, text: e.Text, bytes: e.Bytes})
 	}
 	for _, c := range e.Calls {
 		list = append(list, item{itemKind: callItem, text: c.Arguments, id: c.ID, name: c.Name, call: c.Index})
@@ -95,12 +95,29 @@ type itemWriter interface {
 // An itemStream are the items of a stream.
 type itemStream struct {
 	items []item
-	open  bool // the last one may grow
+	open  bool            // the last one may grow
+	held  []decoder.Token // of which it is not known yet what they belong to
 }
 
 // add writes what an event adds.
 func (s *itemStream) add(w itemWriter, e *request.Event) {
-	for _, by := range itemsOf(e) {
+	if e.Thought { // whose tokens are those of no item, up to a text
+		s.held = nil
+	}
+	if !e.Thought || e.Text != "" {
+		s.held = append(s.held, e.Tokens...)
+	}
+	list := itemsOf(e)
+	if last := len(s.items) - 1; e.End != decoder.EndNone && len(list) == 0 && len(s.held) > 0 && s.open && s.items[last].itemKind == textItem {
+		list = []item{{itemKind: textItem, bytes: e.Bytes}}
+	}
+	for _, by := range list {
+		if by.itemKind == textItem {
+			by.tokens = s.held
+		}
+		if by.itemKind != thoughtItem {
+			s.held = nil
+		}
 		if s.open {
 			if last := &s.items[len(s.items)-1]; last.itemKind != by.itemKind || last.call != by.call {
 				s.end(w)

@@ -110,8 +110,8 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,128}$`)
 // mostTools is the most tools of a request.
 const mostTools = 1024
 
-// toolsOf returns the tools of a conversation.
-func toolsOf(list []tool) ([]chattemplate.Tool, error) {
+// toolsOf returns the tools of a conversation. name and schema are the fields that have these.
+func toolsOf(list []tool, name, schema string) ([]chattemplate.Tool, error) {
 	if len(list) > mostTools {
 		return nil, fields.Errorf("tools", "tools: got %d, want at most %d", len(list), mostTools)
 	}
@@ -124,15 +124,15 @@ func toolsOf(list []tool) ([]chattemplate.Tool, error) {
 		case t.Type != "function":
 			return nil, fields.Errorf(at, "%s.type: got %.40q, want function", at, t.Type)
 		case !toolName.MatchString(f.Name):
-			return nil, fields.Errorf(at, "%s.function.name: got %.40q, want 1 to 128 letters, digits or _ . : / -", at, f.Name)
+			return nil, fields.Errorf(at, "%s.%s: got %.40q, want 1 to 128 letters, digits or _ . : / -", at, name, f.Name)
 		case seen[f.Name]:
-			return nil, fields.Errorf(at, "%s.function.name: got %.40q twice, want another name", at, f.Name)
+			return nil, fields.Errorf(at, "%s.%s: got %.40q twice, want another name", at, name, f.Name)
 		}
 		seen[f.Name] = true
 		if fields.IsNull(f.Parameters) {
 			f.Parameters = nil
 		} else if f.Parameters = bytes.TrimSpace(f.Parameters); len(f.Parameters) > 0 && f.Parameters[0] != '{' {
-			return nil, fields.Errorf(at, "%s.function.parameters: got %.40s, want a JSON Schema of an object", at, f.Parameters)
+			return nil, fields.Errorf(at, "%s.%s: got %.40s, want a JSON Schema of an object", at, schema, f.Parameters)
 		}
 		all = append(all, chattemplate.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters, Strict: f.Strict})
 	}
@@ -201,6 +201,9 @@ func (c *toolChoice) choosing(tools []chattemplate.Tool) (to request.Choosing, e
 			return to, fields.Errorf("tool_choice", "tool_choice: got the function %.40q, want one of tools", name)
 		}
 	}
+	if to.Required && to.Names != nil && len(to.Names) == 0 {
+		return to, fields.Errorf("tool_choice", "tool_choice: got %s with no allowed tool, want at least one", mode)
+	}
 	if to.Required && len(tools) == 0 {
 		return to, fields.Errorf("tool_choice", "tool_choice: got %s without tools, want tools", mode)
 	}
@@ -213,17 +216,23 @@ type setting struct {
 	choice   *toolChoice
 	parallel *bool
 	thoughts
+	flat string // the field of a schema where tools are their functions; "" where they have these
 }
 
 // set sets it.
 func (s *setting) set(w *request.Generate) (err error) {
 	c := w.Conversation
-	if c.Tools, err = toolsOf(s.tools); err != nil {
+	name, schema := "name", s.flat
+	if s.flat == "" {
+		name, schema = "function.name", "function.parameters"
+	}
+	if c.Tools, err = toolsOf(s.tools, name, schema); err != nil {
 		return err
 	}
 	if w.Tools, err = s.choice.choosing(c.Tools); err != nil {
 		return err
 	}
+	w.Tools.Schema = schema
 	w.Tools.Single = w.Tools.Single || s.parallel != nil && !*s.parallel
 	c.Variables = s.variables()
 	w.Thinking, err = s.budget()

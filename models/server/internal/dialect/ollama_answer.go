@@ -12,9 +12,8 @@ import (
 type ollamaWriter struct {
 	ollama
 	ollamaClock
-	chat  bool
-	last  request.Event
-	calls []request.CallPart // that have begun, and are written when they are whole
+	chat bool
+	last request.Event
 }
 
 // load returns the request of a client that has nothing to say yet.
@@ -116,31 +115,15 @@ func (o *ollamaWriter) Whole(r *request.Request) any {
 	return o.end(r, e, reasons[e.End])
 }
 
-// Event is that of [Streamer]. Calls are written as a whole, when the next one begins or the answer ends.
+// Event is that of [Streamer].
 func (o *ollamaWriter) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
-	o.last = *e
-	whole := *e
-	whole.Calls = nil
-	for _, part := range e.Calls {
-		if n := len(o.calls); n > 0 && o.calls[n-1].Index == part.Index {
-			o.calls[n-1].Arguments += part.Arguments
-			continue
-		}
-		whole.Calls = append(whole.Calls, o.calls...)
-		o.calls = []request.CallPart{part}
-	}
-	if len(itemsOf(&whole)) == 0 {
+	if o.last = *e; len(itemsOf(e)) == 0 && len(e.Tokens) == 0 {
 		return nil
 	}
-	return json.NewEncoder(b).Encode(o.line(r, &whole))
+	return json.NewEncoder(b).Encode(o.line(r, e))
 }
 
 // End is that of [Streamer].
 func (o *ollamaWriter) End(b *bytes.Buffer, r *request.Request) error {
-	if len(o.calls) > 0 {
-		if err := json.NewEncoder(b).Encode(o.line(r, &request.Event{Calls: o.calls})); err != nil {
-			return err
-		}
-	}
 	return json.NewEncoder(b).Encode(o.end(r, &request.Event{}, reasons[o.last.End]))
 }

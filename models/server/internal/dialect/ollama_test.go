@@ -12,15 +12,15 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// TestOllamaCalls: a stream has thinking, text and calls, each call as a whole, and one that breaks off as text.
+// TestOllamaCalls: a stream has thinking, text and calls in their order, and one that breaks off as text.
 func TestOllamaCalls(t *testing.T) {
 	r := &request.Request{Model: "m", Created: time.Unix(1, 0)}
 	o := &ollamaWriter{chat: true}
 	o.start(&Input{})
 	var b bytes.Buffer
 	for _, e := range []request.Event{
-		{First: true, Reasoning: "hm"}, {Text: "so"}, {Calls: []request.CallPart{{ID: "a", Name: "f"}}}, {Calls: []request.CallPart{{Arguments: `{"x":`}}}, {Calls: []request.CallPart{{Arguments: `1}`}}},
-		{Calls: []request.CallPart{{Index: 1, ID: "b", Name: "g", Arguments: "{"}}}, {Calls: []request.CallPart{{Index: 1, Arguments: "}"}, {Index: 2, ID: "c", Name: "h", Arguments: "{"}}}, {End: decoder.EndMaxTokens},
+		{First: true, Reasoning: "hm"}, {Text: "so"}, {Calls: []request.CallPart{{ID: "a", Name: "f", Arguments: `{"x":1}`}}}, {Text: "then"},
+		{Calls: []request.CallPart{{Index: 1, ID: "b", Name: "g", Arguments: "{}"}, {Index: 2, ID: "c", Name: "h", Arguments: "{"}}}, {End: decoder.EndMaxTokens},
 	} {
 		if err := o.Event(&b, r, &e); err != nil {
 			t.Fatal(err)
@@ -43,8 +43,8 @@ func TestOllamaCalls(t *testing.T) {
 	want := []string{
 		`{"role":"assistant","content":"","thinking":"hm"}`, `{"role":"assistant","content":"so"}`,
 		`{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"index":0,"name":"f","arguments":{"x":1}}}]}`,
-		`{"role":"assistant","content":"","tool_calls":[{"id":"b","function":{"index":1,"name":"g","arguments":{}}}]}`,
-		`{"role":"assistant","content":"{"}`, `{"role":"assistant","content":""}length`,
+		`{"role":"assistant","content":"then"}`, `{"role":"assistant","content":"{","tool_calls":[{"id":"b","function":{"index":1,"name":"g","arguments":{}}}]}`,
+		`{"role":"assistant","content":""}length`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -3,7 +3,9 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
@@ -95,7 +97,7 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 	for i, t := range q.Tools {
 		tools[i] = tool{t.Type, t.function}
 	}
-	if err := (&setting{tools, q.Choice, q.Parallel, thoughts{Reasoning: q.Reasoning}}).set(w); err != nil {
+	if err := (&setting{tools, q.Choice, q.Parallel, thoughts{Reasoning: q.Reasoning}, "parameters"}).set(w); err != nil {
 		return nil, err
 	}
 	s := &options.Sampling{
@@ -132,20 +134,21 @@ func (d *responses) converse(q *responsesRequest, c *chattemplate.Conversation) 
 		return fields.Errorf(field, "%s: this server keeps no responses: want the whole conversation in input, and store false", field)
 	}
 	if q.Previous != nil {
-		before, ok := in.Kept.Get(in.Key, *q.Previous)
+		before, ok := in.Kept.Get(in.Shelf, *q.Previous)
 		if !ok {
 			return noResponse(*q.Previous).Of("previous_response_id")
 		}
 		d.said, d.bytes = before.(*keptAnswer).said, before.(*keptAnswer).bytes
 	}
+	before := len(d.said)
 	var err error
-	if d.said, err = addInput(d.said[:len(d.said):len(d.said)], &q.Input); err != nil {
+	if d.said, err = addInput(d.said[:before:before], &q.Input); err != nil {
 		return err
 	}
 	if n := len(d.said); n < 1 || n > in.Messages {
 		return fields.Errorf("input", "input: got %d messages, those of previous responses included, want 1 to %d", n, in.Messages)
 	}
-	if d.bytes += int64(len(in.Body)); q.stores(in) && d.bytes > most/2 {
+	if d.bytes += int64(len(in.Body)) + memoryOf(d.said[before:]...); q.stores(in) && d.bytes > most/2 {
 		return fields.Errorf("store", "store: the conversation has %d bytes, want at most %d, or store false", d.bytes, most/2)
 	}
 	if q.Instructions != nil && *q.Instructions != "" {
@@ -172,14 +175,23 @@ type keptAnswer struct {
 	body  json.RawMessage
 }
 
+// memoryOf returns the bytes that messages take beside their texts.
+func memoryOf(list ...chattemplate.Message) (n int64) {
+	for _, m := range list {
+		n += 128 + 64*int64(len(m.Calls))
+	}
+	return n
+}
+
 // keep keeps an answer, if it is to be, and returns its JSON.
 func (d *responses) keep(r *request.Request, answer *response, items []item) json.RawMessage {
 	body, _ := json.Marshal(answer) // it has no error
 	if !d.echo.Store {
 		return body
 	}
-	d.bytes += int64(len(body))
-	d.in.Kept.Put(d.in.Key, answer.ID, &keptAnswer{append(d.said[:len(d.said):len(d.said)], spoken(items)), d.bytes, body}, d.bytes)
+	said := spoken(items)
+	d.bytes += int64(len(body)) + memoryOf(said)
+	d.in.Kept.Put(d.in.Shelf, answer.ID, &keptAnswer{append(d.said[:len(d.said):len(d.said)], said), d.bytes, body}, d.bytes)
 	return body
 }
 
@@ -229,7 +241,11 @@ type keptResponse struct {
 
 // Read is that of [Dialect].
 func (d *keptResponse) Read(in *Input) (*request.Request, error) {
-	v, ok := in.Kept.Get(in.Key, in.Name)
+	if q := in.Query.Get("stream"); len(in.Query) > 0 && (len(in.Query) > 1 || q != "false" && q != "False") {
+		name := slices.Sorted(maps.Keys(in.Query))[0]
+		return nil, fields.Errorf(name, "%.40s: got %.40q in the query, want none: a kept response comes as a whole, as it was", name, in.Query.Get(name))
+	}
+	v, ok := in.Kept.Get(in.Shelf, in.Name)
 	if !ok {
 		return nil, noResponse(in.Name)
 	}
@@ -238,7 +254,7 @@ func (d *keptResponse) Read(in *Input) (*request.Request, error) {
 		return nil, Fail(http.StatusBadRequest, "", "the response is complete, and none is made in the background: whoever closes the connection cancels one")
 	}
 	if d.remove {
-		in.Kept.Delete(in.Key, in.Name)
+		in.Kept.Delete(in.Shelf, in.Name)
 	}
 	return &request.Request{Work: &request.About{All: true}}, nil
 }

@@ -50,12 +50,18 @@ func exceeds(err error) bool {
 // refuses; the name of a field that the table lacks, too, is given to unknown, as in messages[].id. data must not
 // change afterwards. All errors are an [*Error].
 func Decode(data []byte, to any, unknown func(name string)) error {
-	d := &decoder{unknown}
+	d := &decoder{unknown, mostMemory}
 	return d.value(data, reflect.ValueOf(to).Elem(), place{})
 }
 
 // A decoder decodes one request.
-type decoder struct{ unknown func(name string) }
+type decoder struct {
+	unknown func(name string)
+	room    int // bytes that items of lists may still take
+}
+
+// mostMemory is the most memory of the items of a request's lists: an item that is short in JSON is long in memory.
+const mostMemory = 32 << 20
 
 // A place is where a value stands: as errors name it, and with [] for any index.
 type place struct{ name, general string }
@@ -119,6 +125,10 @@ func (d *decoder) value(data []byte, to reflect.Value, at place) error {
 // list decodes a list.
 func (d *decoder) list(data []byte, to reflect.Value, at place) error {
 	var items []view
+	n, one := itemsOf(data), reflect.TypeOf(items).Elem().Size()+to.Type().Elem().Size()
+	if d.room -= n * int(one); d.room < 0 {
+		return Errorf(at.name, "%s: got %d items, which take more memory than the lists of a request may", at.name, n)
+	}
 	if err := json.Unmarshal(data, &items); err != nil {
 		return named(err, at)
 	}
@@ -132,6 +142,27 @@ func (d *decoder) list(data []byte, to reflect.Value, at place) error {
 		}
 	}
 	return nil
+}
+
+// itemsOf returns how many items a list has; 1 if it has none.
+func itemsOf(data []byte) int {
+	n, depth, quoted := 1, 0, false
+	for i := 0; i < len(data); i++ {
+		switch b := data[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '[' || b == '{':
+			depth++
+		case b == ']' || b == '}':
+			depth--
+		case b == ',' && depth == 1:
+			n++
+		}
+	}
+	return n
 }
 
 // object decodes an object into a struct.

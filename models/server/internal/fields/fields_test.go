@@ -187,3 +187,21 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestManyItems: a list that would take much memory is an error before it does, wherever its items lie.
+func TestManyItems(t *testing.T) {
+	few := strings.TrimSuffix(strings.Repeat("{},", 1000), ",")
+	many := strings.TrimSuffix(strings.Repeat("{},", 1<<20), ",")
+	for body, want := range map[string]bool{`{"list": [` + few + `]}`: true, `{"list": [` + many + `]}`: false} {
+		var to request
+		err := Decode([]byte(body), &to, func(string) {})
+		if (err == nil) != want || err != nil && err.(*Error).Field != "list" {
+			t.Errorf("%d bytes: %v", len(body), err)
+		}
+	}
+	for text, want := range map[string]int{`[]`: 1, `[1]`: 1, `[",", "\",", [1, 2], {"a": 1, "b": 2}]`: 4} {
+		if got := itemsOf([]byte(text)); got != want {
+			t.Errorf("%s: %d items, want %d", text, got, want)
+		}
+	}
+}

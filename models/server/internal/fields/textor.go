@@ -15,7 +15,7 @@ func (t *TextOr[T]) decode(d *decoder, data []byte, at place) error {
 	if IsNull(data) || json.Unmarshal(data, &t.Text) == nil {
 		return nil
 	}
-	if json.Unmarshal(data, new([]view)) != nil {
+	if data[0] != '[' {
 		return Errorf(at.name, "%s: got %.40q, want a string or a list", at.name, data)
 	}
 	return d.value(data, reflect.ValueOf(&t.List).Elem(), at)

@@ -24,6 +24,7 @@ type Event struct {
 	// Of the next message of a conversation: what the model thinks before its text, and calls of tools. Called says that the
 	// choice has calls, this one's included.
 	Reasoning string
+	Thought   bool // its token is one of thinking
 	Calls     []CallPart
 	Called    bool
 
@@ -38,11 +39,11 @@ type Event struct {
 	Outside int
 }
 
-// A CallPart is what an event adds to a call of a tool.
+// A CallPart is a call of a tool, as a whole.
 type CallPart struct {
-	Index     int    // of the call among those of the choice
-	ID, Name  string // of a call that begins here, "" otherwise
-	Arguments string // that its JSON grows by
+	Index     int // of the call among those of the choice
+	ID, Name  string
+	Arguments string // JSON
 }
 
 // A Choice is an answer that grows while somebody reads it. The scheduler adds tokens and never waits for the reader; the
@@ -61,6 +62,7 @@ type Choice struct {
 	offset       int            // characters that were read
 	parser       *answer.Parser // nil for text that is an answer as it is
 	calls        int
+	ids          map[string]bool // of calls that there are
 }
 
 // Begin adds a choice to the answer.
@@ -163,10 +165,11 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 		e.Tokens = append(e.Tokens, t)
 	}
 	c.begun, c.ended = true, e.End != decoder.EndNone
-	if c.parser != nil && c.parser.Thinking() {
+	if e.Thought = c.parser != nil && c.parser.Thinking(); e.Thought {
 		r.Thought++
 	}
 	c.parse(w, e)
+	e.Thought = e.Thought || c.parser != nil && c.parser.Thinking() // what begins it, too
 	if !e.First || !w.Echo {
 		return c.place(e)
 	}
@@ -189,11 +192,22 @@ func (c *Choice) parse(w *Generate, e *Event) {
 		rest := c.parser.End()
 		e.Text, e.Reasoning, calls = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...)
 	}
+	if len(calls) > 0 && c.ids == nil {
+		c.ids = map[string]bool{}
+		if w.Conversation != nil {
+			for _, m := range w.Conversation.Messages {
+				for _, call := range m.Calls {
+					c.ids[call.ID] = true
+				}
+			}
+		}
+	}
 	for _, call := range calls {
 		id := call.ID
-		if id == "" {
+		if id == "" || c.ids[id] {
 			id = w.CallID(c.index, c.calls)
 		}
+		c.ids[id] = true
 		e.Calls = append(e.Calls, CallPart{c.calls, id, call.Name, string(call.Arguments)})
 		c.calls++
 	}
@@ -216,7 +230,7 @@ func (r *Request) Collect(e *Event) error {
 // Parts returns the events that were collected, before Whole puts them together.
 func (r *Request) Parts() []*Event { return r.parts }
 
-// Whole returns the events that were collected, those of each choice as one, with a part for each call.
+// Whole returns the events that were collected, those of each choice as one.
 func (r *Request) Whole() []*Event {
 	all := make([]*Event, len(r.choices))
 	texts, thoughts := make([]strings.Builder, len(r.choices)), make([]strings.Builder, len(r.choices))
@@ -234,19 +248,7 @@ func (r *Request) Whole() []*Event {
 		}
 	}
 	for i, e := range all {
-		e.Text, e.Reasoning, e.Calls = texts[i].String(), thoughts[i].String(), joined(e.Calls)
+		e.Text, e.Reasoning = texts[i].String(), thoughts[i].String()
 	}
 	return all
-}
-
-// joined returns calls of their parts.
-func joined(parts []CallPart) (calls []CallPart) {
-	for _, p := range parts {
-		if p.Index == len(calls) {
-			calls = append(calls, p)
-		} else {
-			calls[p.Index].Arguments += p.Arguments
-		}
-	}
-	return calls
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/models/answer"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
@@ -93,5 +95,34 @@ func TestClose(t *testing.T) {
 	r.Close()
 	if n != 1 {
 		t.Errorf("given back %d times", n)
+	}
+}
+
+// TestCallIDs: each call has an id of its own, whatever the model writes.
+func TestCallIDs(t *testing.T) {
+	template, err := chattemplate.New("{{ tools }}[TOOL_CALLS]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Generate{Choices: 1, CallID: func(choice, call int) string { return fmt.Sprint("own", choice, call) }}
+	w.Conversation = &chattemplate.Conversation{Messages: []chattemplate.Message{{Role: "assistant", Calls: []chattemplate.ToolCall{{ID: "old"}}}}}
+	w.Parser = func() *answer.Parser {
+		return answer.Of(template).Parser(answer.Asked{Tools: []chattemplate.Tool{{Name: "f"}}})
+	}
+	r := &Request{Work: w}
+	c := r.Begin()
+	for _, id := range []string{"a", "a", "old", "", "b"} {
+		c.Add(token(1, `[TOOL_CALLS][{"name": "f", "arguments": {}, "id": "`+id+`"}]`, decoder.EndNone))
+	}
+	c.Add(token(2, "", decoder.EndToken))
+	if _, err := drain(r); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, call := range r.Whole()[0].Calls {
+		ids = append(ids, call.ID)
+	}
+	if want := []string{"a", "own0 1", "own0 2", "own0 3", "b"}; !slices.Equal(ids, want) {
+		t.Errorf("got %q, want %q", ids, want)
 	}
 }

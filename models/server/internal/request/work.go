@@ -65,6 +65,7 @@ type Choosing struct {
 	Required bool     // the answer is calls alone
 	Names    []string // of the tools that it may call, nil for all
 	Single   bool     // at most one call
+	Schema   string   // the field of a tool that has the schema of its arguments
 }
 
 // Echoed is a prompt that an answer begins with.
