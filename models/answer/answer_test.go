@@ -265,6 +265,26 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// TestRequiredAsWritten: what the grammar of required calls allows is calls, also if an object of any members has a key twice.
+func TestRequiredAsWritten(t *testing.T) {
+	any := []chattemplate.Tool{{Name: "f", Parameters: json.RawMessage(`{"type": "object"}`)}}
+	const text = `{"name": "f", "arguments": {"a":1,"a":2}}`
+	for format, text := range map[string]string{"hermes": "<tool_call>\n" + text + "\n</tool_call>", "json": text} {
+		asked := answer.Asked{Tools: any, Required: true}
+		f := formatOf(t, templates[format])
+		g, err := f.Grammar(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := g.Match(text); !ok || err != nil {
+			t.Fatalf("%s: %v, %v, want a text that the grammar allows", format, ok, err)
+		}
+		if content, _, calls := parsed(f.Parser(asked), text); !slices.Equal(calls, []string{call("f", `{"a":1,"a":2}`)}) {
+			t.Errorf("%s: the calls %q and the content %q", format, calls, content)
+		}
+	}
+}
+
 // TestLongList: calls of a list are read once, however many parts it comes in.
 func TestLongList(t *testing.T) {
 	for name, text := range map[string][3]string{

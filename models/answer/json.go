@@ -53,7 +53,7 @@ func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
 			c.bad = true
 		}
 	}
-	if json.Unmarshal(data, &of) != nil || !unique(data) {
+	if json.Unmarshal(data, &of) != nil || !a.Required && !unique(data) {
 		c.bad = true
 	}
 	text("name", &call.Name)

@@ -215,14 +215,14 @@ func (p *Parser) call(to *Part, at int, over bool) (goes, done bool) {
 	return true, true
 }
 
-// counts tells whether calls are what was asked for. Where nothing begins calls, a grammar lets other content be like them, so that
-// their arguments must satisfy their schemas.
+// counts tells whether calls are what was asked for. Required ones were written by a grammar. Others have no key twice, and where
+// nothing begins calls, a grammar lets other content be like them, so that their arguments must satisfy their schemas.
 func (p *Parser) counts(calls []chattemplate.ToolCall) bool {
 	if p.asked.Single && p.calls+len(calls) > 1 {
 		return false
 	}
 	for _, call := range calls {
-		if !unique(call.Arguments) || p.f.begins[0] == "" && !p.satisfies(call.Name, call.Arguments) {
+		if !p.asked.Required && (!unique(call.Arguments) || p.f.begins[0] == "" && !p.satisfies(call.Name, call.Arguments)) {
 			return false
 		}
 	}
@@ -258,7 +258,9 @@ func unique(data json.RawMessage) bool {
 		value bool            // of a key comes next
 	}
 	var open []*frame
-	for d := json.NewDecoder(bytes.NewReader(data)); ; {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // a number may be beyond float64
+	for {
 		t, err := d.Token()
 		switch {
 		case err != nil:

@@ -2,7 +2,9 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/attn-go/attn/models/internal/activations"
@@ -85,8 +87,9 @@ func (r *reader) perLayer(w *wide) {
 	if !r.json.Read(key, "an object of objects with integers", &all) {
 		return
 	}
-	layers := map[int]map[string]int{} // files have leading zeros in their numbers
-	for name, one := range all {
+	layers := map[int]map[string]int{}                   // files have leading zeros in their numbers
+	for _, name := range slices.Sorted(maps.Keys(all)) { // so that of several errors it is always the same
+		one := all[name]
 		i, err := strconv.Atoi(name)
 		if _, twice := layers[i]; err != nil || i < 0 || i >= r.count || twice {
 			r.Fail(key, quoted(name), fmt.Sprintf("the number of one of %d layers, once", r.count))
@@ -96,7 +99,7 @@ func (r *reader) perLayer(w *wide) {
 	found := make([]wide, r.count)
 	for i := range found {
 		one := layers[i]
-		for name := range one {
+		for _, name := range slices.Sorted(maps.Keys(one)) {
 			if name != "head_dim" && name != "num_key_value_heads" {
 				r.Fail(key, name, "head_dim and num_key_value_heads alone")
 			}
@@ -109,14 +112,19 @@ func (r *reader) perLayer(w *wide) {
 			found[i].heads = n
 		}
 	}
-	*w = found[r.count-1]
+	last := found[r.count-1]
+	if last.size < 1 || last.size > r.most || last.heads < 1 || last.heads > r.most {
+		r.Fail(key, fmt.Sprintf("%d heads of %d in layer %d", last.heads, last.size, r.count-1), fmt.Sprintf("1 to %d of both", r.most))
+		return
+	}
+	*w = last
 	for i, x := range found {
 		want := wide{r.attention.Size, r.attention.KVHeads}
 		if r.whole(i) {
 			want = *w
 		}
-		if x != want || x.size < 1 || x.heads < 1 || x.size > r.most {
-			r.Fail(key, fmt.Sprintf("heads of %d in layer %d", x.size, i), fmt.Sprintf("%d, the same in all layers of a kind", want.size))
+		if x != want {
+			r.Fail(key, fmt.Sprintf("%d heads of %d in layer %d", x.heads, x.size, i), fmt.Sprintf("%d of %d, the same in all layers of a kind", want.heads, want.size))
 		}
 	}
 }

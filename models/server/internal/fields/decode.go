@@ -125,8 +125,8 @@ func (d *decoder) value(data []byte, to reflect.Value, at place) error {
 // list decodes a list.
 func (d *decoder) list(data []byte, to reflect.Value, at place) error {
 	var items []view
-	n, one := itemsOf(data), reflect.TypeOf(items).Elem().Size()+to.Type().Elem().Size()
-	if d.room -= n * int(one); d.room < 0 {
+	n, one := itemsOf(data), int(reflect.TypeOf(items).Elem().Size()+to.Type().Elem().Size())
+	if d.room -= min(n, d.room/one+1) * one; d.room < 0 {
 		return Errorf(at.name, "%s: got %d items, which take more memory than the lists of a request may", at.name, n)
 	}
 	if err := json.Unmarshal(data, &items); err != nil {
