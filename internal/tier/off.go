@@ -32,14 +32,6 @@ var lacks = func(feature string) bool {
 	return slices.Contains(Off, feature) || hostLacks(feature)
 }
 
-// lackingIfOff is lacking for a feature that every CPU has.
-func lackingIfOff(feature string) func() string {
-	if slices.Contains(Off, feature) {
-		return lacking(feature)
-	}
-	return lacking()
-}
-
 // lacking returns a function that names the features that lack.
 func lacking(features ...string) func() string {
 	var missing []string

@@ -2,6 +2,8 @@
 
 package tier
 
+import "slices"
+
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of ARMv8.0, and Go's own
 // runtime uses it without a check. cpuid is not asked either: it detects NEON only on Linux, macOS
 // and FreeBSD, so that the tier would never run elsewhere, as on Windows.
@@ -13,4 +15,12 @@ func archTiers() []Tier {
 		Widths: []int{4, 8, 12},
 		tables: new(tables),
 	}}
+}
+
+// lackingIfOff is lacking for a feature that every CPU has.
+func lackingIfOff(feature string) func() string {
+	if slices.Contains(Off, feature) {
+		return lacking(feature)
+	}
+	return lacking()
 }
