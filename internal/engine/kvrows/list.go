@@ -210,7 +210,7 @@ func (r *Reader) copyScales(dst []float32, lo, n int) {
 // find sets off to where the rows of x begin that a list names.
 func find(off []int, x *view.Tensor, h lanes.Head, list []int32) {
 	stride, most := x.Stride(2), uint(x.Len()-x.Dim(3))
-	first, size := 0, 0
+	first, size, rows := 0, 0, uint32(x.Dim(2))
 	var pages []int32
 	if x.IsPaged() {
 		pages, size = x.Pages(h.Batch)
@@ -222,7 +222,7 @@ func find(off []int, x *view.Tensor, h lanes.Head, list []int32) {
 		if size > 0 {
 			at = x.At(int(pages[uint32(row)/uint32(size)]), h.Head, int(uint32(row)%uint32(size)))
 		}
-		if uint(at) > most { // assembly must not follow lists that change during the call
+		if uint(at) > most || size == 0 && uint32(row) >= rows { // assembly must not follow lists that change during the call
 			panic(fmt.Sprintf("attn: a row at %d in a slice of %d elements: lists of rows have changed during the call", at, x.Len()))
 		}
 		off[i] = at
