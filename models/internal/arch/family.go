@@ -16,7 +16,7 @@ type Family struct {
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
 }
 
-// Names maps names of tensors in GGUF files to names in folders, both without .weight and .bias, or both with what
-// they end with if it is not the same. %d is
-// the number of a layer, %e the number of an expert. A family has no tensors but these.
+// Names maps names of tensors in GGUF files to names in folders. Both lack .weight and .bias; where the
+// two end differently, both are whole. %d is the number of a layer, %e the number of an expert. A family
+// has no tensors but these.
 type Names map[string]string

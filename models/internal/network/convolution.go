@@ -98,14 +98,7 @@ func (f *Convolution) mix(p *Pass, layer int, y, h []float32) error {
 	if err := spread(p, rows, w, t, shut); err != nil {
 		return err
 	}
-	if p.only {
-		gather(out, p.Wanted, w)
-		rows = len(p.Wanted)
-	}
-	if rows == 0 {
-		return nil
-	}
-	return p.apply(&f.Out, y, out, rows, w, 0)
+	return p.applyWanted(&f.Out, y, out, rows, w)
 }
 
 // thirds are rows of b, c and x, and of outputs.

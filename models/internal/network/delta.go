@@ -85,11 +85,7 @@ func (f *Delta) mix(p *Pass, layer int, y, h []float32) error {
 	if err := spread(p, rows, n, closing{f, in, out}, shutDelta); err != nil {
 		return err
 	}
-	if p.only {
-		gather(out, p.Wanted, n)
-		rows = len(p.Wanted)
-	}
-	return p.apply(&f.Out, y, out, rows, n, 0)
+	return p.applyWanted(&f.Out, y, out, rows, n)
 }
 
 // factors computes the gates and decays of all heads.

@@ -24,6 +24,18 @@ func (p *Pass) apply(l *tensors.Linear, out, x []float32, rows, stride int, act 
 	return nil
 }
 
+// applyWanted computes a layer of the rows of x that the layer of the pass wants, which it moves to the front.
+func (p *Pass) applyWanted(l *tensors.Linear, out, x []float32, rows, stride int) error {
+	if p.only {
+		gather(x, p.Wanted, stride)
+		rows = len(p.Wanted)
+	}
+	if rows == 0 {
+		return nil
+	}
+	return p.apply(l, out, x, rows, stride, 0)
+}
+
 // A Head makes logits of states.
 type Head struct {
 	tensors.Linear
