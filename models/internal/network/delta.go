@@ -17,7 +17,7 @@ import (
 // Rate·softplus(a + Shift). Outputs are out(norm(y)·SiLU(z)). It carries what the convolution
 // does, and then the state of the delta rule.
 type Delta struct {
-	recurrent.Delta
+	recurrent.Layer
 	In, Out     tensors.Linear // queries, keys, values, z, b and a side by side
 	Taps                       // of the first three
 	Rate, Shift []float32      // of each head

@@ -47,7 +47,7 @@ func (b *builder) delta(i int, t *arch.Delta) *Delta {
 		in = slices.Concat(in, rowsOf(ba, 0, t.KeyHeads, group, 2*group), rowsOf(ba, group, t.KeyHeads, group, 2*group))
 	}
 	f := &Delta{
-		Delta: recurrent.Delta{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize},
+		Layer: recurrent.Layer{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize},
 		In:    b.Linear(tensors.Reads, in...), Out: b.Linear(tensors.Writes, part(i, "ssm_out", arch.Absent, w, values)),
 		Rate: b.Floats(at(i, "ssm_a"), t.Heads), Shift: b.Floats(at(i, "ssm_dt.bias"), t.Heads),
 	}

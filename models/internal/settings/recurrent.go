@@ -136,7 +136,7 @@ func deltaNets(isGrouped bool) group {
 			r.Fail("linear_num_key_heads", fmt.Sprint(d.KeyHeads), fmt.Sprintf("a divisor of the %d heads of values, at most %d", d.Heads, 1<<16))
 		}
 		const open = 63 // tokens after a multiple of 64: with them a state is largest
-		if (recurrent.Delta{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize}).StateSize(open) > r.most {
+		if (recurrent.Layer{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize}).StateSize(open) > r.most {
 			r.Fail("linear_num_value_heads", fmt.Sprint(d.Heads), fmt.Sprintf("fewer, so that a state has at most %d numbers", r.most))
 		}
 		every := r.Integer("full_attention_interval", 0, 1, r.most)
