@@ -17,6 +17,23 @@ func flush(dst []float32, ldd int, src []float32, lds, n, d int, least float32) 
 	}
 }
 
+// roundBF16 is Converters.RoundBF16.
+func roundBF16(dst, src []float32) {
+	for i, x := range src {
+		dst[i] = scalar.RoundBF16(x)
+	}
+}
+
+// widenPairs is Converters.WidenPairs.
+func widenPairs(dst []float32, src []uint32, lanes, n int) {
+	for r := range n {
+		even, odd := window(dst, 2*r*lanes, lanes), window(dst, (2*r+1)*lanes, lanes)
+		for lane, w := range window(src, r*lanes, lanes) {
+			even[lane], odd[lane] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
+		}
+	}
+}
+
 // widenBytes returns the conversion of rows of 8-bit numbers, given that of one.
 func widenBytes(number func(uint8) float32) ukernel.WidenRows {
 	return func(dst []float32, ldd int, src []byte, lds, n, d int) {

@@ -29,6 +29,32 @@ func Gemm(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb
 	}
 }
 
+// GemmEvenOdd is Products.GemmEvenOdd for tiles of w lanes, straight from its definition.
+func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+	for i := range m {
+		for lane := range w {
+			sum := c[i*ldc+lane]
+			if !load {
+				sum = 0
+			}
+			for x := 0; x < k; {
+				var chains [2]float32
+				first := x == 0 && !load
+				for y := range min(32, k-x) { // contract.BF16Segment
+					chains[y%2] = scalar.FMA(a[i*rs+x*cs], b[x*ldb+lane], chains[y%2])
+					x++
+				}
+				if both := chains[0] + chains[1]; first {
+					sum = both
+				} else {
+					sum += both
+				}
+			}
+			c[i*ldc+lane] = sum
+		}
+	}
+}
+
 // GemmMax is Products.GemmMax for tiles of w lanes, straight from its definition.
 func GemmMax(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 	Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, false)

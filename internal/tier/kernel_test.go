@@ -87,6 +87,12 @@ var kernelTests = []struct {
 	{"Gemm", gemmCases(gemmFromZero, gemmFromC)},
 	{"GemmMax", gemmCases(gemmMax)},
 	{"GemmMerge", gemmCases(gemmMerge)},
+	{"GemmEvenOdd", evenOddCases(evenOdd)},
+	{"Weights.GemmEvenOdd", evenOddCases(panelEvenOdd)},
+	{"Weights.GemmPairs", evenOddCases(panelPairs)},
+	{"Weights.GemmTiles", tileCases},
+	{"Convert.RoundBF16", roundBF16Cases},
+	{"Convert.WidenPairs", widenPairsCases},
 	{"Skinny.Additive", additiveCases},
 	{"Elementwise.AdditiveBackward", additiveBackwardCases},
 	{"Elementwise.AddWeighted", addWeightedCases},
@@ -212,7 +218,7 @@ var kernelTests = []struct {
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only the
-// skinny kernels for narrow types, those for integers and those for unpacked weights are optional.
+// skinny kernels for narrow types, those for integers, for unpacked weights and for units of tiles are optional.
 func TestAllKernels(t *testing.T) {
 	tested := map[string]bool{}
 	for _, k := range kernelTests {
@@ -228,7 +234,7 @@ func TestAllKernels(t *testing.T) {
 		}
 		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
 		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || strings.HasPrefix(name, "Code")
-		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked"
+		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || name == "Weights.GemmTiles"
 		for i := range Tiers {
 			for x := range Tiers[i].Widths {
 				if !optional && !Tiers[i].set(x).has(name) {
@@ -379,6 +385,9 @@ func reference(w int) *kernelSet {
 		},
 		GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 			testutil.GemmMax(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
+		},
+		GemmEvenOdd: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+			testutil.GemmEvenOdd(w, c, ldc, a, rs, cs, b, ldb, m, k, load)
 		},
 		GemmMerge: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 			testutil.GemmMerge(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)
