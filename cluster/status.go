@@ -96,7 +96,7 @@ func (x *status) write(s streams) {
 		if w.Leaving {
 			leaving = ", leaving"
 		}
-		fmt.Fprintf(s.out, "worker %s: version %s, %d threads on %d cores, %d of %d bytes%s%s\n", w.Name, w.Version, w.Threads, w.Cores, w.Used, w.Limit, leaving, problem(w.Error))
+		fmt.Fprintf(s.out, "worker %s: version %s, %d threads on %d cores, %d of %d bytes%s%s\n", w.ID, w.Version, w.Threads, w.Cores, w.Used, w.Limit, leaving, problem(w.Error))
 		for _, h := range w.Holds {
 			fmt.Fprintf(s.out, "  for %s: %d blocks, %d bytes\n", h.For, h.Blocks, h.Bytes)
 		}

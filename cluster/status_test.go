@@ -48,11 +48,11 @@ func TestStatus(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	w := got.Workers[0]
-	if w.Name != "a" || w.Error != "" || len(w.Holds) != 1 || w.Holds[0].For != "sequence text" || w.Holds[0].Blocks != 3 || w.Holds[0].Bytes != w.Used {
+	if w.Name != "a" || !strings.HasPrefix(w.ID, "a-") || w.Error != "" || len(w.Holds) != 1 || w.Holds[0].For != "sequence text" || w.Holds[0].Blocks != 3 || w.Holds[0].Bytes != w.Used {
 		t.Errorf("%+v", w)
 	}
 	text := say()
-	for _, line := range []string{"worker a: version " + hub.Own.String(), "  for sequence text: 3 blocks", "sequence text: 600 keys, each block on 1 of 2 workers"} {
+	for _, line := range []string{"worker " + w.ID + ": version " + hub.Own.String(), "  for sequence text: 3 blocks", "sequence text: 600 keys, each block on 1 of 2 workers"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("%q lacks %q", text, line)
 		}

@@ -42,7 +42,7 @@ func shardRole() role {
 			defer worker.Close()
 			w.monitor.registry.MustRegister(collector(func(put putFunc) { putUsage(put, worker.Usage()) }))
 			w.monitor.require("shard", nil)
-			fmt.Fprintf(w.streams.report, "cluster: worker %s waits for keys and values\n", c.Name)
+			fmt.Fprintf(w.streams.report, "cluster: worker %s waits for keys and values as %s\n", c.Name, worker.ID())
 			<-ctx.Done()
 			w.monitor.pending("shard", "the worker ends")
 			if w.conn.IsClosed() || leave <= 0 {

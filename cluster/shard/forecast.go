@@ -84,7 +84,7 @@ func least(f func() error) (time.Duration, error) {
 
 // measureMessage measures a message without contents to a worker in this process.
 func (c *Client) measureMessage(ctx context.Context) (time.Duration, error) {
-	w, err := NewWorker(c.conn, WorkerConfig{Name: "measured"})
+	w, err := NewWorker(c.conn, WorkerConfig{Name: "measured", id: "measured"})
 	if err != nil {
 		return 0, err
 	}

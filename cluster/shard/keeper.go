@@ -67,7 +67,7 @@ func (k *keeper) round(ctx context.Context) error {
 	for _, w := range live {
 		k.seen[w] = now
 	}
-	if !slices.Contains(live, k.worker.config.Name) {
+	if !slices.Contains(live, k.worker.config.id) {
 		return nil // it is cut off, or leaves
 	}
 	if k.rest > 0 && slices.Equal(live, k.live) {
@@ -126,7 +126,7 @@ func (k *keeper) isMine(holders []string, replicas int) (is, waits bool) {
 			missing = append(missing, w)
 		}
 	}
-	if len(left) >= min(replicas, len(k.live)) || len(left) == 0 || left[0] != k.worker.config.Name {
+	if len(left) >= min(replicas, len(k.live)) || len(left) == 0 || left[0] != k.worker.config.id {
 		return false, false
 	}
 	waits = slices.ContainsFunc(missing, func(w string) bool { return !k.isGone(w) })
