@@ -13,7 +13,6 @@
 //	go run ./cluster answer -model M          a worker of a gateway
 //	go run ./cluster keys worker writer       makes users with roles
 //	go run ./cluster check URL                whether a process is ready
-//	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
 package main
@@ -81,7 +80,6 @@ func subcommands() []subcommand {
 		{"gateway", "answer HTTP requests with the models of workers", runGateway},
 		{"answer", "answer requests of a gateway with models", runAnswer},
 		{"check", "fail unless a process says over HTTP that it is well", runCheck},
-		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}
 }
 

@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -16,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/cluster/shard/internal/chain"
 	"github.com/attn-go/attn/cluster/shard/internal/store"
 	"github.com/attn-go/attn/kernel"
 )
@@ -66,9 +64,6 @@ type Worker struct {
 	service micro.Service
 	slots   chan struct{} // one element for every message at work
 	memory  partialsMemory
-	chains  *chain.Table
-	links   chan struct{}   // one for every link of a chain, most of which wait for a state
-	states  chan struct{}   // one for every state that comes
 	sends   chan struct{}   // one for every message that has the worker send rows and wait for another worker
 	ctx     context.Context // of all that the worker does; it ends with the worker
 	cancel  context.CancelFunc
@@ -98,8 +93,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce),
-		chains: chain.New(linkBytes, linkKeep), links: make(chan struct{}, maxLinks), states: make(chan struct{}, atOnce)}
+	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	w.service, err = micro.AddService(conn.Conn, micro.Config{
@@ -112,15 +106,10 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong, "link": w.link, "state": w.state} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong} {
 		slots := w.slots
-		switch name { // two workers that wait for each other must not keep each other from answering
-		case "send":
+		if name == "send" { // two workers that wait for each other must not keep each other from answering
 			slots = w.sends
-		case "link":
-			slots = w.links
-		case "state":
-			slots = w.states
 		}
 		err := w.service.AddEndpoint(name, w.handler(name, answer, slots),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
@@ -231,7 +220,7 @@ func (w *Worker) Close() {
 		}
 		w.cancel()
 		w.keepers.Wait()
-		for _, slots := range [...]chan struct{}{w.slots, w.sends, w.links, w.states} {
+		for _, slots := range [...]chan struct{}{w.slots, w.sends} {
 			for range cap(slots) {
 				slots <- struct{}{}
 			}
@@ -275,9 +264,6 @@ func (w *Worker) reply(r micro.Request, name string, answer handler) {
 	var data []byte
 	if err == nil {
 		data, err = answer(r.Data())
-	}
-	if errors.Is(err, errSilent) {
-		return
 	}
 	// Request.Respond and Error are for the goroutine of the subscription, which reads what
 	// they leave in the request.
