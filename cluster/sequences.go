@@ -46,12 +46,7 @@ func runSequences(ctx context.Context, s streams, args []string) error {
 		return command.Usage(errors.New("-free wants NAMEs and no -rebalance, and -timeout more than 0"))
 	}
 	c.server.Name, c.server.Log = "attn sequences", s.log()
-	conn, err := connect(ctx, c.server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return c.run(ctx, conn)
+	return withServer(ctx, c.server, false, c.run)
 }
 
 // run does for each sequence what the flags say, and then lists them.

@@ -63,21 +63,20 @@ func runWork(ctx context.Context, s streams, args []string) error {
 	}
 	defer stop()
 	w.server.Name, w.server.Log = "attn worker "+w.name, w.streams.log()
-	if w.conn, err = connect(ctx, w.server); err != nil {
-		return err
-	}
-	defer w.conn.Close()
-	w.monitor.connected(w.conn)
-	group, ctx := errgroup.WithContext(ctx)
-	for _, r := range chosen {
-		group.Go(func() error {
-			if err := r.run(ctx, w); err != nil && !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("%s: %w", r.name, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return withServer(ctx, w.server, true, func(ctx context.Context, conn *hub.Conn) error {
+		w.conn = conn
+		w.monitor.connected(conn)
+		group, ctx := errgroup.WithContext(ctx)
+		for _, r := range chosen {
+			group.Go(func() error {
+				if err := r.run(ctx, w); err != nil && !errors.Is(err, context.Canceled) {
+					return fmt.Errorf("%s: %w", r.name, err)
+				}
+				return nil
+			})
+		}
+		return group.Wait()
+	})
 }
 
 // parse parses the command line and returns the roles that it names.

@@ -140,6 +140,9 @@ func (c *Config) logOptions() []nats.Option {
 				subject = sub.Subject
 			}
 			log.Warn("nats", "error", err, "subject", subject)
+			if refusal, listens := denied(err); refusal != nil && c.Denied != nil {
+				c.Denied(refusal, listens)
+			}
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // otherwise the program has closed it
@@ -148,6 +151,18 @@ func (c *Config) logOptions() []nats.Option {
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("nats: the connection is back", "server", nc.ConnectedUrlRedacted()) }),
 	}
+}
+
+// Flush waits until the server has read what was sent. The error is one of the kind [ErrPermission] if the server has
+// refused a subscription, which NATS does not tell those who subscribe, or that of NATS.
+func (c *Conn) Flush() error {
+	if err := c.Conn.Flush(); err != nil {
+		return err
+	}
+	if refusal, listens := denied(c.LastError()); listens {
+		return refusal
+	}
+	return nil
 }
 
 // Prefix returns the first tokens of all subjects of the cluster.
