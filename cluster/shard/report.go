@@ -119,11 +119,16 @@ func (i *Info) Held(workers []WorkerReport) Copies {
 		at := slices.IndexFunc(w.Holds, func(h Holding) bool { return h.For == "sequence "+i.Name })
 		holds[w.ID] = at >= 0 && w.Holds[at].Blocks >= should[w.ID]
 	}
+	return count(i.blocks, i.Config.Replicas, room, func(_ int, w string) bool { return holds[w] })
+}
+
+// count counts the copies of blocks. room is how many workers take blocks.
+func count(blocks [][]string, replicas, room int, holds func(block int, worker string) bool) Copies {
 	var c Copies
-	for n, holders := range i.blocks {
+	for n, holders := range blocks {
 		copies := 0
 		for _, w := range holders {
-			if holds[w] {
+			if holds(n, w) {
 				copies++
 			}
 		}
@@ -133,7 +138,7 @@ func (i *Info) Held(workers []WorkerReport) Copies {
 		switch {
 		case copies == 0:
 			c.Lost++
-		case copies < min(i.Config.Replicas, room):
+		case copies < min(replicas, room):
 			c.Lacking++
 		}
 	}

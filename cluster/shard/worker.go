@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -71,6 +72,7 @@ type Worker struct {
 	closed  sync.Once
 	bucket  bucket
 	keepers sync.WaitGroup
+	found   atomic.Pointer[Copies] // in the directory
 	leaving atomic.Bool
 	notice  micro.Service // that says so
 }
@@ -210,6 +212,15 @@ type Usage struct {
 // Usage returns what the worker holds.
 func (w *Worker) Usage() Usage { return Usage(w.store.Usage()) }
 
+// Directory returns the copies of all blocks of the directory, as this worker has counted them last; it counts when workers
+// come or go, and now and then. Without [WorkerConfig].Repair it does not.
+func (w *Worker) Directory() Copies {
+	if c := w.found.Load(); c != nil {
+		return *c
+	}
+	return Copies{}
+}
+
 // Close ends the worker after the messages that it works on. Its blocks are gone, see
 // [Worker.Leave]. It is not for use beside Leave.
 func (w *Worker) Close() {
@@ -270,7 +281,11 @@ func (w *Worker) reply(r micro.Request, name string, answer handler) {
 	reply := nats.NewMsg(r.Reply())
 	reply.Data = data
 	if err != nil {
-		w.config.Log.Warn("refused", "subject", r.Subject(), "error", err)
+		level := slog.LevelWarn
+		if errors.Is(err, errMissing) { // whoever looks for the block says if nobody has it
+			level = slog.LevelDebug
+		}
+		w.config.Log.Log(w.ctx, level, "refused", "subject", r.Subject(), "error", err)
 		reply.Data = nil
 		reply.Header.Set(micro.ErrorCodeHeader, code(err))
 		reply.Header.Set(micro.ErrorHeader, err.Error())
