@@ -2,15 +2,18 @@ package hub
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/bits"
 	"net"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // Conn is a connection to a server, with the subjects of one cluster.
@@ -105,26 +108,44 @@ func (c *Config) options() ([]nats.Option, error) {
 		options = append(options, nats.UserInfo(c.User, password))
 	}
 	if c.NKeySeedFile != "" {
-		nkey, err := nats.NkeyOptionFromSeed(c.NKeySeedFile)
+		public, err := PublicKey(c.NKeySeedFile) // whose errors name the file
 		if err != nil {
 			return nil, err
 		}
-		public, err := PublicKey(c.NKeySeedFile)
+		nkey, err := nats.NkeyOptionFromSeed(c.NKeySeedFile)
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, nkey, nats.CustomInboxPrefix(InboxOf(public)))
 	}
 	if c.CredsFile != "" {
+		data, err := os.ReadFile(c.CredsFile)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := nkeys.ParseDecoratedUserNKey(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.CredsFile, err)
+		}
 		options = append(options, nats.UserCredentials(c.CredsFile))
 	}
 	if c.CAFile != "" {
 		options = append(options, nats.RootCAs(c.CAFile))
 	}
 	if c.CertFile != "" {
+		if err := checkCertificate(c.CertFile, c.KeyFile); err != nil {
+			return nil, err
+		}
 		options = append(options, nats.ClientCert(c.CertFile, c.KeyFile))
 	}
 	return options, nil
+}
+
+// checkCertificate returns an error that names the files if they are no certificate and its key.
+func checkCertificate(cert, key string) error {
+	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+		return fmt.Errorf("%s and %s: %w", cert, key, err)
+	}
+	return nil
 }
 
 // logOptions sends what the connection reports to c.Log, or nowhere: NATS would print it.
