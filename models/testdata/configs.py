@@ -23,6 +23,7 @@ CLASSES = [
     tf.GraniteConfig, tf.SmolLM3Config, tf.Olmo2Config, tf.Olmo3Config, tf.Ministral3Config, tf.Glm4Config, tf.Exaone4Config, tf.Cohere2Config, tf.PhiConfig, tf.GemmaConfig, tf.Starcoder2Config,
     tf.StableLmConfig, tf.NemotronConfig, tf.CONFIG_MAPPING["hunyuan_v1_dense"], tf.CONFIG_MAPPING["gemma4_text"],
     tf.MixtralConfig, tf.Qwen2MoeConfig, tf.Glm4MoeConfig, tf.GptOssConfig, tf.OlmoeConfig, tf.MiniMaxM2Config, tf.DeepseekV3Config, tf.Glm4MoeLiteConfig, tf.GraniteMoeConfig, tf.Lfm2MoeConfig,
+    tf.GraniteMoeHybridConfig, tf.NemotronHConfig,
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,
 ]
 AROUND = [tf.Gemma3Config, tf.CONFIG_MAPPING["gemma4"], tf.LlavaConfig, tf.Mistral3Config, tf.Qwen3_5Config]  # with a model of texts in text_config
