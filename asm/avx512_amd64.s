@@ -10456,6 +10456,240 @@ vectors3rows4store:
 	JMP    vectors3rows4
 
 vectors3rows4done:
+	// Tiles of 3 × 3 vectors.
+vectors3rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors3rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows3block:
+	XORQ R8, R8
+
+vectors3rows3lanes:
+	MOVQ         DI, R9
+	ADDQ         b_cap+80(FP), R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors3rows3wordeight
+	JG           vectors3rows3wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	JMP          vectors3rows3wordfour
+
+vectors3rows3wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+
+vectors3rows3wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z9
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors3rows3word:
+	VPANDD       (R9), Z9, Z10
+	VPANDD       64(R9), Z9, Z11
+	VPANDD       128(R9), Z9, Z12
+	VPBROADCASTD (R10), Z13
+	VPDPBUSD     Z13, Z10, Z0
+	VPDPBUSD     Z13, Z11, Z1
+	VPDPBUSD     Z13, Z12, Z2
+	VPBROADCASTD (R10)(DX*1), Z13
+	VPDPBUSD     Z13, Z10, Z3
+	VPDPBUSD     Z13, Z11, Z4
+	VPDPBUSD     Z13, Z12, Z5
+	VPBROADCASTD (R10)(DX*2), Z13
+	VPDPBUSD     Z13, Z10, Z6
+	VPDPBUSD     Z13, Z11, Z7
+	VPDPBUSD     Z13, Z12, Z8
+	VPSRLD       $0x04, (R9), Z10
+	VPANDD       Z9, Z10, Z10
+	VPSRLD       $0x04, 64(R9), Z11
+	VPANDD       Z9, Z11, Z11
+	VPSRLD       $0x04, 128(R9), Z12
+	VPANDD       Z9, Z12, Z12
+	VPBROADCASTD 16(R10), Z13
+	VPDPBUSD     Z13, Z10, Z0
+	VPDPBUSD     Z13, Z11, Z1
+	VPDPBUSD     Z13, Z12, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z13
+	VPDPBUSD     Z13, Z10, Z3
+	VPDPBUSD     Z13, Z11, Z4
+	VPDPBUSD     Z13, Z12, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z13
+	VPDPBUSD     Z13, Z10, Z6
+	VPDPBUSD     Z13, Z11, Z7
+	VPDPBUSD     Z13, Z12, Z8
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors3rows3worddone
+
+vectors3rows3wordeight:
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors3rows3wordbytes:
+	VMOVDQU32    (R9), Z9
+	VMOVDQU32    64(R9), Z10
+	VMOVDQU32    128(R9), Z11
+	VPBROADCASTD (R10), Z12
+	VPDPBUSD     Z12, Z9, Z0
+	VPDPBUSD     Z12, Z10, Z1
+	VPDPBUSD     Z12, Z11, Z2
+	VPBROADCASTD (R10)(DX*1), Z12
+	VPDPBUSD     Z12, Z9, Z3
+	VPDPBUSD     Z12, Z10, Z4
+	VPDPBUSD     Z12, Z11, Z5
+	VPBROADCASTD (R10)(DX*2), Z12
+	VPDPBUSD     Z12, Z9, Z6
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z8
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows3wordbytes
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors3rows3worddone:
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z9
+	VCVTPH2PS    32(DI)(R8*1), Z10
+	VCVTPH2PS    64(DI)(R8*1), Z11
+	VBROADCASTSS 32(R9), Z12
+	VMULPS       Z12, Z9, Z13
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z13, Z0
+	VMULPS       Z12, Z10, Z13
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z13, Z1
+	VMULPS       Z12, Z11, Z12
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z12, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z12
+	VMULPS       Z12, Z9, Z13
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R10)(CX*1), Z13, Z3
+	VMULPS       Z12, Z10, Z13
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R10)(CX*1), Z13, Z4
+	VMULPS       Z12, Z11, Z12
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R10)(CX*1), Z12, Z5
+	VBROADCASTSS 32(R9)(DX*2), Z12
+	VMULPS       Z12, Z9, Z9
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R10)(CX*2), Z9, Z6
+	VMULPS       Z12, Z10, Z9
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R10)(CX*2), Z9, Z7
+	VMULPS       Z12, Z11, Z9
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R10)(CX*2), Z9, Z8
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors3rows3store
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   -64(R11)
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z9
+	VCVTPH2PS    32(R11)(BX*1), Z10
+	VCVTPH2PS    64(R11)(BX*1), Z11
+	VBROADCASTSS 36(R9), Z12
+	VFMADD231PS  Z12, Z9, Z0
+	VFMADD231PS  Z12, Z10, Z1
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS 36(R9)(DX*1), Z12
+	VFMADD231PS  Z12, Z9, Z3
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS 36(R9)(DX*2), Z12
+	VFMADD231PS  Z12, Z9, Z6
+	VFMADD231PS  Z12, Z10, Z7
+	VFMADD231PS  Z12, Z11, Z8
+
+vectors3rows3store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, (R10)(CX*1)
+	VMOVUPS Z4, 64(R10)(CX*1)
+	VMOVUPS Z5, 128(R10)(CX*1)
+	VMOVUPS Z6, (R10)(CX*2)
+	VMOVUPS Z7, 64(R10)(CX*2)
+	VMOVUPS Z8, 128(R10)(CX*2)
+	ADDQ    $0x00000060, R8
+	CMPQ    R8, BX
+	JL      vectors3rows3lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors3rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors3rows3
+
+vectors3rows3done:
 	// Tiles of 2 × 3 vectors.
 vectors3rows2:
 	CMPQ m+96(FP), $+2
