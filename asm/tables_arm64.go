@@ -95,6 +95,8 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		Flush:        flushNEON,
 		Gather:       gatherNEON,
 		Finite:       finiteNEON,
+		RoundBF16:    roundBF16NEON,
+		WidenPairs:   widenPairsNEON,
 	}},
 }
 

@@ -40,7 +40,6 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 	if err := c.parse(s, args); err != nil {
 		return err
 	}
-	const models = "models"
 	c.monitor.pending(connection, "no server has answered yet")
 	c.monitor.pending(models, "the worker starts")
 	stop, err := c.monitor.start(s)
@@ -59,10 +58,17 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 		c.worker.Server.Close(now) // Run has waited for what is open
 	}()
 	c.monitor.registry.MustRegister(c.worker.Server.Collector())
-	if c.worker.Conn, err = connect(ctx, c.hub); err != nil {
-		return err
-	}
-	defer c.worker.Conn.Close()
+	return withServer(ctx, c.hub, true, func(ctx context.Context, conn *hub.Conn) error {
+		c.worker.Conn = conn
+		return c.run(ctx, s)
+	})
+}
+
+// models is what the monitor says of the models.
+const models = "models"
+
+// run answers requests of gateways.
+func (c *answerConfig) run(ctx context.Context, s streams) error {
 	c.monitor.connected(c.worker.Conn)
 	requests := c.monitor.tasks("answer_requests", "Requests of gateways")
 	c.worker.Observe = func(status int, took time.Duration) { requests.count(outcomeOf(status), took) }

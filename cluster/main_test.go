@@ -107,18 +107,6 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-func TestSimulate(t *testing.T) {
-	out, _, err := runCommand(t.Context(), "simulate", "-heads", "2", "-kv-heads", "1", "-head-size", "32")
-	if err != nil || !strings.Contains(out, "1024k chain") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	for _, args := range [][]string{{"-gbit", "0"}, {"-gbit", "NaN"}, {"-type", "f8"}, {"-heads", "3", "-kv-heads", "2"}} {
-		if _, _, err := runCommand(t.Context(), append([]string{"simulate"}, args...)...); err == nil {
-			t.Errorf("%q: no error", args)
-		}
-	}
-}
-
 // A worker without -roles serves what it can, and says what it cannot.
 func TestWorkWithoutModel(t *testing.T) {
 	t.Setenv("ATTN_MODELS", t.TempDir())

@@ -109,7 +109,6 @@ type processes struct {
 	server  *process
 	url     string
 	workers map[string]*process
-	run     int // Config.Run of clients
 }
 
 func startProcesses(t testing.TB, workers ...string) *processes {
@@ -166,7 +165,7 @@ func (p *processes) texts(replicas int, lengths ...int) *texts {
 	}
 	p.t.Cleanup(conn.Close)
 	config := modelConfig
-	config.Replicas, config.Run, config.Patience, config.Timeout = replicas, p.run, 200*time.Millisecond, callTimeout
+	config.Replicas, config.Patience, config.Timeout = replicas, 200*time.Millisecond, callTimeout
 	c, err := shard.New(ctx, conn, config)
 	if err != nil {
 		p.t.Fatal(err)

@@ -63,21 +63,20 @@ func runWork(ctx context.Context, s streams, args []string) error {
 	}
 	defer stop()
 	w.server.Name, w.server.Log = "attn worker "+w.name, w.streams.log()
-	if w.conn, err = connect(ctx, w.server); err != nil {
-		return err
-	}
-	defer w.conn.Close()
-	w.monitor.connected(w.conn)
-	group, ctx := errgroup.WithContext(ctx)
-	for _, r := range chosen {
-		group.Go(func() error {
-			if err := r.run(ctx, w); err != nil && !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("%s: %w", r.name, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return withServer(ctx, w.server, true, func(ctx context.Context, conn *hub.Conn) error {
+		w.conn = conn
+		w.monitor.connected(conn)
+		group, ctx := errgroup.WithContext(ctx)
+		for _, r := range chosen {
+			group.Go(func() error {
+				if err := r.run(ctx, w); err != nil && !errors.Is(err, context.Canceled) {
+					return fmt.Errorf("%s: %w", r.name, err)
+				}
+				return nil
+			})
+		}
+		return group.Wait()
+	})
 }
 
 // parse parses the command line and returns the roles that it names.
@@ -90,7 +89,7 @@ func (w *workConfig) parse(args []string) ([]role, error) {
 	fs := newFlags("work", usage)
 	w.server.Flags(fs)
 	fs.DurationVar(&w.server.Wait, "wait", -1, "how long to wait for a server that does not answer; a negative time means as long as it takes")
-	fs.StringVar(&w.name, "name", "", "`name` of the worker, which no other one has: letters, digits, - and _ (default one that is made up)")
+	fs.StringVar(&w.name, "name", "", "`name` of the worker: letters, digits, - and _, 55 at most (default one that is made up)")
 	command.ExecFlags(fs, &w.exec)
 	w.monitor.flags(fs)
 	wanted := fs.String("roles", "", "`roles`, separated by commas (default all for which this machine has what they need)")
@@ -132,8 +131,8 @@ func (w *workConfig) check() error {
 	if w.name == "" {
 		w.name = madeUpName()
 	}
-	if !hub.IsToken(w.name) {
-		return fmt.Errorf("-name is %q, want 1 to 64 letters, digits, - and _", w.name)
+	if !hub.IsToken(w.name) || len(w.name) > 55 {
+		return fmt.Errorf("-name is %q, want 1 to 55 letters, digits, - and _", w.name)
 	}
 	return command.CheckExec(w.exec)
 }

@@ -40,9 +40,9 @@ func shardRole() role {
 				return err
 			}
 			defer worker.Close()
-			w.monitor.registry.MustRegister(collector(func(put putFunc) { putUsage(put, worker.Usage()) }))
+			w.monitor.registry.MustRegister(collector(func(put putFunc) { putUsage(put, worker.Usage(), worker.Directory()) }))
 			w.monitor.require("shard", nil)
-			fmt.Fprintf(w.streams.report, "cluster: worker %s waits for keys and values\n", c.Name)
+			fmt.Fprintf(w.streams.report, "cluster: worker %s waits for keys and values as %s\n", c.Name, worker.ID())
 			<-ctx.Done()
 			w.monitor.pending("shard", "the worker ends")
 			if w.conn.IsClosed() || leave <= 0 {
@@ -58,10 +58,12 @@ func shardRole() role {
 	}
 }
 
-// putUsage puts what a worker holds.
-func putUsage(put putFunc, u shard.Usage) {
+// putUsage puts what a worker holds, and what lacks in the directory.
+func putUsage(put putFunc, u shard.Usage, d shard.Copies) {
 	put("attn_cluster_shard_sequences", "Sequences of which the worker holds blocks.", prometheus.GaugeValue, float64(u.Sequences))
 	put("attn_cluster_shard_blocks", "Blocks that the worker holds.", prometheus.GaugeValue, float64(u.Blocks))
 	put("attn_cluster_shard_held_bytes", "Bytes of keys and values that the worker holds.", prometheus.GaugeValue, float64(u.Used))
 	put("attn_cluster_shard_limit_bytes", "Most bytes of keys and values.", prometheus.GaugeValue, float64(u.Limit))
+	put("attn_cluster_shard_lacking_blocks", "Blocks of the directory with fewer copies than are wanted, as this worker has counted them last.", prometheus.GaugeValue, float64(d.Lacking))
+	put("attn_cluster_shard_lost_blocks", "Blocks of the directory that no worker holds, as this worker has counted them last.", prometheus.GaugeValue, float64(d.Lost))
 }

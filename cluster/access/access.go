@@ -99,7 +99,7 @@ func (c *cluster) subject(rest string) string { return c.prefix + "." + rest }
 // read is what a reader may say: to look for workers, to ask them, and to read the directory and the state of the queues.
 func (c *cluster) read() []string {
 	return []string{
-		"$SRV.>", c.subject("shard.*.attend"), c.subject("shard.*.link"), c.subject("shard.*.state"), c.subject("shard.*.report"), c.subject("shard.*.ping"), c.subject("embed.info"), c.subject("held.*"),
+		"$SRV.>", c.subject("shard.*.attend"), c.subject("shard.*.report"), c.subject("shard.*.ping"), c.subject("embed.info"), c.subject("held.*"),
 		"$JS.API.STREAM.INFO." + c.directory, "$JS.API.STREAM.INFO." + c.jobs, "$JS.API.STREAM.INFO." + c.results,
 		"$JS.API.DIRECT.GET." + c.directory + ".>", "$JS.API.DIRECT.GET." + c.directory, "$JS.API.STREAM.MSG.GET." + c.directory,
 		"$JS.API.CONSUMER.CREATE." + c.directory + ".>", "$JS.API.CONSUMER.DELETE." + c.directory + ".*", "$JS.API.CONSUMER.INFO." + c.directory + ".*", "$JS.FC." + c.directory + ".>",

@@ -33,9 +33,6 @@ func TestPermissions(t *testing.T) {
 		// Attention.
 		{"p.shard.a.attend", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
 		{"p.shard.a.report", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
-		{"p.shard.a.link", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
-		{"p.shard.a.state", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
-		{"p.shard.a.state", subscribe, []Role{RoleWorker, RoleAdmin}},
 		{"p.shard.a.put", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
 		{"p.shard.a.free", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
 		{"p.shard.a.drop", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},

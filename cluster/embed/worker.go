@@ -65,6 +65,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer service.Stop()
+	if err := w.Conn.Flush(); errors.Is(err, hub.ErrPermission) {
+		return err
+	}
 	if w.Ready != nil {
 		w.Ready()
 	}

@@ -163,11 +163,14 @@ func (c *ServerConfig) tls(o *server.Options) error {
 	if c.CertFile == "" {
 		return nil
 	}
+	if err := checkCertificate(c.CertFile, c.KeyFile); err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
 	config, err := server.GenTLSConfig(&server.TLSConfigOpts{
 		CertFile: c.CertFile, KeyFile: c.KeyFile, CaFile: c.CAFile, Verify: c.CAFile != "",
 	})
 	if err != nil {
-		return fmt.Errorf("hub: %w", err)
+		return fmt.Errorf("hub: %s: %w", c.CAFile, err)
 	}
 	config.MinVersion = tls.VersionTLS12
 	o.TLS, o.TLSVerify, o.TLSConfig, o.TLSTimeout = true, c.CAFile != "", config, 5

@@ -206,7 +206,7 @@ func parseValue(name string, data []byte) (*wire.Entry, error) {
 type Info struct {
 	Name    string
 	Keys    int
-	Config  Config   // with which a client can open it: the form of its keys, its Replicas and its Run
+	Config  Config   // with which a client can open it: the form of its keys, and its Replicas
 	Workers []string // that hold some of it, most first
 	Copies  int      // least number of workers that should hold a block; 0 if it has none
 	Err     error    // why the entry cannot be read, or nil
@@ -287,10 +287,37 @@ func Forget(ctx context.Context, conn *hub.Conn, name string) error {
 	return nil
 }
 
+// Free frees a sequence of the directory, see [Sequence.Free], of whatever form its keys are, also while no worker answers.
+func Free(ctx context.Context, conn *hub.Conn, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	kv, err := new(bucket).open(ctx, conn)
+	if err != nil {
+		return &DirectoryError{name, err}
+	}
+	e, _, err := readEntry(ctx, kv, name)
+	if err != nil {
+		return err
+	}
+	c, err := newClient(conn, describe(name, e).Config)
+	if err != nil {
+		return err
+	}
+	if err := c.Refresh(ctx); err != nil && !errors.Is(err, ErrNoWorkers) {
+		return err
+	}
+	s, err := c.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.Free(ctx)
+}
+
 // describe returns what an entry says.
 func describe(name string, e *wire.Entry) Info {
 	g := &e.Geometry
-	i := Info{Name: name, Keys: e.Length, Config: Config{Heads: g.Heads, HeadSize: g.KeySize, ValueSize: g.ValueSize, Type: g.Type, Group: g.Group, Replicas: e.Replicas, Run: e.Run}, blocks: e.Blocks}
+	i := Info{Name: name, Keys: e.Length, Config: Config{Heads: g.Heads, HeadSize: g.KeySize, ValueSize: g.ValueSize, Type: g.Type, Group: g.Group, Replicas: e.Replicas}, blocks: e.Blocks}
 	load := map[string]int{}
 	for n, block := range e.Blocks {
 		if n == 0 || len(block) < i.Copies {

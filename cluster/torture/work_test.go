@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package torture
 
 import (
 	"bytes"
@@ -39,13 +39,12 @@ var embedding = &work{
 	},
 }
 
-// attention decodes over two sequences of the directory, by chains of workers as long as those work; the client compares each
-// output with that of its own process.
+// attention decodes over two sequences of the directory; the client compares each output with that of its own process.
 var attention = &work{
 	name:  "`attend`",
 	ready: "keys in",
 	args: func(x *stage) []string {
-		return []string{"attend", "-server", x.url, "-name", fmt.Sprintf("try-%d", x.tries), "-keys", "4500", "-run", "16", "-sequences", "2", "-tokens", "150", "-patience", "200ms", "-timeout", "5s"}
+		return []string{"attend", "-server", x.url, "-name", fmt.Sprintf("try-%d", x.tries), "-keys", "4500", "-sequences", "2", "-tokens", "150", "-patience", "200ms", "-timeout", "5s"}
 	},
 	check: func(_ *stage, client *process) error {
 		if !strings.Contains(client.said(), "they have the bits that one machine gives") {

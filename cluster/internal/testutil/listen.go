@@ -1,5 +1,4 @@
-// Package proxy is a network between programs that can be cut, and that can damage what passes.
-package proxy
+package testutil
 
 import (
 	"net"

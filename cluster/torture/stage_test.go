@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package torture
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/attn-go/attn/cluster/internal/proxy"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/models/encoder/berttest"
 )
 
@@ -100,7 +100,7 @@ func (x *stage) begin(ctx context.Context) error {
 	if err := x.serve(); err != nil {
 		return err
 	}
-	url, stop, err := proxy.Listen(x.url, x.far.pass)
+	url, stop, err := testutil.Listen(x.url, x.far.pass)
 	if err != nil {
 		return err
 	}
