@@ -134,6 +134,14 @@ func pairColumns(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
+func widenPairs(k *Kernel, quick bool) (list []Case) {
+	for i, d := range lengths(quick) {
+		n, ldd, lds := 1+i%3, d+i%4, d+i%2
+		list = append(list, Case{"even": out(span(n, ldd, d)), "odd": out(span(n, ldd, d)), "ldd": ldd, "src": in(span(n, lds, d)), "lds": lds, "n": n, "d": d})
+	}
+	return list
+}
+
 func pairRows(k *Kernel, quick bool) (list []Case) {
 	for i := range 8 {
 		n, d := 1+i, 16*(1+i%5)
@@ -262,6 +270,19 @@ func weightGemm(k *Kernel, quick bool) (list []Case) {
 	if quick {
 		steps = []int{130}
 	}
+	return panelGemm(steps, 1, quick)
+}
+
+func weightPairs(k *Kernel, quick bool) (list []Case) {
+	steps := []int{0, 2, 4, 6, 8, 30, 32, 34, 64, 66, 96}
+	if quick {
+		steps = []int{66}
+	}
+	return panelGemm(steps, 2, quick)
+}
+
+// panelGemm are products with a panel of which a row is for so many steps.
+func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 	for j, n := range steps {
 		for m := range 19 {
 			if quick && m != 3 || !quick && n > 8 && m != 1+j && m != j-4 {
@@ -274,7 +295,7 @@ func weightGemm(k *Kernel, quick bool) (list []Case) {
 			if m > 0 && n > 0 {
 				a = (m-1)*rs + (n-1)*cs + 1
 			}
-			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": in(span(n, ldb, panelLanes)), "ldb": ldb,
+			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": in(span(n/perRow, ldb, panelLanes)), "ldb": ldb,
 				"m": m, "k": n, "load": i%2 == 1, "next": Buffer{Len: 1000 * (i % 2), Absent: true}})
 		}
 	}
