@@ -6,21 +6,18 @@ import (
 	"flag"
 	"fmt"
 
-	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
 )
 
 const statusUsage = `usage: cluster status [flags]
 
-Says what the queues of embedding have, and of which runs; what the workers of attention hold, and for whom;
-and what the directory has.
+Says what the workers of attention hold, and for whom, and what the directory has.
 `
 
 // status is what the subcommand says, as JSON with -json.
 type status struct {
 	Version   string               `json:"version"` // of messages and numeric contract
-	Queues    []embed.QueueReport  `json:"queues"`
 	Workers   []shard.WorkerReport `json:"workers"`
 	Sequences []sequenceStatus     `json:"sequences"`
 }
@@ -40,7 +37,7 @@ type sequenceStatus struct {
 func runStatus(ctx context.Context, s streams, args []string) error {
 	asJSON := false
 	define := func(fs *flag.FlagSet) {
-		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, queues, workers and sequences")
+		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, workers and sequences")
 	}
 	return ask(ctx, s, "status", statusUsage, args, define, func(ctx context.Context, conn *hub.Conn) error {
 		found, err := newStatus(ctx, conn)
@@ -61,9 +58,6 @@ func runStatus(ctx context.Context, s streams, args []string) error {
 func newStatus(ctx context.Context, conn *hub.Conn) (*status, error) {
 	x := &status{Version: hub.Own.String(), Sequences: []sequenceStatus{}}
 	var err error
-	if x.Queues, err = embed.Queues(ctx, conn); err != nil {
-		return nil, err
-	}
 	if x.Workers, err = shard.Report(ctx, conn); err != nil {
 		return nil, err
 	}
@@ -81,16 +75,6 @@ func newStatus(ctx context.Context, conn *hub.Conn) (*status, error) {
 // write writes the status as text.
 func (x *status) write(s streams) {
 	fmt.Fprintf(s.out, "version %s (wire format.numeric contract)\n", x.Version)
-	for _, q := range x.Queues {
-		fmt.Fprintf(s.out, "queue %s: %d messages, %d of %d bytes%s\n", q.Name, q.Messages, q.Bytes, q.Limit, problem(q.Error))
-		for _, r := range q.Runs {
-			client := "its client is there"
-			if !r.Held {
-				client = "ITS CLIENT IS GONE"
-			}
-			fmt.Fprintf(s.out, "  run %s: %d messages, %s\n", r.Run, r.Messages, client)
-		}
-	}
 	for _, w := range x.Workers {
 		leaving := ""
 		if w.Leaving {
