@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"sync"
@@ -38,6 +39,9 @@ type Server struct {
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{config: c, full: make(chan struct{}, 1), done: make(chan struct{})}
 	options, err := s.options()
