@@ -63,16 +63,20 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 		models.Close(now) // Run has waited for what is open
 	}()
 	c.monitor.registry.MustRegister(models.Collector())
-	if c.worker.Conn, err = connect(ctx, c.hub); err != nil {
-		return err
-	}
-	defer c.worker.Conn.Close()
+	return withServer(ctx, c.hub, true, func(ctx context.Context, conn *hub.Conn) error {
+		c.worker.Conn = conn
+		return c.run(ctx, s)
+	})
+}
+
+// run answers requests of gateways.
+func (c *answerConfig) run(ctx context.Context, s streams) error {
 	c.monitor.connected(c.worker.Conn)
 	requests := c.monitor.tasks("answer_requests", "Requests of gateways")
 	c.worker.Observe = func(status int, took time.Duration) { requests.count(outcomeOf(status), took) }
 	c.worker.Ready = func() {
 		c.monitor.require(modelsReady, nil)
-		fmt.Fprintf(s.report, "cluster: %s answers with the fingerprint %s\n", c.worker.Name, models.SystemFingerprint())
+		fmt.Fprintf(s.report, "cluster: %s answers with the fingerprint %s\n", c.worker.Name, c.worker.Server.SystemFingerprint())
 	}
 	return c.worker.Run(ctx)
 }

@@ -43,17 +43,17 @@ func runAttend(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	c.server.Name, c.server.Log = "attn client", s.log()
-	conn, err := connect(ctx, c.server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+	return withServer(ctx, c.server, false, c.run)
+}
+
+// run decodes with the workers of a server.
+func (c *attendConfig) run(ctx context.Context, conn *hub.Conn) error {
 	client, err := shard.New(ctx, conn, c.config)
 	if err != nil {
 		return err
 	}
 	for _, err := range client.Refused() {
-		fmt.Fprintln(s.report, "cluster:", err)
+		fmt.Fprintln(c.streams.report, "cluster:", err)
 	}
 	return c.decode(ctx, client)
 }

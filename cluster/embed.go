@@ -46,12 +46,14 @@ func runEmbed(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	defer stop()
-	conn, err := connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	m.connected(conn)
+	return withServer(ctx, server, false, func(ctx context.Context, conn *hub.Conn) error {
+		m.connected(conn)
+		return embedTexts(ctx, conn, s, m, o)
+	})
+}
+
+// embedTexts runs the client of embedding.
+func embedTexts(ctx context.Context, conn *hub.Conn, s streams, m *monitor, o *embed.Options) error {
 	show := &progress{w: s.report}
 	client := embed.Client{Conn: conn, Options: *o, Report: show.message, Progress: m.progress(show.show)}
 	summary, err := client.Run(ctx)

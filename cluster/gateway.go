@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"log/slog"
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/relay"
@@ -46,11 +47,11 @@ func runGateway(ctx context.Context, s streams, args []string) error {
 	}
 	log := c.web.Log(s.report)
 	c.hub.Name, c.hub.Log, c.settings.Logger, c.relay.Log, c.relay.Name = "attn gateway", log, log, log, madeUpName()
-	conn, err := connect(ctx, c.hub)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+	return withServer(ctx, c.hub, false, func(ctx context.Context, conn *hub.Conn) error { return c.run(ctx, conn, log) })
+}
+
+// run hands requests on.
+func (c *gatewayConfig) run(ctx context.Context, conn *hub.Conn, log *slog.Logger) error {
 	gateway, err := relay.NewGateway(conn, c.relay)
 	if err != nil {
 		return err

@@ -19,12 +19,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/attn-go/attn/models/command"
@@ -83,15 +85,23 @@ func subcommands() []subcommand {
 	}
 }
 
+// services are the subcommands that run until they are interrupted: that is no error of theirs.
+var services = []string{"serve", "work", "gateway", "answer"}
+
 // run runs the subcommand that args name.
 func run(ctx context.Context, s streams, args []string) error {
 	if len(args) == 0 {
 		return command.Usage(fmt.Errorf("want a subcommand"))
 	}
 	for _, c := range subcommands() {
-		if c.name == args[0] {
-			return c.run(ctx, s, args[1:])
+		if c.name != args[0] {
+			continue
 		}
+		err := c.run(ctx, s, args[1:])
+		if slices.Contains(services, c.name) && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
 	}
 	switch args[0] {
 	case "-h", "-help", "--help", "help":

@@ -35,6 +35,7 @@ func runServe(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	defer stop()
+	c.Log = s.log()
 	server, err := hub.Serve(ctx, c)
 	if err != nil {
 		return err

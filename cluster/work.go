@@ -34,7 +34,7 @@ type workConfig struct {
 // shardReady is what a worker needs beside a connection.
 const shardReady = "shard"
 
-// runWork works until ctx ends, and then hands over what it holds.
+// runWork runs a worker.
 func runWork(ctx context.Context, s streams, args []string) error {
 	c, m := &workConfig{}, newMonitor("work")
 	if err := c.parse(s, m, args); err != nil {
@@ -49,12 +49,14 @@ func runWork(ctx context.Context, s streams, args []string) error {
 	defer stop()
 	log := s.log()
 	c.server.Name, c.server.Log, c.worker.Log = "attn worker "+c.worker.Name, log, log
-	conn, err := connect(ctx, c.server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	m.connected(conn)
+	return withServer(ctx, c.server, true, func(ctx context.Context, conn *hub.Conn) error {
+		m.connected(conn)
+		return c.run(ctx, conn, s, m)
+	})
+}
+
+// run works until ctx ends, and then hands over what the worker holds.
+func (c *workConfig) run(ctx context.Context, conn *hub.Conn, s streams, m *monitor) error {
 	requests := m.tasks("shard_requests", "Messages to a worker", "message")
 	c.worker.Observe = func(message, code string, took time.Duration) {
 		if code == "" {
@@ -67,9 +69,9 @@ func runWork(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	defer worker.Close()
-	m.registry.MustRegister(collector(func(put putFunc) { putUsage(put, worker.Usage()) }))
+	m.registry.MustRegister(collector(func(put putFunc) { putUsage(put, worker.Usage(), worker.Directory()) }))
 	m.require(shardReady, nil)
-	fmt.Fprintf(s.report, "cluster: worker %s waits for keys and values\n", c.worker.Name)
+	fmt.Fprintf(s.report, "cluster: worker %s waits for keys and values as %s\n", c.worker.Name, worker.ID())
 	<-ctx.Done()
 	m.pending(shardReady, "the worker ends")
 	if conn.IsClosed() || c.leave <= 0 {
@@ -109,7 +111,7 @@ func waitFlag(fs *flag.FlagSet, c *hub.Config) {
 
 // nameFlag defines the flag of the name of a worker.
 func nameFlag(fs *flag.FlagSet, to *string) {
-	fs.StringVar(to, "name", "", "`name` of the worker, which no other one has: letters, digits, - and _ (default one that is made up)")
+	fs.StringVar(to, "name", "", "`name` of the worker: letters, digits, - and _, 55 at most (default one that is made up)")
 }
 
 // checkWorkerName makes a name up if there is none.
@@ -117,8 +119,8 @@ func checkWorkerName(name *string) error {
 	if *name == "" {
 		*name = madeUpName()
 	}
-	if !hub.IsToken(*name) {
-		return command.Usage(fmt.Errorf("-name is %q, want 1 to 64 letters, digits, - and _", *name))
+	if !hub.IsToken(*name) || len(*name) > 55 {
+		return command.Usage(fmt.Errorf("-name is %q, want 1 to 55 letters, digits, - and _", *name))
 	}
 	return nil
 }
@@ -135,10 +137,12 @@ func madeUpName() string {
 	return host[:min(len(host), 32)] + "-" + nuid.Next()
 }
 
-// putUsage puts what a worker holds.
-func putUsage(put putFunc, u shard.Usage) {
+// putUsage puts what a worker holds, and what lacks in the directory.
+func putUsage(put putFunc, u shard.Usage, d shard.Copies) {
 	put("attn_cluster_shard_sequences", "Sequences of which the worker holds blocks.", prometheus.GaugeValue, float64(u.Sequences))
 	put("attn_cluster_shard_blocks", "Blocks that the worker holds.", prometheus.GaugeValue, float64(u.Blocks))
 	put("attn_cluster_shard_held_bytes", "Bytes of keys and values that the worker holds.", prometheus.GaugeValue, float64(u.Used))
 	put("attn_cluster_shard_limit_bytes", "Most bytes of keys and values.", prometheus.GaugeValue, float64(u.Limit))
+	put("attn_cluster_shard_lacking_blocks", "Blocks of the directory with fewer copies than are wanted, as this worker has counted them last.", prometheus.GaugeValue, float64(d.Lacking))
+	put("attn_cluster_shard_lost_blocks", "Blocks of the directory that no worker holds, as this worker has counted them last.", prometheus.GaugeValue, float64(d.Lost))
 }

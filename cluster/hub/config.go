@@ -47,6 +47,10 @@ type Config struct {
 	// lost or back, or that messages were dropped.
 	Log *slog.Logger
 
+	// Denied, if not nil, is called with an error of the kind [ErrPermission] when the server refuses what the user
+	// may not do: to listen, or to send.
+	Denied func(err error, listens bool)
+
 	// Advice says in the log what to do while no server answers [Connect], such as how to start one.
 	Advice string
 

@@ -101,6 +101,11 @@ func (s *Server) setNoRoom(full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noRoom = full
+	if full {
+		s.config.Log.Error("the disk is full: streams take no message until it has room", "folder", s.store.dir)
+	} else {
+		s.config.Log.Info("the disk has room again, and the server has started anew", "folder", s.store.dir)
+	}
 }
 
 // restart ends the server and starts another one on its port.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"sync"
@@ -38,6 +39,9 @@ type Server struct {
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{config: c, full: make(chan struct{}, 1), done: make(chan struct{})}
 	options, err := s.options()
@@ -163,11 +167,14 @@ func (c *ServerConfig) tls(o *server.Options) error {
 	if c.CertFile == "" {
 		return nil
 	}
+	if err := checkCertificate(c.CertFile, c.KeyFile); err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
 	config, err := server.GenTLSConfig(&server.TLSConfigOpts{
 		CertFile: c.CertFile, KeyFile: c.KeyFile, CaFile: c.CAFile, Verify: c.CAFile != "",
 	})
 	if err != nil {
-		return fmt.Errorf("hub: %w", err)
+		return fmt.Errorf("hub: %s: %w", c.CAFile, err)
 	}
 	config.MinVersion = tls.VersionTLS12
 	o.TLS, o.TLSVerify, o.TLSConfig, o.TLSTimeout = true, c.CAFile != "", config, 5

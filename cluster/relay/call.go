@@ -162,6 +162,9 @@ func (c *call) copy(ctx context.Context, a *attempt) error {
 			had = c.sent
 		}
 		if p.end {
+			if p.tally != nil {
+				c.r.Tally = *p.tally
+			}
 			return nil
 		}
 		if had-told >= window/4 {
@@ -231,6 +234,7 @@ type part struct {
 	status      int
 	fields      http.Header
 	end, gaveUp bool
+	tally       *server.Tally
 }
 
 // add adds a part. It does not wait: the worker has a window.
@@ -242,7 +246,7 @@ func (a *attempt) add(h *header, data []byte) {
 		a.err = errGap
 	default:
 		a.begun = true
-		a.parts = append(a.parts, part{data, h.Status, h.Fields, h.End, h.GaveUp})
+		a.parts = append(a.parts, part{data, h.Status, h.Fields, h.End, h.GaveUp, h.Tally})
 		a.had += int64(len(data))
 	}
 	a.mu.Unlock()

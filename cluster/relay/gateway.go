@@ -75,19 +75,17 @@ func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
 	if g.mail, err = openMailbox(conn, c.Patience, c.Log, g.take, nil); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	if c.Fingerprint != "" {
-		err = g.adopt(c.Fingerprint)
-	} else {
-		g.search.Go(g.find)
-	}
-	if err != nil {
+	if err = g.adopt(c.Fingerprint); err != nil {
 		g.Close()
 		return nil, err
+	}
+	if c.Fingerprint == "" {
+		g.search.Go(g.find)
 	}
 	return g, nil
 }
 
-// adopt makes a fingerprint that of the workers.
+// adopt makes a fingerprint that of the workers; "" says that none has been found yet.
 func (g *Gateway) adopt(fingerprint string) error {
 	presence, err := appear(g.conn, "gateway", g.config.Name, fingerprint)
 	if err != nil {
@@ -95,6 +93,9 @@ func (g *Gateway) adopt(fingerprint string) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.presence != nil {
+		g.presence.Stop()
+	}
 	g.fingerprint, g.presence = fingerprint, presence
 	return nil
 }
@@ -104,6 +105,9 @@ func (g *Gateway) find() {
 	for g.ctx.Err() == nil {
 		there, err := others(g.ctx, g.conn)
 		for _, i := range there {
+			if i.Metadata[fingerprintKey] == "" {
+				continue
+			}
 			if err = hub.ParseVersion(i.Metadata[hub.VersionHeader]).Check(peerName(i)); err != nil {
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/models/server"
 )
 
 // kinds of messages.
@@ -46,6 +47,8 @@ type header struct {
 	Fields http.Header `json:",omitempty"` // with the first part
 	End    bool        `json:",omitempty"` // this is the last part
 	GaveUp bool        `json:",omitempty"` // the last part does not complete the answer
+
+	Tally *server.Tally `json:",omitempty"` // with the last part
 }
 
 const (

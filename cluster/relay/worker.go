@@ -81,7 +81,12 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.ask.Unsubscribe()
 		return err
 	}
-	if err := w.Conn.Flush(); err == nil && w.Ready != nil {
+	switch err := w.Conn.Flush(); {
+	case errors.Is(err, hub.ErrPermission):
+		presence.Stop()
+		w.ask.Unsubscribe()
+		return err
+	case err == nil && w.Ready != nil:
 		w.Ready()
 	}
 	<-ctx.Done()

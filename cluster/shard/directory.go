@@ -287,6 +287,33 @@ func Forget(ctx context.Context, conn *hub.Conn, name string) error {
 	return nil
 }
 
+// Free frees a sequence of the directory, see [Sequence.Free], of whatever form its keys are, also while no worker answers.
+func Free(ctx context.Context, conn *hub.Conn, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	kv, err := new(bucket).open(ctx, conn)
+	if err != nil {
+		return &DirectoryError{name, err}
+	}
+	e, _, err := readEntry(ctx, kv, name)
+	if err != nil {
+		return err
+	}
+	c, err := newClient(conn, describe(name, e).Config)
+	if err != nil {
+		return err
+	}
+	if err := c.Refresh(ctx); err != nil && !errors.Is(err, ErrNoWorkers) {
+		return err
+	}
+	s, err := c.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.Free(ctx)
+}
+
 // describe returns what an entry says.
 func describe(name string, e *wire.Entry) Info {
 	g := &e.Geometry

@@ -152,6 +152,3 @@ func (e *WorkerError) Unwrap() error { return e.err }
 
 // ErrNoWorkers reports a cluster without workers of this version.
 var ErrNoWorkers = errors.New("shard: there are no workers of this version")
-
-// ErrName is the kind of a [kernel.Error] about a worker whose name another one has.
-var ErrName = errors.New("shard: the name of a worker is taken")
