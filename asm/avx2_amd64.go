@@ -561,6 +561,11 @@ func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, ma
 //go:noescape
 func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
+// softmaxBF16AVX2 is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16AVX2(s []float32, ld int, n int, max []float32, sum []float32)
+
 // mergeStatsAVX2 is LaneKernels.MergeStats, see package ukernel.
 //
 //go:noescape

@@ -536,6 +536,11 @@ func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, 
 //go:noescape
 func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 
+// softmaxBF16AVX512 is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16AVX512(s []float32, ld int, n int, max []float32, sum []float32)
+
 // mergeStatsAVX512 is LaneKernels.MergeStats, see package ukernel.
 //
 //go:noescape

@@ -30041,6 +30041,152 @@ lanes1end:
 	VZEROUPPER
 	RET
 
+// func softmaxBF16AVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·softmaxBF16AVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    max_len+48(FP), CX
+	VMOVUPS const47c00000AVX512<>+0(SB), Z0
+	VMOVUPS constff800000AVX512<>+0(SB), Z1
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z2
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z3
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z5
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z6
+	VMOVUPS const3f317218AVX512<>+0(SB), Z7
+	VMOVUPS const3f800000AVX512<>+0(SB), Z8
+	VMOVUPS constc26002e3AVX512<>+0(SB), Z9
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z10
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   64(DX)(AX*1), Z11
+	VCMPPS    $0x04, Z1, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, Z1, Z11, K1
+	VMOVAPS.Z Z11, K1, Z11
+	VXORPS    Z12, Z12, Z12
+	VXORPS    Z13, Z13, Z13
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes2rows
+	PCALIGN   $0x40
+
+lanes2row:
+	VMOVUPS      (DX), Z14
+	VMOVUPS      64(DX), Z15
+	VSUBPS       Z10, Z14, Z14
+	VSUBPS       Z11, Z15, Z15
+	VRNDSCALEPS  $0x00, Z14, Z16
+	VRNDSCALEPS  $0x00, Z15, Z17
+	VSUBPS       Z16, Z14, Z18
+	VSUBPS       Z17, Z15, Z19
+	VMOVAPS      Z3, Z20
+	VFMADD231PS  Z2, Z18, Z20
+	VMOVAPS      Z3, Z21
+	VFMADD231PS  Z2, Z19, Z21
+	VFMADD213PS  Z4, Z18, Z20
+	VFMADD213PS  Z4, Z19, Z21
+	VFMADD213PS  Z5, Z18, Z20
+	VFMADD213PS  Z5, Z19, Z21
+	VFMADD213PS  Z6, Z18, Z20
+	VFMADD213PS  Z6, Z19, Z21
+	VFMADD213PS  Z7, Z18, Z20
+	VFMADD213PS  Z7, Z19, Z21
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z8, Z19, Z21
+	VCMPPS       $0x15, Z9, Z14, K1
+	VSCALEFPS.Z  Z16, Z20, K1, Z20
+	VCMPPS       $0x15, Z9, Z15, K1
+	VSCALEFPS.Z  Z17, Z21, K1, Z21
+	VANDPS       Z1, Z20, Z14
+	VANDPS       Z1, Z21, Z15
+	VFMADD231PS  Z0, Z14, Z20
+	VFMADD231PS  Z0, Z15, Z21
+	VFNMADD231PS Z0, Z14, Z20
+	VFNMADD231PS Z0, Z15, Z21
+	VMOVUPS      Z20, (DX)
+	VMOVUPS      Z21, 64(DX)
+	VADDPS       Z20, Z12, Z12
+	VADDPS       Z21, Z13, Z13
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z12, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z13, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z10
+	VCMPPS    $0x04, Z1, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VXORPS    Z11, Z11, Z11
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes1rows
+	PCALIGN   $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Z12
+	VSUBPS       Z10, Z12, Z12
+	VRNDSCALEPS  $0x00, Z12, Z13
+	VSUBPS       Z13, Z12, Z14
+	VMOVAPS      Z3, Z15
+	VFMADD231PS  Z2, Z14, Z15
+	VFMADD213PS  Z4, Z14, Z15
+	VFMADD213PS  Z5, Z14, Z15
+	VFMADD213PS  Z6, Z14, Z15
+	VFMADD213PS  Z7, Z14, Z15
+	VFMADD213PS  Z8, Z14, Z15
+	VCMPPS       $0x15, Z9, Z12, K1
+	VSCALEFPS.Z  Z13, Z15, K1, Z15
+	VANDPS       Z1, Z15, Z12
+	VFMADD231PS  Z0, Z12, Z15
+	VFNMADD231PS Z0, Z12, Z15
+	VMOVUPS      Z15, (DX)
+	VADDPS       Z15, Z11, Z11
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+DATA constc26002e3AVX512<>+0(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
+GLOBL constc26002e3AVX512<>(SB), RODATA|NOPTR, $64
+
 // func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F
 TEXT ·mergeStatsAVX512(SB), NOSPLIT, $0-144

@@ -30,6 +30,7 @@ var (
 	Bias             = kernel(LaneTable, "Bias")
 	MaskBool         = kernel(LaneTable, "MaskBool")
 	Softmax          = kernel(LaneTable, "Softmax")
+	SoftmaxBF16      = kernel(LaneTable, "SoftmaxBF16")
 	Dropout          = kernel(LaneTable, "Dropout")
 	MergeStats       = kernel(LaneTable, "MergeStats")
 	Pack             = kernel(LaneTable, "Pack")

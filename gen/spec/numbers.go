@@ -10,8 +10,12 @@ const (
 	NaN         = contract.Canonical // narrowed to binary16 or bfloat16 it is the NaN that the contract wants there
 	Log2E       = contract.Log2E
 	LeastWeight = contract.LeastWeight
-	MostBias    = contract.MostBias
-	RoundMagic  = contract.RoundMagic
+
+	LeastWeightBF16 = contract.LeastWeightBF16
+	RoundBF16Magic  = 0x47c00000 // 1.5·2^16
+
+	MostBias   = contract.MostBias
+	RoundMagic = contract.RoundMagic
 
 	MostCode     = contract.MostCode
 	PerCode      = contract.PerCode

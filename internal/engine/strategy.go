@@ -65,9 +65,12 @@ var (
 	skinnyIntegers = strategy{packCodes, skinnyIntegersScores, skinnySoftmax, skinnyIntegersValues, skinnyMerge, &inRows}
 	asFloats       = strategy{packRounded, asFloatsScores, panelSoftmax, asFloatsValues, panelMerge, &inLanes}
 
+	bfloat16 = strategy{packBFloat16, bfloat16Scores, bfloat16Softmax, bfloat16Values, panelMerge, &inLanes}
+
 	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactAdditive = strategy{packRows, additiveScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactIntegers = strategy{packRounded, asFloatsScores, exactSoftmax, exactIntegersValues, panelMerge, &inLanes}
+	exactBFloat16 = strategy{packBFloat16, bfloat16Scores, exactBFloat16Softmax, exactBFloat16Values, panelMerge, &inLanes}
 )
 
 // strategies are those of a call, for KV heads with many rows and with few, and for rows
@@ -78,6 +81,7 @@ var (
 	ofFloats   = strategies{&panel, &skinny, &exactPanel}
 	ofAdditive = strategies{&additivePanel, &additiveSkinny, &exactAdditive}
 	ofIntegers = strategies{&integers, &skinnyIntegers, &exactIntegers}
+	ofBFloat16 = strategies{&bfloat16, &bfloat16, &exactBFloat16}
 	ofOthers   = strategies{&asFloats, &skinnyIntegers, &exactIntegers} // integers that the kernels for many rows do not take
 )
 
@@ -96,6 +100,8 @@ func (j *Job) strategies() *strategies {
 		return &ofIntegers
 	case j.Call.DynamicInt12:
 		return &ofOthers
+	case j.Call.BFloat16:
+		return &ofBFloat16
 	case j.derived.additive != nil:
 		return &ofAdditive
 	}
@@ -109,6 +115,9 @@ const MaxSkinnyWidth = 4 << 10
 func (j *Job) isSkinny(rows int) bool {
 	if j.Call.DynamicInt12 {
 		return rows <= j.tier.SkinnyRows && j.fitsCodes()
+	}
+	if j.Call.BFloat16 {
+		return false
 	}
 	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
 }

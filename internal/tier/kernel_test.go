@@ -106,6 +106,7 @@ var kernelTests = []struct {
 	{"Bias", biasCases},
 	{"MaskBool", maskBoolCases},
 	{"Softmax", softmaxCases},
+	{"SoftmaxBF16", softmaxBF16Cases},
 	{"Dropout", dropoutCases},
 	{"MergeStats", mergeStatsCases},
 	{"Pack", packCases},

@@ -23,6 +23,8 @@ var contracts = map[string]contract{
 	"Lanes.CodeMerge":  {cases: codeMerge},
 	"Lanes.HeadScores": {cases: headScores},
 
+	"Lanes.SoftmaxBF16": {cases: softmax, suppose: scoresBelow},
+
 	"Gradients.BackwardWeights": {cases: backwardWeights},
 	"Gradients.BackwardScores":  {cases: backwardScores},
 	"Gradients.BackwardSoftcap": {cases: backwardSoftcap},
