@@ -131,6 +131,41 @@ func weightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b
 //go:noescape
 func weightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
+// gemmEvenOdd1AVX512 is Products.GemmEvenOdd, see package ukernel. The query tile has 16 lanes.
+//
+//go:noescape
+func gemmEvenOdd1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd2AVX512 is Products.GemmEvenOdd, see package ukernel. The query tile has 32 lanes.
+//
+//go:noescape
+func gemmEvenOdd2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd3AVX512 is Products.GemmEvenOdd, see package ukernel. The query tile has 48 lanes.
+//
+//go:noescape
+func gemmEvenOdd3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd4AVX512 is Products.GemmEvenOdd, see package ukernel. The query tile has 64 lanes.
+//
+//go:noescape
+func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// panelProductPairsAVX512 is WeightGemmPairs in all variants, which jump to it.
+//
+//go:noescape
+func panelProductPairsAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+
+// weightGemmPairsP0AVX512 is WeightKernels.GemmPairs, see package ukernel. High register tiles prefetch the panel.
+//
+//go:noescape
+func weightGemmPairsP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+
+// weightGemmPairsP1AVX512 is WeightKernels.GemmPairs, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
+//
+//go:noescape
+func weightGemmPairsP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+
 // weightPackAVX512 is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
@@ -470,6 +505,16 @@ func exp2AVX512(dst []float32, src []float32)
 //
 //go:noescape
 func tanhAVX512(dst []float32, src []float32)
+
+// roundBF16AVX512 is Converters.RoundBF16, see package ukernel.
+//
+//go:noescape
+func roundBF16AVX512(dst []float32, src []float32)
+
+// widenPairsAVX512 is Converters.WidenPairs, see package ukernel.
+//
+//go:noescape
+func widenPairsAVX512(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
 
 // siLUAVX512 is Activations.SiLU, see package ukernel.
 //

@@ -6426,6 +6426,2589 @@ TEXT ·weightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
 	MOVQ    $0x00000001, c_cap+16(FP)
 	JMP     ·panelProductBF16AVX512+0(SB)
 
+// func gemmEvenOdd1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd1AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000010
+	JGE  tile8
+	CMPQ DX, $0x00000008
+	JE   tile8
+	MOVQ DX, R11
+	JL   last
+	INCQ R11
+	SHRQ $0x01, R11
+
+last:
+	TESTQ R11, R11
+	JZ    done
+	CMPQ  R11, $0x00000001
+	JLE   tile1
+	CMPQ  R11, $0x00000002
+	JLE   tile2
+	CMPQ  R11, $0x00000003
+	JLE   tile3
+	CMPQ  R11, $0x00000007
+	JLE   tile7
+	CMPQ  R11, $0x00000008
+	JLE   tile8
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVQ AX, R12
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z2, Z2, Z2
+	VXORPS Z4, Z4, Z4
+	VXORPS Z6, Z6, Z6
+	VXORPS Z8, Z8, Z8
+	VXORPS Z10, Z10, Z10
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z1, Z1, Z1
+	VXORPS Z3, Z3, Z3
+	VXORPS Z5, Z5, Z5
+	VXORPS Z7, Z7, Z7
+	VXORPS Z9, Z9, Z9
+	VXORPS Z11, Z11, Z11
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile8end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS          (R11), Z16
+	VFMADD231PS.BCST (R12)(R10*1), Z16, Z14
+	VFMADD231PS.BCST (R12)(R8*2), Z16, Z12
+	VFMADD231PS.BCST (R12)(R9*1), Z16, Z10
+	VFMADD231PS.BCST (R12)(BX*4), Z16, Z8
+	VFMADD231PS.BCST (R12)(R8*1), Z16, Z6
+	VFMADD231PS.BCST (R12)(BX*2), Z16, Z4
+	VFMADD231PS.BCST (R12)(BX*1), Z16, Z2
+	VFMADD231PS.BCST (R12), Z16, Z0
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile8end
+	VMOVUPS          (R11), Z16
+	VFMADD231PS.BCST (R12)(R10*1), Z16, Z15
+	VFMADD231PS.BCST (R12)(R8*2), Z16, Z13
+	VFMADD231PS.BCST (R12)(R9*1), Z16, Z11
+	VFMADD231PS.BCST (R12)(BX*4), Z16, Z9
+	VFMADD231PS.BCST (R12)(R8*1), Z16, Z7
+	VFMADD231PS.BCST (R12)(BX*2), Z16, Z5
+	VFMADD231PS.BCST (R12)(BX*1), Z16, Z3
+	VFMADD231PS.BCST (R12), Z16, Z1
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile8steps
+
+tile8end:
+	VADDPS Z1, Z0, Z0
+	VADDPS Z3, Z2, Z2
+	VADDPS Z5, Z4, Z4
+	VADDPS Z7, Z6, Z6
+	VADDPS Z9, Z8, Z8
+	VADDPS Z11, Z10, Z10
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store8
+	MOVQ   $0x00000008, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 4 to 7 × 1 vectors.
+tile7:
+	MOVQ    R11, R13
+	MOVQ    R11, b_len+80(FP)
+	SUBQ    R11, DX
+	IMULQ   BX, R13
+	ADDQ    R13, AX
+	IMUL3Q  $0x00000007, BX, R13
+	MOVQ    AX, R12
+	SUBQ    R13, R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R11, R13
+	CMOVQGT R13, R11
+	LEAQ    heightsAVX512<>+32(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
+	MOVQ    b_base+72(FP), R11
+	MOVQ    k+112(FP), R13
+
+tile7segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z4, Z4, Z4
+	VXORPS Z6, Z6, Z6
+	VXORPS Z8, Z8, Z8
+	VXORPS Z10, Z10, Z10
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z3, Z3, Z3
+	VXORPS Z5, Z5, Z5
+	VXORPS Z7, Z7, Z7
+	VXORPS Z9, Z9, Z9
+	VXORPS Z11, Z11, Z11
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile7end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile7steps:
+	CMPQ             rs+56(FP), $-126
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(R8*2), Z1, Z14
+	VFMADD231PS.BCST (R12)(R9*1), Z1, Z12
+	VFMADD231PS.BCST (R12)(BX*4), Z1, Z10
+	VFMADD231PS.BCST (R12)(R8*1), Z1, Z8
+	JEQ              tile7next0
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z6
+	JPS              tile7next0
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z4
+	JCC              tile7next0
+	VFMADD231PS.BCST (R12), Z1, Z2
+
+tile7next0:
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile7end
+	CMPQ             rs+56(FP), $-126
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(R8*2), Z1, Z15
+	VFMADD231PS.BCST (R12)(R9*1), Z1, Z13
+	VFMADD231PS.BCST (R12)(BX*4), Z1, Z11
+	VFMADD231PS.BCST (R12)(R8*1), Z1, Z9
+	JEQ              tile7next1
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z7
+	JPS              tile7next1
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z5
+	JCC              tile7next1
+	VFMADD231PS.BCST (R12), Z1, Z3
+
+tile7next1:
+	ADDQ DI, R11
+	ADDQ SI, R12
+	DECQ R13
+	JNZ  tile7steps
+
+tile7end:
+	VADDPS Z3, Z2, Z2
+	VADDPS Z5, Z4, Z4
+	VADDPS Z7, Z6, Z6
+	VADDPS Z9, Z8, Z8
+	VADDPS Z11, Z10, Z10
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     stores
+	JMP    modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R12
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile3segment:
+	VXORPS Z10, Z10, Z10
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z11, Z11, Z11
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z14
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z12
+	VFMADD231PS.BCST (R12), Z1, Z10
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile3end
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z15
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z13
+	VFMADD231PS.BCST (R12), Z1, Z11
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile3steps
+
+tile3end:
+	VADDPS Z11, Z10, Z10
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R12
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile2segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z14
+	VFMADD231PS.BCST (R12), Z1, Z12
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile2end
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z15
+	VFMADD231PS.BCST (R12), Z1, Z13
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile2steps
+
+tile2end:
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R12
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile1segment:
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12), Z1, Z14
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile1end
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12), Z1, Z15
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile1steps
+
+tile1end:
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store8:
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+
+store7:
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+
+store6:
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+
+store5:
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z10, (CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z14, (CX)
+	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add8:
+	VADDPS (CX), Z0, Z0
+	ADDQ   R13, CX
+
+add7:
+	VADDPS (CX), Z2, Z2
+	ADDQ   R13, CX
+
+add6:
+	VADDPS (CX), Z4, Z4
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Z6, Z6
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Z8, Z8
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Z10, Z10
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Z12, Z12
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Z14, Z14
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd2AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x0000000c
+	JGE  tile6
+	CMPQ DX, $0x00000006
+	JE   tile6
+	MOVQ DX, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JLE   tile1
+	CMPQ  R10, $0x00000002
+	JLE   tile2
+	CMPQ  R10, $0x00000003
+	JLE   tile3
+	CMPQ  R10, $0x00000005
+	JLE   tile5
+	CMPQ  R10, $0x00000006
+	JLE   tile6
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 6 × 2 vectors.
+tile6:
+	MOVQ AX, R11
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile6end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VBROADCASTSS (R11)(R9*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R11)(BX*4), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R11)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R11)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R11)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile6end
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VBROADCASTSS (R11)(R9*1), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
+	VBROADCASTSS (R11)(BX*4), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R11)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R11)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R11)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile6steps
+
+tile6end:
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z6, Z4, Z4
+	VADDPS Z7, Z5, Z5
+	VADDPS Z10, Z8, Z8
+	VADDPS Z11, Z9, Z9
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store6
+	MOVQ   $0x00000006, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 4 to 5 × 2 vectors.
+tile5:
+	MOVQ    R10, R12
+	MOVQ    R10, b_len+80(FP)
+	SUBQ    R10, DX
+	IMULQ   BX, R12
+	ADDQ    R12, AX
+	IMUL3Q  $0x00000005, BX, R12
+	MOVQ    AX, R11
+	SUBQ    R12, R11
+	MOVQ    $0x00000005, R12
+	CMPQ    R10, R12
+	CMOVQGT R12, R10
+	LEAQ    heightsAVX512<>+32(SB), R12
+	MOVQ    (R12)(R10*8), R10
+	MOVQ    R10, rs+56(FP)
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R12
+
+tile5segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile5end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile5steps:
+	CMPQ         rs+56(FP), $-126
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*4), Z24
+	VFMADD231PS  Z2, Z24, Z20
+	VFMADD231PS  Z3, Z24, Z21
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z2, Z24, Z16
+	VFMADD231PS  Z3, Z24, Z17
+	VBROADCASTSS (R11)(BX*2), Z24
+	VFMADD231PS  Z2, Z24, Z12
+	VFMADD231PS  Z3, Z24, Z13
+	VBROADCASTSS (R11)(BX*1), Z24
+	VFMADD231PS  Z2, Z24, Z8
+	VFMADD231PS  Z3, Z24, Z9
+	JEQ          tile5next0
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z2, Z24, Z4
+	VFMADD231PS  Z3, Z24, Z5
+
+tile5next0:
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile5end
+	CMPQ         rs+56(FP), $-126
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*4), Z24
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
+	VBROADCASTSS (R11)(BX*2), Z24
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
+	VBROADCASTSS (R11)(BX*1), Z24
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
+	JEQ          tile5next1
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
+
+tile5next1:
+	ADDQ DI, R10
+	ADDQ SI, R11
+	DECQ R12
+	JNZ  tile5steps
+
+tile5end:
+	VADDPS Z6, Z4, Z4
+	VADDPS Z7, Z5, Z5
+	VADDPS Z10, Z8, Z8
+	VADDPS Z11, Z9, Z9
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     stores
+	JMP    modes
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVQ AX, R11
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*2), Z6
+	VFMADD231PS  Z2, Z6, Z20
+	VFMADD231PS  Z3, Z6, Z21
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z16
+	VFMADD231PS  Z3, Z6, Z17
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z12
+	VFMADD231PS  Z3, Z6, Z13
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile3end
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*2), Z6
+	VFMADD231PS  Z2, Z6, Z22
+	VFMADD231PS  Z3, Z6, Z23
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z18
+	VFMADD231PS  Z3, Z6, Z19
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z14
+	VFMADD231PS  Z3, Z6, Z15
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVQ AX, R11
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z20
+	VFMADD231PS  Z3, Z6, Z21
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z16
+	VFMADD231PS  Z3, Z6, Z17
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile2end
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z22
+	VFMADD231PS  Z3, Z6, Z23
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z18
+	VFMADD231PS  Z3, Z6, Z19
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVQ AX, R11
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R10), Z2, Z20
+	VFMADD231PS  64(R10), Z2, Z21
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile1end
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R10), Z2, Z22
+	VFMADD231PS  64(R10), Z2, Z23
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store6:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R12, CX
+
+store5:
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R12, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R12, CX
+
+store3:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Z20, (CX)
+	VMOVUPS Z21, 64(CX)
+	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R10
+	MOVQ R10, a_len+40(FP)
+	MOVQ m+104(FP), R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add6:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	ADDQ   R12, CX
+
+add5:
+	VADDPS (CX), Z4, Z4
+	VADDPS 64(CX), Z5, Z5
+	ADDQ   R12, CX
+
+add4:
+	VADDPS (CX), Z8, Z8
+	VADDPS 64(CX), Z9, Z9
+	ADDQ   R12, CX
+
+add3:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	ADDQ   R12, CX
+
+add2:
+	VADDPS (CX), Z16, Z16
+	VADDPS 64(CX), Z17, Z17
+	ADDQ   R12, CX
+
+add1:
+	VADDPS (CX), Z20, Z20
+	VADDPS 64(CX), Z21, Z21
+	ADDQ   R12, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd3AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000008
+	JGE  tile4
+	CMPQ DX, $0x00000004
+	JE   tile4
+	MOVQ DX, R9
+	JL   last
+	INCQ R9
+	SHRQ $0x01, R9
+
+last:
+	TESTQ R9, R9
+	JZ    done
+	CMPQ  R9, $0x00000001
+	JLE   tile1
+	CMPQ  R9, $0x00000002
+	JLE   tile2
+	CMPQ  R9, $0x00000003
+	JLE   tile3
+	CMPQ  R9, $0x00000004
+	JLE   tile4
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R9
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile4end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VMOVUPS      128(R10), Z26
+	VBROADCASTSS (R9)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R9)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R9)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R9), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile4end
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VMOVUPS      128(R10), Z26
+	VBROADCASTSS (R9)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	VBROADCASTSS (R9)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R9)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R9), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile4steps
+
+tile4end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store4
+	MOVQ   $0x00000004, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R9
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile3segment:
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R10), Z3
+	VMOVUPS      64(R10), Z4
+	VMOVUPS      128(R10), Z5
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z3, Z24, Z18
+	VFMADD231PS  Z4, Z24, Z19
+	VFMADD231PS  Z5, Z24, Z20
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z3, Z24, Z12
+	VFMADD231PS  Z4, Z24, Z13
+	VFMADD231PS  Z5, Z24, Z14
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z3, Z24, Z6
+	VFMADD231PS  Z4, Z24, Z7
+	VFMADD231PS  Z5, Z24, Z8
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile3end
+	VMOVUPS      (R10), Z3
+	VMOVUPS      64(R10), Z4
+	VMOVUPS      128(R10), Z5
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z3, Z24, Z21
+	VFMADD231PS  Z4, Z24, Z22
+	VFMADD231PS  Z5, Z24, Z23
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z4, Z24, Z16
+	VFMADD231PS  Z5, Z24, Z17
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z3, Z24, Z9
+	VFMADD231PS  Z4, Z24, Z10
+	VFMADD231PS  Z5, Z24, Z11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R9
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile2segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R9), Z3
+	VBROADCASTSS (R9)(BX*1), Z4
+	VMOVUPS      (R10), Z5
+	VFMADD231PS  Z5, Z3, Z12
+	VFMADD231PS  Z5, Z4, Z18
+	VMOVUPS      64(R10), Z5
+	VFMADD231PS  Z5, Z3, Z13
+	VFMADD231PS  Z5, Z4, Z19
+	VMOVUPS      128(R10), Z5
+	VFMADD231PS  Z5, Z3, Z14
+	VFMADD231PS  Z5, Z4, Z20
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile2end
+	VBROADCASTSS (R9), Z3
+	VBROADCASTSS (R9)(BX*1), Z4
+	VMOVUPS      (R10), Z5
+	VFMADD231PS  Z5, Z3, Z15
+	VFMADD231PS  Z5, Z4, Z21
+	VMOVUPS      64(R10), Z5
+	VFMADD231PS  Z5, Z3, Z16
+	VFMADD231PS  Z5, Z4, Z22
+	VMOVUPS      128(R10), Z5
+	VFMADD231PS  Z5, Z3, Z17
+	VFMADD231PS  Z5, Z4, Z23
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R9
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile1segment:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R9), Z3
+	VFMADD231PS  (R10), Z3, Z18
+	VFMADD231PS  64(R10), Z3, Z19
+	VFMADD231PS  128(R10), Z3, Z20
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile1end
+	VBROADCASTSS (R9), Z3
+	VFMADD231PS  (R10), Z3, Z21
+	VFMADD231PS  64(R10), Z3, Z22
+	VFMADD231PS  128(R10), Z3, Z23
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store4:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+
+store3:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R11, CX
+
+store1:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R11, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R9
+	MOVQ R9, a_len+40(FP)
+	MOVQ m+104(FP), R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add4:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R11, CX
+
+add3:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R11, CX
+
+add2:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R11, CX
+
+add1:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R11, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd4AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+
+	// Tiles of 3 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000006
+	JGE  tile3
+	CMPQ DX, $0x00000003
+	JE   tile3
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+	CMPQ  R8, $0x00000003
+	JLE   tile3
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 3 × 4 vectors.
+tile3:
+	MOVQ AX, R8
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R10, R10
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VBROADCASTSS (R8)(BX*2), Z26
+	VMOVUPS      (R9), Z27
+	VFMADD231PS  Z27, Z24, Z0
+	VFMADD231PS  Z27, Z25, Z8
+	VFMADD231PS  Z27, Z26, Z16
+	VMOVUPS      64(R9), Z27
+	VFMADD231PS  Z27, Z24, Z1
+	VFMADD231PS  Z27, Z25, Z9
+	VFMADD231PS  Z27, Z26, Z17
+	VMOVUPS      128(R9), Z27
+	VFMADD231PS  Z27, Z24, Z2
+	VFMADD231PS  Z27, Z25, Z10
+	VFMADD231PS  Z27, Z26, Z18
+	VMOVUPS      192(R9), Z27
+	VFMADD231PS  Z27, Z24, Z3
+	VFMADD231PS  Z27, Z25, Z11
+	VFMADD231PS  Z27, Z26, Z19
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile3end
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VBROADCASTSS (R8)(BX*2), Z26
+	VMOVUPS      (R9), Z27
+	VFMADD231PS  Z27, Z24, Z4
+	VFMADD231PS  Z27, Z25, Z12
+	VFMADD231PS  Z27, Z26, Z20
+	VMOVUPS      64(R9), Z27
+	VFMADD231PS  Z27, Z24, Z5
+	VFMADD231PS  Z27, Z25, Z13
+	VFMADD231PS  Z27, Z26, Z21
+	VMOVUPS      128(R9), Z27
+	VFMADD231PS  Z27, Z24, Z6
+	VFMADD231PS  Z27, Z25, Z14
+	VFMADD231PS  Z27, Z26, Z22
+	VMOVUPS      192(R9), Z27
+	VFMADD231PS  Z27, Z24, Z7
+	VFMADD231PS  Z27, Z25, Z15
+	VFMADD231PS  Z27, Z26, Z23
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	VADDPS Z12, Z8, Z8
+	VADDPS Z13, Z9, Z9
+	VADDPS Z14, Z10, Z10
+	VADDPS Z15, Z11, Z11
+	VADDPS Z20, Z16, Z16
+	VADDPS Z21, Z17, Z17
+	VADDPS Z22, Z18, Z18
+	VADDPS Z23, Z19, Z19
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 4 vectors.
+tile2:
+	MOVQ AX, R8
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile2segment:
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R10, R10
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R8), Z4
+	VBROADCASTSS (R8)(BX*1), Z5
+	VMOVUPS      (R9), Z6
+	VFMADD231PS  Z6, Z4, Z8
+	VFMADD231PS  Z6, Z5, Z16
+	VMOVUPS      64(R9), Z6
+	VFMADD231PS  Z6, Z4, Z9
+	VFMADD231PS  Z6, Z5, Z17
+	VMOVUPS      128(R9), Z6
+	VFMADD231PS  Z6, Z4, Z10
+	VFMADD231PS  Z6, Z5, Z18
+	VMOVUPS      192(R9), Z6
+	VFMADD231PS  Z6, Z4, Z11
+	VFMADD231PS  Z6, Z5, Z19
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VBROADCASTSS (R8), Z4
+	VBROADCASTSS (R8)(BX*1), Z5
+	VMOVUPS      (R9), Z6
+	VFMADD231PS  Z6, Z4, Z12
+	VFMADD231PS  Z6, Z5, Z20
+	VMOVUPS      64(R9), Z6
+	VFMADD231PS  Z6, Z4, Z13
+	VFMADD231PS  Z6, Z5, Z21
+	VMOVUPS      128(R9), Z6
+	VFMADD231PS  Z6, Z4, Z14
+	VFMADD231PS  Z6, Z5, Z22
+	VMOVUPS      192(R9), Z6
+	VFMADD231PS  Z6, Z4, Z15
+	VFMADD231PS  Z6, Z5, Z23
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z12, Z8, Z8
+	VADDPS Z13, Z9, Z9
+	VADDPS Z14, Z10, Z10
+	VADDPS Z15, Z11, Z11
+	VADDPS Z20, Z16, Z16
+	VADDPS Z21, Z17, Z17
+	VADDPS Z22, Z18, Z18
+	VADDPS Z23, Z19, Z19
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 4 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R10, R10
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Z4
+	VFMADD231PS  (R9), Z4, Z16
+	VFMADD231PS  64(R9), Z4, Z17
+	VFMADD231PS  128(R9), Z4, Z18
+	VFMADD231PS  192(R9), Z4, Z19
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Z4
+	VFMADD231PS  (R9), Z4, Z20
+	VFMADD231PS  64(R9), Z4, Z21
+	VFMADD231PS  128(R9), Z4, Z22
+	VFMADD231PS  192(R9), Z4, Z23
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z20, Z16, Z16
+	VADDPS Z21, Z17, Z17
+	VADDPS Z22, Z18, Z18
+	VADDPS Z23, Z19, Z19
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store3:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+
+store2:
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS Z10, 128(CX)
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R10, CX
+
+store1:
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	VMOVUPS Z18, 128(CX)
+	VMOVUPS Z19, 192(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add3:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	VADDPS 192(CX), Z3, Z3
+	ADDQ   R10, CX
+
+add2:
+	VADDPS (CX), Z8, Z8
+	VADDPS 64(CX), Z9, Z9
+	VADDPS 128(CX), Z10, Z10
+	VADDPS 192(CX), Z11, Z11
+	ADDQ   R10, CX
+
+add1:
+	VADDPS (CX), Z16, Z16
+	VADDPS 64(CX), Z17, Z17
+	VADDPS 128(CX), Z18, Z18
+	VADDPS 192(CX), Z19, Z19
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func panelProductPairsAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·panelProductPairsAVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	MOVQ $0x7fffffffffffffff, R9
+	CMPQ c_cap+16(FP), $0x00
+	JE   rows
+	CMPQ DX, $0x00000004
+	JLE  rows
+
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R10
+	MOVQ next_base+128(FP), R9
+	ADDQ R9, R10
+	MOVQ R10, next_len+136(FP)
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000008
+	JGE  tile4
+	CMPQ DX, $0x00000004
+	JE   tile4
+	MOVQ DX, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JLE   tile1
+	CMPQ  R10, $0x00000002
+	JLE   tile2
+	CMPQ  R10, $0x00000003
+	JLE   tile3
+	CMPQ  R10, $0x00000004
+	JLE   tile4
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R10
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile4end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R11), Z24
+	VPSLLD       $0x10, Z24, Z27
+	VMOVUPS      64(R11), Z25
+	VPSLLD       $0x10, Z25, Z28
+	VMOVUPS      128(R11), Z26
+	VPSLLD       $0x10, Z26, Z29
+	VBROADCASTSS (R10)(R8*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	ADDQ         SI, R10
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
+	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
+	VBROADCASTSS (R10)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	VBROADCASTSS (R10)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R10)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R10), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	ADDQ         SI, R10
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+	ADDQ         DI, R11
+	CMPQ         R9, next_len+136(FP)
+	JGE          tile4all
+	PREFETCHT1   (R9)
+	ADDQ         $0x00000040, R9
+
+tile4all:
+	DECQ R12
+	JNZ  tile4steps
+
+tile4end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store4
+	MOVQ   $0x00000004, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R10
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile3end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R11), Z3
+	VPSLLD       $0x10, Z3, Z24
+	VMOVUPS      64(R11), Z4
+	VPSLLD       $0x10, Z4, Z25
+	VMOVUPS      128(R11), Z5
+	VPSLLD       $0x10, Z5, Z26
+	VBROADCASTSS (R10)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R10)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R10), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	ADDQ         SI, R10
+	VANDPS       constffff0000AVX512<>+0(SB), Z3, Z3
+	VANDPS       constffff0000AVX512<>+0(SB), Z4, Z4
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z3, Z24, Z21
+	VFMADD231PS  Z4, Z24, Z22
+	VFMADD231PS  Z5, Z24, Z23
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z4, Z24, Z16
+	VFMADD231PS  Z5, Z24, Z17
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z3, Z24, Z9
+	VFMADD231PS  Z4, Z24, Z10
+	VFMADD231PS  Z5, Z24, Z11
+	ADDQ         SI, R10
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+	ADDQ         DI, R11
+	CMPQ         R9, next_len+136(FP)
+	JGE          tile3all
+	PREFETCHT1   (R9)
+	ADDQ         $0x00000040, R9
+
+tile3all:
+	DECQ R12
+	JNZ  tile3steps
+
+tile3end:
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile2end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R11), Z3
+	VPSLLD       $0x10, Z3, Z9
+	VMOVUPS      64(R11), Z4
+	VPSLLD       $0x10, Z4, Z10
+	VMOVUPS      128(R11), Z5
+	VPSLLD       $0x10, Z5, Z11
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z9, Z24, Z18
+	VFMADD231PS  Z10, Z24, Z19
+	VFMADD231PS  Z11, Z24, Z20
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z9, Z24, Z12
+	VFMADD231PS  Z10, Z24, Z13
+	VFMADD231PS  Z11, Z24, Z14
+	ADDQ         SI, R10
+	VANDPS       constffff0000AVX512<>+0(SB), Z3, Z3
+	VANDPS       constffff0000AVX512<>+0(SB), Z4, Z4
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VBROADCASTSS (R10)(BX*1), Z9
+	VFMADD231PS  Z3, Z9, Z21
+	VFMADD231PS  Z4, Z9, Z22
+	VFMADD231PS  Z5, Z9, Z23
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z3, Z9, Z15
+	VFMADD231PS  Z4, Z9, Z16
+	VFMADD231PS  Z5, Z9, Z17
+	ADDQ         SI, R10
+	ADDQ         DI, R11
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile2few
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+	CMPQ         R9, next_len+136(FP)
+	JGE          tile2all
+	PREFETCHT1   (R9)
+	ADDQ         $0x00000040, R9
+
+tile2all:
+tile2few:
+	DECQ R12
+	JNZ  tile2steps
+
+tile2end:
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile1end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R10), Z3
+	VBROADCASTSS (R10)(SI*1), Z4
+	VMOVUPS      (R11), Z5
+	VPSLLD       $0x10, Z5, Z9
+	VFMADD231PS  Z9, Z3, Z18
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS  Z5, Z4, Z21
+	VMOVUPS      64(R11), Z5
+	VPSLLD       $0x10, Z5, Z9
+	VFMADD231PS  Z9, Z3, Z19
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS  Z5, Z4, Z22
+	VMOVUPS      128(R11), Z5
+	VPSLLD       $0x10, Z5, Z9
+	VFMADD231PS  Z9, Z3, Z20
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS  Z5, Z4, Z23
+	LEAQ         (R10)(SI*2), R10
+	ADDQ         DI, R11
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile1few
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+
+tile1few:
+	DECQ R12
+	JNZ  tile1steps
+
+tile1end:
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store4:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R12, CX
+
+store3:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R10
+	MOVQ R10, a_len+40(FP)
+	MOVQ m+104(FP), R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add4:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R12, CX
+
+add3:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R12, CX
+
+add2:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R12, CX
+
+add1:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R12, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+DATA constffff0000AVX512<>+0(SB)/64, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
+GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmPairsP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·weightGemmPairsP0AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·panelProductPairsAVX512+0(SB)
+
+// func weightGemmPairsP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·weightGemmPairsP1AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     ·panelProductPairsAVX512+0(SB)
+
 // func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F
 TEXT ·weightPackAVX512(SB), NOSPLIT, $0-80
@@ -10286,9 +12869,6 @@ added:
 end:
 	VZEROUPPER
 	RET
-
-DATA constffff0000AVX512<>+0(SB)/64, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
-GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
@@ -28269,6 +30849,206 @@ enter:
 leave:
 	VMOVUPS Z15, K1, (DX)(AX*1)
 
+end:
+	VZEROUPPER
+	RET
+
+// func roundBF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·roundBF16AVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	VMOVUPS const00000001AVX512<>+0(SB), Z1
+	VMOVUPS const00007fffAVX512<>+0(SB), Z2
+	VMOVUPS constffff0000AVX512<>+0(SB), Z3
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z4
+	VMOVUPS const23800000AVX512<>+0(SB), Z5
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (BX)(AX*1), Z6
+	VCMPPS    $0x03, Z6, Z6, K1
+	VBLENDMPS Z0, Z6, K1, Z6
+	VPSRLD    $0x10, Z6, Z7
+	VANDPS    Z1, Z7, Z7
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z7, Z6, Z6
+	VANDPS    Z3, Z6, Z6
+	VANDPS    Z4, Z6, Z7
+	VCMPPS    $0x15, Z5, Z7, K1
+	VMOVAPS.Z Z6, K1, Z7
+	VMOVUPS   Z7, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z (BX)(AX*1), K1, Z6
+	VCMPPS    $0x03, Z6, Z6, K2
+	VBLENDMPS Z0, Z6, K2, Z6
+	VPSRLD    $0x10, Z6, Z0
+	VANDPS    Z1, Z0, Z0
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z0, Z6, Z6
+	VANDPS    Z3, Z6, Z6
+	VANDPS    Z4, Z6, Z0
+	VCMPPS    $0x15, Z5, Z0, K2
+	VMOVAPS.Z Z6, K2, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const23800000AVX512<>+0(SB)/64, $"\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#"
+GLOBL const23800000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func widenPairsAVX512(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·widenPairsAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000030, CX
+	JL      lanes3end
+
+lanes3:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes3rows
+	PCALIGN $0x40
+
+lanes3row:
+	VMOVUPS (DI), Z1
+	VMOVUPS 64(DI), Z2
+	VMOVUPS 128(DI), Z3
+	VPSLLD  $0x10, Z1, Z4
+	VPSLLD  $0x10, Z2, Z5
+	VPSLLD  $0x10, Z3, Z6
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z5, 64(DX)
+	VMOVUPS Z6, 128(DX)
+	VANDPS  Z0, Z1, Z1
+	VANDPS  Z0, Z2, Z2
+	VANDPS  Z0, Z3, Z3
+	VMOVUPS Z1, (SI)
+	VMOVUPS Z2, 64(SI)
+	VMOVUPS Z3, 128(SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes3row
+
+lanes3rows:
+	ADDQ $0x000000c0, AX
+	SUBQ $0x00000030, CX
+	JGE  lanes3
+
+lanes3end:
+	ADDQ $0x00000030, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (DI), Z1
+	VPSLLD  $0x10, Z1, Z2
+	VMOVUPS Z2, (DX)
+	VANDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ     masksAVX512<>+0(SB), DX
+	MOVQ     $0x00000040, BX
+	SUBQ     CX, BX
+	LEAQ     (DX)(BX*4), DX
+	VMOVUPS  (DX), Z1
+	VPMOVD2M Z1, K1
+	MOVQ     even_base+0(FP), CX
+	ADDQ     AX, CX
+	MOVQ     ldd+48(FP), DX
+	SHLQ     $0x02, DX
+	MOVQ     odd_base+24(FP), BX
+	ADDQ     AX, BX
+	MOVQ     src_base+56(FP), SI
+	ADDQ     AX, SI
+	MOVQ     lds+80(FP), AX
+	SHLQ     $0x02, AX
+	MOVQ     n+88(FP), DI
+	TESTQ    DI, DI
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z (SI), K1, Z1
+	VPSLLD    $0x10, Z1, Z2
+	VMOVUPS   Z2, K1, (CX)
+	VANDPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (BX)
+	ADDQ      DX, CX
+	ADDQ      DX, BX
+	ADDQ      AX, SI
+	DECQ      DI
+	JNZ       lastrow
+
+lastrows:
 end:
 	VZEROUPPER
 	RET

@@ -476,6 +476,16 @@ func exp2NEON(dst []float32, src []float32)
 //go:noescape
 func tanhNEON(dst []float32, src []float32)
 
+// roundBF16NEON is Converters.RoundBF16, see package ukernel.
+//
+//go:noescape
+func roundBF16NEON(dst []float32, src []float32)
+
+// widenPairsNEON is Converters.WidenPairs, see package ukernel.
+//
+//go:noescape
+func widenPairsNEON(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+
 // siLUNEON is Activations.SiLU, see package ukernel.
 //
 //go:noescape

@@ -16,18 +16,18 @@ DATA lanesNEON<>+512(SB)/64, $"\x00\x00\xf0C\x00\x00\xf0C\x00\x00\xf0C\x00\x00\x
 DATA lanesNEON<>+576(SB)/64, $"\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`G\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n"
 DATA lanesNEON<>+640(SB)/64, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<"
 DATA lanesNEON<>+704(SB)/64, $"\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\x18r1?\x18r1?\x18r1?\x18r1?\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
-DATA lanesNEON<>+768(SB)/64, $";\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2"
-DATA lanesNEON<>+832(SB)/64, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA:\x8d\x8b\xbc\xf1\ud6bb)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7\u046e\xa6\xb5\x7f\u02b1\xb3\x8b#\xac\xb1"
-DATA lanesNEON<>+896(SB)/64, $"\x8e0p=\x1d\xddK< )C;\fT\t:\u0692\x8d8\x91\x8d\xf16t'.5c\x8ae3\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xba\u06fa\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
-DATA lanesNEON<>+960(SB)/64, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36\xedA\u033e\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
-DATA lanesNEON<>+1024(SB)/64, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
-DATA lanesNEON<>+1088(SB)/64, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf \x00@K \x00@K \x00@K \x00@Ky\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?fff\xc1fff\xc1fff\xc1fff\xc1"
-DATA lanesNEON<>+1152(SB)/64, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@`p%\xb2`p%\xb2`p%\xb2`p%\xb2\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\ua720?\ua720?\ua720?\ua720?"
-DATA lanesNEON<>+1216(SB)/64, $"\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
-DATA lanesNEON<>+1280(SB)/64, $"V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1\x9d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
-DATA lanesNEON<>+1344(SB)/64, $"\xb63[>\xb63[>\xb63[>\xb63[>*B\xcc?*B\xcc?*B\xcc?*B\xcc?\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r"
-DATA lanesNEON<>+1408(SB)/32, $"\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
-GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1440
+DATA lanesNEON<>+768(SB)/64, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2"
+DATA lanesNEON<>+832(SB)/64, $"\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
+DATA lanesNEON<>+896(SB)/64, $":\x8d\x8b\xbc\xf1\ud6bb)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7\u046e\xa6\xb5\x7f\u02b1\xb3\x8b#\xac\xb1\x8e0p=\x1d\xddK< )C;\fT\t:\u0692\x8d8\x91\x8d\xf16t'.5c\x8ae3"
+DATA lanesNEON<>+960(SB)/64, $"\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xba\u06fa\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36"
+DATA lanesNEON<>+1024(SB)/64, $"\xedA\u033e\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9"
+DATA lanesNEON<>+1088(SB)/64, $"\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf \x00@K \x00@K \x00@K \x00@K"
+DATA lanesNEON<>+1152(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?fff\xc1fff\xc1fff\xc1fff\xc1\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@`p%\xb2`p%\xb2`p%\xb2`p%\xb2"
+DATA lanesNEON<>+1216(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\ua720?\ua720?\ua720?\ua720?\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd"
+DATA lanesNEON<>+1280(SB)/64, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0ff.\xc1ff.\xc1ff.\xc1ff.\xc1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1\x9d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
+DATA lanesNEON<>+1344(SB)/64, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B*B\xcc>*B\xcc>*B\xcc>*B\xcc>\xb63[>\xb63[>\xb63[>\xb63[>*B\xcc?*B\xcc?*B\xcc?*B\xcc?"
+DATA lanesNEON<>+1408(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
+GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1472
 
 DATA spreadNEON<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x01\x01\x01\x02\x02\x02\x02\x03\x03\x03\x03\x04\x04\x04\x04\x05\x05\x05\x05\x06\x06\x06\x06\a\a\a\a\b\b\b\b\t\t\t\t\n\n\n\n\v\v\v\v\f\f\f\f\r\r\r\r\x0e\x0e\x0e\x0e\x0f\x0f\x0f\x0f"
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
@@ -25066,15 +25066,191 @@ leave:
 end:
 	RET
 
+// func roundBF16NEON(dst []float32, src []float32)
+TEXT ·roundBF16NEON(SB), NOSPLIT, $0-48
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 416(R0), F0
+	FMOVQ 432(R0), F1
+	FMOVQ 448(R0), F2
+	FMOVQ 768(R0), F3
+	FMOVQ 784(R0), F4
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F5
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	VUSHR $16, V5.S4, V6.S4
+	VAND V1.B16, V6.B16, V6.B16
+	VADD V2.S4, V5.S4, V5.S4
+	VADD V6.S4, V5.S4, V5.S4
+	VAND V3.B16, V5.B16, V5.B16
+	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
+	WORD $0x6ea6e487 // fcmgt v7.4s, v4.4s, v6.4s
+	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
+	FMOVQ F5, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F5
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	VUSHR $16, V5.S4, V6.S4
+	VAND V1.B16, V6.B16, V6.B16
+	VADD V2.S4, V5.S4, V5.S4
+	VADD V6.S4, V5.S4, V5.S4
+	VAND V3.B16, V5.B16, V5.B16
+	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
+	WORD $0x6ea6e487 // fcmgt v7.4s, v4.4s, v6.4s
+	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
+	FMOVS F5, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func widenPairsNEON(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+TEXT ·widenPairsNEON(SB), NOSPLIT, $0-104
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 768(R0), F0
+	MOVD d+96(FP), R1
+	MOVD even_base+0(FP), R2
+	MOVD odd_base+24(FP), R3
+	MOVD src_base+56(FP), R4
+	MOVD ldd+48(FP), R5
+	LSL $2, R5, R5
+	MOVD lds+80(FP), R6
+	LSL $2, R6, R6
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD R4, R9
+	MOVD n+88(FP), R10
+	CBZ R10, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R9), F1
+	FMOVQ 16(R9), F2
+	FMOVQ 32(R9), F3
+	VSHL $16, V1.S4, V4.S4
+	VSHL $16, V2.S4, V5.S4
+	VSHL $16, V3.S4, V6.S4
+	FMOVQ F4, (R7)
+	FMOVQ F5, 16(R7)
+	FMOVQ F6, 32(R7)
+	VAND V0.B16, V1.B16, V1.B16
+	VAND V0.B16, V2.B16, V2.B16
+	VAND V0.B16, V3.B16, V3.B16
+	FMOVQ F1, (R8)
+	FMOVQ F2, 16(R8)
+	FMOVQ F3, 32(R8)
+	ADD R5, R7, R7
+	ADD R5, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes3row
+
+lanes3rows:
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD R4, R9
+	MOVD n+88(FP), R10
+	CBZ R10, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R9), F1
+	VSHL $16, V1.S4, V2.S4
+	FMOVQ F2, (R7)
+	VAND V0.B16, V1.B16, V1.B16
+	FMOVQ F1, (R8)
+	ADD R5, R7, R7
+	ADD R5, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD R4, R9
+	MOVD n+88(FP), R10
+	CBZ R10, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R9), F1
+	VSHL $16, V1.S4, V2.S4
+	FMOVS F2, (R7)
+	VAND V0.B16, V1.B16, V1.B16
+	FMOVS F1, (R8)
+	ADD R5, R7, R7
+	ADD R5, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
 // func siLUNEON(dst []float32, src []float32)
 TEXT ·siLUNEON(SB), NOSPLIT, $0-48
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 768(R0), F0
+	FMOVQ 800(R0), F0
 	FMOVQ 128(R0), F1
 	FMOVQ 224(R0), F2
-	FMOVQ 784(R0), F3
-	FMOVQ 800(R0), F4
-	FMOVQ 816(R0), F5
+	FMOVQ 816(R0), F3
+	FMOVQ 832(R0), F4
+	FMOVQ 848(R0), F5
 	FMOVQ 656(R0), F6
 	FMOVQ 672(R0), F7
 	FMOVQ 688(R0), F8
@@ -25152,28 +25328,28 @@ end:
 // func geluNEON(dst []float32, src []float32)
 TEXT ·geluNEON(SB), NOSPLIT, $0-48
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 832(R0), F0
-	FMOVQ 848(R0), F1
-	FMOVQ 864(R0), F2
-	FMOVQ 880(R0), F3
-	FMOVQ 896(R0), F4
-	FMOVQ 912(R0), F5
-	FMOVQ 928(R0), F6
-	FMOVQ 944(R0), F7
-	FMOVQ 960(R0), F8
-	FMOVQ 976(R0), F9
-	FMOVQ 992(R0), F10
-	FMOVQ 1008(R0), F11
-	FMOVQ 1024(R0), F12
-	FMOVQ 1040(R0), F13
-	FMOVQ 1056(R0), F14
-	FMOVQ 1072(R0), F15
-	FMOVQ 1088(R0), F16
-	FMOVQ 1104(R0), F17
-	FMOVQ 1120(R0), F18
-	FMOVQ 1136(R0), F19
-	FMOVQ 1152(R0), F20
-	FMOVQ 1168(R0), F21
+	FMOVQ 864(R0), F0
+	FMOVQ 880(R0), F1
+	FMOVQ 896(R0), F2
+	FMOVQ 912(R0), F3
+	FMOVQ 928(R0), F4
+	FMOVQ 944(R0), F5
+	FMOVQ 960(R0), F6
+	FMOVQ 976(R0), F7
+	FMOVQ 992(R0), F8
+	FMOVQ 1008(R0), F9
+	FMOVQ 1024(R0), F10
+	FMOVQ 1040(R0), F11
+	FMOVQ 1056(R0), F12
+	FMOVQ 1072(R0), F13
+	FMOVQ 1088(R0), F14
+	FMOVQ 1104(R0), F15
+	FMOVQ 1120(R0), F16
+	FMOVQ 1136(R0), F17
+	FMOVQ 1152(R0), F18
+	FMOVQ 1168(R0), F19
+	FMOVQ 1184(R0), F20
+	FMOVQ 1200(R0), F21
 	FMOVQ 656(R0), F22
 	FMOVQ 672(R0), F23
 	FMOVQ 688(R0), F24
@@ -25223,16 +25399,16 @@ enter:
 	VFMLA V30.S4, V27.S4, V28.S4
 	VSHL $23, V29.S4, V29.S4
 	VADD V29.S4, V28.S4, V28.S4
-	FMOVQ 1184(R0), F27
+	FMOVQ 1216(R0), F27
 	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
 	VORR V18.B16, V18.B16, V27.B16
-	FMOVQ 1200(R0), F29
+	FMOVQ 1232(R0), F29
 	VFMLA V26.S4, V29.S4, V27.S4
 	VSUB V18.S4, V27.S4, V27.S4
 	VUSHR $22, V27.S4, V27.S4
 	FMOVQ 144(R0), F29
 	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
-	FMOVQ 1216(R0), F29
+	FMOVQ 1248(R0), F29
 	VADD V29.S4, V27.S4, V27.S4
 	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
 	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
@@ -25275,14 +25451,14 @@ end:
 // func geluTanhNEON(dst []float32, src []float32)
 TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 1232(R0), F0
-	FMOVQ 1248(R0), F1
+	FMOVQ 1264(R0), F0
+	FMOVQ 1280(R0), F1
 	FMOVQ 128(R0), F2
 	FMOVQ 224(R0), F3
-	FMOVQ 1264(R0), F4
-	FMOVQ 1152(R0), F5
-	FMOVQ 1280(R0), F6
-	FMOVQ 1296(R0), F7
+	FMOVQ 1296(R0), F4
+	FMOVQ 1184(R0), F5
+	FMOVQ 1312(R0), F6
+	FMOVQ 1328(R0), F7
 	FMOVQ 656(R0), F8
 	FMOVQ 672(R0), F9
 	FMOVQ 688(R0), F10
@@ -25370,12 +25546,12 @@ end:
 // func swiGLUNEON(dst []float32, gate []float32, up []float32)
 TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 768(R0), F0
+	FMOVQ 800(R0), F0
 	FMOVQ 128(R0), F1
 	FMOVQ 224(R0), F2
-	FMOVQ 784(R0), F3
-	FMOVQ 800(R0), F4
-	FMOVQ 816(R0), F5
+	FMOVQ 816(R0), F3
+	FMOVQ 832(R0), F4
+	FMOVQ 848(R0), F5
 	FMOVQ 656(R0), F6
 	FMOVQ 672(R0), F7
 	FMOVQ 688(R0), F8
@@ -25459,28 +25635,28 @@ end:
 // func geGLUNEON(dst []float32, gate []float32, up []float32)
 TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 832(R0), F0
-	FMOVQ 848(R0), F1
-	FMOVQ 864(R0), F2
-	FMOVQ 880(R0), F3
-	FMOVQ 896(R0), F4
-	FMOVQ 912(R0), F5
-	FMOVQ 928(R0), F6
-	FMOVQ 944(R0), F7
-	FMOVQ 960(R0), F8
-	FMOVQ 976(R0), F9
-	FMOVQ 992(R0), F10
-	FMOVQ 1008(R0), F11
-	FMOVQ 1024(R0), F12
-	FMOVQ 1040(R0), F13
-	FMOVQ 1056(R0), F14
-	FMOVQ 1072(R0), F15
-	FMOVQ 1088(R0), F16
-	FMOVQ 1104(R0), F17
-	FMOVQ 1120(R0), F18
-	FMOVQ 1136(R0), F19
-	FMOVQ 1152(R0), F20
-	FMOVQ 1168(R0), F21
+	FMOVQ 864(R0), F0
+	FMOVQ 880(R0), F1
+	FMOVQ 896(R0), F2
+	FMOVQ 912(R0), F3
+	FMOVQ 928(R0), F4
+	FMOVQ 944(R0), F5
+	FMOVQ 960(R0), F6
+	FMOVQ 976(R0), F7
+	FMOVQ 992(R0), F8
+	FMOVQ 1008(R0), F9
+	FMOVQ 1024(R0), F10
+	FMOVQ 1040(R0), F11
+	FMOVQ 1056(R0), F12
+	FMOVQ 1072(R0), F13
+	FMOVQ 1088(R0), F14
+	FMOVQ 1104(R0), F15
+	FMOVQ 1120(R0), F16
+	FMOVQ 1136(R0), F17
+	FMOVQ 1152(R0), F18
+	FMOVQ 1168(R0), F19
+	FMOVQ 1184(R0), F20
+	FMOVQ 1200(R0), F21
 	FMOVQ 656(R0), F22
 	FMOVQ 672(R0), F23
 	MOVD dst_len+8(FP), R1
@@ -25532,16 +25708,16 @@ enter:
 	VFMLA V30.S4, V27.S4, V28.S4
 	VSHL $23, V29.S4, V29.S4
 	VADD V29.S4, V28.S4, V28.S4
-	FMOVQ 1184(R0), F27
+	FMOVQ 1216(R0), F27
 	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
 	VORR V18.B16, V18.B16, V27.B16
-	FMOVQ 1200(R0), F29
+	FMOVQ 1232(R0), F29
 	VFMLA V26.S4, V29.S4, V27.S4
 	VSUB V18.S4, V27.S4, V27.S4
 	VUSHR $22, V27.S4, V27.S4
 	FMOVQ 144(R0), F29
 	WORD $0x4ebd9f7b // mul v27.4s, v27.4s, v29.4s
-	FMOVQ 1216(R0), F29
+	FMOVQ 1248(R0), F29
 	VADD V29.S4, V27.S4, V27.S4
 	VTBL V27.B16, [V0.B16, V1.B16], V29.B16
 	WORD $0x4ebdd75a // fsub v26.4s, v26.4s, v29.4s
@@ -25587,14 +25763,14 @@ end:
 // func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
 TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 1232(R0), F0
-	FMOVQ 1248(R0), F1
+	FMOVQ 1264(R0), F0
+	FMOVQ 1280(R0), F1
 	FMOVQ 128(R0), F2
 	FMOVQ 224(R0), F3
-	FMOVQ 1264(R0), F4
-	FMOVQ 1152(R0), F5
-	FMOVQ 1280(R0), F6
-	FMOVQ 1296(R0), F7
+	FMOVQ 1296(R0), F4
+	FMOVQ 1184(R0), F5
+	FMOVQ 1312(R0), F6
+	FMOVQ 1328(R0), F7
 	FMOVQ 656(R0), F8
 	FMOVQ 672(R0), F9
 	FMOVQ 688(R0), F10
@@ -25689,11 +25865,11 @@ end:
 TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 224(R0), F0
-	FMOVQ 768(R0), F1
+	FMOVQ 800(R0), F1
 	FMOVQ 128(R0), F2
-	FMOVQ 784(R0), F3
-	FMOVQ 800(R0), F4
-	FMOVQ 816(R0), F5
+	FMOVQ 816(R0), F3
+	FMOVQ 832(R0), F4
+	FMOVQ 848(R0), F5
 	FMOVQ 656(R0), F6
 	FMOVQ 672(R0), F7
 	FMOVQ 688(R0), F8
@@ -25704,7 +25880,7 @@ TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 240(R0), F13
 	VMOVI $0, V14.B16
 	FMOVQ 384(R0), F15
-	FMOVQ 1312(R0), F16
+	FMOVQ 1344(R0), F16
 	MOVD f_len+8(FP), R1
 	MOVD src_base+48(FP), R2
 	MOVD f_base+0(FP), R3
@@ -25819,25 +25995,25 @@ end:
 // func geluSlopeNEON(f []float32, slope []float32, src []float32)
 TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 832(R0), F0
-	FMOVQ 848(R0), F1
-	FMOVQ 864(R0), F2
-	FMOVQ 880(R0), F3
-	FMOVQ 896(R0), F4
-	FMOVQ 912(R0), F5
-	FMOVQ 928(R0), F6
-	FMOVQ 944(R0), F7
-	FMOVQ 960(R0), F8
-	FMOVQ 976(R0), F9
-	FMOVQ 992(R0), F10
-	FMOVQ 1008(R0), F11
-	FMOVQ 1024(R0), F12
-	FMOVQ 1040(R0), F13
-	FMOVQ 1056(R0), F14
-	FMOVQ 1072(R0), F15
-	FMOVQ 1088(R0), F16
+	FMOVQ 864(R0), F0
+	FMOVQ 880(R0), F1
+	FMOVQ 896(R0), F2
+	FMOVQ 912(R0), F3
+	FMOVQ 928(R0), F4
+	FMOVQ 944(R0), F5
+	FMOVQ 960(R0), F6
+	FMOVQ 976(R0), F7
+	FMOVQ 992(R0), F8
+	FMOVQ 1008(R0), F9
+	FMOVQ 1024(R0), F10
+	FMOVQ 1040(R0), F11
+	FMOVQ 1056(R0), F12
+	FMOVQ 1072(R0), F13
+	FMOVQ 1088(R0), F14
+	FMOVQ 1104(R0), F15
+	FMOVQ 1120(R0), F16
 	FMOVQ 224(R0), F17
-	FMOVQ 1104(R0), F18
+	FMOVQ 1136(R0), F18
 	FMOVQ 656(R0), F19
 	FMOVQ 672(R0), F20
 	FMOVQ 688(R0), F21
@@ -25864,9 +26040,9 @@ lanes1:
 	FMOVQ (R2), F24
 
 enter:
-	FMOVQ 1136(R0), F26
+	FMOVQ 1168(R0), F26
 	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
-	FMOVQ 1152(R0), F26
+	FMOVQ 1184(R0), F26
 	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
 	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
 	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
@@ -25876,7 +26052,7 @@ enter:
 	VFMLA V26.S4, V16.S4, V28.S4
 	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
 	VFMLA V26.S4, V16.S4, V29.S4
-	FMOVQ 1168(R0), F30
+	FMOVQ 1200(R0), F30
 	VFMLA V26.S4, V30.S4, V29.S4
 	VFMLS V27.S4, V16.S4, V29.S4
 	VORR V20.B16, V20.B16, V26.B16
@@ -25893,17 +26069,17 @@ enter:
 	VFMLA V29.S4, V26.S4, V27.S4
 	VSHL $23, V28.S4, V28.S4
 	VADD V28.S4, V27.S4, V27.S4
-	FMOVQ 1184(R0), F26
+	FMOVQ 1216(R0), F26
 	WORD $0x6e3adf7b // fmul v27.4s, v27.4s, v26.4s
-	FMOVQ 1120(R0), F26
-	FMOVQ 1200(R0), F28
+	FMOVQ 1152(R0), F26
+	FMOVQ 1232(R0), F28
 	VFMLA V25.S4, V28.S4, V26.S4
-	FMOVQ 1120(R0), F28
+	FMOVQ 1152(R0), F28
 	VSUB V28.S4, V26.S4, V26.S4
 	VUSHR $22, V26.S4, V26.S4
 	FMOVQ 144(R0), F28
 	WORD $0x4ebc9f5a // mul v26.4s, v26.4s, v28.4s
-	FMOVQ 1216(R0), F28
+	FMOVQ 1248(R0), F28
 	VADD V28.S4, V26.S4, V26.S4
 	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
 	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
@@ -25954,7 +26130,7 @@ enter:
 	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
 	FMOVQ 384(R0), F28
 	VBIT V27.B16, V28.B16, V26.B16
-	FMOVQ 1328(R0), F27
+	FMOVQ 1360(R0), F27
 	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
 	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
 	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
@@ -25962,7 +26138,7 @@ enter:
 	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
 	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
 	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
-	FMOVQ 1312(R0), F29
+	FMOVQ 1344(R0), F29
 	WORD $0x6ebde71c // fcmgt v28.4s, v24.4s, v29.4s
 	VBIT V28.B16, V27.B16, V26.B16
 	CMP $0, R1
@@ -25991,14 +26167,14 @@ end:
 // func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
 TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 1232(R0), F0
+	FMOVQ 1264(R0), F0
 	FMOVQ 224(R0), F1
-	FMOVQ 1248(R0), F2
+	FMOVQ 1280(R0), F2
 	FMOVQ 128(R0), F3
-	FMOVQ 1264(R0), F4
-	FMOVQ 1152(R0), F5
-	FMOVQ 1280(R0), F6
-	FMOVQ 1296(R0), F7
+	FMOVQ 1296(R0), F4
+	FMOVQ 1184(R0), F5
+	FMOVQ 1312(R0), F6
+	FMOVQ 1328(R0), F7
 	FMOVQ 656(R0), F8
 	FMOVQ 672(R0), F9
 	FMOVQ 688(R0), F10
@@ -26006,12 +26182,12 @@ TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 720(R0), F12
 	FMOVQ 736(R0), F13
 	FMOVQ 256(R0), F14
-	FMOVQ 1344(R0), F15
-	FMOVQ 1360(R0), F16
+	FMOVQ 1376(R0), F15
+	FMOVQ 1392(R0), F16
 	FMOVQ 240(R0), F17
 	VMOVI $0, V18.B16
 	FMOVQ 384(R0), F19
-	FMOVQ 1312(R0), F20
+	FMOVQ 1344(R0), F20
 	MOVD f_len+8(FP), R1
 	MOVD src_base+48(FP), R2
 	MOVD f_base+0(FP), R3
@@ -26912,7 +27088,7 @@ TEXT ·softmaxBF16NEON(SB), NOSPLIT, $0-88
 	FMOVQ 352(R0), F7
 	FMOVQ 368(R0), F8
 	FMOVQ 384(R0), F9
-	FMOVQ 1376(R0), F10
+	FMOVQ 1408(R0), F10
 	VMOVI $0, V11.B16
 	MOVD max_len+48(FP), R1
 	MOVD s_base+0(FP), R2
@@ -27456,7 +27632,7 @@ lanes1end:
 // func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 1392(R0), F0
+	FMOVQ 1424(R0), F0
 	MOVD inv_len+72(FP), R1
 	MOVD p_base+0(FP), R2
 	MOVD dp_base+24(FP), R3
@@ -27794,7 +27970,7 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-124
 	VDUP R1, V5.S4
 	MOVWU keep+96(FP), R1
 	VDUP R1, V6.S4
-	FMOVQ 1408(R0), F7
+	FMOVQ 1440(R0), F7
 	MOVD w_len+8(FP), R1
 	MOVD w_base+0(FP), R2
 	MOVD m_base+48(FP), R3
@@ -28908,7 +29084,7 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	FMOVQ 224(R0), F6
 	FMOVQ 128(R0), F7
 	FMOVQ 240(R0), F8
-	FMOVQ 1424(R0), F9
+	FMOVQ 1456(R0), F9
 	FMOVQ 656(R0), F10
 	FMOVQ 672(R0), F11
 	FMOVQ 688(R0), F12
@@ -29801,7 +29977,7 @@ end:
 TEXT ·rowPowersNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 128(R0), F0
-	FMOVQ 1424(R0), F1
+	FMOVQ 1456(R0), F1
 	FMOVQ 656(R0), F2
 	FMOVQ 672(R0), F3
 	FMOVQ 688(R0), F4

@@ -249,6 +249,16 @@ func exp2RVV(dst []float32, src []float32)
 //go:noescape
 func tanhRVV(dst []float32, src []float32)
 
+// roundBF16RVV is Converters.RoundBF16, see package ukernel.
+//
+//go:noescape
+func roundBF16RVV(dst []float32, src []float32)
+
+// widenPairsRVV is Converters.WidenPairs, see package ukernel.
+//
+//go:noescape
+func widenPairsRVV(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+
 // siLURVV is Activations.SiLU, see package ukernel.
 //
 //go:noescape

@@ -4507,6 +4507,83 @@ lanes:
 done:
 	RET
 
+// func roundBF16RVV(dst []float32, src []float32)
+TEXT ·roundBF16RVV(SB), NOSPLIT, $0-48
+	MOV dst_len+8(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV src_base+24(FP), X8
+	MOV $2143289344, X9
+	FMVWX X9, F0
+	MOV $1, X9
+	MOV $32767, X10
+	MOV $-65536, X11
+	MOV $595591168, X12
+	FMVWX X12, F1
+	MOV $0, X12
+	FMVWX X12, F2
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X8), V8
+	VMFNEVV V8, V8, V0
+	VFMERGEVFM F0, V8, V0, V8
+	VSRLVI $16, V8, V16
+	VANDVX X9, V16, V16
+	VADDVX X10, V8, V8
+	VADDVV V16, V8, V8
+	VANDVX X11, V8, V8
+	VFABSV V8, V16
+	VMFLTVF F1, V16, V0
+	VMERGEVXM X0, V8, V0, V16
+	VSE32V V16, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func widenPairsRVV(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+TEXT ·widenPairsRVV(SB), NOSPLIT, $0-104
+	MOV d+96(FP), X5
+	MOV even_base+0(FP), X7
+	MOV odd_base+24(FP), X8
+	MOV src_base+56(FP), X9
+	MOV ldd+48(FP), X10
+	SLLI $2, X10, X10
+	MOV lds+80(FP), X11
+	SLLI $2, X11, X11
+	MOV $-65536, X12
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	MOV X7, X13
+	MOV X8, X14
+	MOV X9, X15
+	MOV n+88(FP), X16
+	BEQZ X16, rows
+row:
+	VLE32V (X15), V8
+	VSLLVI $16, V8, V16
+	VSE32V V16, (X13)
+	VANDVX X12, V8, V8
+	VSE32V V8, (X14)
+	ADD X10, X13, X13
+	ADD X10, X14, X14
+	ADD X11, X15, X15
+	ADD $-1, X16, X16
+	BNEZ X16, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
 // func siLURVV(dst []float32, src []float32)
 TEXT ·siLURVV(SB), NOSPLIT, $0-48
 	MOV dst_len+8(FP), X5

@@ -96,6 +96,8 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		Flush:        flushNEON,
 		Gather:       gatherNEON,
 		Finite:       finiteNEON,
+		RoundBF16:    roundBF16NEON,
+		WidenPairs:   widenPairsNEON,
 	}},
 }
 

@@ -83,7 +83,9 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 			ukernel.Float8E4M3: narrowF8E4M3RVV,
 			ukernel.Float8E5M2: narrowF8E5M2RVV,
 		},
-		Flush: flushRVV,
+		Flush:      flushRVV,
+		RoundBF16:  roundBF16RVV,
+		WidenPairs: widenPairsRVV,
 	}},
 }
 

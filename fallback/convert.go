@@ -25,11 +25,11 @@ func roundBF16(dst, src []float32) {
 }
 
 // widenPairs is Converters.WidenPairs.
-func widenPairs(dst []float32, src []uint32, lanes, n int) {
+func widenPairs(even, odd []float32, ldd int, src []uint32, lds, n, d int) {
 	for r := range n {
-		even, odd := window(dst, 2*r*lanes, lanes), window(dst, (2*r+1)*lanes, lanes)
-		for lane, w := range window(src, r*lanes, lanes) {
-			even[lane], odd[lane] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
+		low, high := window(even, r*ldd, d), window(odd, r*ldd, d)
+		for x, w := range window(src, r*lds, d) {
+			low[x], high[x] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
 		}
 	}
 }

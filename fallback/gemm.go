@@ -68,13 +68,10 @@ func gemmEvenOdd(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb
 
 // evenOdd computes one row of c: the chains of even and of odd steps of each segment.
 func evenOdd(c *[lanes]float32, a []float32, a0, cs int, b []float32, ldb, k int, load bool) {
-	if !load {
-		*c = [lanes]float32{}
-	}
-	for x := 0; x < k; x += contract.BF16Segment {
+	for x := 0; ; x += contract.BF16Segment {
 		n := min(contract.BF16Segment, k-x)
 		var e, o [lanes]float32
-		chain(&e, a, a0+x*cs, 2*cs, b[x*ldb:], 2*ldb, (n+1)/2)
+		chain(&e, a, a0+x*cs, 2*cs, b[min(x*ldb, len(b)):], 2*ldb, (n+1)/2)
 		if n > 1 {
 			chain(&o, a, a0+(x+1)*cs, 2*cs, b[(x+1)*ldb:], 2*ldb, n/2)
 		}
@@ -84,6 +81,9 @@ func evenOdd(c *[lanes]float32, a []float32, a0, cs int, b []float32, ldb, k int
 				sum += c[lane]
 			}
 			c[lane] = sum
+		}
+		if x+n == k {
+			return
 		}
 	}
 }

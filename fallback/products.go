@@ -93,16 +93,18 @@ func sumOfLane(c float32, a []float32, a0, cs int, b []float32, ldb, k, seg int,
 
 // evenOddOfLane returns one number of a product in bfloat16, see evenOdd.
 func evenOddOfLane(c float32, a []float32, a0, cs int, b []float32, ldb, k int, load bool) float32 {
-	for x := 0; x < k; x += contract.BF16Segment {
+	for x := 0; ; x += contract.BF16Segment {
 		var sums [2]float32
-		for y := x; y < min(x+contract.BF16Segment, k); y++ {
+		n := min(contract.BF16Segment, k-x)
+		for y := x; y < x+n; y++ {
 			sums[y%2] = scalar.FMA(a[a0+y*cs], b[y*ldb], sums[y%2])
 		}
 		sum := sums[0] + sums[1]
 		if x > 0 || load {
 			sum += c
 		}
-		c = sum
+		if c = sum; x+n == k {
+			return c
+		}
 	}
-	return c
 }

@@ -53,8 +53,8 @@ func Convert() ukernel.Converters {
 func Weights() ukernel.WeightKernels {
 	return ukernel.WeightKernels{
 		Gemm: weightGemm, GemmF16: weightGemmHalves(scalar.F16), GemmBF16: weightGemmHalves(scalar.BF16), Blocks: blockKernels(),
-		GemmEvenOdd: weightGemmEvenOdd, GemmPairs: weightGemmPairs,
-		Quantize: quantizeRow, AddBias: addBias, Pack: packRows[float32], PackHalves: packRows[uint16],
+		GemmPairs: weightGemmPairs,
+		Quantize:  quantizeRow, AddBias: addBias, Pack: packRows[float32], PackHalves: packRows[uint16],
 	}
 }
 

@@ -42,27 +42,20 @@ func weightGemmHalves(widen func(uint16) float32) func(c []float32, ldc int, a [
 	}
 }
 
-// weightGemmEvenOdd is WeightKernels.GemmEvenOdd.
-func weightGemmEvenOdd(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, _ []byte) {
-	if m == 0 {
-		return
-	}
-	for lane := 0; lane < ukernel.PanelLanes; lane += lanes {
-		gemmEvenOdd(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, load)
-	}
-}
-
 // weightGemmPairs is WeightKernels.GemmPairs: one segment at a time is widened for all rows of a.
-func weightGemmPairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, _ []byte) {
+func weightGemmPairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, _ []byte) {
 	if m == 0 {
 		return
 	}
-	var wide [contract.BF16Segment * ukernel.PanelLanes]float32
+	const n = ukernel.PanelLanes
+	var wide [contract.BF16Segment * n]float32
 	for x := 0; ; x += contract.BF16Segment {
-		n := min(contract.BF16Segment, k-x)
-		widenPairs(wide[:], b[min(x/2*ukernel.PanelLanes, len(b)):], ukernel.PanelLanes, n/2)
-		weightGemmEvenOdd(c, ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], ukernel.PanelLanes, m, n, load || x > 0, nil)
-		if x+n == k {
+		steps := min(contract.BF16Segment, k-x)
+		widenPairs(wide[:], wide[n:], 2*n, b[min(x/2*ldb, len(b)):], ldb, steps/2, n)
+		for lane := 0; lane < n; lane += lanes {
+			gemmEvenOdd(c[lane:], ldc, a[min(x*cs, len(a)):], rs, cs, wide[lane:], n, m, steps, load || x > 0)
+		}
+		if x+steps == k {
 			return
 		}
 	}

@@ -132,5 +132,7 @@ func (s *scratch) pairRows(j *job, r *panelRows, pairs []uint32, steps interval)
 		return
 	}
 	r.f32 = s.wide[:steps.len()*r.lanes]
-	j.tier.Convert().WidenPairs(r.f32, pairs, r.lanes, steps.len()/2)
+	if n := steps.len() / 2; n > 0 {
+		j.tier.Convert().WidenPairs(r.f32, r.f32[r.lanes:], 2*r.lanes, pairs, r.lanes, n, r.lanes)
+	}
 }

@@ -157,12 +157,10 @@ func unpackedWords(lanes, steps int) int {
 // writes it if load is false.
 func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool, next []byte) {
 	switch {
-	case r.lanes < ukernel.PanelLanes:
-		r.multiplyNarrow(t, c, ldc, a, rs, cs, m, k, load)
+	case r.lanes < ukernel.PanelLanes || r.rounds && r.pairs == nil:
+		r.multiplyStrips(t, c, ldc, a, rs, cs, m, k, load)
 	case r.pairs != nil:
-		t.Weights().GemmPairs(c, ldc, a, rs, cs, r.pairs, m, k, load, next)
-	case r.rounds:
-		t.Weights().GemmEvenOdd(c, ldc, a, rs, cs, r.f32, r.ld, m, k, load, next)
+		t.Weights().GemmPairs(c, ldc, a, rs, cs, r.pairs, r.lanes, m, k, load, next)
 	case r.words != nil:
 		t.Weights().GemmUnpacked(c, ldc, a, rs, cs, r.words, m, k, load, next)
 	case r.blocks != nil:
@@ -176,9 +174,9 @@ func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs
 	}
 }
 
-// multiplyNarrow multiplies with a panel that is not whole, by query tile kernels of
-// the fewest and most equal widths.
-func (r *panelRows) multiplyNarrow(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool) {
+// multiplyStrips multiplies with a panel that is not whole, or for which there is no kernel, by query tile
+// kernels of the fewest and most equal widths.
+func (r *panelRows) multiplyStrips(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool) {
 	for lane := 0; lane < r.lanes; {
 		left := r.lanes - lane
 		product, width := t.Products(ints.CeilDiv(left, ints.CeilDiv(left, t.Widest())))

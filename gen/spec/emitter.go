@@ -35,6 +35,9 @@ type SkinnyEmitter interface {
 // products are those for float32.
 type CodeEmitter interface{ Codes() }
 
+// An EvenOddEmitter emits products in bfloat16, which an ISA may lack. WeightGemm takes BF16Pairs then.
+type EvenOddEmitter interface{ EvenOdd(s TileShape) }
+
 // EmitAll emits the functions that every ISA has, in the order of the file. weights is
 // the register tile for packed panels of weights.
 func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
@@ -45,6 +48,12 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	}
 	for _, b := range []Element{Float32, F16, BF16} {
 		e.WeightGemm(weights, b)
+	}
+	if x, ok := e.(EvenOddEmitter); ok {
+		for _, s := range tiles {
+			x.EvenOdd(s)
+		}
+		e.WeightGemm(weights, BF16Pairs)
 	}
 	e.WeightPack()
 	e.WeightPackHalves()

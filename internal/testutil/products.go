@@ -34,17 +34,12 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	for i := range m {
 		for lane := range w {
 			sum := c[i*ldc+lane]
-			if !load {
-				sum = 0
-			}
-			for x := 0; x < k; {
+			for x := 0; x == 0 || x < k; x += 32 { // contract.BF16Segment
 				var chains [2]float32
-				first := x == 0 && !load
-				for y := range min(32, k-x) { // contract.BF16Segment
-					chains[y%2] = scalar.FMA(a[i*rs+x*cs], b[x*ldb+lane], chains[y%2])
-					x++
+				for y := x; y < min(x+32, k); y++ {
+					chains[y%2] = scalar.FMA(a[i*rs+y*cs], b[y*ldb+lane], chains[y%2])
 				}
-				if both := chains[0] + chains[1]; first {
+				if both := chains[0] + chains[1]; x == 0 && !load {
 					sum = both
 				} else {
 					sum += both

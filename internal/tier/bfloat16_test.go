@@ -14,10 +14,9 @@ import (
 type pairKind int
 
 const (
-	evenOdd      pairKind = iota // Products.GemmEvenOdd
-	panelEvenOdd                 // WeightKernels.GemmEvenOdd
-	panelPairs                   // GemmPairs
-	tiles                        // GemmTiles
+	evenOdd    pairKind = iota // Products.GemmEvenOdd
+	panelPairs                 // WeightKernels.GemmPairs
+	tiles                      // GemmTiles
 )
 
 // An evenOddCase is a call of one of them.
@@ -79,20 +78,17 @@ func (c evenOddCase) call(mem *testutil.Arena, r *testutil.Rand, w int) func(p *
 	next := testutil.Rows[byte](mem, "next", 1, 1000, 1000) // fewer than a part has
 	clear(next)
 	if c.kind == panelPairs {
-		b := c.pairs(mem, r, w)
-		return func(p *kernelSet) { p.Weights.GemmPairs(out, ldc, a, rs, cs, b, m, k, c.load, next) }
+		b := c.pairs(mem, r, w, ldb)
+		return func(p *kernelSet) { p.Weights.GemmPairs(out, ldc, a, rs, cs, b, ldb, m, k, c.load, next) }
 	}
 	b := mem.Matrix("b", k, w, ldb, testutil.NaN)
 	c.values.Fill(r, b, k, w, ldb)
-	if c.kind == evenOdd {
-		return func(p *kernelSet) { p.GemmEvenOdd(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
-	}
-	return func(p *kernelSet) { p.Weights.GemmEvenOdd(out, ldc, a, rs, cs, b, ldb, m, k, c.load, next) }
+	return func(p *kernelSet) { p.GemmEvenOdd(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
 }
 
 // pairs returns a panel of pairs of so many lanes: factors, or now and then any bits.
-func (c evenOddCase) pairs(mem *testutil.Arena, r *testutil.Rand, lanes int) []uint32 {
-	b := testutil.Rows[uint32](mem, "b", c.k/2, lanes, lanes)
+func (c evenOddCase) pairs(mem *testutil.Arena, r *testutil.Rand, lanes, ldb int) []uint32 {
+	b := testutil.Rows[uint32](mem, "b", c.k/2, lanes, ldb)
 	for i := range b {
 		b[i] = uint32(c.factor(r)) | uint32(c.factor(r))<<16
 		if c.values == testutil.NonFinite && c.kind != tiles && r.IntN(16) == 0 {
@@ -114,7 +110,7 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 	for i := range a {
 		a[i] = c.factor(r)
 	}
-	b := c.pairs(mem, r, lanes)
+	b := c.pairs(mem, r, lanes, lanes)
 	out := mem.Matrix("c", c.m, lanes, ldc, testutil.Canary)
 	for i := range c.m {
 		for lane := range lanes { // a sum, as one of products is
@@ -125,9 +121,8 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 }
 
 // referencePairs is WeightKernels.GemmPairs, by its definition.
-func referencePairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, _ []byte) {
-	const lanes = ukernel.PanelLanes
-	testutil.GemmEvenOdd(lanes, c, ldc, a, rs, cs, widePairs(b, lanes), lanes, m, k, load)
+func referencePairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, _ []byte) {
+	testutil.GemmEvenOdd(ukernel.PanelLanes, c, ldc, a, rs, cs, widePairs(b, ldb), ldb, m, k, load)
 }
 
 // referenceTileProduct is WeightKernels.GemmTiles.
@@ -135,46 +130,31 @@ func referenceTileProduct(c []float32, ldc int, a []uint16, lda int, b []uint32,
 	testutil.GemmEvenOdd(lanes, c, ldc, widened(a, scalar.BF16), lda, 1, widePairs(b, lanes), lanes, m, k, load)
 }
 
-// widePairs returns rows of pairs as float32.
-func widePairs(b []uint32, lanes int) []float32 {
-	wide := make([]float32, 2*len(b))
+// widePairs returns rows of pairs, which lie ld words apart, as rows of float32.
+func widePairs(b []uint32, ld int) []float32 {
+	wide := make([]float32, 2*(len(b)+ld))
 	for i, w := range b {
-		at := i/lanes*2*lanes + i%lanes
-		wide[at], wide[at+lanes] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
+		at := i/ld*2*ld + i%ld
+		wide[at], wide[at+ld] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
 	}
 	return wide
 }
 
-// A roundCase is a call of RoundBF16 or, with lanes, of WidenPairs.
-type roundBF16Case struct{ n, lanes int }
+// A roundBF16Case is a call of RoundBF16.
+type roundBF16Case struct{ n int }
 
-func (c roundBF16Case) String() string { return fmt.Sprintf("n=%d lanes=%d", c.n, c.lanes) }
+func (c roundBF16Case) String() string { return fmt.Sprintf("n=%d", c.n) }
 
 func roundBF16Cases(int) (list []kernelCase) {
 	for _, n := range upTo(2*16+1, 64, 80, 129) {
 		for range 8 {
-			list = append(list, roundBF16Case{n, 0})
-		}
-	}
-	return list
-}
-
-func widenPairsCases(int) (list []kernelCase) {
-	for _, n := range upTo(9, 32) {
-		for lanes := ukernel.PanelStep; lanes <= 64; lanes += ukernel.PanelStep {
-			list = append(list, roundBF16Case{n, lanes})
+			list = append(list, roundBF16Case{n})
 		}
 	}
 	return list
 }
 
 func (c roundBF16Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
-	if c.lanes > 0 {
-		src := testutil.Rows[uint32](mem, "src", c.n, c.lanes, c.lanes)
-		fillBits(src, r)
-		dst := mem.Matrix("dst", 2*c.n, c.lanes, c.lanes, testutil.Canary)
-		return func(p *kernelSet) { p.Convert.WidenPairs(dst, src, c.lanes, c.n) }
-	}
 	src, dst := mem.Vector("src", c.n, 0), mem.Vector("dst", c.n, 0)
 	for i := range src {
 		src[i] = narrowable(r)
@@ -182,7 +162,28 @@ func (c roundBF16Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p
 			src[i] = math.Float32frombits(contract.LeastBF16 - 0x10000 + uint32(r.IntN(0x20000)) | uint32(r.IntN(2))<<31)
 		}
 	}
+	mem.Slots[1].Exact = true
 	return func(p *kernelSet) { p.Convert.RoundBF16(dst, src) }
+}
+
+// A widenPairsCase is a call of WidenPairs, on any bits.
+type widenPairsCase struct{ n, d, gapS, gapD int }
+
+func (c widenPairsCase) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
+}
+
+func widenPairsCases(int) (list []kernelCase) {
+	converterShapes(func(n, d, gapS, gapD int) { list = append(list, widenPairsCase{n, d, gapS, gapD}) })
+	return list
+}
+
+func (c widenPairsCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ldd := c.d+c.gapS, c.d+c.gapD
+	src := testutil.Rows[uint32](mem, "src", c.n, c.d, lds)
+	fillBits(src, r)
+	even, odd := mem.Matrix("even", c.n, c.d, ldd, testutil.Canary), mem.Matrix("odd", c.n, c.d, ldd, testutil.Canary)
+	return func(p *kernelSet) { p.Convert.WidenPairs(even, odd, ldd, src, lds, c.n, c.d) }
 }
 
 // spoilEvenOdd calls f after GemmEvenOdd, with the slices that start at the last row and its first lane.
@@ -218,20 +219,20 @@ var evenOddMutants = []mutant{
 		}
 		c[0] = chains[0] + chains[1] + chains[2] + chains[3]
 	})},
-	{"Weights.GemmEvenOdd", "what c holds does not count", func(p *kernelSet) {
-		product := p.Weights.GemmEvenOdd
-		p.Weights.GemmEvenOdd = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, next []byte) {
+	{"Weights.GemmPairs", "what c holds does not count", func(p *kernelSet) {
+		product := p.Weights.GemmPairs
+		p.Weights.GemmPairs = func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, next []byte) {
 			product(c, ldc, a, rs, cs, b, ldb, m, k, false, next)
 		}
 	}},
 	{"Weights.GemmPairs", "the halves are exchanged", func(p *kernelSet) {
 		product := p.Weights.GemmPairs
-		p.Weights.GemmPairs = func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, next []byte) {
+		p.Weights.GemmPairs = func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, next []byte) {
 			swapped := make([]uint32, len(b))
 			for i, w := range b {
 				swapped[i] = w<<16 | w>>16
 			}
-			product(c, ldc, a, rs, cs, swapped, m, k, load, next)
+			product(c, ldc, a, rs, cs, swapped, ldb, m, k, load, next)
 		}
 	}},
 	{"Weights.GemmTiles", "the last lanes are missing", func(p *kernelSet) {
@@ -262,6 +263,8 @@ var evenOddMutants = []mutant{
 	}},
 	{"Convert.WidenPairs", "the last row is missing", func(p *kernelSet) {
 		widen := p.Convert.WidenPairs
-		p.Convert.WidenPairs = func(dst []float32, src []uint32, lanes, n int) { widen(dst, src, lanes, max(0, n-1)) }
+		p.Convert.WidenPairs = func(even, odd []float32, ldd int, src []uint32, lds, n, d int) {
+			widen(even, odd, ldd, src, lds, max(0, n-1), d)
+		}
 	}},
 }

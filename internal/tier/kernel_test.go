@@ -88,7 +88,6 @@ var kernelTests = []struct {
 	{"GemmMax", gemmCases(gemmMax)},
 	{"GemmMerge", gemmCases(gemmMerge)},
 	{"GemmEvenOdd", evenOddCases(evenOdd)},
-	{"Weights.GemmEvenOdd", evenOddCases(panelEvenOdd)},
 	{"Weights.GemmPairs", evenOddCases(panelPairs)},
 	{"Weights.GemmTiles", tileCases},
 	{"Convert.RoundBF16", roundBF16Cases},
@@ -330,7 +329,7 @@ type tierVariant struct {
 
 // variantsOf returns the tier with each of its variants of a kernel, nil if there is one kernel.
 func (t *Tier) variantsOf(kernel string) (list []tierVariant) {
-	kind := map[string]string{"Skinny.QK": "QK=", "Skinny.PV": "PV=", "Weights.Gemm": "Weight=", "Weights.GemmF16": "Weight=", "Weights.GemmBF16": "Weight="}[kernel]
+	kind := map[string]string{"Skinny.QK": "QK=", "Skinny.PV": "PV=", "Weights.Gemm": "Weight=", "Weights.GemmF16": "Weight=", "Weights.GemmBF16": "Weight=", "Weights.GemmPairs": "Weight="}[kernel]
 	for _, v := range t.Variants {
 		if kind != "" && strings.HasPrefix(v, kind) {
 			x := t.Copy()

@@ -22,9 +22,6 @@ var referenceWeights = ukernel.WeightKernels{
 	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte) {
 		testutil.Gemm(ukernel.PanelLanes, c, ldc, a, rs, cs, widened(b, scalar.BF16), ldb, m, k, ukernel.InputSegment, load)
 	},
-	GemmEvenOdd: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, next []byte) {
-		testutil.GemmEvenOdd(ukernel.PanelLanes, c, ldc, a, rs, cs, b, ldb, m, k, load)
-	},
 	GemmPairs: referencePairs,
 	GemmTiles: referenceTileProduct,
 	Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{

@@ -131,13 +131,11 @@ type Converters struct {
 	// RoundBF16 makes factors of products in bfloat16: dst[i] = bf(src[i]) of the contract, as float32. dst may be src.
 	RoundBF16 func(dst, src []float32)
 
-	// WidenPairs widens n rows of pairs of bfloat16, of so many lanes, to 2n rows of float32, all without gaps. A
-	// word has an element of an even row in its low half, and that of the row after it in the high half:
+	// WidenPairs widens n rows of d pairs of bfloat16 to float32: the low halves of words to rows of even, and the
+	// high halves to rows of odd.
 	//
-	//	dst[2r·lanes+lane], dst[(2r+1)·lanes+lane] = both halves of src[r·lanes+lane]
-	//
-	// lanes is a multiple of PanelStep.
-	WidenPairs func(dst []float32, src []uint32, lanes, n int)
+	//	even[r·ldd+x], odd[r·ldd+x] = both halves of src[r·lds+x]
+	WidenPairs func(even, odd []float32, ldd int, src []uint32, lds, n, d int)
 
 	// Gather copies len(off) rows of size ≥ 1 bytes to dst, one after the other, row r from src[off[r]:]. The
 	// bytes from src[next[r]:] on, which are needed soon, are prefetched. There are as many next as off.

@@ -26,7 +26,7 @@ type Products struct {
 	GemmMax func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32)
 
 	// GemmEvenOdd is a product in bfloat16: that of m rows of A with the k rows of B, whose elements are some
-	// bf(x) of the contract as float32, in segments of BF16Segment steps, of which the last may be shorter:
+	// bf(x) of the contract as float32, in segments of BF16Segment steps, of which the last may be shorter, and the only one empty:
 	//
 	//	e = fma chain over the steps x = 0, 2, 4, ... of a segment, ascending, from +0: e = fma(a[i·rs+x·cs], b[x·ldb+lane], e)
 	//	o = the same over the steps 1, 3, 5, ...
