@@ -366,6 +366,16 @@ func skinnyQKInt8AVX512(a ukernel.QKInt8Args)
 //go:noescape
 func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
 
+// skinnyQKEvenOddAVX512 is SkinnyKernels.QKEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+
+// skinnyPVEvenOddAVX512 is SkinnyKernels.PVEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
 // skinnySoftmaxAVX512 is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape

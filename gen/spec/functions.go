@@ -18,6 +18,8 @@ var (
 	QKCodes          = kernel(SkinnyTable, "QKCodes")
 	Pairs            = kernel(SkinnyTable, "Pairs")
 	PVCodes          = kernel(SkinnyTable, "PVCodes")
+	QKEvenOdd        = kernel(SkinnyTable, "QKEvenOdd")
+	PVEvenOdd        = kernel(SkinnyTable, "PVEvenOdd")
 	Round            = kernel(LaneTable, "Round")
 	CodeScores       = kernel(LaneTable, "CodeScores")
 	CodeValues       = kernel(LaneTable, "CodeValues")

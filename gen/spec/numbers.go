@@ -116,5 +116,8 @@ const (
 // SkinnyKeys is the number of keys in a tile of SkinnyQK and in an iteration of SkinnyPV.
 const SkinnyKeys = ukernel.SkinnyKeys
 
+// SkinnyGroup divides the columns of SkinnyQK and SkinnyPV for narrow types.
+const SkinnyGroup = ukernel.SkinnyGroup
+
 // LineBytes is the size of a cache line.
 const LineBytes = 64

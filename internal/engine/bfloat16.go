@@ -70,11 +70,61 @@ func bfloat16Values(t *tile) {
 	t.mergeBlock(o)
 }
 
+// bfloat16Merge is panelMerge by one kernel, where the tier has it.
+func bfloat16Merge(t *tile, part []float32) {
+	if t.kern.CodeMerge == nil {
+		panelMerge(t, part)
+		return
+	}
+	integersMerge(t, part)
+}
+
 // roundDropped rounds the weights of the current block once more, if dropout has multiplied them.
 func (t *tile) roundDropped() {
 	if t.job.Call.Dropout.Rate != 0 {
 		t.job.roundBFloat16(t.block.scores)
 	}
+}
+
+// The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys and values as they lie in
+// memory. Where too few lie at equal distances, those for many rows take copies.
+
+func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
+	w, d := t.Lanes, t.job.d()
+	if top == nil {
+		top = t.ignored()
+	}
+	for n := 0; part.Lo < part.Hi; part.Lo += n {
+		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
+		if n = got; n < ukernel.SkinnyKeys {
+			bfloat16Scores(t, mask.Span{Lo: part.Lo, Hi: part.Lo + n}, top)
+			continue
+		}
+		t.job.tier.Skinny().QKEvenOdd(t.scoresFrom(part), k, stride, t.q, t.N, n, d, t.job.derived.scale, top, next, far)
+	}
+}
+
+// skinnyBFloat16Values takes whole segments. The columns of V are the lanes of those that are copied.
+func skinnyBFloat16Values(t *tile) {
+	t.roundDropped()
+	o, dv, keys, product := t.room(), t.job.dv(), t.block.keys, &t.job.tier.Tiles()[0]
+	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
+		p, load := t.scoresFrom(keys), keys.Lo > t.block.keys.Lo
+		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(keys.Len(), t.N*dv))
+		if n = got; n < keys.Len() {
+			n -= (keys.Lo + n) % contract.ValueSegment
+		}
+		if n > 0 {
+			t.job.tier.Skinny().PVEvenOdd(o, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
+			continue
+		}
+		n = min(keys.Len(), contract.ValueSegment-keys.Lo%contract.ValueSegment)
+		rows, stride, _ := t.values().Floats(t.Head, t.Key(keys.Lo), n)
+		for e := 0; e < dv; e += product.Lanes {
+			product.GemmEvenOdd(o[e:], dv, p, 1, t.Lanes, rows[e:], stride, t.N, n, load)
+		}
+	}
+	t.mergeBlock(o)
 }
 
 func exactBFloat16Softmax(t *tile, n int, max, sum []float32) {

@@ -36,7 +36,12 @@ func WidenBFloat16(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) 
 		part := dst[:min(n, step)*d]
 		dst = dst[len(part):]
 		Widen(t, part, x, b, h, l, min(n, step))
-		t.Convert().RoundBF16(part, part)
+		switch {
+		case x.DType() == view.BFloat16:
+			t.Convert().Flush(part, len(part), part, len(part), 1, len(part), scalar.LeastBF16)
+		case x.DType().Size() > 1: // no number of 8 bits is rounded
+			t.Convert().RoundBF16(part, part)
+		}
 	}
 }
 

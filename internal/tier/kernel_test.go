@@ -125,6 +125,8 @@ var kernelTests = []struct {
 	{"Skinny.PVF16", narrowPVCases(f16)},
 	{"Skinny.PVBF16", narrowPVCases(bf16)},
 	{"Skinny.PVInt8", narrowPVCases(int8s)},
+	{"Skinny.QKEvenOdd", narrowQKCases(factors)},
+	{"Skinny.PVEvenOdd", narrowPVCases(factors)},
 	{"Skinny.QKCodes", keyCodesCases},
 	{"Skinny.Pairs", pairsCases},
 	{"Skinny.PVCodes", valueCodesCases},

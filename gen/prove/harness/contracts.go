@@ -24,6 +24,8 @@ var contracts = map[string]contract{
 	"Lanes.HeadScores": {cases: headScores},
 
 	"Lanes.SoftmaxBF16": {cases: softmax, suppose: scoresBelow},
+	"Skinny.QKEvenOdd":  {cases: qkEvenOdd},
+	"Skinny.PVEvenOdd":  {cases: pvEvenOdd},
 
 	"Gradients.BackwardWeights": {cases: backwardWeights},
 	"Gradients.BackwardScores":  {cases: backwardScores},
