@@ -391,6 +391,16 @@ func skinnyQKInt8AVX512(a ukernel.QKInt8Args)
 //go:noescape
 func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
 
+// skinnyQKEvenOddAVX512 is SkinnyKernels.QKEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+
+// skinnyPVEvenOddAVX512 is SkinnyKernels.PVEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
 // skinnySoftmaxAVX512 is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape
@@ -615,6 +625,11 @@ func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, 
 //
 //go:noescape
 func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+
+// softmaxBF16AVX512 is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16AVX512(s []float32, ld int, n int, max []float32, sum []float32)
 
 // mergeStatsAVX512 is LaneKernels.MergeStats, see package ukernel.
 //

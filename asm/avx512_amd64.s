@@ -28398,6 +28398,1870 @@ done:
 	VZEROUPPER
 	RET
 
+// func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·skinnyQKEvenOddAVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+160(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ    CX, next_len+144(FP)
+	MOVQ    BX, next_cap+152(FP)
+	MOVQ    max_len+120(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    k_base+24(FP), DI
+	LEAQ    (DI)(AX*1), R8
+	LEAQ    (R8)(AX*1), R9
+	LEAQ    (R9)(AX*1), R10
+	SHLQ    $0x02, AX
+	LEAQ    (AX)(AX*2), R11
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	VMOVUPS const47000000AVX512<>+0(SB), Z1
+
+tile:
+	CMPQ m+88(FP), $0x10
+	JGE  whole
+	CMPQ m+88(FP), $0x00
+	JE   done
+
+	// The last tile reaches back.
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+group:
+	MOVQ s_len+8(FP), R12
+	MOVQ n+80(FP), R13
+	SUBQ R12, R13
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+136(FP), CX
+	MOVQ next_len+144(FP), BX
+	MOVQ d+96(FP), R14
+	MOVQ R14, k_cap+40(FP)
+	CMPQ R13, $0x05
+	JGE  group8
+	CMPQ R13, $0x03
+	JGE  group4
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS Z18, Z18, Z18
+
+group1segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group1short
+	MOVQ   $0x00000020, R13
+
+group1short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group1ahead1:
+	VMOVUPS          (DI), X3
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z3, Z3
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z3, Z3
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z3, Z3
+	VMOVUPS          (R8), X4
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z4, Z4
+	VMOVUPS          (R9), X5
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z5, Z5
+	VMOVUPS          (R10), X6
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z6, Z6
+	VUNPCKLPS        Z4, Z3, Z7
+	VUNPCKHPS        Z4, Z3, Z3
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z7, Z6
+	VUNPCKHPD        Z4, Z7, Z4
+	VUNPCKLPD        Z5, Z3, Z7
+	VUNPCKHPD        Z5, Z3, Z3
+	VPSLLD           $0x10, Z6, Z5
+	VPADDD           Z5, Z5, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VANDPS           Z0, Z6, Z6
+	VPADDD           Z6, Z6, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z10
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z4, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VANDPS           Z0, Z4, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z10
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z7, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12), Z4, Z2
+	VANDPS           Z0, Z7, Z7
+	VPADDD           Z7, Z7, Z4
+	VPCMPUD          $0x05, Z1, Z4, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z10
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z3, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12), Z4, Z2
+	VANDPS           Z0, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z1, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z3, Z10
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group1step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group1segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	MOVQ             max_base+112(FP), BX
+	MOVQ             s_len+8(FP), R12
+	MOVQ             s_base+0(FP), CX
+	LEAQ             (CX)(R12*4), CX
+	LEAQ             (BX)(R12*4), BX
+	VUNPCKLPS        Z18, Z18, Z2
+	VUNPCKHPS        Z18, Z18, Z3
+	VUNPCKLPS        Z18, Z18, Z4
+	VUNPCKHPS        Z18, Z18, Z5
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPD        Z5, Z3, Z4
+	VUNPCKHPD        Z5, Z3, Z5
+	VMOVUPS          (BX), X3
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X4, (CX)
+	VMAXPS           X3, X4, X3
+	ADDQ             SI, CX
+	VMOVUPS          X5, (CX)
+	VMAXPS           X3, X5, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z6, X6
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z2, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z4, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z5, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X3, (BX)
+	ADDQ             $0x04, s_len+8(FP)
+	JMP              next
+
+	// 2 queries.
+group2:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+
+group2segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	VXORPS Z3, Z3, Z3
+	VXORPS Z11, Z11, Z11
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group2short
+	MOVQ   $0x00000020, R13
+
+group2short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group2ahead1:
+	VMOVUPS          (DI), X4
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z4, Z4
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z4, Z4
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z4, Z4
+	VMOVUPS          (R8), X5
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z5, Z5
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z5, Z5
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z5, Z5
+	VMOVUPS          (R9), X6
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z6, Z6
+	VMOVUPS          (R10), X7
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z7, Z7
+	VUNPCKLPS        Z5, Z4, Z8
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z8, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VPSLLD           $0x10, Z7, Z6
+	VPADDD           Z6, Z6, Z9
+	VPCMPUD          $0x05, Z1, Z9, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12), Z6, Z2
+	VFMADD231PS.BCST 4(R12), Z6, Z3
+	VANDPS           Z0, Z7, Z7
+	VPADDD           Z7, Z7, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z11
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z5, Z6
+	VPADDD           Z6, Z6, Z7
+	VPCMPUD          $0x05, Z1, Z7, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12), Z6, Z2
+	VFMADD231PS.BCST 4(R12), Z6, Z3
+	VANDPS           Z0, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z11
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z8, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VFMADD231PS.BCST 4(R12), Z5, Z3
+	VANDPS           Z0, Z8, Z8
+	VPADDD           Z8, Z8, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z8, K1, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z11
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z4, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VFMADD231PS.BCST 4(R12), Z5, Z3
+	VANDPS           Z0, Z4, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z11
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group2step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	VADDPS           Z11, Z3, Z3
+	VADDPS           Z3, Z19, Z19
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group2segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	VMULPS.BCST      scale+104(FP), Z19, Z19
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	MOVQ             max_base+112(FP), BX
+	MOVQ             s_len+8(FP), R12
+	MOVQ             s_base+0(FP), CX
+	LEAQ             (CX)(R12*4), CX
+	LEAQ             (BX)(R12*4), BX
+	VUNPCKLPS        Z19, Z18, Z2
+	VUNPCKHPS        Z19, Z18, Z3
+	VUNPCKLPS        Z19, Z19, Z4
+	VUNPCKHPS        Z19, Z19, Z5
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPD        Z5, Z3, Z4
+	VUNPCKHPD        Z5, Z3, Z5
+	VMOVUPS          (BX), X3
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X4, (CX)
+	VMAXPS           X3, X4, X3
+	ADDQ             SI, CX
+	VMOVUPS          X5, (CX)
+	VMAXPS           X3, X5, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z6, X6
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z2, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z4, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z5, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X3, (BX)
+	ADDQ             $0x04, s_len+8(FP)
+	JMP              next
+
+	// 4 queries.
+group4:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+
+group4segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	VXORPS Z3, Z3, Z3
+	VXORPS Z11, Z11, Z11
+	VXORPS Z4, Z4, Z4
+	VXORPS Z12, Z12, Z12
+	VXORPS Z5, Z5, Z5
+	VXORPS Z13, Z13, Z13
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group4short
+	MOVQ   $0x00000020, R13
+
+group4short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group4ahead1:
+	VMOVUPS          (DI), X6
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z6, Z6
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z6, Z6
+	VMOVUPS          (R8), X7
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z7, Z7
+	VMOVUPS          (R9), X8
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z8, Z8
+	VMOVUPS          (R10), X9
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z9, Z9
+	VUNPCKLPS        Z7, Z6, Z14
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z14, Z9
+	VUNPCKHPD        Z7, Z14, Z7
+	VUNPCKLPD        Z8, Z6, Z14
+	VUNPCKHPD        Z8, Z6, Z6
+	VPSLLD           $0x10, Z9, Z8
+	VPADDD           Z8, Z8, Z15
+	VPCMPUD          $0x05, Z1, Z15, K1
+	VMOVAPS.Z        Z8, K1, Z8
+	VFMADD231PS.BCST (R12), Z8, Z2
+	VFMADD231PS.BCST 4(R12), Z8, Z3
+	VFMADD231PS.BCST 8(R12), Z8, Z4
+	VFMADD231PS.BCST 12(R12), Z8, Z5
+	VANDPS           Z0, Z9, Z9
+	VPADDD           Z9, Z9, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z13
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z7, Z8
+	VPADDD           Z8, Z8, Z9
+	VPCMPUD          $0x05, Z1, Z9, K1
+	VMOVAPS.Z        Z8, K1, Z8
+	VFMADD231PS.BCST (R12), Z8, Z2
+	VFMADD231PS.BCST 4(R12), Z8, Z3
+	VFMADD231PS.BCST 8(R12), Z8, Z4
+	VFMADD231PS.BCST 12(R12), Z8, Z5
+	VANDPS           Z0, Z7, Z7
+	VPADDD           Z7, Z7, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z13
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z14, Z7
+	VPADDD           Z7, Z7, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12), Z7, Z2
+	VFMADD231PS.BCST 4(R12), Z7, Z3
+	VFMADD231PS.BCST 8(R12), Z7, Z4
+	VFMADD231PS.BCST 12(R12), Z7, Z5
+	VANDPS           Z0, Z14, Z14
+	VPADDD           Z14, Z14, Z7
+	VPCMPUD          $0x05, Z1, Z7, K1
+	VMOVAPS.Z        Z14, K1, Z14
+	VFMADD231PS.BCST (R12)(SI*1), Z14, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z14, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z14, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z14, Z13
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z6, Z7
+	VPADDD           Z7, Z7, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12), Z7, Z2
+	VFMADD231PS.BCST 4(R12), Z7, Z3
+	VFMADD231PS.BCST 8(R12), Z7, Z4
+	VFMADD231PS.BCST 12(R12), Z7, Z5
+	VANDPS           Z0, Z6, Z6
+	VPADDD           Z6, Z6, Z7
+	VPCMPUD          $0x05, Z1, Z7, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z6, Z13
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group4step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	VADDPS           Z11, Z3, Z3
+	VADDPS           Z3, Z19, Z19
+	VADDPS           Z12, Z4, Z4
+	VADDPS           Z4, Z20, Z20
+	VADDPS           Z13, Z5, Z5
+	VADDPS           Z5, Z21, Z21
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group4segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	VMULPS.BCST      scale+104(FP), Z19, Z19
+	VMULPS.BCST      scale+104(FP), Z20, Z20
+	VMULPS.BCST      scale+104(FP), Z21, Z21
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	CMPQ             CX, $0x03
+	JG               group4has3
+	VMOVAPS          Z20, Z21
+
+group4has3:
+	MOVQ          max_base+112(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VUNPCKLPS     Z19, Z18, Z2
+	VUNPCKHPS     Z19, Z18, Z3
+	VUNPCKLPS     Z21, Z20, Z4
+	VUNPCKHPS     Z21, Z20, Z5
+	VUNPCKLPD     Z4, Z2, Z6
+	VUNPCKHPD     Z4, Z2, Z2
+	VUNPCKLPD     Z5, Z3, Z4
+	VUNPCKHPD     Z5, Z3, Z5
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	JMP           next
+
+	// 8 queries.
+group8:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	VXORPS Z25, Z25, Z25
+
+group8segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	VXORPS Z3, Z3, Z3
+	VXORPS Z11, Z11, Z11
+	VXORPS Z4, Z4, Z4
+	VXORPS Z12, Z12, Z12
+	VXORPS Z5, Z5, Z5
+	VXORPS Z13, Z13, Z13
+	VXORPS Z6, Z6, Z6
+	VXORPS Z14, Z14, Z14
+	VXORPS Z7, Z7, Z7
+	VXORPS Z15, Z15, Z15
+	VXORPS Z8, Z8, Z8
+	VXORPS Z16, Z16, Z16
+	VXORPS Z9, Z9, Z9
+	VXORPS Z17, Z17, Z17
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group8short
+	MOVQ   $0x00000020, R13
+
+group8short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group8ahead1:
+	VMOVUPS          (DI), X26
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z26, Z26
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z26, Z26
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z26, Z26
+	VMOVUPS          (R8), X27
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z27, Z27
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z27, Z27
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z27, Z27
+	VMOVUPS          (R9), X28
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z28, Z28
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z28, Z28
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z28, Z28
+	VMOVUPS          (R10), X29
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z29, Z29
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z29, Z29
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z29, Z29
+	VUNPCKLPS        Z27, Z26, Z30
+	VUNPCKHPS        Z27, Z26, Z26
+	VUNPCKLPS        Z29, Z28, Z27
+	VUNPCKHPS        Z29, Z28, Z28
+	VUNPCKLPD        Z27, Z30, Z29
+	VUNPCKHPD        Z27, Z30, Z27
+	VUNPCKLPD        Z28, Z26, Z30
+	VUNPCKHPD        Z28, Z26, Z26
+	VPSLLD           $0x10, Z29, Z28
+	VPADDD           Z28, Z28, Z31
+	VPCMPUD          $0x05, Z1, Z31, K1
+	VMOVAPS.Z        Z28, K1, Z28
+	VFMADD231PS.BCST (R12), Z28, Z2
+	VFMADD231PS.BCST 4(R12), Z28, Z3
+	VFMADD231PS.BCST 8(R12), Z28, Z4
+	VFMADD231PS.BCST 12(R12), Z28, Z5
+	VFMADD231PS.BCST 16(R12), Z28, Z6
+	VFMADD231PS.BCST 20(R12), Z28, Z7
+	VFMADD231PS.BCST 24(R12), Z28, Z8
+	VFMADD231PS.BCST 28(R12), Z28, Z9
+	VANDPS           Z0, Z29, Z29
+	VPADDD           Z29, Z29, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z29, K1, Z29
+	VFMADD231PS.BCST (R12)(SI*1), Z29, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z29, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z29, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z29, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z29, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z29, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z29, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z29, Z17
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z27, Z28
+	VPADDD           Z28, Z28, Z29
+	VPCMPUD          $0x05, Z1, Z29, K1
+	VMOVAPS.Z        Z28, K1, Z28
+	VFMADD231PS.BCST (R12), Z28, Z2
+	VFMADD231PS.BCST 4(R12), Z28, Z3
+	VFMADD231PS.BCST 8(R12), Z28, Z4
+	VFMADD231PS.BCST 12(R12), Z28, Z5
+	VFMADD231PS.BCST 16(R12), Z28, Z6
+	VFMADD231PS.BCST 20(R12), Z28, Z7
+	VFMADD231PS.BCST 24(R12), Z28, Z8
+	VFMADD231PS.BCST 28(R12), Z28, Z9
+	VANDPS           Z0, Z27, Z27
+	VPADDD           Z27, Z27, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z27, K1, Z27
+	VFMADD231PS.BCST (R12)(SI*1), Z27, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z27, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z27, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z27, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z27, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z27, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z27, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z27, Z17
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z30, Z27
+	VPADDD           Z27, Z27, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z27, K1, Z27
+	VFMADD231PS.BCST (R12), Z27, Z2
+	VFMADD231PS.BCST 4(R12), Z27, Z3
+	VFMADD231PS.BCST 8(R12), Z27, Z4
+	VFMADD231PS.BCST 12(R12), Z27, Z5
+	VFMADD231PS.BCST 16(R12), Z27, Z6
+	VFMADD231PS.BCST 20(R12), Z27, Z7
+	VFMADD231PS.BCST 24(R12), Z27, Z8
+	VFMADD231PS.BCST 28(R12), Z27, Z9
+	VANDPS           Z0, Z30, Z30
+	VPADDD           Z30, Z30, Z27
+	VPCMPUD          $0x05, Z1, Z27, K1
+	VMOVAPS.Z        Z30, K1, Z30
+	VFMADD231PS.BCST (R12)(SI*1), Z30, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z30, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z30, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z30, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z30, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z30, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z30, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z30, Z17
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z26, Z27
+	VPADDD           Z27, Z27, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z27, K1, Z27
+	VFMADD231PS.BCST (R12), Z27, Z2
+	VFMADD231PS.BCST 4(R12), Z27, Z3
+	VFMADD231PS.BCST 8(R12), Z27, Z4
+	VFMADD231PS.BCST 12(R12), Z27, Z5
+	VFMADD231PS.BCST 16(R12), Z27, Z6
+	VFMADD231PS.BCST 20(R12), Z27, Z7
+	VFMADD231PS.BCST 24(R12), Z27, Z8
+	VFMADD231PS.BCST 28(R12), Z27, Z9
+	VANDPS           Z0, Z26, Z26
+	VPADDD           Z26, Z26, Z27
+	VPCMPUD          $0x05, Z1, Z27, K1
+	VMOVAPS.Z        Z26, K1, Z26
+	VFMADD231PS.BCST (R12)(SI*1), Z26, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z26, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z26, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z26, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z26, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z26, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z26, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z26, Z17
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group8step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	VADDPS           Z11, Z3, Z3
+	VADDPS           Z3, Z19, Z19
+	VADDPS           Z12, Z4, Z4
+	VADDPS           Z4, Z20, Z20
+	VADDPS           Z13, Z5, Z5
+	VADDPS           Z5, Z21, Z21
+	VADDPS           Z14, Z6, Z6
+	VADDPS           Z6, Z22, Z22
+	VADDPS           Z15, Z7, Z7
+	VADDPS           Z7, Z23, Z23
+	VADDPS           Z16, Z8, Z8
+	VADDPS           Z8, Z24, Z24
+	VADDPS           Z17, Z9, Z9
+	VADDPS           Z9, Z25, Z25
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group8segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	VMULPS.BCST      scale+104(FP), Z19, Z19
+	VMULPS.BCST      scale+104(FP), Z20, Z20
+	VMULPS.BCST      scale+104(FP), Z21, Z21
+	VMULPS.BCST      scale+104(FP), Z22, Z22
+	VMULPS.BCST      scale+104(FP), Z23, Z23
+	VMULPS.BCST      scale+104(FP), Z24, Z24
+	VMULPS.BCST      scale+104(FP), Z25, Z25
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	CMPQ             CX, $0x05
+	JG               group8has5
+	VMOVAPS          Z22, Z23
+
+group8has5:
+	CMPQ    CX, $0x06
+	JG      group8has6
+	VMOVAPS Z23, Z24
+
+group8has6:
+	CMPQ    CX, $0x07
+	JG      group8has7
+	VMOVAPS Z24, Z25
+
+group8has7:
+	MOVQ          max_base+112(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VUNPCKLPS     Z19, Z18, Z2
+	VUNPCKHPS     Z19, Z18, Z3
+	VUNPCKLPS     Z21, Z20, Z4
+	VUNPCKHPS     Z21, Z20, Z5
+	VUNPCKLPD     Z4, Z2, Z6
+	VUNPCKHPD     Z4, Z2, Z2
+	VUNPCKLPD     Z5, Z3, Z4
+	VUNPCKHPD     Z5, Z3, Z5
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	MOVQ          max_base+112(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          16(CX)(R12*4), CX
+	LEAQ          16(BX)(R12*4), BX
+	VUNPCKLPS     Z23, Z22, Z2
+	VUNPCKHPS     Z23, Z22, Z3
+	VUNPCKLPS     Z25, Z24, Z4
+	VUNPCKHPS     Z25, Z24, Z5
+	VUNPCKLPD     Z4, Z2, Z6
+	VUNPCKHPD     Z4, Z2, Z2
+	VUNPCKLPD     Z5, Z3, Z4
+	VUNPCKHPD     Z5, Z3, Z5
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x08, s_len+8(FP)
+
+next:
+	MOVQ   d+96(FP), CX
+	SHLQ   $0x01, CX
+	NEGQ   CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	MOVQ   s_len+8(FP), CX
+	CMPQ   CX, n+80(FP)
+	JL     group
+	MOVQ   AX, CX
+	SHLQ   $0x02, CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	ADDQ   CX, next_base+136(FP)
+	MOVQ   SI, CX
+	IMUL3Q $0x10, CX, CX
+	ADDQ   CX, s_base+0(FP)
+	SUBQ   $0x10, m+88(FP)
+	JMP    tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const47000000AVX512<>+0(SB)/64, $"\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G"
+GLOBL const47000000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·skinnyPVEvenOddAVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ    CX, next_len+136(FP)
+	MOVQ    BX, next_cap+144(FP)
+	SHLQ    $0x02, ldo+24(FP)
+	MOVQ    v_base+32(FP), SI
+	MOVQ    p_base+64(FP), DI
+	MOVQ    ldp+88(FP), R8
+	SHLQ    $0x02, R8
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	VMOVUPS const47000000AVX512<>+0(SB), Z0
+
+turn:
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x20
+	JLE  short
+	MOVQ $+32, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, v_cap+48(FP)
+	XORQ R12, R12
+
+line:
+	MOVQ $0x00000000, o_len+8(FP)
+
+group:
+	MOVQ n+96(FP), R13
+	SUBQ o_len+8(FP), R13
+	CMPQ R13, $0x05
+	JGE  group8
+	CMPQ R13, $0x03
+	JGE  group4
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group1fewer
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead:
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group1step
+
+group1fewer:
+	ADDQ             $0x04, R11
+	JZ               group1sum
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group1sum
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group1sum
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group1sum:
+	MOVQ    ldo+24(FP), R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	CMPB    load+120(FP), $0x00
+	JE      group1first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	JMP     group1end
+
+group1first:
+	VMOVUPS Z1, (R9)
+
+group1end:
+	ADDQ $0x01, o_len+8(FP)
+	JMP  next
+
+	// 2 queries.
+group2:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group2fewer
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead:
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z2
+	VFMADD231PS.BCST 4(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z2
+	VFMADD231PS.BCST 4(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group2step
+
+group2fewer:
+	ADDQ             $0x04, R11
+	JZ               group2sum
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group2sum
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z2
+	VFMADD231PS.BCST 4(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group2sum
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group2sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z4, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      group2first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	JMP     group2end
+
+group2first:
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+
+group2end:
+	ADDQ $0x02, o_len+8(FP)
+	JMP  next
+
+	// 4 queries.
+group4:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group4fewer
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead:
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z2
+	VFMADD231PS.BCST 4(R10), Z9, Z4
+	VFMADD231PS.BCST 8(R10), Z9, Z6
+	VFMADD231PS.BCST 12(R10), Z9, Z8
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z2
+	VFMADD231PS.BCST 4(R10), Z9, Z4
+	VFMADD231PS.BCST 8(R10), Z9, Z6
+	VFMADD231PS.BCST 12(R10), Z9, Z8
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group4step
+
+group4fewer:
+	ADDQ             $0x04, R11
+	JZ               group4sum
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group4sum
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z2
+	VFMADD231PS.BCST 4(R10), Z9, Z4
+	VFMADD231PS.BCST 8(R10), Z9, Z6
+	VFMADD231PS.BCST 12(R10), Z9, Z8
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group4sum
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group4sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z4, Z3, Z3
+	VADDPS  Z6, Z5, Z5
+	VADDPS  Z8, Z7, Z7
+	CMPB    load+120(FP), $0x00
+	JE      group4first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x03
+	JLE     group4load
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+
+group4load:
+	JMP group4end
+
+group4first:
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x03
+	JLE     group4store
+	VMOVUPS Z7, (R9)
+
+group4store:
+group4end:
+	ADDQ $0x04, o_len+8(FP)
+	JMP  next
+
+	// 8 queries.
+group8:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group8fewer
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead:
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z2
+	VFMADD231PS.BCST 4(R10), Z17, Z4
+	VFMADD231PS.BCST 8(R10), Z17, Z6
+	VFMADD231PS.BCST 12(R10), Z17, Z8
+	VFMADD231PS.BCST 16(R10), Z17, Z10
+	VFMADD231PS.BCST 20(R10), Z17, Z12
+	VFMADD231PS.BCST 24(R10), Z17, Z14
+	VFMADD231PS.BCST 28(R10), Z17, Z16
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z2
+	VFMADD231PS.BCST 4(R10), Z17, Z4
+	VFMADD231PS.BCST 8(R10), Z17, Z6
+	VFMADD231PS.BCST 12(R10), Z17, Z8
+	VFMADD231PS.BCST 16(R10), Z17, Z10
+	VFMADD231PS.BCST 20(R10), Z17, Z12
+	VFMADD231PS.BCST 24(R10), Z17, Z14
+	VFMADD231PS.BCST 28(R10), Z17, Z16
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group8step
+
+group8fewer:
+	ADDQ             $0x04, R11
+	JZ               group8sum
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group8sum
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z2
+	VFMADD231PS.BCST 4(R10), Z17, Z4
+	VFMADD231PS.BCST 8(R10), Z17, Z6
+	VFMADD231PS.BCST 12(R10), Z17, Z8
+	VFMADD231PS.BCST 16(R10), Z17, Z10
+	VFMADD231PS.BCST 20(R10), Z17, Z12
+	VFMADD231PS.BCST 24(R10), Z17, Z14
+	VFMADD231PS.BCST 28(R10), Z17, Z16
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group8sum
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group8sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z4, Z3, Z3
+	VADDPS  Z6, Z5, Z5
+	VADDPS  Z8, Z7, Z7
+	VADDPS  Z10, Z9, Z9
+	VADDPS  Z12, Z11, Z11
+	VADDPS  Z14, Z13, Z13
+	VADDPS  Z16, Z15, Z15
+	CMPB    load+120(FP), $0x00
+	JE      group8first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x05
+	JLE     group8load
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x06
+	JLE     group8load
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x07
+	JLE     group8load
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+
+group8load:
+	JMP group8end
+
+group8first:
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x05
+	JLE     group8store
+	VMOVUPS Z11, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x06
+	JLE     group8store
+	VMOVUPS Z13, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x07
+	JLE     group8store
+	VMOVUPS Z15, (R9)
+
+group8store:
+group8end:
+	ADDQ $0x08, o_len+8(FP)
+
+next:
+	MOVQ   o_len+8(FP), R9
+	CMPQ   R9, n+96(FP)
+	JL     group
+	ADDQ   $0x10, R12
+	SUBQ   $0x10, v_cap+48(FP)
+	JNE    line
+	MOVB   $0x01, load+120(FP)
+	SUBQ   $0x20, m+104(FP)
+	JLE    done
+	IMUL3Q $0x20, AX, CX
+	ADDQ   CX, SI
+	ADDQ   CX, next_base+128(FP)
+	IMUL3Q $0x20, R8, CX
+	ADDQ   CX, DI
+	JMP    turn
+
+done:
+	VZEROUPPER
+	RET
+
 // func skinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512F
 TEXT ·skinnySoftmaxAVX512(SB), NOSPLIT, $0-88
@@ -34376,6 +36240,152 @@ lanes1rows:
 lanes1end:
 	VZEROUPPER
 	RET
+
+// func softmaxBF16AVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·softmaxBF16AVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    max_len+48(FP), CX
+	VMOVUPS const47c00000AVX512<>+0(SB), Z0
+	VMOVUPS constff800000AVX512<>+0(SB), Z1
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z2
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z3
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z5
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z6
+	VMOVUPS const3f317218AVX512<>+0(SB), Z7
+	VMOVUPS const3f800000AVX512<>+0(SB), Z8
+	VMOVUPS constc26002e3AVX512<>+0(SB), Z9
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z10
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   64(DX)(AX*1), Z11
+	VCMPPS    $0x04, Z1, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, Z1, Z11, K1
+	VMOVAPS.Z Z11, K1, Z11
+	VXORPS    Z12, Z12, Z12
+	VXORPS    Z13, Z13, Z13
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes2rows
+	PCALIGN   $0x40
+
+lanes2row:
+	VMOVUPS      (DX), Z14
+	VMOVUPS      64(DX), Z15
+	VSUBPS       Z10, Z14, Z14
+	VSUBPS       Z11, Z15, Z15
+	VRNDSCALEPS  $0x00, Z14, Z16
+	VRNDSCALEPS  $0x00, Z15, Z17
+	VSUBPS       Z16, Z14, Z18
+	VSUBPS       Z17, Z15, Z19
+	VMOVAPS      Z3, Z20
+	VFMADD231PS  Z2, Z18, Z20
+	VMOVAPS      Z3, Z21
+	VFMADD231PS  Z2, Z19, Z21
+	VFMADD213PS  Z4, Z18, Z20
+	VFMADD213PS  Z4, Z19, Z21
+	VFMADD213PS  Z5, Z18, Z20
+	VFMADD213PS  Z5, Z19, Z21
+	VFMADD213PS  Z6, Z18, Z20
+	VFMADD213PS  Z6, Z19, Z21
+	VFMADD213PS  Z7, Z18, Z20
+	VFMADD213PS  Z7, Z19, Z21
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z8, Z19, Z21
+	VCMPPS       $0x15, Z9, Z14, K1
+	VSCALEFPS.Z  Z16, Z20, K1, Z20
+	VCMPPS       $0x15, Z9, Z15, K1
+	VSCALEFPS.Z  Z17, Z21, K1, Z21
+	VANDPS       Z1, Z20, Z14
+	VANDPS       Z1, Z21, Z15
+	VFMADD231PS  Z0, Z14, Z20
+	VFMADD231PS  Z0, Z15, Z21
+	VFNMADD231PS Z0, Z14, Z20
+	VFNMADD231PS Z0, Z15, Z21
+	VMOVUPS      Z20, (DX)
+	VMOVUPS      Z21, 64(DX)
+	VADDPS       Z20, Z12, Z12
+	VADDPS       Z21, Z13, Z13
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z12, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z13, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z10
+	VCMPPS    $0x04, Z1, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VXORPS    Z11, Z11, Z11
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes1rows
+	PCALIGN   $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Z12
+	VSUBPS       Z10, Z12, Z12
+	VRNDSCALEPS  $0x00, Z12, Z13
+	VSUBPS       Z13, Z12, Z14
+	VMOVAPS      Z3, Z15
+	VFMADD231PS  Z2, Z14, Z15
+	VFMADD213PS  Z4, Z14, Z15
+	VFMADD213PS  Z5, Z14, Z15
+	VFMADD213PS  Z6, Z14, Z15
+	VFMADD213PS  Z7, Z14, Z15
+	VFMADD213PS  Z8, Z14, Z15
+	VCMPPS       $0x15, Z9, Z12, K1
+	VSCALEFPS.Z  Z13, Z15, K1, Z15
+	VANDPS       Z1, Z15, Z12
+	VFMADD231PS  Z0, Z12, Z15
+	VFNMADD231PS Z0, Z12, Z15
+	VMOVUPS      Z15, (DX)
+	VADDPS       Z15, Z11, Z11
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+DATA constc26002e3AVX512<>+0(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
+GLOBL constc26002e3AVX512<>(SB), RODATA|NOPTR, $64
 
 // func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F

@@ -566,6 +566,11 @@ func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, ma
 //go:noescape
 func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
 
+// softmaxBF16NEON is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16NEON(s []float32, ld int, n int, max []float32, sum []float32)
+
 // mergeStatsNEON is LaneKernels.MergeStats, see package ukernel.
 //
 //go:noescape

@@ -26,8 +26,8 @@ DATA lanesNEON<>+1152(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?fff\xc1f
 DATA lanesNEON<>+1216(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\ua720?\ua720?\ua720?\ua720?\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd"
 DATA lanesNEON<>+1280(SB)/64, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0ff.\xc1ff.\xc1ff.\xc1ff.\xc1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1\x9d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
 DATA lanesNEON<>+1344(SB)/64, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B*B\xcc>*B\xcc>*B\xcc>*B\xcc>\xb63[>\xb63[>\xb63[>\xb63[>*B\xcc?*B\xcc?*B\xcc?*B\xcc?"
-DATA lanesNEON<>+1408(SB)/48, $"\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
-GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1456
+DATA lanesNEON<>+1408(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
+GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1472
 
 DATA spreadNEON<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x01\x01\x01\x02\x02\x02\x02\x03\x03\x03\x03\x04\x04\x04\x04\x05\x05\x05\x05\x06\x06\x06\x06\a\a\a\a\b\b\b\b\t\t\t\t\n\n\n\n\v\v\v\v\f\f\f\f\r\r\r\r\x0e\x0e\x0e\x0e\x0f\x0f\x0f\x0f"
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
@@ -28998,6 +28998,283 @@ lanes1rows:
 lanes1end:
 	RET
 
+// func softmaxBF16NEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·softmaxBF16NEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 272(R0), F0
+	FMOVQ 608(R0), F1
+	FMOVQ 256(R0), F2
+	FMOVQ 288(R0), F3
+	FMOVQ 304(R0), F4
+	FMOVQ 320(R0), F5
+	FMOVQ 336(R0), F6
+	FMOVQ 352(R0), F7
+	FMOVQ 368(R0), F8
+	FMOVQ 384(R0), F9
+	FMOVQ 1408(R0), F10
+	VMOVI $0, V11.B16
+	MOVD max_len+48(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+40(FP), R3
+	MOVD sum_base+64(FP), R4
+	MOVD ld+24(FP), R5
+	LSL $2, R5, R5
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	WORD $0x4e22e58f // fcmeq v15.4s, v12.4s, v2.4s
+	WORD $0x4e6f1d8c // bic v12.16b, v12.16b, v15.16b
+	WORD $0x4e22e5af // fcmeq v15.4s, v13.4s, v2.4s
+	WORD $0x4e6f1dad // bic v13.16b, v13.16b, v15.16b
+	WORD $0x4e22e5cf // fcmeq v15.4s, v14.4s, v2.4s
+	WORD $0x4e6f1dce // bic v14.16b, v14.16b, v15.16b
+	VORR V11.B16, V11.B16, V15.B16
+	VORR V11.B16, V11.B16, V16.B16
+	VORR V11.B16, V11.B16, V17.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R6), F18
+	FMOVQ 16(R6), F19
+	FMOVQ 32(R6), F20
+	WORD $0x4eacd652 // fsub v18.4s, v18.4s, v12.4s
+	WORD $0x4eadd673 // fsub v19.4s, v19.4s, v13.4s
+	WORD $0x4eaed694 // fsub v20.4s, v20.4s, v14.4s
+	WORD $0x4e20d655 // fadd v21.4s, v18.4s, v0.4s
+	WORD $0x4e20d676 // fadd v22.4s, v19.4s, v0.4s
+	WORD $0x4e20d697 // fadd v23.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b8 // fsub v24.4s, v21.4s, v0.4s
+	WORD $0x4ea0d6d9 // fsub v25.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6fa // fsub v26.4s, v23.4s, v0.4s
+	WORD $0x4eb8d658 // fsub v24.4s, v18.4s, v24.4s
+	WORD $0x4eb9d679 // fsub v25.4s, v19.4s, v25.4s
+	WORD $0x4ebad69a // fsub v26.4s, v20.4s, v26.4s
+	VORR V4.B16, V4.B16, V27.B16
+	VFMLA V24.S4, V3.S4, V27.S4
+	VORR V4.B16, V4.B16, V28.B16
+	VFMLA V25.S4, V3.S4, V28.S4
+	VORR V4.B16, V4.B16, V29.B16
+	VFMLA V26.S4, V3.S4, V29.S4
+	VORR V5.B16, V5.B16, V30.B16
+	VFMLA V24.S4, V27.S4, V30.S4
+	VORR V5.B16, V5.B16, V27.B16
+	VFMLA V25.S4, V28.S4, V27.S4
+	VORR V5.B16, V5.B16, V28.B16
+	VFMLA V26.S4, V29.S4, V28.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V24.S4, V30.S4, V29.S4
+	VORR V6.B16, V6.B16, V30.B16
+	VFMLA V25.S4, V27.S4, V30.S4
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V26.S4, V28.S4, V27.S4
+	VORR V7.B16, V7.B16, V28.B16
+	VFMLA V24.S4, V29.S4, V28.S4
+	VORR V7.B16, V7.B16, V29.B16
+	VFMLA V25.S4, V30.S4, V29.S4
+	VORR V7.B16, V7.B16, V30.B16
+	VFMLA V26.S4, V27.S4, V30.S4
+	VORR V8.B16, V8.B16, V27.B16
+	VFMLA V24.S4, V28.S4, V27.S4
+	VORR V8.B16, V8.B16, V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VORR V8.B16, V8.B16, V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VORR V9.B16, V9.B16, V30.B16
+	VFMLA V24.S4, V27.S4, V30.S4
+	VORR V9.B16, V9.B16, V24.B16
+	VFMLA V25.S4, V28.S4, V24.S4
+	VORR V9.B16, V9.B16, V25.B16
+	VFMLA V26.S4, V29.S4, V25.S4
+	VSHL $23, V21.S4, V21.S4
+	VSHL $23, V22.S4, V22.S4
+	VSHL $23, V23.S4, V23.S4
+	WORD $0x6e35dfde // fmul v30.4s, v30.4s, v21.4s
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6e37df39 // fmul v25.4s, v25.4s, v23.4s
+	WORD $0x6eb2e555 // fcmgt v21.4s, v10.4s, v18.4s
+	WORD $0x4e751fde // bic v30.16b, v30.16b, v21.16b
+	WORD $0x6eb3e552 // fcmgt v18.4s, v10.4s, v19.4s
+	WORD $0x4e721f18 // bic v24.16b, v24.16b, v18.16b
+	WORD $0x6eb4e552 // fcmgt v18.4s, v10.4s, v20.4s
+	WORD $0x4e721f39 // bic v25.16b, v25.16b, v18.16b
+	VAND V2.B16, V30.B16, V18.B16
+	VAND V2.B16, V24.B16, V19.B16
+	VAND V2.B16, V25.B16, V20.B16
+	VFMLA V18.S4, V1.S4, V30.S4
+	VFMLA V19.S4, V1.S4, V24.S4
+	VFMLA V20.S4, V1.S4, V25.S4
+	VFMLS V18.S4, V1.S4, V30.S4
+	VFMLS V19.S4, V1.S4, V24.S4
+	VFMLS V20.S4, V1.S4, V25.S4
+	FMOVQ F30, (R6)
+	FMOVQ F24, 16(R6)
+	FMOVQ F25, 32(R6)
+	WORD $0x4e3ed5ef // fadd v15.4s, v15.4s, v30.4s
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F15, (R4)
+	FMOVQ F16, 16(R4)
+	FMOVQ F17, 32(R4)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F12
+	FMOVQ 16(R3), F13
+	WORD $0x4e22e58e // fcmeq v14.4s, v12.4s, v2.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4e22e5ae // fcmeq v14.4s, v13.4s, v2.4s
+	WORD $0x4e6e1dad // bic v13.16b, v13.16b, v14.16b
+	VORR V11.B16, V11.B16, V14.B16
+	VORR V11.B16, V11.B16, V15.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F16
+	FMOVQ 16(R6), F17
+	WORD $0x4eacd610 // fsub v16.4s, v16.4s, v12.4s
+	WORD $0x4eadd631 // fsub v17.4s, v17.4s, v13.4s
+	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
+	WORD $0x4e20d633 // fadd v19.4s, v17.4s, v0.4s
+	WORD $0x4ea0d654 // fsub v20.4s, v18.4s, v0.4s
+	WORD $0x4ea0d675 // fsub v21.4s, v19.4s, v0.4s
+	WORD $0x4eb4d614 // fsub v20.4s, v16.4s, v20.4s
+	WORD $0x4eb5d635 // fsub v21.4s, v17.4s, v21.4s
+	VORR V4.B16, V4.B16, V22.B16
+	VFMLA V20.S4, V3.S4, V22.S4
+	VORR V4.B16, V4.B16, V23.B16
+	VFMLA V21.S4, V3.S4, V23.S4
+	VORR V5.B16, V5.B16, V24.B16
+	VFMLA V20.S4, V22.S4, V24.S4
+	VORR V5.B16, V5.B16, V22.B16
+	VFMLA V21.S4, V23.S4, V22.S4
+	VORR V6.B16, V6.B16, V23.B16
+	VFMLA V20.S4, V24.S4, V23.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V21.S4, V22.S4, V24.S4
+	VORR V7.B16, V7.B16, V22.B16
+	VFMLA V20.S4, V23.S4, V22.S4
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V21.S4, V24.S4, V23.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VFMLA V20.S4, V22.S4, V24.S4
+	VORR V8.B16, V8.B16, V22.B16
+	VFMLA V21.S4, V23.S4, V22.S4
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V20.S4, V24.S4, V23.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VFMLA V21.S4, V22.S4, V20.S4
+	VSHL $23, V18.S4, V18.S4
+	VSHL $23, V19.S4, V19.S4
+	WORD $0x6e32def7 // fmul v23.4s, v23.4s, v18.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x6eb0e552 // fcmgt v18.4s, v10.4s, v16.4s
+	WORD $0x4e721ef7 // bic v23.16b, v23.16b, v18.16b
+	WORD $0x6eb1e550 // fcmgt v16.4s, v10.4s, v17.4s
+	WORD $0x4e701e94 // bic v20.16b, v20.16b, v16.16b
+	VAND V2.B16, V23.B16, V16.B16
+	VAND V2.B16, V20.B16, V17.B16
+	VFMLA V16.S4, V1.S4, V23.S4
+	VFMLA V17.S4, V1.S4, V20.S4
+	VFMLS V16.S4, V1.S4, V23.S4
+	VFMLS V17.S4, V1.S4, V20.S4
+	FMOVQ F23, (R6)
+	FMOVQ F20, 16(R6)
+	WORD $0x4e37d5ce // fadd v14.4s, v14.4s, v23.4s
+	WORD $0x4e34d5ef // fadd v15.4s, v15.4s, v20.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F14, (R4)
+	FMOVQ F15, 16(R4)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F12
+	WORD $0x4e22e58d // fcmeq v13.4s, v12.4s, v2.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	VORR V11.B16, V11.B16, V13.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F14
+	WORD $0x4eacd5ce // fsub v14.4s, v14.4s, v12.4s
+	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
+	VORR V4.B16, V4.B16, V17.B16
+	VFMLA V16.S4, V3.S4, V17.S4
+	VORR V5.B16, V5.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V6.B16, V6.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V7.B16, V7.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V9.B16, V9.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	WORD $0x6eaee54f // fcmgt v15.4s, v10.4s, v14.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	VAND V2.B16, V18.B16, V14.B16
+	VFMLA V14.S4, V1.S4, V18.S4
+	VFMLS V14.S4, V1.S4, V18.S4
+	FMOVQ F18, (R6)
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F13, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
 // func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
 	MOVD $lanesNEON<>(SB), R0
@@ -29278,7 +29555,7 @@ lanes1end:
 // func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 1408(R0), F0
+	FMOVQ 1424(R0), F0
 	MOVD inv_len+72(FP), R1
 	MOVD p_base+0(FP), R2
 	MOVD dp_base+24(FP), R3
@@ -29616,7 +29893,7 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-124
 	VDUP R1, V5.S4
 	MOVWU keep+96(FP), R1
 	VDUP R1, V6.S4
-	FMOVQ 1424(R0), F7
+	FMOVQ 1440(R0), F7
 	MOVD w_len+8(FP), R1
 	MOVD w_base+0(FP), R2
 	MOVD m_base+48(FP), R3
@@ -30730,7 +31007,7 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	FMOVQ 224(R0), F6
 	FMOVQ 128(R0), F7
 	FMOVQ 240(R0), F8
-	FMOVQ 1440(R0), F9
+	FMOVQ 1456(R0), F9
 	FMOVQ 656(R0), F10
 	FMOVQ 672(R0), F11
 	FMOVQ 688(R0), F12
@@ -31623,7 +31900,7 @@ end:
 TEXT ·rowPowersNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 128(R0), F0
-	FMOVQ 1440(R0), F1
+	FMOVQ 1456(R0), F1
 	FMOVQ 656(R0), F2
 	FMOVQ 672(R0), F3
 	FMOVQ 688(R0), F4

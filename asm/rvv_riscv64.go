@@ -364,6 +364,11 @@ func maskSpanRVV(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max
 //go:noescape
 func softmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
 
+// softmaxBF16RVV is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16RVV(s []float32, ld int, n int, max []float32, sum []float32)
+
 // mergeStatsRVV is LaneKernels.MergeStats, see package ukernel.
 //
 //go:noescape

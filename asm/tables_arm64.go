@@ -31,19 +31,20 @@ var Products = []ukernel.Override[ukernel.Products]{
 // Lanes are the overrides of ukernel.LaneKernels.
 var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.LaneKernels{
-		Bias:       biasNEON,
-		MaskBool:   maskBoolNEON,
-		Dropout:    dropoutNEON,
-		Pack:       packNEON,
-		Unpack:     unpackNEON,
-		HeadScores: headScoresNEON,
-		Round:      roundNEON,
-		ScaleRows:  scaleRowsNEON,
-		Softcap:    softcapNEON,
-		ALiBi:      aLiBiNEON,
-		MaskSpan:   maskSpanNEON,
-		Softmax:    softmaxNEON,
-		MergeStats: mergeStatsNEON,
+		Bias:        biasNEON,
+		MaskBool:    maskBoolNEON,
+		Dropout:     dropoutNEON,
+		Pack:        packNEON,
+		Unpack:      unpackNEON,
+		HeadScores:  headScoresNEON,
+		Round:       roundNEON,
+		ScaleRows:   scaleRowsNEON,
+		Softcap:     softcapNEON,
+		ALiBi:       aLiBiNEON,
+		MaskSpan:    maskSpanNEON,
+		Softmax:     softmaxNEON,
+		SoftmaxBF16: softmaxBF16NEON,
+		MergeStats:  mergeStatsNEON,
 	}},
 }
 

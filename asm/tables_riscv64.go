@@ -43,15 +43,16 @@ var Products = []ukernel.Override[ukernel.Products]{
 // Lanes are the overrides of ukernel.LaneKernels.
 var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
-		Softcap:    softcapRVV,
-		ALiBi:      aLiBiRVV,
-		MaskSpan:   maskSpanRVV,
-		Softmax:    softmaxRVV,
-		MergeStats: mergeStatsRVV,
-		Bias:       biasRVV,
-		MaskBool:   maskBoolRVV,
-		Pack:       packRVV,
-		Dropout:    dropoutRVV,
+		Softcap:     softcapRVV,
+		ALiBi:       aLiBiRVV,
+		MaskSpan:    maskSpanRVV,
+		Softmax:     softmaxRVV,
+		SoftmaxBF16: softmaxBF16RVV,
+		MergeStats:  mergeStatsRVV,
+		Bias:        biasRVV,
+		MaskBool:    maskBoolRVV,
+		Pack:        packRVV,
+		Dropout:     dropoutRVV,
 	}},
 }
 

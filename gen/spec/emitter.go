@@ -32,6 +32,13 @@ type SkinnyEmitter interface {
 	SkinnyUnpack()
 }
 
+// A BF16SkinnyEmitter emits products in bfloat16, too, which an ISA may lack: few rows take the kernels for many then.
+type BF16SkinnyEmitter interface {
+	SkinnyEmitter
+	QKEvenOdd()
+	PVEvenOdd()
+}
+
 // A CodeEmitter emits the kernels of quantized attention, which an ISA may lack: Go rounds then, and the
 // products are those for float32.
 type CodeEmitter interface{ Codes() }
@@ -70,6 +77,10 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	for _, b := range []Element{Float32, F16, BF16, Int8} {
 		e.SkinnyQK(b)
 		e.SkinnyPV(b)
+	}
+	if x, ok := e.(BF16SkinnyEmitter); ok {
+		x.QKEvenOdd()
+		x.PVEvenOdd()
 	}
 	e.SkinnySoftmax()
 	e.SkinnyMerge()

@@ -235,6 +235,26 @@ func skinnyPV(step int) func(k *Kernel, quick bool) []Case {
 	}
 }
 
+// qkEvenOdd and pvEvenOdd return calls for products in bfloat16, whose kernels take whole groups of 8 lanes. Values have more than a segment
+// of keys, too.
+func qkEvenOdd(k *Kernel, quick bool) []Case {
+	list := skinnyQK(16)(k, quick)
+	for _, c := range list {
+		c["scale"] = Unknown{}
+	}
+	return list
+}
+
+func pvEvenOdd(k *Kernel, quick bool) (list []Case) {
+	for i, c := range skinnyPV(16)(k, quick) {
+		m := max(1, c["m"].(int)) + i%2*31
+		dv, ldp := c["dv"].(int), 16
+		c["m"], c["ldp"], c["v"], c["p"] = m, ldp, in(span(m, c["ldv"].(int), dv)), in(m*ldp)
+		list = append(list, c)
+	}
+	return list
+}
+
 // withScales adds scales to calls. Those of keys lie side by side, those of values row by row.
 func withScales(cases func(k *Kernel, quick bool) []Case, keys bool) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) []Case {

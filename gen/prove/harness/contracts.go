@@ -24,6 +24,10 @@ var contracts = map[string]contract{
 	"Lanes.CodeMerge":  {cases: codeMerge},
 	"Lanes.HeadScores": {cases: headScores},
 
+	"Lanes.SoftmaxBF16": {cases: softmax, suppose: scoresBelow},
+	"Skinny.QKEvenOdd":  {cases: qkEvenOdd},
+	"Skinny.PVEvenOdd":  {cases: pvEvenOdd},
+
 	"Gradients.BackwardWeights": {cases: backwardWeights},
 	"Gradients.BackwardScores":  {cases: backwardScores},
 	"Gradients.BackwardSoftcap": {cases: backwardSoftcap},
