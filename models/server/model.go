@@ -43,14 +43,16 @@ type LoadOptions struct {
 	// QuantizeInt8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
 	// [embedding.LoadOptions].
 	QuantizeInt8 bool
+
+	KeepPacked bool // keeps the weights in a file beside the model, see [decoder.Options]
 }
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
 func Load(model string, o LoadOptions) (*Model, error) {
-	load := embedding.LoadOptions{QuantizeInt8: o.QuantizeInt8}
+	load := embedding.LoadOptions{QuantizeInt8: o.QuantizeInt8, KeepPacked: o.KeepPacked}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.QuantizeInt8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.QuantizeInt8, KeepPacked: o.KeepPacked},
 	})
 	if err != nil {
 		return nil, err

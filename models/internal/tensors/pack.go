@@ -175,12 +175,26 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		r.Dry.Memory += kept.Size(n * all[0].k)
 		return nil
 	}
-	var l *linear.Linear
+	key := ""
+	if r.Packed != nil {
+		key = r.packedKey(side, all)
+	}
+	l := r.Packed.Layer(key)
+	if l != nil {
+		for _, w := range all {
+			from, to := w.span()
+			r.Meter.Skip(to - from)
+		}
+		return l
+	}
 	var err error
 	if dense {
 		l, err = r.packNumbers(side, all, n, bias)
 	} else {
 		l, err = r.packBlocks(all, n, bias)
+	}
+	if err == nil && r.err == nil {
+		err = r.Packed.Add(key, l)
 	}
 	if err != nil {
 		r.Fail(fmt.Errorf("%s: %w", r.Where(r.name(all[0].name+".weight")), err))
