@@ -95,6 +95,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	c.receipt.Flags(fs, "all answers")
 	c.language().Flags(fs)
 	command.ExecFlags(fs, &c.options.Exec)
+	command.KeepPackedFlag(fs, &c.options.KeepPacked)
 	return window
 }
 

@@ -64,6 +64,12 @@ type Options struct {
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
 
+	// KeepPacked keeps the weights as kernels read them in a file beside the model, NAME.packed, which later programs
+	// map in place of packing them again: so a model opens in a fraction of the time, and programs share its memory.
+	// The file takes as much space as the weights do in memory. It is written when there is none, or if the model's
+	// files, or the settings that change weights, are others than those that it was made of. It changes no result.
+	KeepPacked bool
+
 	// Progress, if not nil, is told how many bytes of the tensors are read while a model
 	// is loaded, from 0 to all of them, by the goroutine that loads.
 	Progress func(done, total int64)
@@ -126,7 +132,9 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	if err := l.Done(); err != nil {
 		return nil, err
 	}
-	l.End()
+	if err := l.End(); err != nil {
+		return nil, err
+	}
 	n.checkpoint = n.checkpointOf()
 	n.rounded = l.Pack.Precision == precision.BFloat16
 	if n.rounded && l.Rounded == 0 {

@@ -156,6 +156,12 @@ func (x *origin) load(o Options) (*Model, error) {
 	if err := x.prepare(); err != nil {
 		return nil, err
 	}
+	if o.KeepPacked {
+		if err := x.KeepPacked(); err != nil {
+			return nil, err
+		}
+		defer x.Packed.Close()
+	}
 	if x.file != nil && x.path != "" {
 		x.file.DropMetadata()
 	}

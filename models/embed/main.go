@@ -108,6 +108,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
 	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for bge-m3: \"sparse\": {\"indices\", \"values\"}")
 	command.ExecFlags(fs, &c.settings.Exec)
+	command.KeepPackedFlag(fs, &c.load.KeepPacked)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}

@@ -84,6 +84,10 @@ type LoadOptions struct {
 	// most 4096, as its cache of keys and values has room for them. Encoders ignore it.
 	Context int
 
+	// KeepPacked keeps the weights in a file beside the model, as that of the Options of package decoder does. A static
+	// table has none to keep.
+	KeepPacked bool
+
 	// Progress, if not nil, is told how many bytes of the tensors are read, from 0 to all of them, by the
 	// goroutine that loads. It changes no result.
 	Progress func(done, total int64)

@@ -57,11 +57,19 @@ func (x *origin) read(o LoadOptions) (*model, error) {
 		}
 		r.Pack.Order = network.Columns(x.model, r)
 	}
+	if o.KeepPacked {
+		if err := r.KeepPacked(); err != nil {
+			return nil, err
+		}
+		defer r.Packed.Close()
+	}
 	m := x.readModel(r)
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	r.End()
+	if err := r.End(); err != nil {
+		return nil, err
+	}
 	var err error
 	if m.ropes, err = m.network.Rotations(0, x.positions); err != nil {
 		return nil, fmt.Errorf("encoder: %s: %w", x.path, err)

@@ -79,6 +79,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that says what a good answer is, for models that read one, such as Qwen3-Reranker; default that of the model")
 	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
 	command.ExecFlags(fs, &c.settings.Exec)
+	command.KeepPackedFlag(fs, &c.load.KeepPacked)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}

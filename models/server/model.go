@@ -43,14 +43,16 @@ type LoadOptions struct {
 
 	// Precision is what linear layers compute with, see [decoder.Options] and [embedding.LoadOptions].
 	Precision precision.Precision
+
+	KeepPacked bool // keeps the weights in a file beside the model, see [decoder.Options]
 }
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
 func Load(model string, o LoadOptions) (*Model, error) {
-	load := embedding.LoadOptions{Precision: o.Precision}
+	load := embedding.LoadOptions{Precision: o.Precision, KeepPacked: o.KeepPacked}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, Precision: o.Precision},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, Precision: o.Precision, KeepPacked: o.KeepPacked},
 	})
 	if err != nil {
 		return nil, err

@@ -61,6 +61,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		return err
 	})
 	command.ExecFlags(fs, &m.Options.Exec)
+	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
 }
 
 // language are the settings of language models.

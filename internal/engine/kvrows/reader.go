@@ -53,6 +53,7 @@ type Need struct {
 // at equal distances.
 func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	d := x.Dim(3)
+	need.Listed = need.Listed || HasSmallPages(x)
 	if r.widen = rows.Widen; need.Codes {
 		r.widen = rows.WidenCodes
 	} else if need.BFloat16 {
@@ -81,6 +82,9 @@ func (r *Reader) Len() int { return len(r.memory) }
 func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	r.tier, r.x = t, x
 	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
+	if rows == nil && HasSmallPages(x) {
+		rows = &everyRow
+	}
 	if r.list.rows = nil; rows != nil {
 		r.list.begin(x, rows)
 	}

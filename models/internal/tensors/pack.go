@@ -171,11 +171,13 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	}
 	bias := biasOf(all)
 	dtype, dense := dtypes[kept]
+	if dense && r.Pack.Precision == precision.BFloat16 {
+		r.Rounded++
+	}
 	switch {
 	case r.err != nil:
 		return nil
 	case r.Dry != nil && dense && r.Pack.Precision == precision.BFloat16:
-		r.Rounded++
 		r.note(kernel.BFloat16, n*all[0].k)
 		return nil
 	case r.Dry != nil && dense:
@@ -185,12 +187,26 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		r.Dry.Memory += kept.Size(n * all[0].k)
 		return nil
 	}
-	var l *linear.Linear
+	key := ""
+	if r.Packed != nil {
+		key = r.packedKey(side, all)
+	}
+	l := r.Packed.Layer(key)
+	if l != nil {
+		for _, w := range all {
+			from, to := w.span()
+			r.Meter.Skip(to - from)
+		}
+		return l
+	}
 	var err error
 	if dense {
 		l, err = r.packNumbers(side, all, n, bias)
 	} else {
 		l, err = r.packBlocks(all, n, bias)
+	}
+	if err == nil && r.err == nil {
+		err = r.Packed.Add(key, l)
 	}
 	if err != nil {
 		r.Fail(fmt.Errorf("%s: %w", r.Where(r.name(all[0].name+".weight")), err))
@@ -297,7 +313,6 @@ func (r *Reader) packNumbers(side Side, all []*weights, n int, bias []float32) (
 	pack := linear.New
 	switch r.Pack.Precision {
 	case precision.BFloat16:
-		r.Rounded++
 		pack = linear.RoundBFloat16
 	case precision.Int8:
 		pack = linear.QuantizeInt8

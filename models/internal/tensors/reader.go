@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/loading"
+	"github.com/attn-go/attn/models/internal/packed"
 )
 
 // A Reader takes the tensors of a model out of a store. The first error stays, and after
@@ -20,6 +21,7 @@ type Reader struct {
 	Pack   Pack
 
 	Rounded int                  // layers that Pack.Precision has rounded to bfloat16
+	Packed  *packed.Cache        // layers that were packed before, or are kept; nil for none
 	Meter   *loading.Meter       // nil if nobody is told how far it is
 	Dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 
@@ -61,10 +63,11 @@ func (r *Reader) Has(name string) bool {
 // Info describes a tensor, and returns false if there is none.
 func (r *Reader) Info(name string) (Info, bool) { return r.Store.Info(r.name(name)) }
 
-// End tells that all is read.
-func (r *Reader) End() {
+// End tells that all is read. The error is that of keeping the packed layers.
+func (r *Reader) End() error {
 	r.part, r.joined, r.room = Numbers{}, nil, nil
 	r.Meter.End()
+	return r.endPacked()
 }
 
 // Done returns the first error, or that of a tensor that nothing has asked for.
