@@ -81,6 +81,26 @@ func weightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []ui
 //go:noescape
 func weightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
+// gemmEvenOdd1AVX2 is Products.GemmEvenOdd, see package ukernel. The query tile has 8 lanes.
+//
+//go:noescape
+func gemmEvenOdd1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd2AVX2 is Products.GemmEvenOdd, see package ukernel. The query tile has 16 lanes.
+//
+//go:noescape
+func gemmEvenOdd2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd3AVX2 is Products.GemmEvenOdd, see package ukernel. The query tile has 24 lanes.
+//
+//go:noescape
+func gemmEvenOdd3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// weightGemmPairsAVX2 is WeightKernels.GemmPairs, see package ukernel.
+//
+//go:noescape
+func weightGemmPairsAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+
 // weightPackAVX2 is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
@@ -495,6 +515,16 @@ func exp2AVX2(dst []float32, src []float32)
 //
 //go:noescape
 func tanhAVX2(dst []float32, src []float32)
+
+// roundBF16AVX2 is Converters.RoundBF16, see package ukernel.
+//
+//go:noescape
+func roundBF16AVX2(dst []float32, src []float32)
+
+// widenPairsAVX2 is Converters.WidenPairs, see package ukernel.
+//
+//go:noescape
+func widenPairsAVX2(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
 
 // siLUAVX2 is Activations.SiLU, see package ukernel.
 //

@@ -4431,6 +4431,1341 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
+// func gemmEvenOdd1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd1AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x0000000c
+	JGE  tile6
+	CMPQ DX, $0x00000006
+	JE   tile6
+	MOVQ DX, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JLE   tile1
+	CMPQ  R10, $0x00000002
+	JLE   tile2
+	CMPQ  R10, $0x00000003
+	JLE   tile3
+	CMPQ  R10, $0x00000004
+	JLE   tile4
+	CMPQ  R10, $0x00000005
+	JLE   tile5
+	CMPQ  R10, $0x00000006
+	JLE   tile6
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ AX, R10
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile6segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y2, Y2, Y2
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y1, Y1, Y1
+	VXORPS Y3, Y3, Y3
+	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile6end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R11), Y12
+	VBROADCASTSS (R10)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R10)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R10)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R10)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R10)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile6end
+	VMOVUPS      (R11), Y12
+	VBROADCASTSS (R10)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	VBROADCASTSS (R10)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R10)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R10)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R10)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile6steps
+
+tile6end:
+	VADDPS Y1, Y0, Y0
+	VADDPS Y3, Y2, Y2
+	VADDPS Y5, Y4, Y4
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store6
+	MOVQ   $0x00000006, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ AX, R10
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile5segment:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y3, Y3, Y3
+	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile5end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*4), Y12
+	VFMADD231PS  Y1, Y12, Y10
+	VBROADCASTSS (R10)(R8*1), Y12
+	VFMADD231PS  Y1, Y12, Y8
+	VBROADCASTSS (R10)(BX*2), Y12
+	VFMADD231PS  Y1, Y12, Y6
+	VBROADCASTSS (R10)(BX*1), Y12
+	VFMADD231PS  Y1, Y12, Y4
+	VBROADCASTSS (R10), Y12
+	VFMADD231PS  Y1, Y12, Y2
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile5end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*4), Y12
+	VFMADD231PS  Y1, Y12, Y11
+	VBROADCASTSS (R10)(R8*1), Y12
+	VFMADD231PS  Y1, Y12, Y9
+	VBROADCASTSS (R10)(BX*2), Y12
+	VFMADD231PS  Y1, Y12, Y7
+	VBROADCASTSS (R10)(BX*1), Y12
+	VFMADD231PS  Y1, Y12, Y5
+	VBROADCASTSS (R10), Y12
+	VFMADD231PS  Y1, Y12, Y3
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile5steps
+
+tile5end:
+	VADDPS Y3, Y2, Y2
+	VADDPS Y5, Y4, Y4
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store5
+	MOVQ   $0x00000005, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ AX, R10
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile4segment:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile4end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(R8*1), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y8
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y6
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y4
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile4end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(R8*1), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y9
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y5
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile4steps
+
+tile4end:
+	VADDPS Y5, Y4, Y4
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store4
+	MOVQ   $0x00000004, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R10
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y8
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y6
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile3end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y9
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y7
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y8
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile2end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y9
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile1end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store6:
+	VMOVUPS Y0, (CX)
+	ADDQ    R12, CX
+
+store5:
+	VMOVUPS Y2, (CX)
+	ADDQ    R12, CX
+
+store4:
+	VMOVUPS Y4, (CX)
+	ADDQ    R12, CX
+
+store3:
+	VMOVUPS Y6, (CX)
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Y8, (CX)
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Y10, (CX)
+	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R10
+	MOVQ R10, a_len+40(FP)
+	MOVQ m+104(FP), R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add6:
+	VADDPS (CX), Y0, Y0
+	ADDQ   R12, CX
+
+add5:
+	VADDPS (CX), Y2, Y2
+	ADDQ   R12, CX
+
+add4:
+	VADDPS (CX), Y4, Y4
+	ADDQ   R12, CX
+
+add3:
+	VADDPS (CX), Y6, Y6
+	ADDQ   R12, CX
+
+add2:
+	VADDPS (CX), Y8, Y8
+	ADDQ   R12, CX
+
+add1:
+	VADDPS (CX), Y10, Y10
+	ADDQ   R12, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd2AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+
+	// Tiles of 3 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000006
+	JGE  tile3
+	CMPQ DX, $0x00000003
+	JE   tile3
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+	CMPQ  R8, $0x00000003
+	JLE   tile3
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVQ AX, R8
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VBROADCASTSS (R8)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R8)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile3end
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VBROADCASTSS (R8)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VBROADCASTSS (R8)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Y2, Y0, Y0
+	VADDPS Y3, Y1, Y1
+	VADDPS Y6, Y4, Y4
+	VADDPS Y7, Y5, Y5
+	VADDPS Y10, Y8, Y8
+	VADDPS Y11, Y9, Y9
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVQ AX, R8
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile2segment:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R8)(BX*1), Y12
+	VFMADD231PS  Y2, Y12, Y8
+	VFMADD231PS  Y3, Y12, Y9
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y2, Y12, Y4
+	VFMADD231PS  Y3, Y12, Y5
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R8)(BX*1), Y12
+	VFMADD231PS  Y2, Y12, Y10
+	VFMADD231PS  Y3, Y12, Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y2, Y12, Y6
+	VFMADD231PS  Y3, Y12, Y7
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Y6, Y4, Y4
+	VADDPS Y7, Y5, Y5
+	VADDPS Y10, Y8, Y8
+	VADDPS Y11, Y9, Y9
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y2
+	VFMADD231PS  (R9), Y2, Y8
+	VFMADD231PS  32(R9), Y2, Y9
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Y2
+	VFMADD231PS  (R9), Y2, Y10
+	VFMADD231PS  32(R9), Y2, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y10, Y8, Y8
+	VADDPS Y11, Y9, Y9
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store3:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    R10, CX
+
+store2:
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	ADDQ    R10, CX
+
+store1:
+	VMOVUPS Y8, (CX)
+	VMOVUPS Y9, 32(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add3:
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	ADDQ   R10, CX
+
+add2:
+	VADDPS (CX), Y4, Y4
+	VADDPS 32(CX), Y5, Y5
+	ADDQ   R10, CX
+
+add1:
+	VADDPS (CX), Y8, Y8
+	VADDPS 32(CX), Y9, Y9
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd3AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000004
+	JGE  tile2
+	CMPQ DX, $0x00000002
+	JE   tile2
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R8
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(BX*1), Y13
+	VMOVUPS      (R9), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VMOVUPS      32(R9), Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VMOVUPS      64(R9), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(BX*1), Y13
+	VMOVUPS      (R9), Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      32(R9), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      64(R9), Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Y3, Y0, Y0
+	VADDPS Y4, Y1, Y1
+	VADDPS Y5, Y2, Y2
+	VADDPS Y9, Y6, Y6
+	VADDPS Y10, Y7, Y7
+	VADDPS Y11, Y8, Y8
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y3
+	VFMADD231PS  (R9), Y3, Y6
+	VFMADD231PS  32(R9), Y3, Y7
+	VFMADD231PS  64(R9), Y3, Y8
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Y3
+	VFMADD231PS  (R9), Y3, Y9
+	VFMADD231PS  32(R9), Y3, Y10
+	VFMADD231PS  64(R9), Y3, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y9, Y6, Y6
+	VADDPS Y10, Y7, Y7
+	VADDPS Y11, Y8, Y8
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store2:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	ADDQ    R10, CX
+
+store1:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	ADDQ   R10, CX
+
+add1:
+	VADDPS (CX), Y6, Y6
+	VADDPS 32(CX), Y7, Y7
+	VADDPS 64(CX), Y8, Y8
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func weightGemmPairsAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·weightGemmPairsAVX2(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	MOVQ $0x7fffffffffffffff, R8
+	CMPQ DX, $0x00000001
+	JLE  rows
+
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R9
+	MOVQ next_base+128(FP), R8
+	ADDQ R8, R9
+	MOVQ R9, next_len+136(FP)
+
+	// Tiles of 1 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000002
+	JGE  tile1
+	CMPQ DX, $0x00000001
+	JE   tile1
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 1 × 6 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile1end
+	SHRQ   $0x01, R10
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(SI*1), Y13
+	VMOVUPS      (R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y0
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y6
+	VMOVUPS      32(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y7
+	VMOVUPS      64(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y2
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y8
+	VMOVUPS      96(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      128(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y4
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      160(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y11
+	LEAQ         (R8)(SI*2), R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y6, Y0, Y0
+	VADDPS Y7, Y1, Y1
+	VADDPS Y8, Y2, Y2
+	VADDPS Y9, Y3, Y3
+	VADDPS Y10, Y4, Y4
+	VADDPS Y11, Y5, Y5
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store1:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	VMOVUPS Y4, 128(CX)
+	VMOVUPS Y5, 160(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile1segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+
+add1:
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	VADDPS 96(CX), Y3, Y3
+	VADDPS 128(CX), Y4, Y4
+	VADDPS 160(CX), Y5, Y5
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store1
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+DATA constffff0000AVX2<>+0(SB)/32, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
+GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX
 TEXT ·weightPackAVX2(SB), NOSPLIT, $0-80
@@ -20262,9 +21597,6 @@ done:
 	VZEROUPPER
 	RET
 
-DATA constffff0000AVX2<>+0(SB)/32, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
-GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
-
 // func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $8-160
@@ -27307,6 +28639,204 @@ enter:
 leave:
 	VMASKMOVPS Y13, Y9, (DX)(AX*1)
 
+end:
+	VZEROUPPER
+	RET
+
+// func roundBF16AVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2
+TEXT ·roundBF16AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	VMOVUPS const00000001AVX2<>+0(SB), Y1
+	VMOVUPS const00007fffAVX2<>+0(SB), Y2
+	VMOVUPS constffff0000AVX2<>+0(SB), Y3
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y4
+	VMOVUPS const23800000AVX2<>+0(SB), Y5
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (BX)(AX*1), Y6
+	VCMPPS    $0x03, Y6, Y6, Y7
+	VBLENDVPS Y7, Y0, Y6, Y6
+	VPSRLD    $0x10, Y6, Y7
+	VANDPS    Y1, Y7, Y7
+	VPADDD    Y2, Y6, Y6
+	VPADDD    Y7, Y6, Y6
+	VANDPS    Y3, Y6, Y6
+	VANDPS    Y4, Y6, Y7
+	VCMPPS    $0x11, Y5, Y7, Y7
+	VANDNPS   Y6, Y7, Y7
+	VMOVUPS   Y7, (DX)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       CX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y6
+	VMASKMOVPS (BX)(AX*1), Y6, Y7
+	VCMPPS     $0x03, Y7, Y7, Y8
+	VBLENDVPS  Y8, Y0, Y7, Y7
+	VPSRLD     $0x10, Y7, Y0
+	VANDPS     Y1, Y0, Y0
+	VPADDD     Y2, Y7, Y7
+	VPADDD     Y0, Y7, Y7
+	VANDPS     Y3, Y7, Y7
+	VANDPS     Y4, Y7, Y0
+	VCMPPS     $0x11, Y5, Y0, Y0
+	VANDNPS    Y7, Y0, Y0
+	VMASKMOVPS Y0, Y6, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const23800000AVX2<>+0(SB)/32, $"\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#"
+GLOBL const23800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func widenPairsAVX2(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·widenPairsAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000018, CX
+	JL      lanes3end
+
+lanes3:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes3rows
+	PCALIGN $0x40
+
+lanes3row:
+	VMOVUPS (DI), Y1
+	VMOVUPS 32(DI), Y2
+	VMOVUPS 64(DI), Y3
+	VPSLLD  $0x10, Y1, Y4
+	VPSLLD  $0x10, Y2, Y5
+	VPSLLD  $0x10, Y3, Y6
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y5, 32(DX)
+	VMOVUPS Y6, 64(DX)
+	VANDPS  Y0, Y1, Y1
+	VANDPS  Y0, Y2, Y2
+	VANDPS  Y0, Y3, Y3
+	VMOVUPS Y1, (SI)
+	VMOVUPS Y2, 32(SI)
+	VMOVUPS Y3, 64(SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes3row
+
+lanes3rows:
+	ADDQ $0x00000060, AX
+	SUBQ $0x00000018, CX
+	JGE  lanes3
+
+lanes3end:
+	ADDQ $0x00000018, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (DI), Y1
+	VPSLLD  $0x10, Y1, Y2
+	VMOVUPS Y2, (DX)
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ    masksAVX2<>+0(SB), DX
+	MOVQ    $0x00000040, BX
+	SUBQ    CX, BX
+	LEAQ    (DX)(BX*4), DX
+	VMOVUPS (DX), Y1
+	MOVQ    even_base+0(FP), CX
+	ADDQ    AX, CX
+	MOVQ    ldd+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    odd_base+24(FP), BX
+	ADDQ    AX, BX
+	MOVQ    src_base+56(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+80(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    n+88(FP), DI
+	TESTQ   DI, DI
+	JZ      lastrows
+	PCALIGN $0x40
+
+lastrow:
+	VMASKMOVPS (SI), Y1, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VMASKMOVPS Y3, Y1, (CX)
+	VANDPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (BX)
+	ADDQ       DX, CX
+	ADDQ       DX, BX
+	ADDQ       AX, SI
+	DECQ       DI
+	JNZ        lastrow
+
+lastrows:
 end:
 	VZEROUPPER
 	RET

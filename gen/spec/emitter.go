@@ -3,6 +3,7 @@ package spec
 // An Emitter emits the functions of one ISA into a file.
 type Emitter interface {
 	Gemm(s TileShape, e Epilogue)
+	EvenOdd(s TileShape)
 	WeightGemm(s TileShape, b Element)
 	WeightPack()
 	WeightPackHalves()
@@ -35,6 +36,9 @@ type SkinnyEmitter interface {
 // products are those for float32.
 type CodeEmitter interface{ Codes() }
 
+// A PairEmitter is one whose WeightGemm takes BF16Pairs, too. Others widen them before a product.
+type PairEmitter interface{ TakesPairs() }
+
 // EmitAll emits the functions that every ISA has, in the order of the file. weights is
 // the register tile for packed panels of weights.
 func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
@@ -45,6 +49,12 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	}
 	for _, b := range []Element{Float32, F16, BF16} {
 		e.WeightGemm(weights, b)
+	}
+	for _, s := range tiles {
+		e.EvenOdd(s)
+	}
+	if _, ok := e.(PairEmitter); ok {
+		e.WeightGemm(weights, BF16Pairs)
 	}
 	e.WeightPack()
 	e.WeightPackHalves()
@@ -71,6 +81,9 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	emitNorms(e)
 	e.Peak()
 	e.Read()
+	if t, ok := e.(TileEmitter); ok {
+		t.TileProbes()
+	}
 }
 
 // An Output is the generated code of one ISA.

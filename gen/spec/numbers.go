@@ -34,6 +34,8 @@ const (
 	NormChains     = contract.NormChains
 	ColumnSegment  = contract.ColumnSegment
 	InputSegment   = contract.InputSegment
+	BF16Segment    = contract.BF16Segment
+	LeastBF16      = contract.LeastBF16
 
 	SiLULowest      = contract.SiLULowest
 	SiLUHighest     = contract.SiLUHighest

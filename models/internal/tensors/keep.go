@@ -59,7 +59,7 @@ func (s *Store) paths() (list []string, err error) {
 }
 
 // settings are those that change layers, but for Order, which keys have.
-func (p *Pack) settings() string { return fmt.Sprintf("widen=%v int8=%v", p.Widen, p.Int8) }
+func (p *Pack) settings() string { return fmt.Sprintf("widen=%v precision=%v", p.Widen, p.Precision) }
 
 // packedKey names the layer that is made of weights.
 func (r *Reader) packedKey(side Side, all []*weights) string {
