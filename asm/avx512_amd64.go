@@ -291,6 +291,11 @@ func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b 
 //go:noescape
 func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmTilesAVX512 is WeightKernels.GemmTiles, see package ukernel.
+//
+//go:noescape
+func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape

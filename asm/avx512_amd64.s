@@ -15906,6 +15906,464 @@ TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000010, c_cap+16(FP)
 	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
 
+// func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+// Requires: AMXBF16, AMXTILE, AVX, AVX512F
+TEXT ·weightGemmTilesAVX512(SB), NOSPLIT, $184-113
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesWholeAVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      lda+56(FP), CX
+	SHLQ      $0x01, CX
+	MOVQ      lanes+88(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      ldc+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      BX, 64(AX)
+	MOVQ      b_base+64(FP), BX
+	MOVQ      BX, 72(AX)
+	MOVQ      c_base+0(FP), BX
+	MOVQ      BX, 80(AX)
+	MOVQ      DX, 88(AX)
+
+	// 48 lanes.
+lanes3:
+	CMPQ 88(AX), $+192
+	JL   lanes3done
+	MOVQ m+96(FP), BX
+	MOVQ BX, 96(AX)
+	MOVQ a_base+32(FP), BX
+	MOVQ BX, 104(AX)
+	MOVQ 80(AX), BX
+	MOVQ BX, 112(AX)
+
+lanes3two:
+	CMPQ      96(AX), $0x20
+	JL        lanes3one
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), R9
+	TESTQ     R9, R9
+	JZ        lanes3twozero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T5
+	JMP       lanes3twobegin
+
+lanes3twozero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe8 // TILEZERO T5
+
+lanes3twobegin:
+	MOVQ    104(AX), R9
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
+	SHLQ    $0x04, R13
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R9)(R13*1), R10
+	PCALIGN $0x40
+
+lanes3twosteps:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x13; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
+	ADDQ       $0x40, R9
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xee // TDPBF16PS T7, T6, T5
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R10
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
+	JNZ        lanes3twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T5, 128(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x20, 96(AX)
+	JMP        lanes3two
+
+lanes3one:
+	MOVQ      96(AX), BX
+	TESTQ     BX, BX
+	JZ        lanes3rowsdone
+	CMPQ      BX, $0x10
+	JGE       lanes3whole
+	MOVB      BL, 48(AX)
+	MOVB      BL, 49(AX)
+	MOVB      BL, 50(AX)
+	MOVB      BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes3whole:
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), DI
+	TESTQ     DI, DI
+	JZ        lanes3onezero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
+	JMP       lanes3onebegin
+
+lanes3onezero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+
+lanes3onebegin:
+	MOVQ    104(AX), DI
+	MOVQ    72(AX), R10
+	MOVQ    k+104(FP), R11
+	MOVQ    CX, R12
+	SHLQ    $0x04, R12
+	MOVQ    DX, R13
+	SHLQ    $0x04, R13
+	LEAQ    (DI)(R12*1), R9
+	PCALIGN $0x40
+
+lanes3onesteps:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x12; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
+	ADDQ       $0x40, DI
+	ADDQ       R13, R10
+	SUBQ       $0x20, R11
+	JNZ        lanes3onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
+	ADDQ       R12, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x10, 96(AX)
+	CMPQ       96(AX), $0x00
+	JG         lanes3one
+	JE         lanes3rowsdone
+	MOVQ       $0x00000010, BX
+	MOVB       BL, 48(AX)
+	MOVB       BL, 49(AX)
+	MOVB       BL, 50(AX)
+	MOVB       BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes3rowsdone:
+	ADDQ $+192, 72(AX)
+	ADDQ $+192, 80(AX)
+	SUBQ $+192, 88(AX)
+	JMP  lanes3
+
+lanes3done:
+	// 32 lanes.
+lanes2:
+	CMPQ 88(AX), $+128
+	JL   lanes2done
+	MOVQ m+96(FP), BX
+	MOVQ BX, 96(AX)
+	MOVQ a_base+32(FP), BX
+	MOVQ BX, 104(AX)
+	MOVQ 80(AX), BX
+	MOVQ BX, 112(AX)
+
+lanes2two:
+	CMPQ      96(AX), $0x20
+	JL        lanes2one
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), R9
+	TESTQ     R9, R9
+	JZ        lanes2twozero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
+	JMP       lanes2twobegin
+
+lanes2twozero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
+
+lanes2twobegin:
+	MOVQ    104(AX), R9
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
+	SHLQ    $0x04, R13
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R9)(R13*1), R10
+	PCALIGN $0x40
+
+lanes2twosteps:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	ADDQ       $0x40, R9
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R10
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
+	JNZ        lanes2twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x20, 96(AX)
+	JMP        lanes2two
+
+lanes2one:
+	MOVQ      96(AX), BX
+	TESTQ     BX, BX
+	JZ        lanes2rowsdone
+	CMPQ      BX, $0x10
+	JGE       lanes2whole
+	MOVB      BL, 48(AX)
+	MOVB      BL, 49(AX)
+	MOVB      BL, 50(AX)
+	MOVB      BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes2whole:
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), DI
+	TESTQ     DI, DI
+	JZ        lanes2onezero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	JMP       lanes2onebegin
+
+lanes2onezero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+
+lanes2onebegin:
+	MOVQ    104(AX), DI
+	MOVQ    72(AX), R10
+	MOVQ    k+104(FP), R11
+	MOVQ    CX, R12
+	SHLQ    $0x04, R12
+	MOVQ    DX, R13
+	SHLQ    $0x04, R13
+	LEAQ    (DI)(R12*1), R9
+	PCALIGN $0x40
+
+lanes2onesteps:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	ADDQ       $0x40, DI
+	ADDQ       R13, R10
+	SUBQ       $0x20, R11
+	JNZ        lanes2onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	ADDQ       R12, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x10, 96(AX)
+	CMPQ       96(AX), $0x00
+	JG         lanes2one
+	JE         lanes2rowsdone
+	MOVQ       $0x00000010, BX
+	MOVB       BL, 48(AX)
+	MOVB       BL, 49(AX)
+	MOVB       BL, 50(AX)
+	MOVB       BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes2rowsdone:
+	ADDQ $+128, 72(AX)
+	ADDQ $+128, 80(AX)
+	SUBQ $+128, 88(AX)
+	JMP  lanes2
+
+lanes2done:
+	// 16 lanes.
+lanes1:
+	CMPQ 88(AX), $+64
+	JL   lanes1done
+	MOVQ m+96(FP), BX
+	MOVQ BX, 96(AX)
+	MOVQ a_base+32(FP), BX
+	MOVQ BX, 104(AX)
+	MOVQ 80(AX), BX
+	MOVQ BX, 112(AX)
+
+lanes1two:
+	CMPQ      96(AX), $0x20
+	JL        lanes1one
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), R9
+	TESTQ     R9, R9
+	JZ        lanes1twozero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	JMP       lanes1twobegin
+
+lanes1twozero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+
+lanes1twobegin:
+	MOVQ    104(AX), R9
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
+	SHLQ    $0x04, R13
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R9)(R13*1), R10
+	PCALIGN $0x40
+
+lanes1twosteps:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	ADDQ       $0x40, R9
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R10
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
+	JNZ        lanes1twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x20, 96(AX)
+	JMP        lanes1two
+
+lanes1one:
+	MOVQ      96(AX), BX
+	TESTQ     BX, BX
+	JZ        lanes1rowsdone
+	CMPQ      BX, $0x10
+	JGE       lanes1whole
+	MOVB      BL, 48(AX)
+	MOVB      BL, 49(AX)
+	MOVB      BL, 50(AX)
+	MOVB      BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes1whole:
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), DI
+	TESTQ     DI, DI
+	JZ        lanes1onezero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	JMP       lanes1onebegin
+
+lanes1onezero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+
+lanes1onebegin:
+	MOVQ    104(AX), DI
+	MOVQ    72(AX), R10
+	MOVQ    k+104(FP), R11
+	MOVQ    CX, R12
+	SHLQ    $0x04, R12
+	MOVQ    DX, R13
+	SHLQ    $0x04, R13
+	LEAQ    (DI)(R12*1), R9
+	PCALIGN $0x40
+
+lanes1onesteps:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	ADDQ       $0x40, DI
+	ADDQ       R13, R10
+	SUBQ       $0x20, R11
+	JNZ        lanes1onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	ADDQ       R12, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x10, 96(AX)
+	CMPQ       96(AX), $0x00
+	JG         lanes1one
+	JE         lanes1rowsdone
+	MOVQ       $0x00000010, BX
+	MOVB       BL, 48(AX)
+	MOVB       BL, 49(AX)
+	MOVB       BL, 50(AX)
+	MOVB       BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes1rowsdone:
+	ADDQ $+64, 72(AX)
+	ADDQ $+64, 80(AX)
+	SUBQ $+64, 88(AX)
+	JMP  lanes1
+
+lanes1done:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+DATA tilesWholeAVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x10\x10\x10\x10\x10\x10\x10\x00\x00\x00\x00\x00\x00\x00\x00"
+GLOBL tilesWholeAVX512<>(SB), RODATA|NOPTR, $64
+
 // func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyAdditiveAVX512(SB), NOSPLIT, $0-160
@@ -34098,9 +34556,6 @@ TEXT ·tileInt8AVX512(SB), NOSPLIT, $0-72
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
-
-DATA tilesWholeAVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x10\x10\x10\x10\x10\x10\x10\x00\x00\x00\x00\x00\x00\x00\x00"
-GLOBL tilesWholeAVX512<>(SB), RODATA|NOPTR, $64
 
 // func tileBF16AVX512(c []float32, a []uint32, b []uint32)
 // Requires: AMXBF16, AMXTILE, AVX

@@ -432,6 +432,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.WeightKernels{
+		GemmTiles: weightGemmTilesAVX512,
+	}},
 }
 
 // Elementwise are the overrides of ukernel.Elementwise.

@@ -25,10 +25,46 @@ import (
 // a block, of which 30 are the product and the store of the tile. This function itself has never run on hardware: it
 // is executed by the interpreter of gen/prove.
 type tileProduct struct {
-	*gen
+	tileStack
 	minima bool
-	at     reg.GPVirtual // the stack, from a line on
 	line   reg.GPVirtual // the bytes between rows of tiles of weights and of sums
+}
+
+// A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the tiles.
+type tileStack struct {
+	*gen
+	at reg.GPVirtual
+}
+
+// newTileStack reserves so many bytes.
+func (g *gen) newTileStack(bytes int) tileStack {
+	frame, at := g.Frame(bytes+spec.LineBytes), g.GP64()
+	g.LEAQ(frame.Offset(spec.LineBytes-1), at)
+	g.ANDQ(operand.I32(-spec.LineBytes), at)
+	return tileStack{g, at}
+}
+
+// local is a variable, so many bytes from the start.
+func (t *tileStack) local(at int) operand.Mem { return emit.At(t.at, at) }
+
+func (t *tileStack) get(at int) reg.GPVirtual {
+	r := t.GP64()
+	t.MOVQ(t.local(at), r)
+	return r
+}
+
+// shapes writes the shapes of tiles.
+func (t *tileStack) shapes(name string, list [8]emit.TileShape) {
+	v := t.Vec()
+	t.VMOVDQU32(t.TileConfig(name, list), v)
+	t.VMOVDQU32(v, t.local(0))
+}
+
+// setRows changes the rows of tiles.
+func (t *tileStack) setRows(rows reg.GPVirtual, tiles ...emit.Tile) {
+	for _, tile := range tiles {
+		t.MOVB(rows.As8(), t.local(emit.TileConfigRows+int(tile)))
+	}
 }
 
 // The tiles: sums and rows of x in two pairs, which take turns; those of the lower tile; and weights in two.
@@ -93,7 +129,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	}
 	if q == ukernel.S8 || minima {
 		g.Shared(name, f, "is the product of tiles to which those of formats jump.")
-		(&tileProduct{gen: g, minima: minima}).emit()
+		(&tileProduct{tileStack: tileStack{gen: g}, minima: minima}).emit()
 	}
 	g.Kernel(f)
 	g.CMPQ(g.Argument("m"), operand.Imm(spec.LeastTileRows))
@@ -104,19 +140,8 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	g.TailJumpTo(spec.WeightGemmInt8(q), g.ISA)
 }
 
-func (t *tileProduct) local(name int) operand.Mem { return emit.At(t.at, name) }
-
-func (t *tileProduct) get(name int) reg.GPVirtual {
-	r := t.GP64()
-	t.MOVQ(t.local(name), r)
-	return r
-}
-
 func (t *tileProduct) emit() {
-	frame := t.Frame(blocksAt + chunkBlocks*t.blockBytes() + spec.LineBytes)
-	t.at, t.line = t.GP64(), t.GP64()
-	t.LEAQ(frame.Offset(spec.LineBytes-1), t.at)
-	t.ANDQ(operand.I32(-spec.LineBytes), t.at)
+	t.tileStack, t.line = t.newTileStack(blocksAt+chunkBlocks*t.blockBytes()), t.GP64()
 	t.configure()
 	t.MOVQ(operand.U32(spec.LineBytes), t.line)
 	t.prepare()
@@ -156,15 +181,12 @@ func (t *tileProduct) emit() {
 func (t *tileProduct) configure() {
 	const words = spec.BlockSteps / 4
 	sums, x, weights := emit.TileShape{Rows: emit.TileRows, Bytes: 4 * tileLanes}, emit.TileShape{Rows: emit.TileRows, Bytes: spec.BlockSteps}, emit.TileShape{Rows: words, Bytes: 4 * tileLanes}
-	config, rows := t.Vec(), t.GP64()
-	t.VMOVDQU32(t.TileConfig("tilesInt8", [8]emit.TileShape{sums, sums, x, x, sums, x, weights, weights}), config)
-	t.VMOVDQU32(config, t.local(0))
+	rows := t.GP64()
+	t.shapes("tilesInt8", [8]emit.TileShape{sums, sums, x, x, sums, x, weights, weights})
 	t.MOVQ(t.Argument("m"), rows)
 	t.ANDQ(operand.Imm(emit.TileRows-1), rows)
 	t.JZ(operand.LabelRef("configured"))
-	for _, tile := range []emit.Tile{tileLowSums, tileLowX} {
-		t.MOVB(rows.As8(), t.local(emit.TileConfigRows+int(tile)))
-	}
+	t.setRows(rows, tileLowSums, tileLowX)
 	t.Label("configured")
 	t.LDTILECFG(t.local(0))
 }

@@ -9,6 +9,7 @@ var (
 	AddBias          = kernel(WeightTable, "AddBias")
 	WeightQuantize   = kernel(WeightTable, "Quantize")
 	GemmUnpacked     = kernel(WeightTable, "GemmUnpacked")
+	GemmTiles        = kernel(WeightTable, "GemmTiles")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(WeightTable, "PackHalves")
 	Additive         = kernel(SkinnyTable, "Additive")

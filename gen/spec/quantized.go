@@ -105,6 +105,7 @@ type BlockEmitter interface {
 // A TileEmitter emits kernels for units for tiles, which an ISA may lack.
 type TileEmitter interface {
 	TileProbes()
+	GemmTiles()
 	WeightGemmInt8Tiles(q ukernel.PackedFormat)
 }
 
@@ -136,4 +137,7 @@ func emitBlocks(e BlockEmitter) {
 		u.WeightGemmUnpacked()
 	}
 	e.WeightQuantize()
+	if hasTiles {
+		tiles.GemmTiles()
+	}
 }

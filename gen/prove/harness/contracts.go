@@ -67,6 +67,7 @@ var contracts = map[string]contract{
 	"Weights.GemmF16":         {cases: weightGemm},
 	"Weights.GemmBF16":        {cases: weightGemm},
 	"Weights.GemmPairs":       {cases: weightPairs},
+	"Weights.GemmTiles":       {cases: tileGemm},
 	"Weights.Quantize":        {cases: quantizeRow, open: "its scale bounds what is rounded, which the lemmas do not know"},
 	"Weights.AddBias":         {cases: addBias, strict: true},
 	"Weights.Pack":            {cases: weightPack},
