@@ -12691,6 +12691,315 @@ vectors2rows4storescaleseither:
 	JMP    vectors2rows4
 
 vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	XORQ         R8, R8
+
+vectors2rows3lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Y0
+	VMOVDQU   Y0, 32(SP)
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y2, Y2, Y2
+	VPXOR     Y4, Y4, Y4
+	VPMOVSXBW 16(R10)(BX*1), Y1
+	VMOVDQU   Y1, 64(SP)
+	VPXOR     Y1, Y1, Y1
+	VPXOR     Y3, Y3, Y3
+	VPXOR     Y5, Y5, Y5
+	MOVQ      SI, R10
+	LEAQ      (R9)(BX*8), R12
+	XORQ      R11, R11
+	PCALIGN   $0x40
+
+vectors2rows3word:
+	VMOVDQU      (R12), Y7
+	VMOVQ        R11, X6
+	VPSRLD       X6, Y7, Y7
+	VMOVDQU      (R9), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVQ        R11, X7
+	VPSRLD       X7, Y10, Y10
+	VMOVDQU      32(R9), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x04, Y10, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPBROADCASTD 4(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPBROADCASTD 4(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R12), Y7
+	VMOVQ        R11, X6
+	VPSRLD       X6, Y7, Y7
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVQ        R11, X7
+	VPSRLD       X7, Y10, Y10
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPBROADCASTD 20(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPBROADCASTD 20(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	LEAQ         (DI)(R8*1), R11
+	CMPQ         c_len+8(FP), $0x06
+	JE           vectors2rows3storescalesU5x16BF16
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    (R11)(BX*1), Y8
+	VCVTPH2PS    16(R11)(BX*1), Y9
+
+vectors2rows3storescaleseither:
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y6, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y11, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y10, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Y0
+	VPMOVSXBW    16(R11)(BX*1), Y1
+	VBROADCASTSS 32(R9), Y2
+	VPBROADCASTD (SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y8, Y5
+	VFMADD213PS  (R10), Y5, Y4
+	VMOVUPS      Y4, (R10)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y9, Y2
+	VFMADD213PS  32(R10), Y2, Y3
+	VMOVUPS      Y3, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y2
+	VPBROADCASTD 4(SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y8, Y5
+	VFMADD213PS  (R10)(CX*1), Y5, Y4
+	VMOVUPS      Y4, (R10)(CX*1)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y9, Y2
+	VFMADD213PS  32(R10)(CX*1), Y2, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y2
+	VPBROADCASTD 8(SP), Y3
+	VPMADDWD     Y3, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y8, Y4
+	VFMADD213PS  (R10)(CX*2), Y4, Y0
+	VMOVUPS      Y0, (R10)(CX*2)
+	VPMADDWD     Y3, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y9, Y1
+	VFMADD213PS  32(R10)(CX*2), Y1, Y0
+	VMOVUPS      Y0, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -13146,6 +13455,17 @@ vectors2rows4storescalesU5x16BF16:
 	VPSLLD    $0x10, Y11, Y11
 	JMP       vectors2rows4storescaleseither
 
+vectors2rows3storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 16(DI)(R8*1), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD (R11)(BX*1), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 16(R11)(BX*1), Y9
+	VPSLLD    $0x10, Y9, Y9
+	JMP       vectors2rows3storescaleseither
+
 vectors2rows2storescalesU5x16BF16:
 	VPMOVZXWD (DI)(R8*1), Y4
 	VPSLLD    $0x10, Y4, Y4
@@ -13551,6 +13871,269 @@ vectors2rows4word:
 	JMP    vectors2rows4
 
 vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	XORQ         R8, R8
+
+vectors2rows3lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD (SP), Y0
+	VPMADDWD     Y1, Y0, Y0
+	VPSLLD       $0x05, Y0, Y0
+	VPBROADCASTD 4(SP), Y2
+	VPMADDWD     Y1, Y2, Y2
+	VPSLLD       $0x05, Y2, Y2
+	VPBROADCASTD 8(SP), Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPSLLD       $0x05, Y4, Y4
+	VPMOVSXBW    16(R10)(BX*1), Y6
+	VMOVDQU      Y6, 64(SP)
+	VPBROADCASTD (SP), Y1
+	VPMADDWD     Y6, Y1, Y1
+	VPSLLD       $0x05, Y1, Y1
+	VPBROADCASTD 4(SP), Y3
+	VPMADDWD     Y6, Y3, Y3
+	VPSLLD       $0x05, Y3, Y3
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y6, Y5, Y5
+	VPSLLD       $0x05, Y5, Y5
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R12
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows3word:
+	VMOVDQU      (R12), Y7
+	VMOVDQU      (R9), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        const30303030AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x02, Y7, Y7
+	VPAND        const30303030AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVDQU      32(R9), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x04, Y10, Y9
+	VPAND        const30303030AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        const30303030AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPBROADCASTD 4(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPBROADCASTD 4(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R12), Y7
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPAND        const30303030AVX2<>+0(SB), Y7, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        const30303030AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPAND        const30303030AVX2<>+0(SB), Y10, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        const30303030AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPBROADCASTD 20(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPBROADCASTD 20(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	LEAQ         (R12)(BX*2), R12
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2

@@ -5667,6 +5667,1929 @@ begins:
 	MOVD R0, c_len+8(FP)
 	B tiles
 
+// func gemmEvenOdd1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd1NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
+	MOVD k+112(FP), R2
+	MOVD $32, R0
+	CMP R0, R2
+	BGT cut
+	MOVBU load+120(FP), R2
+	CBNZ R2, cut
+
+tiles:
+	MOVD cs+64(FP), R6
+	LSL $2, R6, R6
+	MOVD ldb+96(FP), R7
+	MOVD ldc+24(FP), R8
+	LSL $2, R8, R8
+	LSL $2, R7, R7
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	ADD R9, R9, R10
+	ADD R9, R10, R11
+	ADD R9, R11, R12
+	ADD R9, R12, R13
+	ADD R9, R13, R14
+	ADD R9, R14, R15
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $16, R5
+	BGE tile8
+	CMP $8, R5
+	BEQ tile8
+	MOVD R5, R16
+	BLT last
+	ADD $1, R16, R16
+	LSR $1, R16, R16
+
+last:
+	CBZ R16, done
+	CMP $1, R16
+	BEQ tile1
+	CMP $2, R16
+	BEQ tile2
+	CMP $3, R16
+	BEQ tile3
+	CMP $4, R16
+	BEQ tile4
+	CMP $5, R16
+	BEQ tile5
+	CMP $6, R16
+	BEQ tile6
+	CMP $7, R16
+	BEQ tile7
+	CMP $8, R16
+	BEQ tile8
+
+done:
+	RET
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $8, R5, R5
+	ADD R9, R3, R3
+	ADD R15, R3, R3
+	MOVD k+112(FP), R2
+
+tile8segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile8done
+	PCALIGN $32
+
+tile8steps:
+	FMOVQ (R1), F16
+	ADD R7, R1, R1
+	FMOVS (R0), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	FMOVS (R0)(R9), F18
+	WORD $0x4f921202 // fmla v2.4s, v16.4s, v18.s[0]
+	FMOVS (R0)(R10), F19
+	WORD $0x4f931204 // fmla v4.4s, v16.4s, v19.s[0]
+	FMOVS (R0)(R11), F20
+	WORD $0x4f941206 // fmla v6.4s, v16.4s, v20.s[0]
+	FMOVS (R0)(R12), F21
+	WORD $0x4f951208 // fmla v8.4s, v16.4s, v21.s[0]
+	FMOVS (R0)(R13), F22
+	WORD $0x4f96120a // fmla v10.4s, v16.4s, v22.s[0]
+	FMOVS (R0)(R14), F23
+	WORD $0x4f97120c // fmla v12.4s, v16.4s, v23.s[0]
+	FMOVS (R0)(R15), F24
+	WORD $0x4f98120e // fmla v14.4s, v16.4s, v24.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile8done
+	FMOVQ (R1), F16
+	ADD R7, R1, R1
+	FMOVS (R0), F17
+	WORD $0x4f911201 // fmla v1.4s, v16.4s, v17.s[0]
+	FMOVS (R0)(R9), F18
+	WORD $0x4f921203 // fmla v3.4s, v16.4s, v18.s[0]
+	FMOVS (R0)(R10), F19
+	WORD $0x4f931205 // fmla v5.4s, v16.4s, v19.s[0]
+	FMOVS (R0)(R11), F20
+	WORD $0x4f941207 // fmla v7.4s, v16.4s, v20.s[0]
+	FMOVS (R0)(R12), F21
+	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
+	FMOVS (R0)(R13), F22
+	WORD $0x4f96120b // fmla v11.4s, v16.4s, v22.s[0]
+	FMOVS (R0)(R14), F23
+	WORD $0x4f97120d // fmla v13.4s, v16.4s, v23.s[0]
+	FMOVS (R0)(R15), F24
+	WORD $0x4f98120f // fmla v15.4s, v16.4s, v24.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile8steps
+
+tile8done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store8
+	MOVD $8, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $7, R5, R5
+	ADD R9, R3, R3
+	ADD R14, R3, R3
+	MOVD k+112(FP), R2
+
+tile7segment:
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile7done
+	PCALIGN $32
+
+tile7steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F16
+	WORD $0x4f901004 // fmla v4.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R10), F17
+	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R11), F18
+	WORD $0x4f921008 // fmla v8.4s, v0.4s, v18.s[0]
+	FMOVS (R0)(R12), F19
+	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
+	FMOVS (R0)(R13), F20
+	WORD $0x4f94100c // fmla v12.4s, v0.4s, v20.s[0]
+	FMOVS (R0)(R14), F21
+	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile7done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F16
+	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R10), F17
+	WORD $0x4f911007 // fmla v7.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R11), F18
+	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
+	FMOVS (R0)(R12), F19
+	WORD $0x4f93100b // fmla v11.4s, v0.4s, v19.s[0]
+	FMOVS (R0)(R13), F20
+	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
+	FMOVS (R0)(R14), F21
+	WORD $0x4f95100f // fmla v15.4s, v0.4s, v21.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile7steps
+
+tile7done:
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store7
+	MOVD $7, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $6, R5, R5
+	ADD R9, R3, R3
+	ADD R13, R3, R3
+	MOVD k+112(FP), R2
+
+tile6segment:
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile6done
+	PCALIGN $32
+
+tile6steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F16
+	WORD $0x4f90100a // fmla v10.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R12), F17
+	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R13), F18
+	WORD $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile6done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F16
+	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R12), F17
+	WORD $0x4f91100d // fmla v13.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R13), F18
+	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile6steps
+
+tile6done:
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store6
+	MOVD $6, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $5, R5, R5
+	ADD R9, R3, R3
+	ADD R12, R3, R3
+	MOVD k+112(FP), R2
+
+tile5segment:
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile5done
+	PCALIGN $32
+
+tile5steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
+	FMOVS (R0)(R12), F5
+	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile5done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
+	FMOVS (R0)(R12), F5
+	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile5steps
+
+tile5done:
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store5
+	MOVD $5, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
+	MOVD k+112(FP), R2
+
+tile4segment:
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile4done
+	PCALIGN $32
+
+tile4steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile4done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile4steps
+
+tile4done:
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
+	MOVD k+112(FP), R2
+
+tile3segment:
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile3done
+	PCALIGN $32
+
+tile3steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile3done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile3steps
+
+tile3done:
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile2done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $1, R5, R5
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile1segment:
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile1done
+	PCALIGN $32
+
+tile1steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile1done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile1steps
+
+tile1done:
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Store.
+store8:
+	FMOVQ F0, (R4)
+	ADD R8, R4, R4
+
+store7:
+	FMOVQ F2, (R4)
+	ADD R8, R4, R4
+
+store6:
+	FMOVQ F4, (R4)
+	ADD R8, R4, R4
+
+store5:
+	FMOVQ F6, (R4)
+	ADD R8, R4, R4
+
+store4:
+	FMOVQ F8, (R4)
+	ADD R8, R4, R4
+
+store3:
+	FMOVQ F10, (R4)
+	ADD R8, R4, R4
+
+store2:
+	FMOVQ F12, (R4)
+	ADD R8, R4, R4
+
+store1:
+	FMOVQ F14, (R4)
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R16
+	CBZ R16, rows
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R16
+	MOVD R16, a_len+40(FP)
+	MOVD m+104(FP), R16
+	MOVD R16, a_cap+48(FP)
+	B rows
+
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R16
+	MOVD R16, a_cap+48(FP)
+	MOVD $32, R16
+	CMP R16, R2
+	CSEL LT, R2, R16, R2
+	MOVD a_len+40(FP), R16
+	SUB R2, R16, R16
+	MOVD R16, a_len+40(FP)
+	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ tile1segment
+	CMP $8, R16
+	BEQ tile8segment
+	CMP $7, R16
+	BEQ tile7segment
+	CMP $6, R16
+	BEQ tile6segment
+	CMP $5, R16
+	BEQ tile5segment
+	CMP $4, R16
+	BEQ tile4segment
+	CMP $3, R16
+	BEQ tile3segment
+	B tile2segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R16
+	CBZ R16, sums
+	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ add1
+	CMP $8, R16
+	BEQ add8
+	CMP $7, R16
+	BEQ add7
+	CMP $6, R16
+	BEQ add6
+	CMP $5, R16
+	BEQ add5
+	CMP $4, R16
+	BEQ add4
+	CMP $3, R16
+	BEQ add3
+	B add2
+
+add8:
+	FMOVQ (R4), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	ADD R8, R4, R4
+
+add7:
+	FMOVQ (R4), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
+	ADD R8, R4, R4
+
+add6:
+	FMOVQ (R4), F18
+	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
+	ADD R8, R4, R4
+
+add5:
+	FMOVQ (R4), F19
+	WORD $0x4e26d666 // fadd v6.4s, v19.4s, v6.4s
+	ADD R8, R4, R4
+
+add4:
+	FMOVQ (R4), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	ADD R8, R4, R4
+
+add3:
+	FMOVQ (R4), F17
+	WORD $0x4e2ad62a // fadd v10.4s, v17.4s, v10.4s
+	ADD R8, R4, R4
+
+add2:
+	FMOVQ (R4), F18
+	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ store1
+	CMP $8, R16
+	BEQ store8
+	CMP $7, R16
+	BEQ store7
+	CMP $6, R16
+	BEQ store6
+	CMP $5, R16
+	BEQ store5
+	CMP $4, R16
+	BEQ store4
+	CMP $3, R16
+	BEQ store3
+	B store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD $32, R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+120(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func gemmEvenOdd2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd2NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
+	MOVD k+112(FP), R2
+	MOVD $32, R0
+	CMP R0, R2
+	BGT cut
+	MOVBU load+120(FP), R2
+	CBNZ R2, cut
+
+tiles:
+	MOVD cs+64(FP), R6
+	LSL $2, R6, R6
+	MOVD ldb+96(FP), R7
+	MOVD ldc+24(FP), R8
+	LSL $2, R8, R8
+	LSL $2, R7, R7
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	ADD R9, R9, R10
+	ADD R9, R10, R11
+	ADD R9, R11, R12
+	ADD R9, R12, R13
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $12, R5
+	BGE tile6
+	CMP $6, R5
+	BEQ tile6
+	MOVD R5, R14
+	BLT last
+	ADD $1, R14, R14
+	LSR $1, R14, R14
+
+last:
+	CBZ R14, done
+	CMP $1, R14
+	BEQ tile1
+	CMP $2, R14
+	BEQ tile2
+	CMP $3, R14
+	BEQ tile3
+	CMP $4, R14
+	BEQ tile4
+	CMP $5, R14
+	BEQ tile5
+	CMP $6, R14
+	BEQ tile6
+
+done:
+	RET
+
+	// Tile of 6 × 2 vectors.
+tile6:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $6, R5, R5
+	ADD R9, R3, R3
+	ADD R13, R3, R3
+	MOVD k+112(FP), R2
+
+tile6segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile6done
+	PCALIGN $32
+
+tile6steps:
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	ADD R7, R1, R1
+	FMOVS (R0), F26
+	WORD $0x4f9a1300 // fmla v0.4s, v24.4s, v26.s[0]
+	WORD $0x4f9a1321 // fmla v1.4s, v25.4s, v26.s[0]
+	FMOVS (R0)(R9), F27
+	WORD $0x4f9b1304 // fmla v4.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1325 // fmla v5.4s, v25.4s, v27.s[0]
+	FMOVS (R0)(R10), F28
+	WORD $0x4f9c1308 // fmla v8.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c1329 // fmla v9.4s, v25.4s, v28.s[0]
+	FMOVS (R0)(R11), F29
+	WORD $0x4f9d130c // fmla v12.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d132d // fmla v13.4s, v25.4s, v29.s[0]
+	FMOVS (R0)(R12), F30
+	WORD $0x4f9e1310 // fmla v16.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1331 // fmla v17.4s, v25.4s, v30.s[0]
+	FMOVS (R0)(R13), F31
+	WORD $0x4f9f1314 // fmla v20.4s, v24.4s, v31.s[0]
+	WORD $0x4f9f1335 // fmla v21.4s, v25.4s, v31.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile6done
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	ADD R7, R1, R1
+	FMOVS (R0), F26
+	WORD $0x4f9a1302 // fmla v2.4s, v24.4s, v26.s[0]
+	WORD $0x4f9a1323 // fmla v3.4s, v25.4s, v26.s[0]
+	FMOVS (R0)(R9), F27
+	WORD $0x4f9b1306 // fmla v6.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
+	FMOVS (R0)(R10), F28
+	WORD $0x4f9c130a // fmla v10.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c132b // fmla v11.4s, v25.4s, v28.s[0]
+	FMOVS (R0)(R11), F29
+	WORD $0x4f9d130e // fmla v14.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
+	FMOVS (R0)(R12), F30
+	WORD $0x4f9e1312 // fmla v18.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1333 // fmla v19.4s, v25.4s, v30.s[0]
+	FMOVS (R0)(R13), F31
+	WORD $0x4f9f1316 // fmla v22.4s, v24.4s, v31.s[0]
+	WORD $0x4f9f1337 // fmla v23.4s, v25.4s, v31.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile6steps
+
+tile6done:
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store6
+	MOVD $6, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 5 × 2 vectors.
+tile5:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $5, R5, R5
+	ADD R9, R3, R3
+	ADD R12, R3, R3
+	MOVD k+112(FP), R2
+
+tile5segment:
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile5done
+	PCALIGN $32
+
+tile5steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
+	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
+	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F24
+	WORD $0x4f98100c // fmla v12.4s, v0.4s, v24.s[0]
+	WORD $0x4f98102d // fmla v13.4s, v1.4s, v24.s[0]
+	FMOVS (R0)(R11), F25
+	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
+	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
+	FMOVS (R0)(R12), F26
+	WORD $0x4f9a1014 // fmla v20.4s, v0.4s, v26.s[0]
+	WORD $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile5done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
+	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F24
+	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
+	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
+	FMOVS (R0)(R11), F25
+	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
+	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
+	FMOVS (R0)(R12), F26
+	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
+	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile5steps
+
+tile5done:
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store5
+	MOVD $5, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 4 × 2 vectors.
+tile4:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
+	MOVD k+112(FP), R2
+
+tile4segment:
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile4done
+	PCALIGN $32
+
+tile4steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
+	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
+	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
+	FMOVS (R0)(R11), F5
+	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
+	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile4done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
+	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
+	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
+	FMOVS (R0)(R11), F5
+	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
+	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile4steps
+
+tile4done:
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
+	MOVD k+112(FP), R2
+
+tile3segment:
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile3done
+	PCALIGN $32
+
+tile3steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
+	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
+	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
+	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile3done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
+	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
+	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
+	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile3steps
+
+tile3done:
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
+	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
+	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile2done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
+	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
+	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $1, R5, R5
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile1segment:
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile1done
+	PCALIGN $32
+
+tile1steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
+	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile1done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
+	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile1steps
+
+tile1done:
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Store.
+store6:
+	FMOVQ F0, (R4)
+	FMOVQ F1, 16(R4)
+	ADD R8, R4, R4
+
+store5:
+	FMOVQ F4, (R4)
+	FMOVQ F5, 16(R4)
+	ADD R8, R4, R4
+
+store4:
+	FMOVQ F8, (R4)
+	FMOVQ F9, 16(R4)
+	ADD R8, R4, R4
+
+store3:
+	FMOVQ F12, (R4)
+	FMOVQ F13, 16(R4)
+	ADD R8, R4, R4
+
+store2:
+	FMOVQ F16, (R4)
+	FMOVQ F17, 16(R4)
+	ADD R8, R4, R4
+
+store1:
+	FMOVQ F20, (R4)
+	FMOVQ F21, 16(R4)
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R14
+	CBZ R14, rows
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R14
+	MOVD R14, a_len+40(FP)
+	MOVD m+104(FP), R14
+	MOVD R14, a_cap+48(FP)
+	B rows
+
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R14
+	MOVD R14, a_cap+48(FP)
+	MOVD $32, R14
+	CMP R14, R2
+	CSEL LT, R2, R14, R2
+	MOVD a_len+40(FP), R14
+	SUB R2, R14, R14
+	MOVD R14, a_len+40(FP)
+	MOVD b_len+80(FP), R14
+	CMP $1, R14
+	BEQ tile1segment
+	CMP $6, R14
+	BEQ tile6segment
+	CMP $5, R14
+	BEQ tile5segment
+	CMP $4, R14
+	BEQ tile4segment
+	CMP $3, R14
+	BEQ tile3segment
+	B tile2segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R14
+	CBZ R14, sums
+	MOVD b_len+80(FP), R14
+	CMP $1, R14
+	BEQ add1
+	CMP $6, R14
+	BEQ add6
+	CMP $5, R14
+	BEQ add5
+	CMP $4, R14
+	BEQ add4
+	CMP $3, R14
+	BEQ add3
+	B add2
+
+add6:
+	FMOVQ (R4), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	ADD R8, R4, R4
+
+add5:
+	FMOVQ (R4), F26
+	WORD $0x4e24d744 // fadd v4.4s, v26.4s, v4.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e25d765 // fadd v5.4s, v27.4s, v5.4s
+	ADD R8, R4, R4
+
+add4:
+	FMOVQ (R4), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	ADD R8, R4, R4
+
+add3:
+	FMOVQ (R4), F26
+	WORD $0x4e2cd74c // fadd v12.4s, v26.4s, v12.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e2dd76d // fadd v13.4s, v27.4s, v13.4s
+	ADD R8, R4, R4
+
+add2:
+	FMOVQ (R4), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F26
+	WORD $0x4e34d754 // fadd v20.4s, v26.4s, v20.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e35d775 // fadd v21.4s, v27.4s, v21.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R14
+	CMP $1, R14
+	BEQ store1
+	CMP $6, R14
+	BEQ store6
+	CMP $5, R14
+	BEQ store5
+	CMP $4, R14
+	BEQ store4
+	CMP $3, R14
+	BEQ store3
+	B store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD $32, R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+120(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func gemmEvenOdd3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd3NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
+	MOVD k+112(FP), R2
+	MOVD $32, R0
+	CMP R0, R2
+	BGT cut
+	MOVBU load+120(FP), R2
+	CBNZ R2, cut
+
+tiles:
+	MOVD cs+64(FP), R6
+	LSL $2, R6, R6
+	MOVD ldb+96(FP), R7
+	MOVD ldc+24(FP), R8
+	LSL $2, R8, R8
+	LSL $2, R7, R7
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	ADD R9, R9, R10
+	ADD R9, R10, R11
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $8, R5
+	BGE tile4
+	CMP $4, R5
+	BEQ tile4
+	MOVD R5, R12
+	BLT last
+	ADD $1, R12, R12
+	LSR $1, R12, R12
+
+last:
+	CBZ R12, done
+	CMP $1, R12
+	BEQ tile1
+	CMP $2, R12
+	BEQ tile2
+	CMP $3, R12
+	BEQ tile3
+	CMP $4, R12
+	BEQ tile4
+
+done:
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
+	MOVD k+112(FP), R2
+
+tile4segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile4done
+	PCALIGN $32
+
+tile4steps:
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	FMOVQ 32(R1), F26
+	ADD R7, R1, R1
+	FMOVS (R0), F27
+	WORD $0x4f9b1300 // fmla v0.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1321 // fmla v1.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1342 // fmla v2.4s, v26.4s, v27.s[0]
+	FMOVS (R0)(R9), F28
+	WORD $0x4f9c1306 // fmla v6.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c1348 // fmla v8.4s, v26.4s, v28.s[0]
+	FMOVS (R0)(R10), F29
+	WORD $0x4f9d130c // fmla v12.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d132d // fmla v13.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d134e // fmla v14.4s, v26.4s, v29.s[0]
+	FMOVS (R0)(R11), F30
+	WORD $0x4f9e1312 // fmla v18.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1333 // fmla v19.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e1354 // fmla v20.4s, v26.4s, v30.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile4done
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	FMOVQ 32(R1), F26
+	ADD R7, R1, R1
+	FMOVS (R0), F27
+	WORD $0x4f9b1303 // fmla v3.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1345 // fmla v5.4s, v26.4s, v27.s[0]
+	FMOVS (R0)(R9), F28
+	WORD $0x4f9c1309 // fmla v9.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c132a // fmla v10.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c134b // fmla v11.4s, v26.4s, v28.s[0]
+	FMOVS (R0)(R10), F29
+	WORD $0x4f9d130f // fmla v15.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d1330 // fmla v16.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d1351 // fmla v17.4s, v26.4s, v29.s[0]
+	FMOVS (R0)(R11), F30
+	WORD $0x4f9e1315 // fmla v21.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1336 // fmla v22.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e1357 // fmla v23.4s, v26.4s, v30.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile4steps
+
+tile4done:
+	WORD $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
+	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
+	MOVD k+112(FP), R2
+
+tile3segment:
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile3done
+	PCALIGN $32
+
+tile3steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
+	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
+	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
+	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
+	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
+	FMOVS (R0)(R10), F5
+	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
+	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
+	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile3done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
+	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
+	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
+	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
+	FMOVS (R0)(R10), F5
+	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
+	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
+	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile3steps
+
+tile3done:
+	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
+	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
+	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
+	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile2done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
+	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
+	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
+	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
+	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $1, R5, R5
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile1segment:
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile1done
+	PCALIGN $32
+
+tile1steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
+	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
+	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile1done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
+	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
+	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile1steps
+
+tile1done:
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Store.
+store4:
+	FMOVQ F0, (R4)
+	FMOVQ F1, 16(R4)
+	FMOVQ F2, 32(R4)
+	ADD R8, R4, R4
+
+store3:
+	FMOVQ F6, (R4)
+	FMOVQ F7, 16(R4)
+	FMOVQ F8, 32(R4)
+	ADD R8, R4, R4
+
+store2:
+	FMOVQ F12, (R4)
+	FMOVQ F13, 16(R4)
+	FMOVQ F14, 32(R4)
+	ADD R8, R4, R4
+
+store1:
+	FMOVQ F18, (R4)
+	FMOVQ F19, 16(R4)
+	FMOVQ F20, 32(R4)
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R12
+	CBZ R12, rows
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R12
+	MOVD R12, a_len+40(FP)
+	MOVD m+104(FP), R12
+	MOVD R12, a_cap+48(FP)
+	B rows
+
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R12
+	MOVD R12, a_cap+48(FP)
+	MOVD $32, R12
+	CMP R12, R2
+	CSEL LT, R2, R12, R2
+	MOVD a_len+40(FP), R12
+	SUB R2, R12, R12
+	MOVD R12, a_len+40(FP)
+	MOVD b_len+80(FP), R12
+	CMP $1, R12
+	BEQ tile1segment
+	CMP $4, R12
+	BEQ tile4segment
+	CMP $3, R12
+	BEQ tile3segment
+	B tile2segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R12
+	CBZ R12, sums
+	MOVD b_len+80(FP), R12
+	CMP $1, R12
+	BEQ add1
+	CMP $4, R12
+	BEQ add4
+	CMP $3, R12
+	BEQ add3
+	B add2
+
+add4:
+	FMOVQ (R4), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	ADD R8, R4, R4
+
+add3:
+	FMOVQ (R4), F27
+	WORD $0x4e26d766 // fadd v6.4s, v27.4s, v6.4s
+	FMOVQ 16(R4), F24
+	WORD $0x4e27d707 // fadd v7.4s, v24.4s, v7.4s
+	FMOVQ 32(R4), F25
+	WORD $0x4e28d728 // fadd v8.4s, v25.4s, v8.4s
+	ADD R8, R4, R4
+
+add2:
+	FMOVQ (R4), F26
+	WORD $0x4e2cd74c // fadd v12.4s, v26.4s, v12.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e2dd76d // fadd v13.4s, v27.4s, v13.4s
+	FMOVQ 32(R4), F24
+	WORD $0x4e2ed70e // fadd v14.4s, v24.4s, v14.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F25
+	WORD $0x4e32d732 // fadd v18.4s, v25.4s, v18.4s
+	FMOVQ 16(R4), F26
+	WORD $0x4e33d753 // fadd v19.4s, v26.4s, v19.4s
+	FMOVQ 32(R4), F27
+	WORD $0x4e34d774 // fadd v20.4s, v27.4s, v20.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R12
+	CMP $1, R12
+	BEQ store1
+	CMP $4, R12
+	BEQ store4
+	CMP $3, R12
+	BEQ store3
+	B store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD $32, R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+120(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
 // func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 TEXT ·weightPackNEON(SB), NOSPLIT, $0-80
 	MOVD d+72(FP), R0

@@ -174,7 +174,7 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 	case l.format != 0:
 		return m > t.QuantizedRows || l.packed.Grouped()
 	case l.rounds:
-		return m > pairRows
+		return m > t.PairRows
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}

@@ -308,6 +308,13 @@ var table = []entry{
 		return []any{s, []int{0, 2}}
 	}},
 	{name: "kvcache.Sequence.Truncate", f: (*kvcache.Sequence).Truncate, args: aSequence(5)},
+	{name: "kvcache.Sequence.Save", f: (*kvcache.Sequence).Save, args: aSequence([]byte{1}, 4, 1)},
+	{name: "kvcache.Sequence.Load", f: (*kvcache.Sequence).Load, args: func(w *world) []any {
+		c := w.cache(1, false)
+		s := c.NewSequence()
+		must(0, must(c.NewBatch(s)).Extend(5))
+		return []any{s, must(s.Save(nil, 0, 5))}
+	}},
 	{name: "kvcache.Sequence.Free", f: (*kvcache.Sequence).Free, args: aSequence()},
 	{name: "kvcache.Sequence.Len", f: (*kvcache.Sequence).Len, args: aSequence()},
 	{name: "kvcache.Sequence.Pages", f: (*kvcache.Sequence).Pages, args: aSequence()},

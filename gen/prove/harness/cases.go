@@ -46,6 +46,10 @@ func products(k *Kernel, quick bool, add func(c Case, m, steps int)) {
 	if quick {
 		steps = []int{9}
 	}
+	productsOf(k, quick, steps, add)
+}
+
+func productsOf(k *Kernel, quick bool, steps []int, add func(c Case, m, steps int)) {
 	i := 0
 	for _, m := range rowsOf(quick) {
 		for j, n := range steps {
@@ -73,6 +77,18 @@ func gemm(k *Kernel, quick bool) (list []Case) {
 	segments := []int{1 << 40, 1, 2, 3, 4, 5, 8}
 	products(k, quick, func(c Case, m, n int) {
 		c["seg"] = segments[len(list)%len(segments)]
+		c["load"] = len(list)/2%2 == 1
+		list = append(list, c)
+	})
+	return list
+}
+
+func gemmEvenOdd(k *Kernel, quick bool) (list []Case) {
+	steps := []int{0, 1, 2, 3, 4, 31, 32, 33, 34, 65}
+	if quick {
+		steps = []int{35}
+	}
+	productsOf(k, quick, steps, func(c Case, m, n int) {
 		c["load"] = len(list)/2%2 == 1
 		list = append(list, c)
 	})
