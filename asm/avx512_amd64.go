@@ -191,6 +191,16 @@ func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesS8AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
+//
+//go:noescape
+func weightGemmInt8TilesS8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS8AVX512 is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
@@ -211,6 +221,11 @@ func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []b
 //go:noescape
 func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesS4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
+//
+//go:noescape
+func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS4AVX512 is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
@@ -225,6 +240,16 @@ func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []b
 //
 //go:noescape
 func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesMinimaAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesU4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
+//
+//go:noescape
+func weightGemmInt8TilesU4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenU4AVX512 is BlockKernels.Widen, see package ukernel. The format is U4.
 //
@@ -495,6 +520,16 @@ func peakAVX512(n int)
 //
 //go:noescape
 func readAVX512(p []float32)
+
+// tileInt8AVX512 is Machine.TileInt8, see package ukernel.
+//
+//go:noescape
+func tileInt8AVX512(c []int32, a []uint32, b []uint32)
+
+// tileBF16AVX512 is Machine.TileBF16, see package ukernel.
+//
+//go:noescape
+func tileBF16AVX512(c []float32, a []uint32, b []uint32)
 
 // exp2AVX512 is Elementwise.Exp2, see package ukernel.
 //

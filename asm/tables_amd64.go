@@ -390,6 +390,23 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8TilesS8AVX512,
+			},
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8TilesS4AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8TilesU4AVX512,
+			},
+		},
+	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U4x16: {
@@ -547,5 +564,11 @@ var Machine = []ukernel.Override[ukernel.Machine]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.Machine{
 		Read: readAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE"}, Lanes: 16, Kernels: ukernel.Machine{
+		TileInt8: tileInt8AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE"}, Lanes: 16, Kernels: ukernel.Machine{
+		TileBF16: tileBF16AVX512,
 	}},
 }

@@ -122,17 +122,17 @@ func startProcesses(t testing.TB, workers ...string) *processes {
 }
 
 // serve starts the server on a port, or on any that is free.
-func (p *processes) serve(port string) {
+func (p *processes) serve(port string, flags ...string) {
 	p.t.Helper()
 	var line string
-	p.server, line = startProcess(p.t, "listening on", "serve", "-port", port)
+	p.server, line = startProcess(p.t, "listening on", append([]string{"serve", "-port", port}, flags...)...)
 	p.url = line[strings.Index(line, "nats://"):]
 }
 
 // work starts a worker that connects to a URL.
 func (p *processes) work(name, url string) {
 	p.t.Helper()
-	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-roles", "shard", "-name", name, "-server", url)
+	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-name", name, "-server", url)
 }
 
 var activations = sync.OnceValues(func() (*sample.Activations, error) {

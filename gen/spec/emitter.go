@@ -81,6 +81,9 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	emitNorms(e)
 	e.Peak()
 	e.Read()
+	if t, ok := e.(TileEmitter); ok {
+		t.TileProbes()
+	}
 }
 
 // An Output is the generated code of one ISA.

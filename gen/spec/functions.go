@@ -90,6 +90,8 @@ var (
 	NormGradients    = kernel(RowTable, "NormGradients")
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")
+	TileInt8         = kernel(MachineTable, "TileInt8")
+	TileBF16         = kernel(MachineTable, "TileBF16")
 
 	VectorLanes = kernel(MachineTable, "VectorLanes")
 

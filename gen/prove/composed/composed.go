@@ -4,6 +4,7 @@
 package composed
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/attn-go/attn/fallback"
@@ -150,5 +151,32 @@ func CodeMerge(o, part []float32, n int, alpha, beta []float32) {
 	for i := range n * len(alpha) {
 		lane := i % len(alpha)
 		o[i] = fma(part[i], beta[lane], float32(o[i]*alpha[lane]))
+	}
+}
+
+const tileRows = 16
+
+// TileInt8 is Machine.TileInt8.
+func TileInt8(c []int32, a, b []uint32) {
+	for i := range c {
+		for g := range tileRows {
+			x, y := a[i/tileRows*tileRows+g], b[g*tileRows+i%tileRows]
+			for n := range 4 {
+				c[i] += int32(int8(x>>(8*n))) * int32(int8(y>>(8*n)))
+			}
+		}
+	}
+}
+
+// TileBF16 is Machine.TileBF16.
+func TileBF16(c []float32, a, b []uint32) {
+	for i := range c {
+		var even, odd float32
+		for g := range tileRows {
+			x, y := a[i/tileRows*tileRows+g], b[g*tileRows+i%tileRows]
+			even = fma(math.Float32frombits(x<<16), math.Float32frombits(y<<16), even)
+			odd = fma(math.Float32frombits(x>>16<<16), math.Float32frombits(y>>16<<16), odd)
+		}
+		c[i] += even + odd
 	}
 }

@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
@@ -382,20 +383,52 @@ func quantizedRows(g *expr.Graph, i int) *expr.Node {
 }
 
 func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
+	if strings.Contains(k.Function, "Tiles") {
+		return tilesInt8(k, quick)
+	}
 	for j, n := range []int{32, 64, 96} {
 		for _, lanes := range []int{16, 32, 48} {
 			for m := range 10 {
 				if quick && (m != 2 || n != 64 || lanes != 48) || !quick && n > 32 && m != 1+j && m != 4 {
 					continue
 				}
-				i := len(list)
-				ldc, ldx := lanes+i%3, 12*n/32+i%2*12
-				list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
-					"b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1})
+				list = append(list, int8Case(k, len(list), n, lanes, m))
 			}
 		}
 	}
 	return list
+}
+
+// int8Case is call i of a product of quantized rows.
+func int8Case(k *Kernel, i, n, lanes, m int) Case {
+	ldc, ldx := lanes+i%3, 12*n/32+i%2*12
+	return Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
+		"b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
+}
+
+// tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones, sums that go around
+// their ring, and more blocks than fit on the stack.
+func tilesInt8(k *Kernel, quick bool) (list []Case) {
+	add := func(n, lanes, m int) { list = append(list, int8Case(k, len(list), n, lanes, m)) }
+	add(160, 16, 18)
+	add(32, 32, 17)
+	if quick {
+		return list
+	}
+	for i, m := range []int{0, 1, 7, 15, 16, 17, 31, 32, 35} {
+		add(32*(1+i%4), 16*(1+i%3), m)
+		add(32*(5+i%5), 16, m)
+	}
+	for i, n := range []int{512, 544, 1056} {
+		add(n, 16*(1+i%2), 19)
+		add(n, 16, 16)
+	}
+	return list
+}
+
+func tileProbe(k *Kernel, quick bool) []Case {
+	const words = 16 * 16
+	return []Case{{"c": out(words), "a": in(words), "b": in(words)}}
 }
 
 func blockWiden(k *Kernel, quick bool) (list []Case) {

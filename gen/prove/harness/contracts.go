@@ -96,6 +96,9 @@ var contracts = map[string]contract{
 	"Rows.NormTerms":        {cases: normTerms},
 	"Rows.NormGradients":    {cases: normGradients, strict: true},
 
+	"Machine.TileInt8": {cases: tileProbe},
+	"Machine.TileBF16": {cases: tileProbe},
+
 	"Norms.RMSNorm":   {cases: norm(false), strict: true},
 	"Norms.LayerNorm": {cases: norm(true), strict: true},
 
