@@ -31,7 +31,7 @@ func Architectures() (folders, files []string) {
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
-//	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert, new or deberta-v2
+//	config.json          model_type one of those that [Architectures] lists
 //	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [embedding.Modules]; without it a vector is the pooling divided by its L2 norm. The
@@ -170,15 +170,15 @@ func (x *origin) checkEnds(n int) error {
 
 // readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else to the
 // length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
-// more than the model was trained for, and so may those of DeBERTa without a table, up to settings.MostApart. A table ends, where
+// more than the model was trained for, and so may those of T5, and of DeBERTa without a table, up to settings.MostApart. A table ends, where
 // sentence-transformers fails with a longer text: here it is cut.
 func (x *origin) readLength() {
 	n := x.modules.MaxTokens
 	if x.positions = cmp.Or(x.model.Embed.Table, x.model.Context); x.model.Embed.Table == 0 {
 		x.positions = max(x.positions, n)
-	}
-	if x.model.Layers[0].Attention().Apart != nil {
-		x.positions = min(x.positions, settings.MostApart)
+		if a := x.model.Layers[0].Attention(); a.Apart != nil || a.Relative > 0 {
+			x.positions = min(x.positions, settings.MostApart)
+		}
 	}
 	x.maxTokens = x.longest()
 	if n = cmp.Or(n, x.modules.TokenizerMax); n > 0 {
