@@ -19,7 +19,7 @@ import (
 
 // TestOpen: every folder of testdata/tiny is found out and loaded.
 func TestOpen(t *testing.T) {
-	kinds := map[string]models.Kind{"decoder": models.KindGenerator, "encoder": models.KindEmbedder, "embedder": models.KindEmbedder, "static": models.KindEmbedder, "reranker": models.KindReranker}
+	kinds := map[string]models.Kind{"decoder": models.KindGenerator, "encoder": models.KindEmbedder, "embedder": models.KindEmbedder, "static": models.KindEmbedder, "reranker": models.KindReranker, "multivector": models.KindReranker}
 	folders, err := filepath.Glob("testdata/tiny/*/config.json")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no models: %v", err)
@@ -45,6 +45,12 @@ func TestOpen(t *testing.T) {
 		_, generates := m.(models.Generates)
 		if m.About().Kind != want || embeds != (want == models.KindEmbedder) || ranks != (want == models.KindReranker) || generates != (want == models.KindGenerator) {
 			t.Errorf("%s: got %+v, want a model of the kind %s", name, m.About(), want)
+		}
+		if refs.Kind == "multivector" { // which is an embedder, too
+			if e, err := models.OpenEmbedder(dir, embedding.LoadOptions{}); err != nil || !e.HasTokenVectors() {
+				t.Errorf("%s as an embedder: %v", name, err)
+			}
+			continue
 		}
 		checkKinds(t, dir, want)
 	}

@@ -51,6 +51,11 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 		return nil, err
 	}
 	defer x.close()
+	return x.load(o)
+}
+
+// load reads an embedding model.
+func (x *origin) load(o LoadOptions) (*Encoder, error) {
 	m, err := x.read(o)
 	if err != nil {
 		return nil, err
@@ -72,11 +77,31 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 		return nil, err
 	}
 	n := &runner{model: m}
-	e := embedding.New(embedding.Parts{
+	parts := embedding.Parts{
 		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse,
 		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: x.longest(),
-	})
-	return &Encoder{Embedder: e, net: n}, nil
+	}
+	if late := x.modules.Late; late != nil {
+		e, err := embedding.NewLate(parts)
+		if err == nil {
+			err = x.checkLate(late)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", x.path, err)
+		}
+		return &Encoder{Embedder: e, net: n}, nil
+	}
+	return &Encoder{Embedder: embedding.New(parts), net: n}, nil
+}
+
+// checkLate reports layers in which a token that fills up a query may see none of it, or that cannot hide these tokens.
+func (x *origin) checkLate(l *embedding.Late) error {
+	for _, a := range x.model.Attentions() {
+		if l.Expand && !l.Attend && (a.Apart != nil || a.Window > 0 && a.Window < l.QueryLength) {
+			return &kernel.Error{Where: "config_sentence_transformers.json: do_query_expansion", Got: fmt.Sprintf("true with %d tokens of a query", l.QueryLength), Want: "layers that see as many tokens to each side, without positions apart"}
+		}
+	}
+	return nil
 }
 
 // An origin is the files of a model: a folder or a GGUF file.

@@ -15,7 +15,8 @@ import (
 )
 
 // LoadReranker reads a cross-encoder: from a folder as Hugging Face has it BertForSequenceClassification, and the same of
-// the other encoders but T5; from a GGUF file the architecture bert with pooling_type 4. It has one label or several, see [reranking.Options]. Everything else is as
+// the other encoders but T5; from a GGUF file the architecture bert with pooling_type 4. So is a
+// model with a vector for each token in PyLate's form, which reads queries and passages apart, see [reranking.Late]. It has one label or several, see [reranking.Options]. Everything else is as
 // with [Load]; LoadOptions.Unit has no effect.
 func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
 	x, err := open(model)
@@ -23,6 +24,13 @@ func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
 		return nil, err
 	}
 	defer x.close()
+	if x.modules.Late != nil {
+		e, err := x.load(o)
+		if err != nil {
+			return nil, err
+		}
+		return reranking.Late(e.Embedder), nil
+	}
 	p, err := x.reranker(o)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func ReadModules(dir string) (*embedding.Modules, error) {
 			err = read(m)
 		}
 	}
-	if err == nil && m.Poolings == nil && !classifies(m) {
+	if err == nil && m.Poolings == nil && m.Late == nil && !classifies(m) {
 		err = &kernel.Error{Where: f.Path(modulesName) + ": the modules", Got: "a Transformer alone", Want: "Transformer and Pooling at least"}
 	}
 	if err != nil {
@@ -61,10 +61,19 @@ var moduleKeys = strict.Table{}.Add(strict.Any, "idx", "name", "path", "type", "
 
 // kindOf returns the class of a module of sentence-transformers, or what else it is.
 func kindOf(class string) string {
-	if strings.HasPrefix(class, "sentence_transformers.") {
+	if strings.HasPrefix(class, "sentence_transformers.") || class == lateDense {
 		return class[strings.LastIndex(class, ".")+1:]
 	}
 	return class
+}
+
+// lateDense is the class of PyLate's linear layers of tokens, which stand in place of a pooling.
+const lateDense = "pylate.models.Dense.Dense"
+
+// IsLate tells whether modules.json is that of a model with a vector for each token, as PyLate has it.
+func IsLate(dir string) bool {
+	list, err := ReadList(dir)
+	return err == nil && len(list) > 1 && list[1].Type == lateDense
 }
 
 // A Listed is what modules.json says of a module.
@@ -130,7 +139,9 @@ func (f *Folder) readModule(m *embedding.Modules, i int, at, class string) (err 
 	switch {
 	case kind == "SpladePooling" || kind == "MLMTransformer" || kind == "SparseStaticEmbedding":
 		return sparseModel(f.Path(modulesName), fmt.Sprintf("module %d", i), class)
-	case first != (kind == "Transformer") || second != (kind == "Pooling"):
+	case second && class == lateDense:
+		m.Late = defaultLate()
+	case first != (kind == "Transformer") || m.Late == nil && second != (kind == "Pooling") || m.Late != nil && class != lateDense:
 		return &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", class), Want: wantModules}
 	}
 	var next embedding.Module
@@ -166,12 +177,12 @@ func sparseModel(path, name, got string) error {
 	return &kernel.Error{Where: path + ": " + name, Got: fmt.Sprintf("%q, a sparse model such as SPLADE, whose vectors have a number for every token of the vocabulary", got), Want: "a dense embedder, with Transformer and Pooling, or bge-m3 for weights of tokens"}
 }
 
-// known reads a file of JSON whose keys are those of a table.
-func (f *Folder) known(name string, t strict.Table) (all map[string]json.RawMessage, err error) {
+// known reads a file of JSON whose keys are those of tables.
+func (f *Folder) known(name string, t ...strict.Table) (all map[string]json.RawMessage, err error) {
 	if err := f.JSON(name, &all); err != nil {
 		return nil, err
 	}
-	if p := strict.Check(all, t); p != nil {
+	if p := strict.Check(all, t...); p != nil {
 		return nil, &kernel.Error{Where: f.Path(name) + ": " + p.Key, Got: p.Got, Want: p.Want}
 	}
 	return all, nil

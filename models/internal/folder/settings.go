@@ -144,7 +144,11 @@ func (f *Folder) readSettings(m *embedding.Modules) error {
 		Similarity string            `json:"similarity_fn_name"`
 		Dimensions *int              `json:"truncate_dim"`
 	}
-	if _, err := f.known(name, strict.SentenceTransformers); errors.Is(err, fs.ErrNotExist) {
+	tables := []strict.Table{strict.SentenceTransformers}
+	if m.Late != nil {
+		tables = append(tables, lateKeys)
+	}
+	if _, err := f.known(name, tables...); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -157,6 +161,11 @@ func (f *Folder) readSettings(m *embedding.Modules) error {
 		return &kernel.Error{Where: f.Path(name) + ": " + key, Got: got, Want: want}
 	}
 	switch {
+	case m.Late != nil:
+		if c.Type != "ColBERT" {
+			return bad("model_type", fmt.Sprintf("%q", c.Type), "ColBERT, as modules.json has no pooling")
+		}
+		return f.readLate(name, m.Late)
 	case c.Type == "SparseEncoder":
 		return sparseModel(f.Path(name), "model_type", c.Type)
 	case c.Type == "CrossEncoder":

@@ -205,6 +205,9 @@ func (a *Attention) attend(p *Pass, layer int, out, qkv []float32) error {
 	if a.Relative != nil {
 		o.Bias = a.Relative.view(p.longest())
 	}
+	if len(p.Seen) > 0 {
+		o.Mask = o.Mask.And(kernel.KeyLengths(p.Seen))
+	}
 	queries := p.heads(qkv, 0, a.Heads, a.Size, a.width())
 	if err := kernel.Attention(p.heads(out, 0, a.Heads, a.valueSize(), a.Heads*a.valueSize()), queries, k, v, &o); err != nil {
 		return err
