@@ -19,7 +19,7 @@ import (
 
 // TestOpen: every folder of testdata/tiny is found out and loaded.
 func TestOpen(t *testing.T) {
-	kinds := map[string]models.Kind{"decoder": models.KindGenerator, "encoder": models.KindEmbedder, "embedder": models.KindEmbedder, "static": models.KindEmbedder, "reranker": models.KindReranker, "multivector": models.KindReranker}
+	kinds := map[string]models.Kind{"decoder": models.KindGenerator, "encoder": models.KindEmbedder, "embedder": models.KindEmbedder, "static": models.KindEmbedder, "reranker": models.KindReranker, "multivector": models.KindReranker, "sparse": models.KindEmbedder}
 	folders, err := filepath.Glob("testdata/tiny/*/config.json")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no models: %v", err)

@@ -105,7 +105,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
 	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
-	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for bge-m3: \"sparse\": {\"indices\", \"values\"}")
+	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err

@@ -199,8 +199,11 @@ func (e *Embedder) EmbedEncoded(ctx context.Context, ids [][]int32) ([][]float32
 // vectors computes the embeddings of texts. The first tokens of each, as many as prompts has, do not count in the pooling; nil
 // stands for zeros.
 func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([][]float32, error) {
-	if len(e.p.Modules.Poolings) == 0 {
+	switch {
+	case e.late != nil:
 		return nil, ErrTokenVectors
+	case e.p.Modules.Words:
+		return nil, ErrSparseOnly
 	}
 	if bad := e.checkAll(ids); bad != nil {
 		return nil, bad

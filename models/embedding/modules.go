@@ -56,6 +56,8 @@ type Modules struct {
 
 	Task string // of the transformer, such as sequence-classification
 
+	Words bool // the model gives words weights, as SPLADE does, and has no Poolings
+
 	Late *Late // of models with a vector for each token, which have no Poolings; or nil
 }
 

@@ -34,10 +34,10 @@ func (e *Embedder) normalises() bool {
 // ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error is
 // a [*kernel.Error].
 func ReadSteps(dir string, m *Modules, width int, o LoadOptions) (steps []Step, err error) {
-	if len(m.Poolings) == 0 && m.Late == nil {
+	if len(m.Poolings) == 0 && m.Late == nil && !m.Words {
 		return nil, &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
 	}
-	unit := m.Late != nil // vectors of tokens have the norm 1 anyway
+	unit := m.Late != nil || m.Words // vectors of tokens have the norm 1 anyway
 	width *= max(1, len(m.Poolings))
 	for _, x := range m.After {
 		s := Unit

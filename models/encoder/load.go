@@ -72,7 +72,7 @@ func (x *origin) load(o LoadOptions) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	sparse, err := x.readSparse(m.Width)
+	sparse, err := x.readSparse(m.Width, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
@@ -60,7 +61,7 @@ func TestTiny(t *testing.T) {
 	}
 	for _, path := range folders {
 		dir := filepath.Dir(path)
-		if r := readTiny(t, dir); r.Kind == "encoder" || r.Kind == "reranker" || r.Kind == "multivector" {
+		if r := readTiny(t, dir); r.Kind == "encoder" || r.Kind == "reranker" || r.Kind == "multivector" || r.Kind == "sparse" {
 			t.Run(filepath.Base(dir), func(t *testing.T) { r.compare(t, dir) })
 		}
 	}
@@ -81,6 +82,8 @@ func (r *tinyRefs) compare(t *testing.T, dir string) {
 		r.compareReranker(c, dir)
 	case "multivector":
 		r.compareTokens(c, dir)
+	case "sparse":
+		r.compareWords(c, dir)
 	default:
 		t.Fatalf("%s: references of the kind %q, want encoder or reranker", dir, r.Kind)
 	}
@@ -132,6 +135,29 @@ func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
 			c.t.Errorf("%q alone: %v, want %v (%v)", r.Texts[i], alone, got, err)
 		}
 	}
+}
+
+// compareWords compares weights of words.
+func (r *tinyRefs) compareWords(c *comparison, dir string) {
+	e, err := Load(dir, LoadOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all, err := e.SparseTokens(c.t.Context(), r.IDs)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, got := range all {
+		weights := make([]float32, e.Vocab())
+		for j, id := range got.Tokens {
+			weights[id] = got.Weights[j]
+		}
+		c.check(i, "sparse", weights)
+	}
+	if _, err := e.Embed(c.t.Context(), r.Texts); !errors.Is(err, embedding.ErrSparseOnly) {
+		c.t.Errorf("vectors: %v", err)
+	}
+	c.finish(nil)
 }
 
 // compareTokens compares vectors of tokens, and scores of pairs by them.
