@@ -37,7 +37,7 @@ func ReadSteps(dir string, m *Modules, width int, o LoadOptions) (steps []Step, 
 	if len(m.Poolings) == 0 && m.Late == nil && !m.Words {
 		return nil, &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
 	}
-	unit := m.Late != nil || m.Words // vectors of tokens have the norm 1 anyway
+	unit, vectors := false, m.Late == nil && !m.Words // vectors of tokens have the norm 1 anyway
 	width *= max(1, len(m.Poolings))
 	for _, x := range m.After {
 		s := Unit
@@ -53,7 +53,7 @@ func ReadSteps(dir string, m *Modules, width int, o LoadOptions) (steps []Step, 
 		}
 		steps, unit = append(steps, s), s.unit
 	}
-	if !unit && (o.Unit || !m.Listed) {
+	if vectors && !unit && (o.Unit || !m.Listed) {
 		steps = append(steps, Unit)
 	}
 	return steps, nil

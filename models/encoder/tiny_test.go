@@ -162,7 +162,7 @@ func (r *tinyRefs) compareWords(c *comparison, dir string) {
 
 // compareTokens compares vectors of tokens, and scores of pairs by them.
 func (r *tinyRefs) compareTokens(c *comparison, dir string) {
-	e, err := Load(dir, LoadOptions{})
+	e, err := Load(dir, LoadOptions{Unit: true}) // as vectors of tokens are anyway
 	if err != nil {
 		c.t.Fatal(err)
 	}
