@@ -672,6 +672,18 @@
 // with the last line in binary64, each operation rounded: a power is the product of the one before and t·t, and the sum is from 0,
 // from left to right. a is an output of a linear layer, A and b are weights.
 //
+// # Contract: late interaction
+//
+// retrieval.MaxSim scores a passage by the vectors of its tokens p and of those of a query q. A product is that of "Contract: scores"
+// without a scale: q̂ is q as it is. Products that are NaN are passed over:
+//
+//	s[i][j] = q[i]·p[j]
+//	m[i]    = the largest s[i][j] over all j, or -Inf
+//	score   = m[0] + m[1] + ... in binary64, from 0, and rounded to binary32 in the end; 7fc00000 for a NaN
+//
+// In module models a word of the vocabulary has the weight float32(ln(1 + x)) in a text, as SPLADE has it, if x is above 0: the
+// largest logit of the word over all tokens. 1 + x is rounded to binary64, and ln is that of "Contract: sampling".
+//
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result

@@ -1,7 +1,9 @@
 package encoder
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/arch"
@@ -20,7 +22,7 @@ type model struct {
 }
 
 // prefixes are what the names of a model's tensors may begin with.
-var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta."}
+var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta.", "electra.", "albert.", "gte."}
 
 // prefix returns the one that the names of tensors have.
 func (x *origin) prefix() string {
@@ -82,8 +84,11 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 	if err := x.checkApart(); err != nil {
 		r.Fail(err)
 	}
-	embeddings := r.Numbers(words, x.model.Vocab, x.model.Width)
-	embeddings.PermuteColumns(r.Pack.Order)
+	width := x.model.Embed.Width
+	embeddings := r.Numbers(words, x.model.Vocab, cmp.Or(width, x.model.Width))
+	if width == 0 {
+		embeddings.PermuteColumns(r.Pack.Order)
+	}
 	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8(), inverse: inverse(r.Pack.Order)}
 	if x.folder {
 		r.Ignore(x.model.Family.Ignored...)
@@ -93,11 +98,17 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 
 // checkInt8 reports a model whose weights cannot be rounded.
 func (x *origin) checkInt8() error {
-	w, inner := x.model.Width, x.model.Layers[0].Feed.(*arch.Dense).Inner
-	if w%32 == 0 && inner%32 == 0 {
+	w, layer := x.model.Width, x.model.Layers[0]
+	a, others := layer.Attention(), []int{layer.Feed.(*arch.Dense).Inner}
+	for _, n := range []int{x.model.Embed.Width, a.Heads * a.Size} {
+		if n != 0 && n != w {
+			others = append(others, n)
+		}
+	}
+	if w%32 == 0 && !slices.ContainsFunc(others, func(n int) bool { return n%32 != 0 }) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Precision", Got: fmt.Sprintf("int8 of a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
+	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Precision", Got: fmt.Sprintf("int8 of a model of width %d, with layers of %d other inputs", w, others), Want: "multiples of 32, the weights of a block"})
 }
 
 // checkApart reports keys and queries of positions that take much more memory than the

@@ -21,7 +21,7 @@ func (b *builder) shared() {
 		return
 	}
 	b.places = &Distances{Span: d.Span, Buckets: d.Buckets, Most: d.Most}
-	b.buckets = b.states("rel_embd.weight", 2*d.Span)
+	b.buckets = b.rows("rel_embd.weight", 2*d.Span, b.model.Width)
 	if !d.Norm {
 		return
 	}
