@@ -50,7 +50,7 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 	defer stop()
 	log := s.log()
 	c.hub.Name, c.hub.Log, c.settings.Logger, c.worker.Log = "attn answer "+c.worker.Name, log, log, log
-	if c.worker.Server, err = c.models.Load(c.settings, log); err != nil {
+	if c.worker.Server, err = c.models.Load(ctx, c.settings, log); err != nil {
 		return err
 	}
 	defer func() {

@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, help, report io.Writer) error {
 	if err != nil {
 		return err
 	}
-	handler, err := c.models.Load(c.settings, log)
+	handler, err := c.models.Load(ctx, c.settings, log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

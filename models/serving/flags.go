@@ -26,6 +26,7 @@ type Models struct {
 	Options server.LoadOptions
 	list    []named
 
+	fetch     flags.Fetch
 	cacheDir  string
 	cacheDisk int64
 }
@@ -51,6 +52,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		}
 		return nil
 	})
+	m.fetch.Flag(fs)
 	m.language().Flags(fs)
 	settings.Sampler = &decoder.Sampler{}
 	const unless = "; counts if a request does not say, and changes answers"
@@ -110,8 +112,9 @@ func (m *Models) Check(s *server.Settings) error {
 	return command.CheckExec(m.Options.Exec)
 }
 
-// Load loads the models and returns a server of them.
-func (m *Models) Load(s server.Settings, log *slog.Logger) (*server.Server, error) {
+// Load loads the models and returns a server of them. Models may be fetched until ctx ends.
+func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) (*server.Server, error) {
+	m.fetch.Allow(ctx, os.Stderr)
 	if m.cacheDir != "" {
 		folder, err := promptcache.OpenFolder(m.cacheDir, m.cacheDisk)
 		if err != nil {
