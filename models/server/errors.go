@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/grammar"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/internal/ondemand"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/fields"
 )

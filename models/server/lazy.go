@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/internal/ondemand"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 

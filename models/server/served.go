@@ -6,8 +6,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/receipt"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"

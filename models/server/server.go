@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/internal/ondemand"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/kept"
 )
 
