@@ -232,10 +232,12 @@ func TestWrong(t *testing.T) {
 		"a pointer of LFS": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Write([]byte("version https://git-lfs.github.com/spec/v1\n"))
 		}, "43 bytes of text/plain"},
-		"more bytes":        {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.Write(append(wrong, 1)) }, "want the file of 262150 bytes"},
-		"401":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "HF_TOKEN"},
-		"500":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "status 500"},
-		"a redirection out": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://example.invalid/", http.StatusFound) }, "a redirection to http://example.invalid/"},
+		"more bytes": {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.Write(append(wrong, 1)) }, "want the file of 262150 bytes"},
+		"401":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "HF_TOKEN"},
+		"500":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "status 500"},
+		"a redirection out": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://example.invalid/", http.StatusFound)
+		}, "a redirection to http://example.invalid/"},
 	} {
 		h, client := newHub(t, "a.gguf")
 		h.Serve = func(w http.ResponseWriter, r *http.Request) bool {
