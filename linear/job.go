@@ -35,6 +35,7 @@ type job struct {
 	inOrder                bool // a panel takes all steps before the next one
 	widens                 bool // weights are widened once for a range of rows
 	unpacks                bool // those of whole panels are unpacked, and only the others widened
+	roundsOnce             bool // rows are rounded for all steps at once
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -145,6 +146,8 @@ func (j *job) plan(t *tier.Tier, option int) {
 		j.rowRanges = min(ints.CeilDiv(m, minRows), max(j.rowRanges, ints.CeilDiv(wanted, j.panelRanges)))
 	}
 	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowRanges)*j.linear.depth() <= mostBytes
+	// They are if they stay in L2, or if a panel takes all steps before the next one.
+	j.roundsOnce = j.linear.rounds && (j.inOrder || 4*ints.CeilDiv(m, j.rowRanges)*j.linear.depth() <= roundedBytes)
 	j.threads = min(threads, j.rowRanges*j.panelRanges)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
@@ -158,6 +161,8 @@ func (j *job) limits() (rows, panels int) {
 		return productRows, productPanels
 	case j.int8:
 		return j.int8Rows(), j.linear.panels()
+	case j.linear.rounds:
+		return maxRows, roundedPanels
 	}
 	return maxRows, maxPanels
 }
@@ -168,6 +173,8 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
 		return m > t.QuantizedRows || l.packed.Grouped()
+	case l.rounds:
+		return m > t.PairRows
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}
@@ -187,7 +194,7 @@ func (l *Linear) bytes() int {
 	if l.format != 0 {
 		return l.blockBytes(l.n)
 	}
-	return l.n * l.k * l.dtype.Size()
+	return l.n * l.depth() * l.dtype.Size()
 }
 
 // usefulThreads returns the thread count of the job, the most that it may be the next time,
@@ -209,9 +216,9 @@ type scratch struct {
 	wide  []float32 // some rows of a panel, widened or packed
 	codes []uint32  // quantized rows of x, or some rows of a panel, unpacked
 	edge  []float32 // the sums of the last panel, if out lacks columns for them
-	rows  []float32 // some rows of x, transposed
+	rows  []float32 // some rows of x, transposed or rounded
 
-	quantized interval // the rows of x whose codes there are
+	quantized interval // the rows of x that are quantized or rounded as a whole
 
 	wideUsage, edgeUsage, rowsUsage, codesUsage parallel.Usage
 	memory                                      parallel.Memory
@@ -245,7 +252,12 @@ func (j *job) findShape() (s shape) {
 	if j.transposes() {
 		s.rows = m * (min(j.steps, l.depth()) + transposedGap)
 	}
-	if l.hasTail() && !j.int8 {
+	switch {
+	case j.roundsOnce:
+		s.rows = m * (l.depth() + transposedGap)
+	case l.rounds:
+		s.rows = m * (min(j.steps, l.depth()) + transposedGap)
+	case l.hasTail() && !j.int8:
 		s.rows = m * min(j.steps, l.depth())
 	}
 	return s

@@ -331,6 +331,9 @@ var table = []entry{
 	{name: "linear.QuantizeInt8", f: linear.QuantizeInt8, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5), someExec}
 	}},
+	{name: "linear.RoundBFloat16", f: linear.RoundBFloat16, args: func(w *world) []any {
+		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5), someExec}
+	}},
 	{name: "linear.Product", f: linear.Product, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3), linear.DenseMatrix(w.floats(15), 5, 3), linear.ProductOptions{Accumulate: true, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},

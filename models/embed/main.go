@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -140,7 +141,7 @@ func (c *config) check() error {
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
 		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
 	}
-	c.settings.Split, c.load.QuantizeInt8 = c.Long == "split", c.Int8
+	c.settings.Split, c.load.Precision = c.Long == "split", c.Precision
 	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec), c.nameFlag(c.settings.Check()))
 }
 
@@ -257,8 +258,8 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.Model, load)
 	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && (bad.Arg() == "LoadOptions.QuantizeInt8" || bad.Arg() == "Options.DynamicInt8") {
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
+		return nil, fmt.Errorf("-precision: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
 	}
 	if err != nil {
 		return nil, err

@@ -47,8 +47,11 @@ const words = "token_embd.weight"
 // read reads the weights of the model itself.
 func (x *origin) read(o LoadOptions) (*model, error) {
 	r := x.reader()
-	r.Pack.Int8, r.Meter = o.QuantizeInt8, loading.New(x.Bytes(), o.Progress)
-	if o.QuantizeInt8 {
+	if err := o.Precision.Check("LoadOptions.Precision"); err != nil {
+		return nil, fmt.Errorf("encoder: %w", err)
+	}
+	r.Pack.Precision, r.Meter = o.Precision, loading.New(x.Bytes(), o.Progress)
+	if r.Pack.Int8() {
 		if err := x.checkInt8(); err != nil {
 			return nil, err
 		}
@@ -73,7 +76,7 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 	}
 	embeddings := r.Numbers(words, x.model.Vocab, x.model.Width)
 	embeddings.PermuteColumns(r.Pack.Order)
-	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8, inverse: inverse(r.Pack.Order)}
+	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8(), inverse: inverse(r.Pack.Order)}
 	if x.folder {
 		r.Ignore(x.model.Family.Ignored...)
 	}
@@ -86,7 +89,7 @@ func (x *origin) checkInt8() error {
 	if w%32 == 0 && inner%32 == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.QuantizeInt8", Got: fmt.Sprintf("a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
+	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Precision", Got: fmt.Sprintf("int8 of a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
 }
 
 // checkApart reports keys and queries of positions that take much more memory than the

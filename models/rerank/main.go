@@ -94,7 +94,7 @@ func (c *config) check() error {
 	case !c.IsQuery:
 		return command.Usage(errors.New("-query is missing: want the text that passages answer"))
 	}
-	c.load.QuantizeInt8 = c.Int8
+	c.load.Precision = c.Precision
 	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec))
 }
 
@@ -140,8 +140,8 @@ func (c *config) reranker(report io.Writer) (*reranking.Reranker, error) {
 	load.Progress, end = loadbar.New(report)
 	r, err := models.OpenReranker(c.Model, load)
 	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Where == "LoadOptions.QuantizeInt8" {
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
+		return nil, fmt.Errorf("-precision: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
 	}
 	if err != nil {
 		return nil, err

@@ -181,12 +181,9 @@ func (g *generator) facts(f *request.Facts) {
 			f.Abilities = append(f.Abilities, "insert")
 		}
 	}
-	f.CacheType, f.Activations = o.CacheType.String(), "float32"
+	f.CacheType, f.Activations = o.CacheType.String(), o.Precision.String()
 	if o.ValueType() != o.CacheType {
 		f.CacheValueType = o.CacheValueType.String()
-	}
-	if o.DynamicInt8 {
-		f.Activations = "int8"
 	}
 	if o.DynamicInt12 {
 		f.Attention = "integers"

@@ -71,7 +71,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 // language are the settings of language models.
 func (m *Models) language() flags.Language {
 	o := &m.Options
-	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.QuantizeInt8}
+	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Precision: &o.Precision}
 }
 
 // limits defines the flags of what the models take at once.

@@ -11,16 +11,22 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/inventory"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file
 // has them: in blocks, of 16 bits or of float32.
 type Pack struct {
 	Widen bool        // blocks become float32, and weights of different types that are joined, too, so that parts are one layer
-	Int8  bool        // weights are rounded to blocks of 8 bits; with Widen
 	Order []int       // of the columns of states: column i is column Order[i] of the file; with Widen. nil is that of the file
 	Exec  kernel.Exec // of packing
+
+	// Precision is what weights that are no blocks are rounded to: with Int8 to blocks of 8 bits; with Widen.
+	Precision precision.Precision
 }
+
+// Int8 reports whether weights are rounded to 8 bits.
+func (p *Pack) Int8() bool { return p.Precision == precision.Int8 }
 
 // A Side says what states of tokens are to a linear layer.
 type Side int
@@ -168,6 +174,10 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	switch {
 	case r.err != nil:
 		return nil
+	case r.Dry != nil && dense && r.Pack.Precision == precision.BFloat16:
+		r.Rounded++
+		r.note(kernel.BFloat16, n*all[0].k)
+		return nil
 	case r.Dry != nil && dense:
 		r.note(dtype, n*all[0].k)
 		return nil
@@ -285,7 +295,11 @@ func (r *Reader) packNumbers(side Side, all []*weights, n int, bias []float32) (
 		PermuteColumns(bias, r.Pack.Order)
 	}
 	pack := linear.New
-	if r.Pack.Int8 {
+	switch r.Pack.Precision {
+	case precision.BFloat16:
+		r.Rounded++
+		pack = linear.RoundBFloat16
+	case precision.Int8:
 		pack = linear.QuantizeInt8
 	}
 	return pack(x.Matrix(n, k), bias, r.Pack.Exec)

@@ -18,8 +18,10 @@ type Reader struct {
 	*Store
 	Rename func(name string) string // names of the store, by those of the model; nil if they are the same
 	Pack   Pack
-	Meter  *loading.Meter       // nil if nobody is told how far it is
-	Dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
+
+	Rounded int                  // layers that Pack.Precision has rounded to bfloat16
+	Meter   *loading.Meter       // nil if nobody is told how far it is
+	Dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 
 	part   Numbers // of the layer that is read: memory that all of them use
 	joined []byte  // likewise, of blocks
