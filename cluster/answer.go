@@ -52,7 +52,7 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 	defer stop()
 	log := s.log()
 	c.hub.Name, c.hub.Log, c.settings.Logger, c.worker.Log = "attn answer "+c.worker.Name, log, log, log
-	models, err := c.models.Load(c.settings, log)
+	models, err := c.models.Load(ctx, c.settings, log)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type config struct {
 	schema    string // a file
 	grammar   string // a file
 	receipt   flags.Receipt
+	fetch     flags.Fetch
 	options   decoder.Options
 	generate  decoder.GenerateOptions
 }
@@ -93,6 +94,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	})
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	c.receipt.Flags(fs, "all answers")
+	c.fetch.Flag(fs)
 	c.language().Flags(fs)
 	command.ExecFlags(fs, &c.options.Exec)
 	command.KeepPackedFlag(fs, &c.options.KeepPacked)

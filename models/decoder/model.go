@@ -76,7 +76,9 @@ type Options struct {
 }
 
 const (
-	defaultContext = 4096
+	// DefaultContext is the most that Options.Context is by default.
+	DefaultContext = 4096
+
 	mostContext    = 1 << 24
 )
 
@@ -159,7 +161,7 @@ func (m *Model) With(o Options) (*Model, error) {
 		return nil, &kernel.Error{Where: "decoder: Options.CacheValueType", Got: t.String(), Want: o.CacheType.String() + " as the keys, which hold the values of latent attention"}
 	}
 	if o.Context == 0 {
-		o.Context = min(m.config.Context, defaultContext)
+		o.Context = min(m.config.Context, DefaultContext)
 	}
 	if o.Context > m.config.Context && ropeOf(m.arch).Dynamic {
 		return nil, &kernel.Error{Where: "decoder: Options.Context", Got: fmt.Sprint(o.Context), Want: fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}

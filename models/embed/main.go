@@ -186,7 +186,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.Inputs.CheckOutput("-o", c.out); err != nil {
 		return err
 	}
-	if err := c.Start("embed", stdin, report); err != nil {
+	if err := c.Start(ctx, "embed", stdin, report); err != nil {
 		return err
 	}
 	e, err := c.embedder()

@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err != nil {
 		return err
 	}
-	if err := c.Start("rerank", stdin, report); err != nil {
+	if err := c.Start(ctx, "rerank", stdin, report); err != nil {
 		return err
 	}
 	r, err := c.reranker(report)

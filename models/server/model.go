@@ -26,6 +26,7 @@ type Model struct {
 	load         embedding.LoadOptions // of encoders, if the files are known
 	exec         *kernel.Exec          // how encoders compute, nil for their own settings
 	model        models.Model
+	later        *later // of one that is loaded on demand, else nil
 }
 
 // LoadOptions are the settings of a model.

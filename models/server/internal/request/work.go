@@ -138,6 +138,7 @@ type Facts struct {
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
+	Loaded  *bool  `json:"loaded,omitempty"` // of a model that is loaded on demand; others always are
 
 	Kind           models.Kind       `json:"kind"`
 	Tasks          []string          `json:"tasks"` // of chat, completion, embedding and rerank

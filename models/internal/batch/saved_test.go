@@ -46,7 +46,7 @@ func (s *shelf) Remove(_ context.Context, k promptcache.Key) error {
 // for few, and reads little of the prompts. So it does if some pages are damaged, which are gone then.
 func TestSavedPages(t *testing.T) {
 	for _, name := range []string{"llama-2", "deepseek_v3-31", "lfm2-1", "qwen3_5_text-2"} {
-		t.Run(name, func(t *testing.T) { checkSaved(t, newStories(t, "../../../testdata/tiny/"+name)) })
+		t.Run(name, func(t *testing.T) { checkSaved(t, newStories(t, "../../testdata/tiny/"+name)) })
 	}
 }
 

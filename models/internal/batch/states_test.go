@@ -14,7 +14,7 @@ import (
 // beside others, whose prompts begin alike, with few pages and in small chunks.
 func TestStatesDoNotDependOnLoad(t *testing.T) {
 	for _, name := range []string{"lfm2-1", "qwen3_5_text-2"} {
-		t.Run(name, func(t *testing.T) { checkStates(t, newStories(t, "../../../testdata/tiny/"+name)) })
+		t.Run(name, func(t *testing.T) { checkStates(t, newStories(t, "../../testdata/tiny/"+name)) })
 	}
 }
 
