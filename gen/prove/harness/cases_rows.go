@@ -419,10 +419,7 @@ func tilesInt8(k *Kernel, quick bool) (list []Case) {
 		add(32*(1+i%4), 16*(1+i%3), m)
 		add(32*(5+i%5), 16, m)
 	}
-	for i, n := range []int{512, 544, 1056} {
-		add(n, 16*(1+i%2), 19)
-		add(n, 16, 16)
-	}
+	add(544, 16, 17)
 	return list
 }
 
