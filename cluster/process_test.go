@@ -132,7 +132,7 @@ func (p *processes) serve(port string) {
 // work starts a worker that connects to a URL.
 func (p *processes) work(name, url string) {
 	p.t.Helper()
-	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-roles", "shard", "-name", name, "-server", url)
+	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-name", name, "-server", url)
 }
 
 var activations = sync.OnceValues(func() (*sample.Activations, error) {

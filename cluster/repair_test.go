@@ -17,7 +17,7 @@ func TestKillWorkersAgainAndAgain(t *testing.T) {
 	long(t)
 	p := startProcesses(t)
 	work := func(name string) {
-		p.workers[name], _ = startProcess(t, "waits for", "work", "-roles", "shard", "-name", name, "-server", p.url, "-repair", "1s")
+		p.workers[name], _ = startProcess(t, "waits for", "work", "-name", name, "-server", p.url, "-repair", "1s")
 	}
 	for i := range 4 {
 		work(fmt.Sprintf("w%d", i))

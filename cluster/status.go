@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/cluster/shard"
@@ -20,15 +19,13 @@ import (
 
 const statusUsage = `usage: cluster status [flags]
 
-Says what the queues of embedding have, and of which runs; which gateways and workers there are; what the workers of
-attention hold, and for whom; and what the directory has. What does not answer within 5 seconds is named, and the rest is
-said all the same; the command then fails.
+Says which gateways and workers there are, what the workers of attention hold, and for whom, and what the directory has. What does not
+answer within 5 seconds is named, and the rest is said all the same; the command then fails.
 `
 
 // status is what the subcommand says, as JSON with -json.
 type status struct {
-	Version   string               `json:"version"` // of messages and numeric contract
-	Queues    []embed.QueueReport  `json:"queues"`
+	Version   string               `json:"version"`  // of messages and numeric contract
 	Gateways  []relay.Peer         `json:"gateways"` // and their workers
 	Workers   []shard.WorkerReport `json:"workers"`
 	Sequences []sequenceStatus     `json:"sequences"`
@@ -50,7 +47,7 @@ type sequenceStatus struct {
 func runStatus(ctx context.Context, s streams, args []string) error {
 	asJSON := false
 	define := func(fs *flag.FlagSet) {
-		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, queues, gateways, workers, sequences and unknown")
+		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, gateways, workers, sequences and unknown")
 	}
 	return ask(ctx, s, "status", statusUsage, args, define, func(ctx context.Context, conn *hub.Conn) error {
 		found := newStatus(ctx, conn)
@@ -91,7 +88,6 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 	}
 	const jetStream = " (JetStream has no leader, does not answer or its disk is full: see the log and /readyz of the server)"
 	var all []shard.Info
-	part("the queues", jetStream, func(ctx context.Context) (err error) { x.Queues, err = embed.Queues(ctx, conn); return err })
 	part("the directory", jetStream, func(ctx context.Context) (err error) { all, err = shard.List(ctx, conn); return err })
 	part("the workers", "", func(ctx context.Context) (err error) { x.Workers, err = shard.Report(ctx, conn); return err })
 	part("the gateways", "", func(ctx context.Context) (err error) { x.Gateways, err = relay.Peers(ctx, conn); return err })
@@ -113,16 +109,6 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 // write writes the status as text.
 func (x *status) write(s streams) {
 	fmt.Fprintf(s.out, "version %s (wire format.numeric contract)\n", x.Version)
-	for _, q := range x.Queues {
-		fmt.Fprintf(s.out, "queue %s: %d messages, %d of %d bytes%s\n", q.Name, q.Messages, q.Bytes, q.Limit, problem(q.Error))
-		for _, r := range q.Runs {
-			client := "its client is there"
-			if !r.Held {
-				client = "ITS CLIENT IS GONE"
-			}
-			fmt.Fprintf(s.out, "  run %s: %d messages, %s\n", r.Run, r.Messages, client)
-		}
-	}
 	for _, g := range x.Gateways {
 		fmt.Fprintf(s.out, "%s %s: version %s, fingerprint %s\n", map[bool]string{true: "gateway", false: "answer"}[g.Role == "gateway"], g.Name, g.Version, cmp.Or(g.Fingerprint, "of the first worker, WHICH IT HAS NOT FOUND"))
 	}

@@ -38,26 +38,31 @@ var faults = []fault{
 	{"kill -9 of the server, and a bit of each file of its streams is flipped", embedding, damageStore},
 }
 
-// longer is longer than the patience of clients and the acknowledgement wait.
+// longer is longer than the patience of clients.
 const longer = 1500 * time.Millisecond
 
 func killWorker(x *stage, _ *process) error {
-	w := x.workers[x.random.IntN(len(x.workers))]
-	w.kill()
+	for _, w := range x.machine() {
+		w.kill()
+	}
 	return x.revive()
 }
 
 func stopWorker(x *stage, _ *process) error {
-	return stop(x.workers[x.random.IntN(len(x.workers))])
+	return stop(x.machine()...)
 }
 
 func stopClient(_ *stage, client *process) error { return stop(client) }
 
-// stop has a process stand still for a while.
-func stop(p *process) error {
-	p.signal(syscall.SIGSTOP)
+// stop has processes stand still for a while.
+func stop(all ...*process) error {
+	for _, p := range all {
+		p.signal(syscall.SIGSTOP)
+	}
 	time.Sleep(longer)
-	p.signal(syscall.SIGCONT)
+	for _, p := range all {
+		p.signal(syscall.SIGCONT)
+	}
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/attn-go/attn/models/encoder/berttest"
 )
 
-// A stage is a cluster of processes: a server, workers beside it, and one behind a proxy, each in both roles.
+// A stage is a cluster of processes: a server, machines with workers beside it, and one behind a proxy.
 type stage struct {
 	settings
 	report  io.Writer
@@ -62,8 +62,8 @@ func (n *network) pass(data []byte) {
 	}
 }
 
-// workers is how many workers there are. The last one is behind the proxy.
-const workers = 3
+// machines is how many there are, with a worker of attention and one of models each. The last one is behind the proxy.
+const machines = 3
 
 // newStage starts a cluster in a folder of its own.
 func newStage(ctx context.Context, s settings, report io.Writer) (*stage, error) {
@@ -105,7 +105,7 @@ func (x *stage) begin(ctx context.Context) error {
 		return err
 	}
 	x.farURL, x.closeTo = url, stop
-	x.workers = make([]*process, workers)
+	x.workers = make([]*process, 2*machines)
 	return x.revive()
 }
 
@@ -132,19 +132,21 @@ func (x *stage) serve() error {
 	return err
 }
 
-// revive starts the workers that have ended.
+// revive starts the processes of machines that have ended.
 func (x *stage) revive() error {
-	for i, w := range x.workers {
-		if w != nil && !w.ended() {
-			continue
-		}
-		to := x.url
-		if i == workers-1 {
+	for i := range x.workers {
+		name, to := fmt.Sprintf("w%d", i%machines), x.url
+		if i%machines == machines-1 {
 			to = x.farURL
 		}
-		// A text may be delivered more often than workers can have died on it here.
-		p, err := start(x.program, "embeds with", "work", "-name", fmt.Sprintf("w%d", i), "-server", to, "-model", x.model(),
-			"-threads", "1", "-ack-wait", "500ms", "-deliveries", "1000", "-repair", "1s", "-keep", "5s", "-lease", "5s")
+		ready, args := "waits for", []string{"work", "-repair", "1s", "-keep", "5s"}
+		if i >= machines {
+			ready, args = "answers with", []string{"answer", "-model", "m=" + x.model(), "-patience", "1s"}
+		}
+		if w := x.workers[i]; w != nil && !w.ended() {
+			continue
+		}
+		p, err := start(x.program, ready, append(args, "-name", name, "-server", to, "-threads", "1")...)
 		if err != nil {
 			return err
 		}
@@ -154,6 +156,12 @@ func (x *stage) revive() error {
 		}
 	}
 	return nil
+}
+
+// machine returns the processes of a machine.
+func (x *stage) machine() []*process {
+	i := x.random.IntN(machines)
+	return []*process{x.workers[i], x.workers[i+machines]}
 }
 
 // close ends all processes and removes the folder.

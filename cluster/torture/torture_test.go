@@ -5,7 +5,7 @@
 //
 //	go test ./cluster/torture -run TestTorture -v -args -minutes 30
 //
-// It listens on 127.0.0.1 alone, starts at most seven processes at a time, and ends them and its temporary folder with itself.
+// It listens on 127.0.0.1 alone, starts at most nine processes at a time, and ends them and its temporary folder with itself.
 package torture
 
 import (

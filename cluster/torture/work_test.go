@@ -27,7 +27,7 @@ var embedding = &work{
 	name:  "`embed`",
 	ready: "metrics at", // of which it says so before it begins
 	args: func(x *stage) []string {
-		return []string{"embed", "-server", x.url, "-metrics", "0", "-job-texts", "4", "-retry", "2s", "-patience", "60s", "-format", "lines", "-o", x.output(), x.corpus.file}
+		return []string{"embed", "-server", x.url, "-metrics", "0", "-job-texts", "4", "-retry", "1s", "-patience", "60s", "-format", "lines", "-o", x.output(), x.corpus.file}
 	},
 	check: func(x *stage, _ *process) error {
 		data, err := os.ReadFile(x.output())
