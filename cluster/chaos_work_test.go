@@ -44,7 +44,7 @@ func (c *chaos) begin() *sync.WaitGroup {
 				case errors.Is(err, errWrong):
 					c.t.Errorf("%s: %v", kind, err)
 				case c.ctx.Err() == nil:
-					if c.errors[kind]++; c.errors[kind] < 30 {
+					if c.errors[kind]++; c.errors[kind] < 5 {
 						c.t.Logf("%s: %v", kind, err)
 					}
 				}
@@ -104,6 +104,7 @@ type writer struct {
 	name string
 	conn *hub.Conn
 	x    *texts // nil after an error
+	last error
 }
 
 func (c *chaos) newWriter(name string) *writer {
@@ -144,7 +145,10 @@ func (w *writer) step() (err error) {
 	} else if err = w.x.append(c.ctx, s, n, n+10); err == nil {
 		_, err = w.x.decode(c.ctx, 1)
 	}
-	if err != nil {
+	if w.last == nil && errors.As(err, new(*shard.ConflictError)) && !isLost(err) {
+		c.t.Errorf("%s has one writer, and %v", w.name, err)
+	}
+	if w.last = err; err != nil {
 		w.x = nil
 	}
 	return wrong(err)
