@@ -20,6 +20,7 @@ func killed(name, of string, choose func(c *chaos) []string) *chaosFault {
 	return &chaosFault{name, of, func(c *chaos) func() {
 		names := choose(c)
 		for _, n := range names {
+			c.running[n].down = true
 			c.running[n].kill()
 		}
 		return func() {
@@ -57,6 +58,10 @@ var chaosFaults = []*chaosFault{
 		c.far.Lock()
 		return c.far.Unlock
 	}},
+	{"flipped bits of the network", "shard", func(c *chaos) func() {
+		c.far.flips.Store(20)
+		return func() { c.far.flips.Store(0) }
+	}},
 	{"kill -9 of two workers", "shard", func(c *chaos) func() {
 		c.lossy = true
 		for _, name := range []string{"a", "c"} {
@@ -85,6 +90,21 @@ var chaosFaults = []*chaosFault{
 	}},
 	killed("kill -9 of a worker of models", "answer", oneOf("answer0", "answer1")),
 	stopped("SIGSTOP of a worker of models", "answer", "answer0", "answer1"),
+	{"kill -9 of a client that embeds, and a flipped bit of its journal", "client", func(c *chaos) func() {
+		c.wait(func() bool {
+			data, err := os.ReadFile(c.journal)
+			if c.client == nil || err != nil || len(data) < 1<<12 {
+				return false
+			}
+			c.client.Kill()
+			data[c.random.IntN(len(data))] ^= 1 << c.random.IntN(8)
+			if err := os.WriteFile(c.journal, data, 0o600); err != nil {
+				c.t.Error(err)
+			}
+			return true
+		})
+		return func() {}
+	}},
 	killed("kill -9 of the gateway", "gateway", oneOf("gateway")),
 }
 

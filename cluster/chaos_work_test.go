@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -189,15 +190,28 @@ func (c *chaos) read(name string) error {
 // embeds returns a function that embeds a corpus. After an error the same command goes on where it was.
 func (c *chaos) embeds() func() error {
 	var lines []string
-	for i := range 300 {
+	for i := range 600 {
 		lines = append(lines, strings.Repeat("a b ", i%4)+strings.Repeat("c", 1+i%5))
 	}
 	name := filepath.Join(c.t.TempDir(), "v.jsonl")
+	c.journal = name + ".journal"
 	return func() error {
-		args := c.as("gateway", "embed", "-job-texts", "2", "-retry", "2s", "-o", name)
-		err := run(c.ctx, streams{strings.NewReader(strings.Join(lines, "\n") + "\n"), io.Discard, io.Discard}, args)
-		if err != nil {
+		client := exec.CommandContext(c.ctx, os.Args[0], c.as("gateway", "embed", "-job-texts", "2", "-retry", "2s", "-o", name)...)
+		client.Env, client.Stdin = append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1"), strings.NewReader(strings.Join(lines, "\n")+"\n")
+		var report bytes.Buffer
+		client.Stderr = &report
+		if err := client.Start(); err != nil {
 			return err
+		}
+		c.mu.Lock()
+		c.client = client.Process
+		c.mu.Unlock()
+		err := client.Wait()
+		c.mu.Lock()
+		c.client = nil
+		c.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, report.Bytes())
 		}
 		if err := compareVectors(context.WithoutCancel(c.ctx), name, c.encoder(), lines); err != nil {
 			return fmt.Errorf("%w: %w", errWrong, err)
