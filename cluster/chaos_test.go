@@ -211,6 +211,9 @@ func (c *chaos) settle(after string) {
 			break
 		}
 	}
+	if line := c.alarm(); line != "" && !c.lossy {
+		c.t.Errorf("after %s a worker says: %s", after, line)
+	}
 	c.lossy = false
 	c.mu.Lock()
 	before := map[string]int{}
@@ -222,6 +225,18 @@ func (c *chaos) settle(after string) {
 		c.wait(func() bool { return c.done[kind] > before[kind] })
 	}
 	c.t.Logf("%s: status %d times; done %v, errors %v", after, c.asked, before, c.errorsNow())
+}
+
+// alarm returns what the log of a worker of attention says of blocks that are lost, since it was asked last.
+func (c *chaos) alarm() (found string) {
+	for _, name := range []string{"a", "b", "c", "d"} {
+		for _, line := range c.running[name].said() {
+			if strings.Contains(line, "blocks that no worker holds") && !strings.Contains(line, "lost=0") {
+				found = line
+			}
+		}
+	}
+	return found
 }
 
 func (c *chaos) errorsNow() string {

@@ -133,7 +133,7 @@ func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) (Copies
 			mine = append(mine, i)
 		}
 	}
-	found := count(e.Blocks, e.Replicas, len(k.live), func(_ int, w string) bool { return slices.Contains(k.live, w) })
+	found := count(e.Blocks, e.Replicas, len(k.live), func(_ int, w string) bool { return !k.isGone(w) }) // one search may miss a worker
 	if len(mine) == 0 {
 		return found, nil
 	}
@@ -193,7 +193,7 @@ func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers
 			return lost, err
 		}
 		for _, b := range left {
-			if b.after == nil {
+			if b.after == nil && !slices.ContainsFunc(b.causes, isBusy) {
 				lost++
 			}
 		}
