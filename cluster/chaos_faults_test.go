@@ -129,19 +129,20 @@ func (c *chaos) leader() (name string) {
 func (c *chaos) forget() {
 	c.t.Helper()
 	c.compare("kill -9 of two workers")
-	said := false
 	for _, s := range c.status().Sequences {
 		if s.Held.Lost == 0 {
 			continue
 		}
-		for ; !said && c.alarm() == "" && !c.t.Failed(); time.Sleep(smallPause) { // until the next round of a worker
+		for ; c.alarms() == 0; time.Sleep(smallPause) { // until the next round of a worker
 		}
-		said = true
 		c.t.Logf("%s: %d blocks were lost, and status and a log said so", s.Name, s.Held.Lost)
 		c.mu.Lock()
 		c.reset[s.Name] = true
 		c.mu.Unlock()
 		c.wait(func() bool { return !c.reset[s.Name] })
+		for _, p := range c.running {
+			delete(p.lost, s.Name)
+		}
 	}
 }
 

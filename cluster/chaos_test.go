@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -88,7 +89,8 @@ type chaosProcess struct {
 	*process
 	ready string
 	args  []string
-	down  bool // by a fault, which starts it again
+	down  bool            // by a fault, which starts it again
+	lost  map[string]bool // sequences of which it has said that blocks are lost
 }
 
 // newChaos starts the processes: three servers, four workers of attention of which one is behind a proxy, two workers of
@@ -151,7 +153,7 @@ func replaceAll(change *strings.Replacer, args []string) (changed []string) {
 func (c *chaos) start(name, ready string, args ...string) {
 	c.t.Helper()
 	p, _ := startProcess(c.t, ready, args...)
-	c.running[name] = &chaosProcess{p, ready, args, false}
+	c.running[name] = &chaosProcess{p, ready, args, false, map[string]bool{}}
 }
 
 // again starts a process that was killed.
@@ -197,11 +199,14 @@ func (c *chaos) status() *status {
 // settle waits until all copies are there again, and all clients have gone on. What status says has to be so.
 func (c *chaos) settle(after string) {
 	c.t.Helper()
+	lost := 0
 	for asked := 0; ; asked++ {
 		x, whole := c.status(), true
 		for _, s := range x.Sequences {
 			if s.Held.Lost > 0 && !c.lossy {
-				c.t.Fatalf("after %s blocks are lost: %+v", after, x)
+				if lost++; lost == mostDisagree {
+					c.t.Fatalf("after %s blocks are lost: %+v", after, x)
+				}
 			}
 			whole = whole && s.Held.Lacking == 0 && s.Held.Lost == 0 && (s.Keys == 0 || s.Held.Least == s.Replicas)
 		}
@@ -211,8 +216,8 @@ func (c *chaos) settle(after string) {
 			break
 		}
 	}
-	if line := c.alarm(); line != "" && !c.lossy {
-		c.t.Errorf("after %s a worker says: %s", after, line)
+	for c.alarms() > 0 { // a worker that could not reach the others takes back what it has said
+		time.Sleep(smallPause)
 	}
 	c.lossy = false
 	c.mu.Lock()
@@ -227,16 +232,25 @@ func (c *chaos) settle(after string) {
 	c.t.Logf("%s: status %d times; done %v, errors %v", after, c.asked, before, c.errorsNow())
 }
 
-// alarm returns what the log of a worker of attention says of blocks that are lost, since it was asked last.
-func (c *chaos) alarm() (found string) {
+// lostLine is what a worker of attention says of blocks that are lost.
+var lostLine = regexp.MustCompile(`blocks that no worker holds" sequence=(\S+) lost=(\d+)`)
+
+// alarms returns how many workers of attention have said of a sequence that blocks are lost, and have not taken it back.
+func (c *chaos) alarms() (n int) {
 	for _, name := range []string{"a", "b", "c", "d"} {
-		for _, line := range c.running[name].said() {
-			if strings.Contains(line, "blocks that no worker holds") && !strings.Contains(line, "lost=0") {
-				found = line
+		p := c.running[name]
+		for _, line := range p.said() {
+			if m := lostLine.FindStringSubmatch(line); m != nil {
+				p.lost[m[1]] = m[2] != "0"
+			}
+		}
+		for _, lost := range p.lost {
+			if lost {
+				n++
 			}
 		}
 	}
-	return found
+	return n
 }
 
 func (c *chaos) errorsNow() string {
