@@ -65,18 +65,18 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 	c.monitor.registry.MustRegister(models.Collector())
 	return withServer(ctx, c.hub, true, func(ctx context.Context, conn *hub.Conn) error {
 		c.worker.Conn = conn
-		return c.run(ctx, s)
+		return c.run(ctx, s, models.SystemFingerprint())
 	})
 }
 
 // run answers requests of gateways.
-func (c *answerConfig) run(ctx context.Context, s streams) error {
+func (c *answerConfig) run(ctx context.Context, s streams, fingerprint string) error {
 	c.monitor.connected(c.worker.Conn)
 	requests := c.monitor.tasks("answer_requests", "Requests of gateways")
 	c.worker.Observe = func(status int, took time.Duration) { requests.count(outcomeOf(status), took) }
 	c.worker.Ready = func() {
 		c.monitor.require(modelsReady, nil)
-		fmt.Fprintf(s.report, "cluster: %s answers with the fingerprint %s\n", c.worker.Name, c.worker.Server.SystemFingerprint())
+		fmt.Fprintf(s.report, "cluster: %s answers with the fingerprint %s\n", c.worker.Name, fingerprint)
 	}
 	return c.worker.Run(ctx)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,17 +74,24 @@ func TestEmbed(t *testing.T) {
 // checkVectors compares a file of vectors with those of a model in this process.
 func checkVectors(t *testing.T, name, folder string, texts []string) {
 	t.Helper()
-	e, err := encoder.Load(folder, encoder.LoadOptions{})
-	if err != nil {
+	if err := compareVectors(t.Context(), name, folder, texts); err != nil {
 		t.Fatal(err)
 	}
-	want, err := e.Embed(t.Context(), texts)
+}
+
+// compareVectors returns an error if a file has other vectors than a model in this process.
+func compareVectors(ctx context.Context, name, folder string, texts []string) error {
+	e, err := encoder.Load(folder, encoder.LoadOptions{})
 	if err != nil {
-		t.Fatal(err)
+		return err
+	}
+	want, err := e.Embed(ctx, texts)
+	if err != nil {
+		return err
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	rows := json.NewDecoder(bytes.NewReader(data))
 	for i := range texts {
@@ -93,15 +101,16 @@ func checkVectors(t *testing.T, name, folder string, texts []string) {
 			Embedding []float32
 		}
 		if err := rows.Decode(&row); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if row.Position != i || row.Source != fmt.Sprintf("stdin:%d", i+1) || !sameBits(row.Embedding, want[i]) {
-			t.Fatalf("row %d is %+v, want %v", i, row, want[i])
+			return fmt.Errorf("row %d is %+v, want %v", i, row, want[i])
 		}
 	}
 	if rows.More() {
-		t.Error("there are more rows than texts")
+		return errors.New("there are more rows than texts")
 	}
+	return nil
 }
 
 // TestEmbedUsage expects errors about command lines before anything is connected, and about

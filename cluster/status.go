@@ -19,9 +19,8 @@ import (
 
 const statusUsage = `usage: cluster status [flags]
 
-Says which gateways and workers there are; what the workers of
-attention hold, and for whom; and what the directory has. What does not answer within 5 seconds is named, and the rest is
-said all the same; the command then fails.
+Says which gateways and workers there are, what the workers of attention hold, and for whom, and what the directory has. What does not
+answer within 5 seconds is named, and the rest is said all the same; the command then fails.
 `
 
 // status is what the subcommand says, as JSON with -json.
@@ -94,6 +93,11 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 	part("the gateways", "", func(ctx context.Context) (err error) { x.Gateways, err = relay.Peers(ctx, conn); return err })
 	asking.Wait()
 	slices.Sort(x.Unknown)
+	if len(x.Unknown) == 0 {
+		if sure, workers, err := lookTwice(ctx, conn, all, x.Workers); err == nil {
+			all, x.Workers = sure, workers
+		}
+	}
 	for _, i := range all {
 		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas}
 		if x.Workers != nil {
@@ -105,6 +109,19 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 		x.Sequences = append(x.Sequences, s)
 	}
 	return x
+}
+
+// lookTwice asks the directory and the workers again if blocks seem to be lost: a sequence may have been freed between what
+// the one and the others have said.
+func lookTwice(ctx context.Context, conn *hub.Conn, all []shard.Info, workers []shard.WorkerReport) ([]shard.Info, []shard.WorkerReport, error) {
+	if !slices.ContainsFunc(all, func(i shard.Info) bool { return i.Held(workers).Lost > 0 }) {
+		return all, workers, nil
+	}
+	all, err := shard.List(ctx, conn)
+	if err == nil {
+		workers, err = shard.Report(ctx, conn)
+	}
+	return all, workers, err
 }
 
 // write writes the status as text.

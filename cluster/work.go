@@ -34,7 +34,7 @@ type workConfig struct {
 // shardReady is what a worker needs beside a connection.
 const shardReady = "shard"
 
-// runWork runs a worker.
+// runWork works until ctx ends, and then hands over what it holds.
 func runWork(ctx context.Context, s streams, args []string) error {
 	c, m := &workConfig{}, newMonitor("work")
 	if err := c.parse(s, m, args); err != nil {
@@ -49,14 +49,12 @@ func runWork(ctx context.Context, s streams, args []string) error {
 	defer stop()
 	log := s.log()
 	c.server.Name, c.server.Log, c.worker.Log = "attn worker "+c.worker.Name, log, log
-	return withServer(ctx, c.server, true, func(ctx context.Context, conn *hub.Conn) error {
-		m.connected(conn)
-		return c.run(ctx, conn, s, m)
-	})
+	return withServer(ctx, c.server, true, func(ctx context.Context, conn *hub.Conn) error { return c.run(ctx, s, m, conn) })
 }
 
-// run works until ctx ends, and then hands over what the worker holds.
-func (c *workConfig) run(ctx context.Context, conn *hub.Conn, s streams, m *monitor) error {
+// run runs the worker until ctx ends.
+func (c *workConfig) run(ctx context.Context, s streams, m *monitor, conn *hub.Conn) error {
+	m.connected(conn)
 	requests := m.tasks("shard_requests", "Messages to a worker", "message")
 	c.worker.Observe = func(message, code string, took time.Duration) {
 		if code == "" {

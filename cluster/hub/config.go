@@ -51,6 +51,9 @@ type Config struct {
 	// may not do: to listen, or to send.
 	Denied func(err error, listens bool)
 
+	// Closed, if not nil, is called when the connection has ended for good, also by Close. The error is that of NATS, or nil.
+	Closed func(err error)
+
 	// Advice says in the log what to do while no server answers [Connect], such as how to start one.
 	Advice string
 

@@ -18,9 +18,9 @@ import (
 
 // Limits of the check at the start.
 const (
-	checkTime  = time.Minute      // for all of JetStream to open its files, and to give its entries
+	checkTime  = time.Minute     // for all of JetStream to open its files, and to give its entries
 	bucketTime = 5 * time.Second // to say what a bucket has
-	entryTime  = 2 * time.Second  // for the first entry that it does not give
+	entryTime  = 2 * time.Second // for the first entry that it does not give
 )
 
 // check opens the streams in a server that nobody reaches, and compares what directories have with their copies. What JetStream lacks or

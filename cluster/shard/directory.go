@@ -174,6 +174,26 @@ func (c *Client) read(ctx context.Context, name string) (*wire.Entry, uint64, er
 	return e, revision, nil
 }
 
+// readAfter reads the entry of a sequence that has replaced a revision. Of three servers one may not have it yet.
+func (c *Client) readAfter(ctx context.Context, name string, last uint64) (*wire.Entry, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	for {
+		e, revision, err := c.read(ctx, name)
+		if err != nil || revision > last {
+			return e, revision, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, 0, &DirectoryError{name, ctx.Err()}
+		case <-time.After(readPause):
+		}
+	}
+}
+
+// readPause is the time between two attempts to read what a server does not have yet.
+const readPause = 10 * time.Millisecond
+
 // readEntry reads an entry of any geometry.
 func readEntry(ctx context.Context, kv jetstream.KeyValue, name string) (*wire.Entry, uint64, error) {
 	value, err := kv.Get(ctx, name)
