@@ -81,6 +81,26 @@ func weightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []ui
 //go:noescape
 func weightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
+// gemmEvenOdd1AVX2 is Products.GemmEvenOdd, see package ukernel. The query tile has 8 lanes.
+//
+//go:noescape
+func gemmEvenOdd1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd2AVX2 is Products.GemmEvenOdd, see package ukernel. The query tile has 16 lanes.
+//
+//go:noescape
+func gemmEvenOdd2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd3AVX2 is Products.GemmEvenOdd, see package ukernel. The query tile has 24 lanes.
+//
+//go:noescape
+func gemmEvenOdd3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// weightGemmPairsAVX2 is WeightKernels.GemmPairs, see package ukernel.
+//
+//go:noescape
+func weightGemmPairsAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+
 // weightPackAVX2 is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
@@ -316,6 +336,16 @@ func skinnyQKInt8AVX2(a ukernel.QKInt8Args)
 //go:noescape
 func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
 
+// skinnyQKEvenOddAVX2 is SkinnyKernels.QKEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyQKEvenOddAVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+
+// skinnyPVEvenOddAVX2 is SkinnyKernels.PVEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
 // skinnySoftmaxAVX2 is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape
@@ -496,6 +526,16 @@ func exp2AVX2(dst []float32, src []float32)
 //go:noescape
 func tanhAVX2(dst []float32, src []float32)
 
+// roundBF16AVX2 is Converters.RoundBF16, see package ukernel.
+//
+//go:noescape
+func roundBF16AVX2(dst []float32, src []float32)
+
+// widenPairsAVX2 is Converters.WidenPairs, see package ukernel.
+//
+//go:noescape
+func widenPairsAVX2(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+
 // siLUAVX2 is Activations.SiLU, see package ukernel.
 //
 //go:noescape
@@ -560,6 +600,11 @@ func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, ma
 //
 //go:noescape
 func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+
+// softmaxBF16AVX2 is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16AVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
 // mergeStatsAVX2 is LaneKernels.MergeStats, see package ukernel.
 //

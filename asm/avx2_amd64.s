@@ -4431,6 +4431,1341 @@ begins:
 	INCQ c_len+8(FP)
 	JMP  tiles
 
+// func gemmEvenOdd1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd1AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x0000000c
+	JGE  tile6
+	CMPQ DX, $0x00000006
+	JE   tile6
+	MOVQ DX, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JLE   tile1
+	CMPQ  R10, $0x00000002
+	JLE   tile2
+	CMPQ  R10, $0x00000003
+	JLE   tile3
+	CMPQ  R10, $0x00000004
+	JLE   tile4
+	CMPQ  R10, $0x00000005
+	JLE   tile5
+	CMPQ  R10, $0x00000006
+	JLE   tile6
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ AX, R10
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile6segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y2, Y2, Y2
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y1, Y1, Y1
+	VXORPS Y3, Y3, Y3
+	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile6end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R11), Y12
+	VBROADCASTSS (R10)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R10)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R10)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R10)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R10)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile6end
+	VMOVUPS      (R11), Y12
+	VBROADCASTSS (R10)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	VBROADCASTSS (R10)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R10)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R10)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R10)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile6steps
+
+tile6end:
+	VADDPS Y1, Y0, Y0
+	VADDPS Y3, Y2, Y2
+	VADDPS Y5, Y4, Y4
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store6
+	MOVQ   $0x00000006, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ AX, R10
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile5segment:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y3, Y3, Y3
+	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile5end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*4), Y12
+	VFMADD231PS  Y1, Y12, Y10
+	VBROADCASTSS (R10)(R8*1), Y12
+	VFMADD231PS  Y1, Y12, Y8
+	VBROADCASTSS (R10)(BX*2), Y12
+	VFMADD231PS  Y1, Y12, Y6
+	VBROADCASTSS (R10)(BX*1), Y12
+	VFMADD231PS  Y1, Y12, Y4
+	VBROADCASTSS (R10), Y12
+	VFMADD231PS  Y1, Y12, Y2
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile5end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*4), Y12
+	VFMADD231PS  Y1, Y12, Y11
+	VBROADCASTSS (R10)(R8*1), Y12
+	VFMADD231PS  Y1, Y12, Y9
+	VBROADCASTSS (R10)(BX*2), Y12
+	VFMADD231PS  Y1, Y12, Y7
+	VBROADCASTSS (R10)(BX*1), Y12
+	VFMADD231PS  Y1, Y12, Y5
+	VBROADCASTSS (R10), Y12
+	VFMADD231PS  Y1, Y12, Y3
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile5steps
+
+tile5end:
+	VADDPS Y3, Y2, Y2
+	VADDPS Y5, Y4, Y4
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store5
+	MOVQ   $0x00000005, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ AX, R10
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile4segment:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile4end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(R8*1), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y8
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y6
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y4
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile4end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(R8*1), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y9
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y5
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile4steps
+
+tile4end:
+	VADDPS Y5, Y4, Y4
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store4
+	MOVQ   $0x00000004, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R10
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Y6, Y6, Y6
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y7, Y7, Y7
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y8
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y6
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile3end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*2), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y9
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y7
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Y7, Y6, Y6
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Y8, Y8, Y8
+	VXORPS Y10, Y10, Y10
+	VXORPS Y9, Y9, Y9
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y8
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile2end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y9
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Y9, Y8, Y8
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R12, R12
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y10
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JZ           tile1end
+	VMOVUPS      (R11), Y1
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y1, Y3, Y11
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y11, Y10, Y10
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store6:
+	VMOVUPS Y0, (CX)
+	ADDQ    R12, CX
+
+store5:
+	VMOVUPS Y2, (CX)
+	ADDQ    R12, CX
+
+store4:
+	VMOVUPS Y4, (CX)
+	ADDQ    R12, CX
+
+store3:
+	VMOVUPS Y6, (CX)
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Y8, (CX)
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Y10, (CX)
+	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R10
+	MOVQ R10, a_len+40(FP)
+	MOVQ m+104(FP), R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add6:
+	VADDPS (CX), Y0, Y0
+	ADDQ   R12, CX
+
+add5:
+	VADDPS (CX), Y2, Y2
+	ADDQ   R12, CX
+
+add4:
+	VADDPS (CX), Y4, Y4
+	ADDQ   R12, CX
+
+add3:
+	VADDPS (CX), Y6, Y6
+	ADDQ   R12, CX
+
+add2:
+	VADDPS (CX), Y8, Y8
+	ADDQ   R12, CX
+
+add1:
+	VADDPS (CX), Y10, Y10
+	ADDQ   R12, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd2AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+
+	// Tiles of 3 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000006
+	JGE  tile3
+	CMPQ DX, $0x00000003
+	JE   tile3
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+	CMPQ  R8, $0x00000003
+	JLE   tile3
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVQ AX, R8
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VBROADCASTSS (R8)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R8)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile3end
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VBROADCASTSS (R8)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VBROADCASTSS (R8)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Y2, Y0, Y0
+	VADDPS Y3, Y1, Y1
+	VADDPS Y6, Y4, Y4
+	VADDPS Y7, Y5, Y5
+	VADDPS Y10, Y8, Y8
+	VADDPS Y11, Y9, Y9
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVQ AX, R8
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile2segment:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R8)(BX*1), Y12
+	VFMADD231PS  Y2, Y12, Y8
+	VFMADD231PS  Y3, Y12, Y9
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y2, Y12, Y4
+	VFMADD231PS  Y3, Y12, Y5
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R8)(BX*1), Y12
+	VFMADD231PS  Y2, Y12, Y10
+	VFMADD231PS  Y3, Y12, Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y2, Y12, Y6
+	VFMADD231PS  Y3, Y12, Y7
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Y6, Y4, Y4
+	VADDPS Y7, Y5, Y5
+	VADDPS Y10, Y8, Y8
+	VADDPS Y11, Y9, Y9
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y2
+	VFMADD231PS  (R9), Y2, Y8
+	VFMADD231PS  32(R9), Y2, Y9
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Y2
+	VFMADD231PS  (R9), Y2, Y10
+	VFMADD231PS  32(R9), Y2, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y10, Y8, Y8
+	VADDPS Y11, Y9, Y9
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store3:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    R10, CX
+
+store2:
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	ADDQ    R10, CX
+
+store1:
+	VMOVUPS Y8, (CX)
+	VMOVUPS Y9, 32(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add3:
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	ADDQ   R10, CX
+
+add2:
+	VADDPS (CX), Y4, Y4
+	VADDPS 32(CX), Y5, Y5
+	ADDQ   R10, CX
+
+add1:
+	VADDPS (CX), Y8, Y8
+	VADDPS 32(CX), Y9, Y9
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd3AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000004
+	JGE  tile2
+	CMPQ DX, $0x00000002
+	JE   tile2
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R8
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(BX*1), Y13
+	VMOVUPS      (R9), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VMOVUPS      32(R9), Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VMOVUPS      64(R9), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(BX*1), Y13
+	VMOVUPS      (R9), Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      32(R9), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      64(R9), Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Y3, Y0, Y0
+	VADDPS Y4, Y1, Y1
+	VADDPS Y5, Y2, Y2
+	VADDPS Y9, Y6, Y6
+	VADDPS Y10, Y7, Y7
+	VADDPS Y11, Y8, Y8
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y3
+	VFMADD231PS  (R9), Y3, Y6
+	VFMADD231PS  32(R9), Y3, Y7
+	VFMADD231PS  64(R9), Y3, Y8
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Y3
+	VFMADD231PS  (R9), Y3, Y9
+	VFMADD231PS  32(R9), Y3, Y10
+	VFMADD231PS  64(R9), Y3, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y9, Y6, Y6
+	VADDPS Y10, Y7, Y7
+	VADDPS Y11, Y8, Y8
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store2:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	ADDQ    R10, CX
+
+store1:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	ADDQ   R10, CX
+
+add1:
+	VADDPS (CX), Y6, Y6
+	VADDPS 32(CX), Y7, Y7
+	VADDPS 64(CX), Y8, Y8
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func weightGemmPairsAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·weightGemmPairsAVX2(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	MOVQ $0x7fffffffffffffff, R8
+	CMPQ DX, $0x00000001
+	JLE  rows
+
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R9
+	MOVQ next_base+128(FP), R8
+	ADDQ R8, R9
+	MOVQ R9, next_len+136(FP)
+
+	// Tiles of 1 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000002
+	JGE  tile1
+	CMPQ DX, $0x00000001
+	JE   tile1
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 1 × 6 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  R10, R10
+	JZ     tile1end
+	SHRQ   $0x01, R10
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(SI*1), Y13
+	VMOVUPS      (R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y0
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y6
+	VMOVUPS      32(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y7
+	VMOVUPS      64(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y2
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y8
+	VMOVUPS      96(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      128(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y4
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      160(R9), Y14
+	VPSLLD       $0x10, Y14, Y15
+	VFMADD231PS  Y15, Y12, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y11
+	LEAQ         (R8)(SI*2), R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Y6, Y0, Y0
+	VADDPS Y7, Y1, Y1
+	VADDPS Y8, Y2, Y2
+	VADDPS Y9, Y3, Y3
+	VADDPS Y10, Y4, Y4
+	VADDPS Y11, Y5, Y5
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store1:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	VMOVUPS Y4, 128(CX)
+	VMOVUPS Y5, 160(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile1segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+
+add1:
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	VADDPS 96(CX), Y3, Y3
+	VADDPS 128(CX), Y4, Y4
+	VADDPS 160(CX), Y5, Y5
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store1
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+DATA constffff0000AVX2<>+0(SB)/32, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
+GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX
 TEXT ·weightPackAVX2(SB), NOSPLIT, $0-80
@@ -11356,6 +12691,315 @@ vectors2rows4storescaleseither:
 	JMP    vectors2rows4
 
 vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	XORQ         R8, R8
+
+vectors2rows3lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Y0
+	VMOVDQU   Y0, 32(SP)
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y2, Y2, Y2
+	VPXOR     Y4, Y4, Y4
+	VPMOVSXBW 16(R10)(BX*1), Y1
+	VMOVDQU   Y1, 64(SP)
+	VPXOR     Y1, Y1, Y1
+	VPXOR     Y3, Y3, Y3
+	VPXOR     Y5, Y5, Y5
+	MOVQ      SI, R10
+	LEAQ      (R9)(BX*8), R12
+	XORQ      R11, R11
+	PCALIGN   $0x40
+
+vectors2rows3word:
+	VMOVDQU      (R12), Y7
+	VMOVQ        R11, X6
+	VPSRLD       X6, Y7, Y7
+	VMOVDQU      (R9), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVQ        R11, X7
+	VPSRLD       X7, Y10, Y10
+	VMOVDQU      32(R9), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x04, Y10, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPBROADCASTD 4(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPBROADCASTD 4(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R12), Y7
+	VMOVQ        R11, X6
+	VPSRLD       X6, Y7, Y7
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVQ        R11, X7
+	VPSRLD       X7, Y10, Y10
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPBROADCASTD 20(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPBROADCASTD 20(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	LEAQ         (DI)(R8*1), R11
+	CMPQ         c_len+8(FP), $0x06
+	JE           vectors2rows3storescalesU5x16BF16
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    (R11)(BX*1), Y8
+	VCVTPH2PS    16(R11)(BX*1), Y9
+
+vectors2rows3storescaleseither:
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y6, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y11, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y10, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Y0
+	VPMOVSXBW    16(R11)(BX*1), Y1
+	VBROADCASTSS 32(R9), Y2
+	VPBROADCASTD (SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y8, Y5
+	VFMADD213PS  (R10), Y5, Y4
+	VMOVUPS      Y4, (R10)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y9, Y2
+	VFMADD213PS  32(R10), Y2, Y3
+	VMOVUPS      Y3, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y2
+	VPBROADCASTD 4(SP), Y3
+	VPMADDWD     Y3, Y0, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y8, Y5
+	VFMADD213PS  (R10)(CX*1), Y5, Y4
+	VMOVUPS      Y4, (R10)(CX*1)
+	VPMADDWD     Y3, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y9, Y2
+	VFMADD213PS  32(R10)(CX*1), Y2, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y2
+	VPBROADCASTD 8(SP), Y3
+	VPMADDWD     Y3, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y8, Y4
+	VFMADD213PS  (R10)(CX*2), Y4, Y0
+	VMOVUPS      Y0, (R10)(CX*2)
+	VPMADDWD     Y3, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y9, Y1
+	VFMADD213PS  32(R10)(CX*2), Y1, Y0
+	VMOVUPS      Y0, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -11811,6 +13455,17 @@ vectors2rows4storescalesU5x16BF16:
 	VPSLLD    $0x10, Y11, Y11
 	JMP       vectors2rows4storescaleseither
 
+vectors2rows3storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 16(DI)(R8*1), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD (R11)(BX*1), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 16(R11)(BX*1), Y9
+	VPSLLD    $0x10, Y9, Y9
+	JMP       vectors2rows3storescaleseither
+
 vectors2rows2storescalesU5x16BF16:
 	VPMOVZXWD (DI)(R8*1), Y4
 	VPSLLD    $0x10, Y4, Y4
@@ -12216,6 +13871,269 @@ vectors2rows4word:
 	JMP    vectors2rows4
 
 vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	XORQ         R8, R8
+
+vectors2rows3lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD (SP), Y0
+	VPMADDWD     Y1, Y0, Y0
+	VPSLLD       $0x05, Y0, Y0
+	VPBROADCASTD 4(SP), Y2
+	VPMADDWD     Y1, Y2, Y2
+	VPSLLD       $0x05, Y2, Y2
+	VPBROADCASTD 8(SP), Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPSLLD       $0x05, Y4, Y4
+	VPMOVSXBW    16(R10)(BX*1), Y6
+	VMOVDQU      Y6, 64(SP)
+	VPBROADCASTD (SP), Y1
+	VPMADDWD     Y6, Y1, Y1
+	VPSLLD       $0x05, Y1, Y1
+	VPBROADCASTD 4(SP), Y3
+	VPMADDWD     Y6, Y3, Y3
+	VPSLLD       $0x05, Y3, Y3
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y6, Y5, Y5
+	VPSLLD       $0x05, Y5, Y5
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R12
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows3word:
+	VMOVDQU      (R12), Y7
+	VMOVDQU      (R9), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        const30303030AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x02, Y7, Y7
+	VPAND        const30303030AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVDQU      32(R9), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x04, Y10, Y9
+	VPAND        const30303030AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        const30303030AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPBROADCASTD 4(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPBROADCASTD 4(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R12), Y7
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPAND        const30303030AVX2<>+0(SB), Y7, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (R9)(BX*2), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        const30303030AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VMOVDQU      32(R12), Y10
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPAND        const30303030AVX2<>+0(SB), Y10, Y9
+	VPOR         Y9, Y7, Y7
+	VMOVDQU      32(R9)(BX*2), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        const30303030AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPBROADCASTD 20(R10)(DX*1), Y11
+	VPMADDUBSW   Y10, Y6, Y12
+	VPMADDUBSW   Y11, Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     32(SP), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     64(SP), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPBROADCASTD 20(R10)(DX*2), Y11
+	VPMADDUBSW   Y10, Y6, Y6
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDWD     32(SP), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y10, Y7, Y6
+	VPMADDUBSW   Y11, Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     64(SP), Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	LEAQ         (R12)(BX*2), R12
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -19679,9 +21597,6 @@ done:
 	VZEROUPPER
 	RET
 
-DATA constffff0000AVX2<>+0(SB)/32, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
-GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
-
 // func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $8-160
@@ -21897,6 +23812,1200 @@ lineend:
 	SHLQ $0x04, CX
 	ADDQ CX, a_Scales_base+64(FP)
 	JMP  turn
+
+done:
+	VZEROUPPER
+	RET
+
+// func skinnyQKEvenOddAVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·skinnyQKEvenOddAVX2(SB), NOSPLIT, $128-168
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+160(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+144(FP)
+	MOVQ BX, next_cap+152(FP)
+	MOVQ max_len+120(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	SHLQ $0x02, AX
+
+tile:
+	CMPQ m+88(FP), $0x08
+	JGE  whole
+	CMPQ m+88(FP), $0x00
+	JE   done
+
+	// The last tile reaches back.
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x08, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+8, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+group:
+	MOVQ s_len+8(FP), R11
+	MOVQ n+80(FP), R12
+	SUBQ R11, R12
+	SHLQ $0x02, R11
+	ADDQ q_base+56(FP), R11
+	MOVQ next_base+136(FP), CX
+	MOVQ next_len+144(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	CMPQ R12, $0x03
+	JGE  group4
+	CMPQ R12, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+
+group1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	MOVQ   k_cap+40(FP), R12
+	CMPQ   R12, $0x20
+	JLE    group1short
+	MOVQ   $0x00000020, R12
+
+group1short:
+	SUBQ    R12, k_cap+40(FP)
+	SHRQ    $0x03, R12
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group1near0only
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group1near0only:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group1ahead0
+	ADDQ next_cap+152(FP), CX
+	MOVQ next_len+144(FP), BX
+
+group1ahead0:
+	VBROADCASTF128 (DI), Y1
+	VINSERTF128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTF128 (R8), Y2
+	VINSERTF128    $0x01, (R8)(AX*1), Y2, Y2
+	VBROADCASTF128 (R9), Y3
+	VINSERTF128    $0x01, (R9)(AX*1), Y3, Y3
+	VBROADCASTF128 (R10), Y5
+	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
+	VUNPCKLPS      Y2, Y1, Y6
+	VUNPCKHPS      Y2, Y1, Y1
+	VUNPCKLPS      Y5, Y3, Y2
+	VUNPCKHPS      Y5, Y3, Y3
+	VUNPCKLPD      Y2, Y6, Y5
+	VUNPCKHPD      Y2, Y6, Y2
+	VUNPCKLPD      Y3, Y1, Y6
+	VUNPCKHPD      Y3, Y1, Y1
+	VPSLLD         $0x10, Y5, Y3
+	VPADDD         Y3, Y3, Y7
+	VPMAXUD        const47000000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD       Y7, Y8, Y8
+	VPAND          Y8, Y3, Y3
+	VBROADCASTSS   (R11), Y7
+	VFMADD231PS    Y3, Y7, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y5, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y7
+	VPCMPEQD       Y3, Y7, Y7
+	VPAND          Y7, Y5, Y5
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y5, Y3, Y4
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y2, Y3
+	VPADDD         Y3, Y3, Y5
+	VPMAXUD        const47000000AVX2<>+0(SB), Y5, Y7
+	VPCMPEQD       Y5, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11), Y5
+	VFMADD231PS    Y3, Y5, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD       Y3, Y5, Y5
+	VPAND          Y5, Y2, Y2
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y2, Y3, Y4
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y6, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD       Y3, Y5, Y5
+	VPAND          Y5, Y2, Y2
+	VBROADCASTSS   (R11), Y3
+	VFMADD231PS    Y2, Y3, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y6, Y6
+	VPADDD         Y6, Y6, Y2
+	VPMAXUD        const47000000AVX2<>+0(SB), Y2, Y3
+	VPCMPEQD       Y2, Y3, Y3
+	VPAND          Y3, Y6, Y6
+	VBROADCASTSS   (R11)(SI*1), Y2
+	VFMADD231PS    Y6, Y2, Y4
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y1, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD       Y3, Y5, Y5
+	VPAND          Y5, Y2, Y2
+	VBROADCASTSS   (R11), Y3
+	VFMADD231PS    Y2, Y3, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y1, Y2
+	VPMAXUD        const47000000AVX2<>+0(SB), Y2, Y3
+	VPCMPEQD       Y2, Y3, Y3
+	VPAND          Y3, Y1, Y1
+	VBROADCASTSS   (R11)(SI*1), Y2
+	VFMADD231PS    Y1, Y2, Y4
+	LEAQ           (R11)(SI*2), R11
+	ADDQ           $0x10, DI
+	ADDQ           $0x10, R8
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	DECQ           R12
+	JNZ            group1step
+	VADDPS         Y4, Y0, Y0
+	VADDPS         (SP), Y0, Y0
+	VMOVUPS        Y0, (SP)
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group1segment
+	VBROADCASTSS   scale+104(FP), Y1
+	VMULPS         Y1, Y0, Y0
+	MOVQ           n+80(FP), CX
+	SUBQ           s_len+8(FP), CX
+	MOVQ           max_base+112(FP), BX
+	MOVQ           s_len+8(FP), R11
+	MOVQ           s_base+0(FP), CX
+	LEAQ           (CX)(R11*4), CX
+	LEAQ           (BX)(R11*4), BX
+	VUNPCKLPS      Y0, Y0, Y1
+	VUNPCKHPS      Y0, Y0, Y2
+	VUNPCKLPS      Y0, Y0, Y3
+	VUNPCKHPS      Y0, Y0, Y0
+	VUNPCKLPD      Y3, Y1, Y4
+	VUNPCKHPD      Y3, Y1, Y1
+	VUNPCKLPD      Y0, Y2, Y3
+	VUNPCKHPD      Y0, Y2, Y2
+	VMOVUPS        (BX), X0
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VMOVUPS        X3, (CX)
+	VMAXPS         X0, X3, X0
+	ADDQ           SI, CX
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y4, X4
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y1, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y3, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y2, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VMOVUPS        X0, (BX)
+	ADDQ           $0x04, s_len+8(FP)
+	JMP            next
+
+	// 2 queries.
+group2:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 32(SP)
+
+group2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VXORPS Y1, Y1, Y1
+	VXORPS Y5, Y5, Y5
+	MOVQ   k_cap+40(FP), R12
+	CMPQ   R12, $0x20
+	JLE    group2short
+	MOVQ   $0x00000020, R12
+
+group2short:
+	SUBQ    R12, k_cap+40(FP)
+	SHRQ    $0x03, R12
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group2near0only
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group2near0only:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group2ahead0
+	ADDQ next_cap+152(FP), CX
+	MOVQ next_len+144(FP), BX
+
+group2ahead0:
+	VBROADCASTF128 (DI), Y2
+	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
+	VBROADCASTF128 (R8), Y3
+	VINSERTF128    $0x01, (R8)(AX*1), Y3, Y3
+	VBROADCASTF128 (R9), Y6
+	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
+	VBROADCASTF128 (R10), Y7
+	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
+	VUNPCKLPS      Y3, Y2, Y8
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPS      Y7, Y6, Y3
+	VUNPCKHPS      Y7, Y6, Y6
+	VUNPCKLPD      Y3, Y8, Y7
+	VUNPCKHPD      Y3, Y8, Y3
+	VUNPCKLPD      Y6, Y2, Y8
+	VUNPCKHPD      Y6, Y2, Y2
+	VPSLLD         $0x10, Y7, Y6
+	VPADDD         Y6, Y6, Y9
+	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD       Y9, Y10, Y10
+	VPAND          Y10, Y6, Y6
+	VBROADCASTSS   (R11), Y9
+	VFMADD231PS    Y6, Y9, Y0
+	VBROADCASTSS   4(R11), Y9
+	VFMADD231PS    Y6, Y9, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y7, Y7
+	VPADDD         Y7, Y7, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y9
+	VPCMPEQD       Y6, Y9, Y9
+	VPAND          Y9, Y7, Y7
+	VBROADCASTSS   (R11)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y5
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y3, Y6
+	VPADDD         Y6, Y6, Y7
+	VPMAXUD        const47000000AVX2<>+0(SB), Y7, Y9
+	VPCMPEQD       Y7, Y9, Y9
+	VPAND          Y9, Y6, Y6
+	VBROADCASTSS   (R11), Y7
+	VFMADD231PS    Y6, Y7, Y0
+	VBROADCASTSS   4(R11), Y7
+	VFMADD231PS    Y6, Y7, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD       Y6, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11)(SI*1), Y6
+	VFMADD231PS    Y3, Y6, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y6
+	VFMADD231PS    Y3, Y6, Y5
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y8, Y3
+	VPADDD         Y3, Y3, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD       Y6, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11), Y6
+	VFMADD231PS    Y3, Y6, Y0
+	VBROADCASTSS   4(R11), Y6
+	VFMADD231PS    Y3, Y6, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y8, Y8
+	VPADDD         Y8, Y8, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y6
+	VPCMPEQD       Y3, Y6, Y6
+	VPAND          Y6, Y8, Y8
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y8, Y3, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y3
+	VFMADD231PS    Y8, Y3, Y5
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y2, Y3
+	VPADDD         Y3, Y3, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD       Y6, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11), Y6
+	VFMADD231PS    Y3, Y6, Y0
+	VBROADCASTSS   4(R11), Y6
+	VFMADD231PS    Y3, Y6, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y6
+	VPCMPEQD       Y3, Y6, Y6
+	VPAND          Y6, Y2, Y2
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y2, Y3, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y3
+	VFMADD231PS    Y2, Y3, Y5
+	LEAQ           (R11)(SI*2), R11
+	ADDQ           $0x10, DI
+	ADDQ           $0x10, R8
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	DECQ           R12
+	JNZ            group2step
+	VADDPS         Y4, Y0, Y0
+	VADDPS         (SP), Y0, Y0
+	VMOVUPS        Y0, (SP)
+	VADDPS         Y5, Y1, Y1
+	VADDPS         32(SP), Y1, Y1
+	VMOVUPS        Y1, 32(SP)
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group2segment
+	VBROADCASTSS   scale+104(FP), Y2
+	VMULPS         Y2, Y0, Y0
+	VMULPS         Y2, Y1, Y1
+	MOVQ           n+80(FP), CX
+	SUBQ           s_len+8(FP), CX
+	MOVQ           max_base+112(FP), BX
+	MOVQ           s_len+8(FP), R11
+	MOVQ           s_base+0(FP), CX
+	LEAQ           (CX)(R11*4), CX
+	LEAQ           (BX)(R11*4), BX
+	VUNPCKLPS      Y1, Y0, Y2
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y1, Y1, Y3
+	VUNPCKHPS      Y1, Y1, Y1
+	VUNPCKLPD      Y3, Y2, Y4
+	VUNPCKHPD      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y0, Y3
+	VUNPCKHPD      Y1, Y0, Y1
+	VMOVUPS        (BX), X0
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VMOVUPS        X3, (CX)
+	VMAXPS         X0, X3, X0
+	ADDQ           SI, CX
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y4, X4
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y2, X2
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y3, X2
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y1, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VMOVUPS        X0, (BX)
+	ADDQ           $0x04, s_len+8(FP)
+	JMP            next
+
+	// 4 queries.
+group4:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 32(SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 64(SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 96(SP)
+
+group4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VXORPS Y1, Y1, Y1
+	VXORPS Y5, Y5, Y5
+	VXORPS Y2, Y2, Y2
+	VXORPS Y6, Y6, Y6
+	VXORPS Y3, Y3, Y3
+	VXORPS Y7, Y7, Y7
+	MOVQ   k_cap+40(FP), R12
+	CMPQ   R12, $0x20
+	JLE    group4short
+	MOVQ   $0x00000020, R12
+
+group4short:
+	SUBQ    R12, k_cap+40(FP)
+	SHRQ    $0x03, R12
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group4near0only
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group4near0only:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group4ahead0
+	ADDQ next_cap+152(FP), CX
+	MOVQ next_len+144(FP), BX
+
+group4ahead0:
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y9
+	VUNPCKLPD      Y10, Y8, Y12
+	VUNPCKHPD      Y10, Y8, Y8
+	VPSLLD         $0x10, Y11, Y10
+	VPADDD         Y10, Y10, Y13
+	VPMAXUD        const47000000AVX2<>+0(SB), Y13, Y14
+	VPCMPEQD       Y13, Y14, Y14
+	VPAND          Y14, Y10, Y10
+	VBROADCASTSS   (R11), Y13
+	VFMADD231PS    Y10, Y13, Y0
+	VBROADCASTSS   4(R11), Y13
+	VFMADD231PS    Y10, Y13, Y1
+	VBROADCASTSS   8(R11), Y13
+	VFMADD231PS    Y10, Y13, Y2
+	VBROADCASTSS   12(R11), Y13
+	VFMADD231PS    Y10, Y13, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y11, Y11
+	VPADDD         Y11, Y11, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y13
+	VPCMPEQD       Y10, Y13, Y13
+	VPAND          Y13, Y11, Y11
+	VBROADCASTSS   (R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y7
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y9, Y10
+	VPADDD         Y10, Y10, Y11
+	VPMAXUD        const47000000AVX2<>+0(SB), Y11, Y13
+	VPCMPEQD       Y11, Y13, Y13
+	VPAND          Y13, Y10, Y10
+	VBROADCASTSS   (R11), Y11
+	VFMADD231PS    Y10, Y11, Y0
+	VBROADCASTSS   4(R11), Y11
+	VFMADD231PS    Y10, Y11, Y1
+	VBROADCASTSS   8(R11), Y11
+	VFMADD231PS    Y10, Y11, Y2
+	VBROADCASTSS   12(R11), Y11
+	VFMADD231PS    Y10, Y11, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y9, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD       Y10, Y11, Y11
+	VPAND          Y11, Y9, Y9
+	VBROADCASTSS   (R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y7
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y12, Y9
+	VPADDD         Y9, Y9, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD       Y10, Y11, Y11
+	VPAND          Y11, Y9, Y9
+	VBROADCASTSS   (R11), Y10
+	VFMADD231PS    Y9, Y10, Y0
+	VBROADCASTSS   4(R11), Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VBROADCASTSS   8(R11), Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VBROADCASTSS   12(R11), Y10
+	VFMADD231PS    Y9, Y10, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y12, Y12
+	VPADDD         Y12, Y12, Y9
+	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD       Y9, Y10, Y10
+	VPAND          Y10, Y12, Y12
+	VBROADCASTSS   (R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y7
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y8, Y9
+	VPADDD         Y9, Y9, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD       Y10, Y11, Y11
+	VPAND          Y11, Y9, Y9
+	VBROADCASTSS   (R11), Y10
+	VFMADD231PS    Y9, Y10, Y0
+	VBROADCASTSS   4(R11), Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VBROADCASTSS   8(R11), Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VBROADCASTSS   12(R11), Y10
+	VFMADD231PS    Y9, Y10, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y8, Y8
+	VPADDD         Y8, Y8, Y9
+	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD       Y9, Y10, Y10
+	VPAND          Y10, Y8, Y8
+	VBROADCASTSS   (R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y7
+	LEAQ           (R11)(SI*2), R11
+	ADDQ           $0x10, DI
+	ADDQ           $0x10, R8
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	DECQ           R12
+	JNZ            group4step
+	VADDPS         Y4, Y0, Y0
+	VADDPS         (SP), Y0, Y0
+	VMOVUPS        Y0, (SP)
+	VADDPS         Y5, Y1, Y1
+	VADDPS         32(SP), Y1, Y1
+	VMOVUPS        Y1, 32(SP)
+	VADDPS         Y6, Y2, Y2
+	VADDPS         64(SP), Y2, Y2
+	VMOVUPS        Y2, 64(SP)
+	VADDPS         Y7, Y3, Y3
+	VADDPS         96(SP), Y3, Y3
+	VMOVUPS        Y3, 96(SP)
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group4segment
+	VBROADCASTSS   scale+104(FP), Y4
+	VMULPS         Y4, Y0, Y0
+	VMULPS         Y4, Y1, Y1
+	VMULPS         Y4, Y2, Y2
+	VMULPS         Y4, Y3, Y3
+	MOVQ           n+80(FP), CX
+	SUBQ           s_len+8(FP), CX
+	CMPQ           CX, $0x03
+	JG             group4has3
+	VMOVAPS        Y2, Y3
+
+group4has3:
+	MOVQ         max_base+112(FP), BX
+	MOVQ         s_len+8(FP), R11
+	MOVQ         s_base+0(FP), CX
+	LEAQ         (CX)(R11*4), CX
+	LEAQ         (BX)(R11*4), BX
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y1
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y4, Y3
+	VUNPCKHPD    Y1, Y4, Y1
+	VUNPCKLPD    Y2, Y0, Y4
+	VUNPCKHPD    Y2, Y0, Y2
+	VMOVUPS      (BX), X0
+	VMOVUPS      X3, (CX)
+	VMAXPS       X0, X3, X0
+	ADDQ         SI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VMOVUPS      X4, (CX)
+	VMAXPS       X0, X4, X0
+	ADDQ         SI, CX
+	VMOVUPS      X2, (CX)
+	VMAXPS       X0, X2, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y3, X3
+	VMOVUPS      X3, (CX)
+	VMAXPS       X0, X3, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y1, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y4, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VMOVUPS      X0, (BX)
+	ADDQ         $0x04, s_len+8(FP)
+
+next:
+	MOVQ   d+96(FP), CX
+	SHLQ   $0x01, CX
+	NEGQ   CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	MOVQ   s_len+8(FP), CX
+	CMPQ   CX, n+80(FP)
+	JL     group
+	MOVQ   AX, CX
+	SHLQ   $0x01, CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	ADDQ   CX, next_base+136(FP)
+	MOVQ   SI, CX
+	IMUL3Q $0x08, CX, CX
+	ADDQ   CX, s_base+0(FP)
+	SUBQ   $0x08, m+88(FP)
+	JMP    tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const47000000AVX2<>+0(SB)/32, $"\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G"
+GLOBL const47000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·skinnyPVEvenOddAVX2(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x20
+	JLE  short
+	MOVQ $+32, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, v_cap+48(FP)
+	XORQ R12, R12
+
+line:
+	MOVQ $0x00000000, o_len+8(FP)
+
+group:
+	MOVQ n+96(FP), R9
+	SUBQ o_len+8(FP), R9
+	CMPQ R9, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group1fewer
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group1nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group1nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group1ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+group1ahead:
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x04, R11
+	JGE          group1step
+
+group1fewer:
+	ADDQ         $0x04, R11
+	JZ           group1sum
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group1sum
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group1sum
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+group1sum:
+	MOVQ    ldo+24(FP), R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	CMPB    load+120(FP), $0x00
+	JE      group1first
+	VADDPS  (R9), Y0, Y0
+	VMOVUPS Y0, (R9)
+	VADDPS  32(R9), Y1, Y1
+	VMOVUPS Y1, 32(R9)
+	JMP     group1end
+
+group1first:
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+
+group1end:
+	ADDQ $0x01, o_len+8(FP)
+	JMP  next
+
+	// 2 queries.
+group2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group2fewer
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group2nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group2nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group2ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+group2ahead:
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x04, R11
+	JGE          group2step
+
+group2fewer:
+	ADDQ         $0x04, R11
+	JZ           group2sum
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group2sum
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group2sum
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+group2sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y7, Y5, Y5
+	CMPB    load+120(FP), $0x00
+	JE      group2first
+	VADDPS  (R9), Y0, Y0
+	VMOVUPS Y0, (R9)
+	VADDPS  32(R9), Y1, Y1
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Y4, Y4
+	VMOVUPS Y4, (R9)
+	VADDPS  32(R9), Y5, Y5
+	VMOVUPS Y5, 32(R9)
+	JMP     group2end
+
+group2first:
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+
+group2end:
+	ADDQ $0x02, o_len+8(FP)
+
+next:
+	MOVQ   o_len+8(FP), R9
+	CMPQ   R9, n+96(FP)
+	JL     group
+	ADDQ   $0x10, R12
+	SUBQ   $0x10, v_cap+48(FP)
+	JNE    line
+	MOVB   $0x01, load+120(FP)
+	SUBQ   $0x20, m+104(FP)
+	JLE    done
+	IMUL3Q $0x20, AX, CX
+	ADDQ   CX, SI
+	ADDQ   CX, next_base+128(FP)
+	IMUL3Q $0x20, R8, CX
+	ADDQ   CX, DI
+	JMP    turn
 
 done:
 	VZEROUPPER
@@ -26728,6 +29837,204 @@ end:
 	VZEROUPPER
 	RET
 
+// func roundBF16AVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2
+TEXT ·roundBF16AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	VMOVUPS const00000001AVX2<>+0(SB), Y1
+	VMOVUPS const00007fffAVX2<>+0(SB), Y2
+	VMOVUPS constffff0000AVX2<>+0(SB), Y3
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y4
+	VMOVUPS const23800000AVX2<>+0(SB), Y5
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (BX)(AX*1), Y6
+	VCMPPS    $0x03, Y6, Y6, Y7
+	VBLENDVPS Y7, Y0, Y6, Y6
+	VPSRLD    $0x10, Y6, Y7
+	VANDPS    Y1, Y7, Y7
+	VPADDD    Y2, Y6, Y6
+	VPADDD    Y7, Y6, Y6
+	VANDPS    Y3, Y6, Y6
+	VANDPS    Y4, Y6, Y7
+	VCMPPS    $0x11, Y5, Y7, Y7
+	VANDNPS   Y6, Y7, Y7
+	VMOVUPS   Y7, (DX)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       CX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y6
+	VMASKMOVPS (BX)(AX*1), Y6, Y7
+	VCMPPS     $0x03, Y7, Y7, Y8
+	VBLENDVPS  Y8, Y0, Y7, Y7
+	VPSRLD     $0x10, Y7, Y0
+	VANDPS     Y1, Y0, Y0
+	VPADDD     Y2, Y7, Y7
+	VPADDD     Y0, Y7, Y7
+	VANDPS     Y3, Y7, Y7
+	VANDPS     Y4, Y7, Y0
+	VCMPPS     $0x11, Y5, Y0, Y0
+	VANDNPS    Y7, Y0, Y0
+	VMASKMOVPS Y0, Y6, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const23800000AVX2<>+0(SB)/32, $"\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#"
+GLOBL const23800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func widenPairsAVX2(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·widenPairsAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000018, CX
+	JL      lanes3end
+
+lanes3:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes3rows
+	PCALIGN $0x40
+
+lanes3row:
+	VMOVUPS (DI), Y1
+	VMOVUPS 32(DI), Y2
+	VMOVUPS 64(DI), Y3
+	VPSLLD  $0x10, Y1, Y4
+	VPSLLD  $0x10, Y2, Y5
+	VPSLLD  $0x10, Y3, Y6
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y5, 32(DX)
+	VMOVUPS Y6, 64(DX)
+	VANDPS  Y0, Y1, Y1
+	VANDPS  Y0, Y2, Y2
+	VANDPS  Y0, Y3, Y3
+	VMOVUPS Y1, (SI)
+	VMOVUPS Y2, 32(SI)
+	VMOVUPS Y3, 64(SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes3row
+
+lanes3rows:
+	ADDQ $0x00000060, AX
+	SUBQ $0x00000018, CX
+	JGE  lanes3
+
+lanes3end:
+	ADDQ $0x00000018, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (DI), Y1
+	VPSLLD  $0x10, Y1, Y2
+	VMOVUPS Y2, (DX)
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ    masksAVX2<>+0(SB), DX
+	MOVQ    $0x00000040, BX
+	SUBQ    CX, BX
+	LEAQ    (DX)(BX*4), DX
+	VMOVUPS (DX), Y1
+	MOVQ    even_base+0(FP), CX
+	ADDQ    AX, CX
+	MOVQ    ldd+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    odd_base+24(FP), BX
+	ADDQ    AX, BX
+	MOVQ    src_base+56(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+80(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    n+88(FP), DI
+	TESTQ   DI, DI
+	JZ      lastrows
+	PCALIGN $0x40
+
+lastrow:
+	VMASKMOVPS (SI), Y1, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VMASKMOVPS Y3, Y1, (CX)
+	VANDPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (BX)
+	ADDQ       DX, CX
+	ADDQ       DX, BX
+	ADDQ       AX, SI
+	DECQ       DI
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
 // func siLUAVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·siLUAVX2(SB), NOSPLIT, $0-48
@@ -28223,6 +31530,153 @@ lanes1rows:
 lanes1end:
 	VZEROUPPER
 	RET
+
+// func softmaxBF16AVX2(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxBF16AVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    max_len+48(FP), CX
+	VMOVUPS const47c00000AVX2<>+0(SB), Y0
+	VMOVUPS constff800000AVX2<>+0(SB), Y1
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y3
+	VCMPPS  $0x00, Y1, Y2, Y4
+	VANDNPS Y2, Y4, Y2
+	VCMPPS  $0x00, Y1, Y3, Y4
+	VANDNPS Y3, Y4, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VSUBPS       Y2, Y6, Y6
+	VSUBPS       Y3, Y7, Y7
+	VCVTPS2DQ    Y6, Y8
+	VCVTPS2DQ    Y7, Y9
+	VCVTDQ2PS    Y8, Y10
+	VCVTDQ2PS    Y9, Y11
+	VSUBPS       Y10, Y6, Y10
+	VSUBPS       Y11, Y7, Y11
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y12
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y13
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y11, Y13
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y8, Y12, Y12
+	VPADDD       Y9, Y13, Y13
+	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y6, Y6
+	VANDNPS      Y12, Y6, Y6
+	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y7, Y7
+	VANDNPS      Y13, Y7, Y7
+	VANDPS       Y1, Y6, Y8
+	VANDPS       Y1, Y7, Y9
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y0, Y9, Y7
+	VFNMADD231PS Y0, Y8, Y6
+	VFNMADD231PS Y0, Y9, Y7
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y4, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y5, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	VCMPPS  $0x00, Y1, Y2, Y3
+	VANDNPS Y2, Y3, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Y4
+	VSUBPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y5
+	VCVTDQ2PS    Y5, Y6
+	VSUBPS       Y6, Y4, Y6
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y6, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y7, Y7
+	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y4, Y4
+	VANDNPS      Y7, Y4, Y4
+	VANDPS       Y1, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      Y4, (DX)
+	VADDPS       Y4, Y3, Y3
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y3, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+DATA constc26002e3AVX2<>+0(SB)/32, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
+GLOBL constc26002e3AVX2<>(SB), RODATA|NOPTR, $32
 
 // func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3

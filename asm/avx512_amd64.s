@@ -6426,6 +6426,2589 @@ TEXT ·weightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
 	MOVQ    $0x00000001, c_cap+16(FP)
 	JMP     ·panelProductBF16AVX512+0(SB)
 
+// func gemmEvenOdd1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd1AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000010
+	JGE  tile8
+	CMPQ DX, $0x00000008
+	JE   tile8
+	MOVQ DX, R11
+	JL   last
+	INCQ R11
+	SHRQ $0x01, R11
+
+last:
+	TESTQ R11, R11
+	JZ    done
+	CMPQ  R11, $0x00000001
+	JLE   tile1
+	CMPQ  R11, $0x00000002
+	JLE   tile2
+	CMPQ  R11, $0x00000003
+	JLE   tile3
+	CMPQ  R11, $0x00000007
+	JLE   tile7
+	CMPQ  R11, $0x00000008
+	JLE   tile8
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVQ AX, R12
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z2, Z2, Z2
+	VXORPS Z4, Z4, Z4
+	VXORPS Z6, Z6, Z6
+	VXORPS Z8, Z8, Z8
+	VXORPS Z10, Z10, Z10
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z1, Z1, Z1
+	VXORPS Z3, Z3, Z3
+	VXORPS Z5, Z5, Z5
+	VXORPS Z7, Z7, Z7
+	VXORPS Z9, Z9, Z9
+	VXORPS Z11, Z11, Z11
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile8end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS          (R11), Z16
+	VFMADD231PS.BCST (R12)(R10*1), Z16, Z14
+	VFMADD231PS.BCST (R12)(R8*2), Z16, Z12
+	VFMADD231PS.BCST (R12)(R9*1), Z16, Z10
+	VFMADD231PS.BCST (R12)(BX*4), Z16, Z8
+	VFMADD231PS.BCST (R12)(R8*1), Z16, Z6
+	VFMADD231PS.BCST (R12)(BX*2), Z16, Z4
+	VFMADD231PS.BCST (R12)(BX*1), Z16, Z2
+	VFMADD231PS.BCST (R12), Z16, Z0
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile8end
+	VMOVUPS          (R11), Z16
+	VFMADD231PS.BCST (R12)(R10*1), Z16, Z15
+	VFMADD231PS.BCST (R12)(R8*2), Z16, Z13
+	VFMADD231PS.BCST (R12)(R9*1), Z16, Z11
+	VFMADD231PS.BCST (R12)(BX*4), Z16, Z9
+	VFMADD231PS.BCST (R12)(R8*1), Z16, Z7
+	VFMADD231PS.BCST (R12)(BX*2), Z16, Z5
+	VFMADD231PS.BCST (R12)(BX*1), Z16, Z3
+	VFMADD231PS.BCST (R12), Z16, Z1
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile8steps
+
+tile8end:
+	VADDPS Z1, Z0, Z0
+	VADDPS Z3, Z2, Z2
+	VADDPS Z5, Z4, Z4
+	VADDPS Z7, Z6, Z6
+	VADDPS Z9, Z8, Z8
+	VADDPS Z11, Z10, Z10
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store8
+	MOVQ   $0x00000008, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 4 to 7 × 1 vectors.
+tile7:
+	MOVQ    R11, R13
+	MOVQ    R11, b_len+80(FP)
+	SUBQ    R11, DX
+	IMULQ   BX, R13
+	ADDQ    R13, AX
+	IMUL3Q  $0x00000007, BX, R13
+	MOVQ    AX, R12
+	SUBQ    R13, R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R11, R13
+	CMOVQGT R13, R11
+	LEAQ    heightsAVX512<>+32(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
+	MOVQ    b_base+72(FP), R11
+	MOVQ    k+112(FP), R13
+
+tile7segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z4, Z4, Z4
+	VXORPS Z6, Z6, Z6
+	VXORPS Z8, Z8, Z8
+	VXORPS Z10, Z10, Z10
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z3, Z3, Z3
+	VXORPS Z5, Z5, Z5
+	VXORPS Z7, Z7, Z7
+	VXORPS Z9, Z9, Z9
+	VXORPS Z11, Z11, Z11
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile7end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile7steps:
+	CMPQ             rs+56(FP), $-126
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(R8*2), Z1, Z14
+	VFMADD231PS.BCST (R12)(R9*1), Z1, Z12
+	VFMADD231PS.BCST (R12)(BX*4), Z1, Z10
+	VFMADD231PS.BCST (R12)(R8*1), Z1, Z8
+	JEQ              tile7next0
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z6
+	JPS              tile7next0
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z4
+	JCC              tile7next0
+	VFMADD231PS.BCST (R12), Z1, Z2
+
+tile7next0:
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile7end
+	CMPQ             rs+56(FP), $-126
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(R8*2), Z1, Z15
+	VFMADD231PS.BCST (R12)(R9*1), Z1, Z13
+	VFMADD231PS.BCST (R12)(BX*4), Z1, Z11
+	VFMADD231PS.BCST (R12)(R8*1), Z1, Z9
+	JEQ              tile7next1
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z7
+	JPS              tile7next1
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z5
+	JCC              tile7next1
+	VFMADD231PS.BCST (R12), Z1, Z3
+
+tile7next1:
+	ADDQ DI, R11
+	ADDQ SI, R12
+	DECQ R13
+	JNZ  tile7steps
+
+tile7end:
+	VADDPS Z3, Z2, Z2
+	VADDPS Z5, Z4, Z4
+	VADDPS Z7, Z6, Z6
+	VADDPS Z9, Z8, Z8
+	VADDPS Z11, Z10, Z10
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     stores
+	JMP    modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R12
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile3segment:
+	VXORPS Z10, Z10, Z10
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z11, Z11, Z11
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z14
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z12
+	VFMADD231PS.BCST (R12), Z1, Z10
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile3end
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*2), Z1, Z15
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z13
+	VFMADD231PS.BCST (R12), Z1, Z11
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile3steps
+
+tile3end:
+	VADDPS Z11, Z10, Z10
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R12
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile2segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z13, Z13, Z13
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z14
+	VFMADD231PS.BCST (R12), Z1, Z12
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile2end
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z1, Z15
+	VFMADD231PS.BCST (R12), Z1, Z13
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile2steps
+
+tile2end:
+	VADDPS Z13, Z12, Z12
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R12
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R13
+
+tile1segment:
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	TESTQ  R13, R13
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12), Z1, Z14
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JZ               tile1end
+	VMOVUPS          (R11), Z1
+	VFMADD231PS.BCST (R12), Z1, Z15
+	ADDQ             DI, R11
+	ADDQ             SI, R12
+	DECQ             R13
+	JNZ              tile1steps
+
+tile1end:
+	VADDPS Z15, Z14, Z14
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store8:
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+
+store7:
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+
+store6:
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+
+store5:
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z10, (CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z14, (CX)
+	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add8:
+	VADDPS (CX), Z0, Z0
+	ADDQ   R13, CX
+
+add7:
+	VADDPS (CX), Z2, Z2
+	ADDQ   R13, CX
+
+add6:
+	VADDPS (CX), Z4, Z4
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Z6, Z6
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Z8, Z8
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Z10, Z10
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Z12, Z12
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Z14, Z14
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd2AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x0000000c
+	JGE  tile6
+	CMPQ DX, $0x00000006
+	JE   tile6
+	MOVQ DX, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JLE   tile1
+	CMPQ  R10, $0x00000002
+	JLE   tile2
+	CMPQ  R10, $0x00000003
+	JLE   tile3
+	CMPQ  R10, $0x00000005
+	JLE   tile5
+	CMPQ  R10, $0x00000006
+	JLE   tile6
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 6 × 2 vectors.
+tile6:
+	MOVQ AX, R11
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile6end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VBROADCASTSS (R11)(R9*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R11)(BX*4), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R11)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R11)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R11)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile6end
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VBROADCASTSS (R11)(R9*1), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
+	VBROADCASTSS (R11)(BX*4), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R11)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R11)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R11)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile6steps
+
+tile6end:
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z6, Z4, Z4
+	VADDPS Z7, Z5, Z5
+	VADDPS Z10, Z8, Z8
+	VADDPS Z11, Z9, Z9
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store6
+	MOVQ   $0x00000006, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 4 to 5 × 2 vectors.
+tile5:
+	MOVQ    R10, R12
+	MOVQ    R10, b_len+80(FP)
+	SUBQ    R10, DX
+	IMULQ   BX, R12
+	ADDQ    R12, AX
+	IMUL3Q  $0x00000005, BX, R12
+	MOVQ    AX, R11
+	SUBQ    R12, R11
+	MOVQ    $0x00000005, R12
+	CMPQ    R10, R12
+	CMOVQGT R12, R10
+	LEAQ    heightsAVX512<>+32(SB), R12
+	MOVQ    (R12)(R10*8), R10
+	MOVQ    R10, rs+56(FP)
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R12
+
+tile5segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile5end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile5steps:
+	CMPQ         rs+56(FP), $-126
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*4), Z24
+	VFMADD231PS  Z2, Z24, Z20
+	VFMADD231PS  Z3, Z24, Z21
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z2, Z24, Z16
+	VFMADD231PS  Z3, Z24, Z17
+	VBROADCASTSS (R11)(BX*2), Z24
+	VFMADD231PS  Z2, Z24, Z12
+	VFMADD231PS  Z3, Z24, Z13
+	VBROADCASTSS (R11)(BX*1), Z24
+	VFMADD231PS  Z2, Z24, Z8
+	VFMADD231PS  Z3, Z24, Z9
+	JEQ          tile5next0
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z2, Z24, Z4
+	VFMADD231PS  Z3, Z24, Z5
+
+tile5next0:
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile5end
+	CMPQ         rs+56(FP), $-126
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*4), Z24
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
+	VBROADCASTSS (R11)(BX*2), Z24
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
+	VBROADCASTSS (R11)(BX*1), Z24
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
+	JEQ          tile5next1
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
+
+tile5next1:
+	ADDQ DI, R10
+	ADDQ SI, R11
+	DECQ R12
+	JNZ  tile5steps
+
+tile5end:
+	VADDPS Z6, Z4, Z4
+	VADDPS Z7, Z5, Z5
+	VADDPS Z10, Z8, Z8
+	VADDPS Z11, Z9, Z9
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     stores
+	JMP    modes
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVQ AX, R11
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*2), Z6
+	VFMADD231PS  Z2, Z6, Z20
+	VFMADD231PS  Z3, Z6, Z21
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z16
+	VFMADD231PS  Z3, Z6, Z17
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z12
+	VFMADD231PS  Z3, Z6, Z13
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile3end
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*2), Z6
+	VFMADD231PS  Z2, Z6, Z22
+	VFMADD231PS  Z3, Z6, Z23
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z18
+	VFMADD231PS  Z3, Z6, Z19
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z14
+	VFMADD231PS  Z3, Z6, Z15
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVQ AX, R11
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z20
+	VFMADD231PS  Z3, Z6, Z21
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z16
+	VFMADD231PS  Z3, Z6, Z17
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile2end
+	VMOVUPS      (R10), Z2
+	VMOVUPS      64(R10), Z3
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z2, Z6, Z22
+	VFMADD231PS  Z3, Z6, Z23
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z2, Z6, Z18
+	VFMADD231PS  Z3, Z6, Z19
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z18, Z16, Z16
+	VADDPS Z19, Z17, Z17
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVQ AX, R11
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R10), Z2, Z20
+	VFMADD231PS  64(R10), Z2, Z21
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JZ           tile1end
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R10), Z2, Z22
+	VFMADD231PS  64(R10), Z2, Z23
+	ADDQ         DI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z22, Z20, Z20
+	VADDPS Z23, Z21, Z21
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store6:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R12, CX
+
+store5:
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R12, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R12, CX
+
+store3:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Z20, (CX)
+	VMOVUPS Z21, 64(CX)
+	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R10
+	MOVQ R10, a_len+40(FP)
+	MOVQ m+104(FP), R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add6:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	ADDQ   R12, CX
+
+add5:
+	VADDPS (CX), Z4, Z4
+	VADDPS 64(CX), Z5, Z5
+	ADDQ   R12, CX
+
+add4:
+	VADDPS (CX), Z8, Z8
+	VADDPS 64(CX), Z9, Z9
+	ADDQ   R12, CX
+
+add3:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	ADDQ   R12, CX
+
+add2:
+	VADDPS (CX), Z16, Z16
+	VADDPS 64(CX), Z17, Z17
+	ADDQ   R12, CX
+
+add1:
+	VADDPS (CX), Z20, Z20
+	VADDPS 64(CX), Z21, Z21
+	ADDQ   R12, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+stores:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd3AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000008
+	JGE  tile4
+	CMPQ DX, $0x00000004
+	JE   tile4
+	MOVQ DX, R9
+	JL   last
+	INCQ R9
+	SHRQ $0x01, R9
+
+last:
+	TESTQ R9, R9
+	JZ    done
+	CMPQ  R9, $0x00000001
+	JLE   tile1
+	CMPQ  R9, $0x00000002
+	JLE   tile2
+	CMPQ  R9, $0x00000003
+	JLE   tile3
+	CMPQ  R9, $0x00000004
+	JLE   tile4
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R9
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile4end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VMOVUPS      128(R10), Z26
+	VBROADCASTSS (R9)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R9)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R9)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R9), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile4end
+	VMOVUPS      (R10), Z24
+	VMOVUPS      64(R10), Z25
+	VMOVUPS      128(R10), Z26
+	VBROADCASTSS (R9)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	VBROADCASTSS (R9)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R9)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R9), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile4steps
+
+tile4end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store4
+	MOVQ   $0x00000004, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R9
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile3segment:
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R10), Z3
+	VMOVUPS      64(R10), Z4
+	VMOVUPS      128(R10), Z5
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z3, Z24, Z18
+	VFMADD231PS  Z4, Z24, Z19
+	VFMADD231PS  Z5, Z24, Z20
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z3, Z24, Z12
+	VFMADD231PS  Z4, Z24, Z13
+	VFMADD231PS  Z5, Z24, Z14
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z3, Z24, Z6
+	VFMADD231PS  Z4, Z24, Z7
+	VFMADD231PS  Z5, Z24, Z8
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile3end
+	VMOVUPS      (R10), Z3
+	VMOVUPS      64(R10), Z4
+	VMOVUPS      128(R10), Z5
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z3, Z24, Z21
+	VFMADD231PS  Z4, Z24, Z22
+	VFMADD231PS  Z5, Z24, Z23
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z4, Z24, Z16
+	VFMADD231PS  Z5, Z24, Z17
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z3, Z24, Z9
+	VFMADD231PS  Z4, Z24, Z10
+	VFMADD231PS  Z5, Z24, Z11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R9
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile2segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R9), Z3
+	VBROADCASTSS (R9)(BX*1), Z4
+	VMOVUPS      (R10), Z5
+	VFMADD231PS  Z5, Z3, Z12
+	VFMADD231PS  Z5, Z4, Z18
+	VMOVUPS      64(R10), Z5
+	VFMADD231PS  Z5, Z3, Z13
+	VFMADD231PS  Z5, Z4, Z19
+	VMOVUPS      128(R10), Z5
+	VFMADD231PS  Z5, Z3, Z14
+	VFMADD231PS  Z5, Z4, Z20
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile2end
+	VBROADCASTSS (R9), Z3
+	VBROADCASTSS (R9)(BX*1), Z4
+	VMOVUPS      (R10), Z5
+	VFMADD231PS  Z5, Z3, Z15
+	VFMADD231PS  Z5, Z4, Z21
+	VMOVUPS      64(R10), Z5
+	VFMADD231PS  Z5, Z3, Z16
+	VFMADD231PS  Z5, Z4, Z22
+	VMOVUPS      128(R10), Z5
+	VFMADD231PS  Z5, Z3, Z17
+	VFMADD231PS  Z5, Z4, Z23
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R9
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile1segment:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R11, R11
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R9), Z3
+	VFMADD231PS  (R10), Z3, Z18
+	VFMADD231PS  64(R10), Z3, Z19
+	VFMADD231PS  128(R10), Z3, Z20
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JZ           tile1end
+	VBROADCASTSS (R9), Z3
+	VFMADD231PS  (R10), Z3, Z21
+	VFMADD231PS  64(R10), Z3, Z22
+	VFMADD231PS  128(R10), Z3, Z23
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	DECQ         R11
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store4:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+
+store3:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R11, CX
+
+store1:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R11, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R9
+	MOVQ R9, a_len+40(FP)
+	MOVQ m+104(FP), R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add4:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R11, CX
+
+add3:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R11, CX
+
+add2:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R11, CX
+
+add1:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R11, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd4AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+
+	// Tiles of 3 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000006
+	JGE  tile3
+	CMPQ DX, $0x00000003
+	JE   tile3
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+	CMPQ  R8, $0x00000003
+	JLE   tile3
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 3 × 4 vectors.
+tile3:
+	MOVQ AX, R8
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R10, R10
+	JZ     tile3end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VBROADCASTSS (R8)(BX*2), Z26
+	VMOVUPS      (R9), Z27
+	VFMADD231PS  Z27, Z24, Z0
+	VFMADD231PS  Z27, Z25, Z8
+	VFMADD231PS  Z27, Z26, Z16
+	VMOVUPS      64(R9), Z27
+	VFMADD231PS  Z27, Z24, Z1
+	VFMADD231PS  Z27, Z25, Z9
+	VFMADD231PS  Z27, Z26, Z17
+	VMOVUPS      128(R9), Z27
+	VFMADD231PS  Z27, Z24, Z2
+	VFMADD231PS  Z27, Z25, Z10
+	VFMADD231PS  Z27, Z26, Z18
+	VMOVUPS      192(R9), Z27
+	VFMADD231PS  Z27, Z24, Z3
+	VFMADD231PS  Z27, Z25, Z11
+	VFMADD231PS  Z27, Z26, Z19
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile3end
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VBROADCASTSS (R8)(BX*2), Z26
+	VMOVUPS      (R9), Z27
+	VFMADD231PS  Z27, Z24, Z4
+	VFMADD231PS  Z27, Z25, Z12
+	VFMADD231PS  Z27, Z26, Z20
+	VMOVUPS      64(R9), Z27
+	VFMADD231PS  Z27, Z24, Z5
+	VFMADD231PS  Z27, Z25, Z13
+	VFMADD231PS  Z27, Z26, Z21
+	VMOVUPS      128(R9), Z27
+	VFMADD231PS  Z27, Z24, Z6
+	VFMADD231PS  Z27, Z25, Z14
+	VFMADD231PS  Z27, Z26, Z22
+	VMOVUPS      192(R9), Z27
+	VFMADD231PS  Z27, Z24, Z7
+	VFMADD231PS  Z27, Z25, Z15
+	VFMADD231PS  Z27, Z26, Z23
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	VADDPS Z12, Z8, Z8
+	VADDPS Z13, Z9, Z9
+	VADDPS Z14, Z10, Z10
+	VADDPS Z15, Z11, Z11
+	VADDPS Z20, Z16, Z16
+	VADDPS Z21, Z17, Z17
+	VADDPS Z22, Z18, Z18
+	VADDPS Z23, Z19, Z19
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 4 vectors.
+tile2:
+	MOVQ AX, R8
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile2segment:
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R10, R10
+	JZ     tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R8), Z4
+	VBROADCASTSS (R8)(BX*1), Z5
+	VMOVUPS      (R9), Z6
+	VFMADD231PS  Z6, Z4, Z8
+	VFMADD231PS  Z6, Z5, Z16
+	VMOVUPS      64(R9), Z6
+	VFMADD231PS  Z6, Z4, Z9
+	VFMADD231PS  Z6, Z5, Z17
+	VMOVUPS      128(R9), Z6
+	VFMADD231PS  Z6, Z4, Z10
+	VFMADD231PS  Z6, Z5, Z18
+	VMOVUPS      192(R9), Z6
+	VFMADD231PS  Z6, Z4, Z11
+	VFMADD231PS  Z6, Z5, Z19
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VBROADCASTSS (R8), Z4
+	VBROADCASTSS (R8)(BX*1), Z5
+	VMOVUPS      (R9), Z6
+	VFMADD231PS  Z6, Z4, Z12
+	VFMADD231PS  Z6, Z5, Z20
+	VMOVUPS      64(R9), Z6
+	VFMADD231PS  Z6, Z4, Z13
+	VFMADD231PS  Z6, Z5, Z21
+	VMOVUPS      128(R9), Z6
+	VFMADD231PS  Z6, Z4, Z14
+	VFMADD231PS  Z6, Z5, Z22
+	VMOVUPS      192(R9), Z6
+	VFMADD231PS  Z6, Z4, Z15
+	VFMADD231PS  Z6, Z5, Z23
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z12, Z8, Z8
+	VADDPS Z13, Z9, Z9
+	VADDPS Z14, Z10, Z10
+	VADDPS Z15, Z11, Z11
+	VADDPS Z20, Z16, Z16
+	VADDPS Z21, Z17, Z17
+	VADDPS Z22, Z18, Z18
+	VADDPS Z23, Z19, Z19
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 4 vectors.
+tile1:
+	MOVQ AX, R8
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
+
+tile1segment:
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R10, R10
+	JZ     tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Z4
+	VFMADD231PS  (R9), Z4, Z16
+	VFMADD231PS  64(R9), Z4, Z17
+	VFMADD231PS  128(R9), Z4, Z18
+	VFMADD231PS  192(R9), Z4, Z19
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Z4
+	VFMADD231PS  (R9), Z4, Z20
+	VFMADD231PS  64(R9), Z4, Z21
+	VFMADD231PS  128(R9), Z4, Z22
+	VFMADD231PS  192(R9), Z4, Z23
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z20, Z16, Z16
+	VADDPS Z21, Z17, Z17
+	VADDPS Z22, Z18, Z18
+	VADDPS Z23, Z19, Z19
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store3:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+
+store2:
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS Z10, 128(CX)
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R10, CX
+
+store1:
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	VMOVUPS Z18, 128(CX)
+	VMOVUPS Z19, 192(CX)
+	ADDQ    R10, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R8
+	MOVQ R8, a_len+40(FP)
+	MOVQ m+104(FP), R8
+	MOVQ R8, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add3:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	VADDPS 192(CX), Z3, Z3
+	ADDQ   R10, CX
+
+add2:
+	VADDPS (CX), Z8, Z8
+	VADDPS 64(CX), Z9, Z9
+	VADDPS 128(CX), Z10, Z10
+	VADDPS 192(CX), Z11, Z11
+	ADDQ   R10, CX
+
+add1:
+	VADDPS (CX), Z16, Z16
+	VADDPS 64(CX), Z17, Z17
+	VADDPS 128(CX), Z18, Z18
+	VADDPS 192(CX), Z19, Z19
+	ADDQ   R10, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func panelProductPairsAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·panelProductPairsAVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000020
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	MOVQ $0x7fffffffffffffff, R9
+	CMPQ c_cap+16(FP), $0x00
+	JE   rows
+	CMPQ DX, $0x00000004
+	JLE  rows
+
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R10
+	MOVQ next_base+128(FP), R9
+	ADDQ R9, R10
+	MOVQ R10, next_len+136(FP)
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000008
+	JGE  tile4
+	CMPQ DX, $0x00000004
+	JE   tile4
+	MOVQ DX, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JLE   tile1
+	CMPQ  R10, $0x00000002
+	JLE   tile2
+	CMPQ  R10, $0x00000003
+	JLE   tile3
+	CMPQ  R10, $0x00000004
+	JLE   tile4
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R10
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile4end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R11), Z24
+	VPSLLD       $0x10, Z24, Z27
+	VMOVUPS      64(R11), Z25
+	VPSLLD       $0x10, Z25, Z28
+	VMOVUPS      128(R11), Z26
+	VPSLLD       $0x10, Z26, Z29
+	VBROADCASTSS (R10)(R8*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	ADDQ         SI, R10
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
+	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
+	VBROADCASTSS (R10)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	VBROADCASTSS (R10)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R10)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R10), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	ADDQ         SI, R10
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+	ADDQ         DI, R11
+	CMPQ         R9, next_len+136(FP)
+	JGE          tile4all
+	PREFETCHT1   (R9)
+	ADDQ         $0x00000040, R9
+
+tile4all:
+	DECQ R12
+	JNZ  tile4steps
+
+tile4end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store4
+	MOVQ   $0x00000004, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R10
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile3end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R11), Z3
+	VPSLLD       $0x10, Z3, Z24
+	VMOVUPS      64(R11), Z4
+	VPSLLD       $0x10, Z4, Z25
+	VMOVUPS      128(R11), Z5
+	VPSLLD       $0x10, Z5, Z26
+	VBROADCASTSS (R10)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R10)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R10), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	ADDQ         SI, R10
+	VANDPS       constffff0000AVX512<>+0(SB), Z3, Z3
+	VANDPS       constffff0000AVX512<>+0(SB), Z4, Z4
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z3, Z24, Z21
+	VFMADD231PS  Z4, Z24, Z22
+	VFMADD231PS  Z5, Z24, Z23
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z4, Z24, Z16
+	VFMADD231PS  Z5, Z24, Z17
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z3, Z24, Z9
+	VFMADD231PS  Z4, Z24, Z10
+	VFMADD231PS  Z5, Z24, Z11
+	ADDQ         SI, R10
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+	ADDQ         DI, R11
+	CMPQ         R9, next_len+136(FP)
+	JGE          tile3all
+	PREFETCHT1   (R9)
+	ADDQ         $0x00000040, R9
+
+tile3all:
+	DECQ R12
+	JNZ  tile3steps
+
+tile3end:
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store3
+	MOVQ   $0x00000003, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile2end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R11), Z3
+	VPSLLD       $0x10, Z3, Z9
+	VMOVUPS      64(R11), Z4
+	VPSLLD       $0x10, Z4, Z10
+	VMOVUPS      128(R11), Z5
+	VPSLLD       $0x10, Z5, Z11
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z9, Z24, Z18
+	VFMADD231PS  Z10, Z24, Z19
+	VFMADD231PS  Z11, Z24, Z20
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z9, Z24, Z12
+	VFMADD231PS  Z10, Z24, Z13
+	VFMADD231PS  Z11, Z24, Z14
+	ADDQ         SI, R10
+	VANDPS       constffff0000AVX512<>+0(SB), Z3, Z3
+	VANDPS       constffff0000AVX512<>+0(SB), Z4, Z4
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VBROADCASTSS (R10)(BX*1), Z9
+	VFMADD231PS  Z3, Z9, Z21
+	VFMADD231PS  Z4, Z9, Z22
+	VFMADD231PS  Z5, Z9, Z23
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z3, Z9, Z15
+	VFMADD231PS  Z4, Z9, Z16
+	VFMADD231PS  Z5, Z9, Z17
+	ADDQ         SI, R10
+	ADDQ         DI, R11
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile2few
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+	CMPQ         R9, next_len+136(FP)
+	JGE          tile2all
+	PREFETCHT1   (R9)
+	ADDQ         $0x00000040, R9
+
+tile2all:
+tile2few:
+	DECQ R12
+	JNZ  tile2steps
+
+tile2end:
+	VADDPS Z15, Z12, Z12
+	VADDPS Z16, Z13, Z13
+	VADDPS Z17, Z14, Z14
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store2
+	MOVQ   $0x00000002, b_len+80(FP)
+	JMP    modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	TESTQ  R12, R12
+	JZ     tile1end
+	SHRQ   $0x01, R12
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R10), Z3
+	VBROADCASTSS (R10)(SI*1), Z4
+	VMOVUPS      (R11), Z5
+	VPSLLD       $0x10, Z5, Z9
+	VFMADD231PS  Z9, Z3, Z18
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS  Z5, Z4, Z21
+	VMOVUPS      64(R11), Z5
+	VPSLLD       $0x10, Z5, Z9
+	VFMADD231PS  Z9, Z3, Z19
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS  Z5, Z4, Z22
+	VMOVUPS      128(R11), Z5
+	VPSLLD       $0x10, Z5, Z9
+	VFMADD231PS  Z9, Z3, Z20
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS  Z5, Z4, Z23
+	LEAQ         (R10)(SI*2), R10
+	ADDQ         DI, R11
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile1few
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	PREFETCHT0   4224(R11)
+
+tile1few:
+	DECQ R12
+	JNZ  tile1steps
+
+tile1end:
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	CMPQ   c_len+8(FP), $0x00
+	JE     store1
+	MOVQ   $0x00000001, b_len+80(FP)
+	JMP    modes
+
+	// Store.
+store4:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R12, CX
+
+store3:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R10
+	MOVQ R10, a_len+40(FP)
+	MOVQ m+104(FP), R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add4:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R12, CX
+
+add3:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R12, CX
+
+add2:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R12, CX
+
+add1:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R12, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000020, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+DATA constffff0000AVX512<>+0(SB)/64, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
+GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmPairsP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·weightGemmPairsP0AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·panelProductPairsAVX512+0(SB)
+
+// func weightGemmPairsP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·weightGemmPairsP1AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     ·panelProductPairsAVX512+0(SB)
+
 // func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F
 TEXT ·weightPackAVX512(SB), NOSPLIT, $0-80
@@ -7873,6 +10456,240 @@ vectors3rows4store:
 	JMP    vectors3rows4
 
 vectors3rows4done:
+	// Tiles of 3 × 3 vectors.
+vectors3rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors3rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows3block:
+	XORQ R8, R8
+
+vectors3rows3lanes:
+	MOVQ         DI, R9
+	ADDQ         b_cap+80(FP), R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors3rows3wordeight
+	JG           vectors3rows3wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	JMP          vectors3rows3wordfour
+
+vectors3rows3wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+
+vectors3rows3wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z9
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors3rows3word:
+	VPANDD       (R9), Z9, Z10
+	VPANDD       64(R9), Z9, Z11
+	VPANDD       128(R9), Z9, Z12
+	VPBROADCASTD (R10), Z13
+	VPDPBUSD     Z13, Z10, Z0
+	VPDPBUSD     Z13, Z11, Z1
+	VPDPBUSD     Z13, Z12, Z2
+	VPBROADCASTD (R10)(DX*1), Z13
+	VPDPBUSD     Z13, Z10, Z3
+	VPDPBUSD     Z13, Z11, Z4
+	VPDPBUSD     Z13, Z12, Z5
+	VPBROADCASTD (R10)(DX*2), Z13
+	VPDPBUSD     Z13, Z10, Z6
+	VPDPBUSD     Z13, Z11, Z7
+	VPDPBUSD     Z13, Z12, Z8
+	VPSRLD       $0x04, (R9), Z10
+	VPANDD       Z9, Z10, Z10
+	VPSRLD       $0x04, 64(R9), Z11
+	VPANDD       Z9, Z11, Z11
+	VPSRLD       $0x04, 128(R9), Z12
+	VPANDD       Z9, Z12, Z12
+	VPBROADCASTD 16(R10), Z13
+	VPDPBUSD     Z13, Z10, Z0
+	VPDPBUSD     Z13, Z11, Z1
+	VPDPBUSD     Z13, Z12, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z13
+	VPDPBUSD     Z13, Z10, Z3
+	VPDPBUSD     Z13, Z11, Z4
+	VPDPBUSD     Z13, Z12, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z13
+	VPDPBUSD     Z13, Z10, Z6
+	VPDPBUSD     Z13, Z11, Z7
+	VPDPBUSD     Z13, Z12, Z8
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors3rows3worddone
+
+vectors3rows3wordeight:
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors3rows3wordbytes:
+	VMOVDQU32    (R9), Z9
+	VMOVDQU32    64(R9), Z10
+	VMOVDQU32    128(R9), Z11
+	VPBROADCASTD (R10), Z12
+	VPDPBUSD     Z12, Z9, Z0
+	VPDPBUSD     Z12, Z10, Z1
+	VPDPBUSD     Z12, Z11, Z2
+	VPBROADCASTD (R10)(DX*1), Z12
+	VPDPBUSD     Z12, Z9, Z3
+	VPDPBUSD     Z12, Z10, Z4
+	VPDPBUSD     Z12, Z11, Z5
+	VPBROADCASTD (R10)(DX*2), Z12
+	VPDPBUSD     Z12, Z9, Z6
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z8
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows3wordbytes
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors3rows3worddone:
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z9
+	VCVTPH2PS    32(DI)(R8*1), Z10
+	VCVTPH2PS    64(DI)(R8*1), Z11
+	VBROADCASTSS 32(R9), Z12
+	VMULPS       Z12, Z9, Z13
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z13, Z0
+	VMULPS       Z12, Z10, Z13
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z13, Z1
+	VMULPS       Z12, Z11, Z12
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z12, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z12
+	VMULPS       Z12, Z9, Z13
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R10)(CX*1), Z13, Z3
+	VMULPS       Z12, Z10, Z13
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R10)(CX*1), Z13, Z4
+	VMULPS       Z12, Z11, Z12
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R10)(CX*1), Z12, Z5
+	VBROADCASTSS 32(R9)(DX*2), Z12
+	VMULPS       Z12, Z9, Z9
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R10)(CX*2), Z9, Z6
+	VMULPS       Z12, Z10, Z9
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R10)(CX*2), Z9, Z7
+	VMULPS       Z12, Z11, Z9
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R10)(CX*2), Z9, Z8
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors3rows3store
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   -64(R11)
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z9
+	VCVTPH2PS    32(R11)(BX*1), Z10
+	VCVTPH2PS    64(R11)(BX*1), Z11
+	VBROADCASTSS 36(R9), Z12
+	VFMADD231PS  Z12, Z9, Z0
+	VFMADD231PS  Z12, Z10, Z1
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS 36(R9)(DX*1), Z12
+	VFMADD231PS  Z12, Z9, Z3
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS 36(R9)(DX*2), Z12
+	VFMADD231PS  Z12, Z9, Z6
+	VFMADD231PS  Z12, Z10, Z7
+	VFMADD231PS  Z12, Z11, Z8
+
+vectors3rows3store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, (R10)(CX*1)
+	VMOVUPS Z4, 64(R10)(CX*1)
+	VMOVUPS Z5, 128(R10)(CX*1)
+	VMOVUPS Z6, (R10)(CX*2)
+	VMOVUPS Z7, 64(R10)(CX*2)
+	VMOVUPS Z8, 128(R10)(CX*2)
+	ADDQ    $0x00000060, R8
+	CMPQ    R8, BX
+	JL      vectors3rows3lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors3rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors3rows3
+
+vectors3rows3done:
 	// Tiles of 2 × 3 vectors.
 vectors3rows2:
 	CMPQ m+96(FP), $+2
@@ -8732,6 +11549,635 @@ TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
+// func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+TEXT ·weightGemmInt8TilesAVX512(SB), $13568-113
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesInt8AVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	MOVQ      m+96(FP), CX
+	ANDQ      $0x0f, CX
+	JZ        configured
+	MOVB      CL, 52(AX)
+	MOVB      CL, 53(AX)
+
+configured:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      $0x00000040, CX
+	MOVQ      lanes+88(FP), DX
+	XORQ      BX, BX
+	MOVQ      BX, 64(AX)
+	IMUL3Q    $+18, DX, BX
+	CMPQ      c_len+8(FP), $0x00
+	JNE       sized
+	IMUL3Q    $+34, DX, BX
+
+sized:
+	MOVQ BX, 80(AX)
+	SHLQ $0x02, DX
+	MOVQ DX, 72(AX)
+	MOVQ ldx+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ DX, 88(AX)
+	MOVQ ldc+24(FP), DX
+	SHLQ $0x02, DX
+	MOVQ DX, 96(AX)
+
+	// 16 lanes.
+lanes:
+	MOVQ    b_base+64(FP), DX
+	MOVQ    DX, 104(AX)
+	MOVQ    x_base+32(FP), DX
+	MOVQ    DX, 112(AX)
+	MOVQ    k+104(FP), DX
+	MOVQ    DX, 120(AX)
+	MOVBQZX load+112(FP), DX
+	MOVQ    DX, 144(AX)
+
+chunk:
+	MOVQ    120(AX), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	MOVQ    DX, 128(AX)
+	LEAQ    3(DX), BX
+	MOVQ    BX, 136(AX)
+	MOVQ    104(AX), BX
+	MOVQ    72(AX), DI
+	LEAQ    4288(AX), SI
+
+expand:
+	MOVQ      DI, R10
+	SHRQ      $0x01, R10
+	MOVQ      64(AX), R9
+	MOVQ      R9, R8
+	SHRQ      $0x01, R8
+	ADDQ      BX, R8
+	ADDQ      BX, R9
+	ADDQ      R10, R9
+	VCVTPH2PS (R8), Z0
+	VMOVUPS   Z0, 512(SI)
+	CMPQ      c_len+8(FP), $0x00
+	JNE       four
+	VMOVDQU32 const80808080AVX512<>+0(SB), Z0
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, (SI)
+	ADDQ      DI, R9
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, 64(SI)
+	ADDQ      DI, R9
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, 128(SI)
+	ADDQ      DI, R9
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, 192(SI)
+	ADDQ      DI, R9
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, 256(SI)
+	ADDQ      DI, R9
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, 320(SI)
+	ADDQ      DI, R9
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, 384(SI)
+	ADDQ      DI, R9
+	VMOVDQU32 (R9), Z1
+	VPSUBB    Z0, Z1, Z1
+	VMOVDQU32 Z1, 448(SI)
+	ADDQ      DI, R9
+	JMP       expanded
+
+four:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32 const08080808AVX512<>+0(SB), Z1
+	VPANDD    (R9), Z0, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, (SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 256(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 64(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 320(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 128(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 384(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 192(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 448(SI)
+	ADDQ      DI, R9
+
+expanded:
+	ADDQ 80(AX), BX
+	ADDQ $+576, SI
+	DECQ DX
+	JNZ  expand
+	MOVQ m+96(FP), DX
+	MOVQ DX, 152(AX)
+	MOVQ 112(AX), DX
+	MOVQ DX, 160(AX)
+	MOVQ c_base+0(FP), DX
+	ADDQ 64(AX), DX
+	MOVQ DX, 168(AX)
+
+rows:
+	CMPQ    152(AX), $0x10
+	JL      low
+	MOVQ    168(AX), DX
+	MOVQ    96(AX), BX
+	LEAQ    (DX)(BX*2), SI
+	ADDQ    BX, SI
+	LEAQ    (SI)(BX*2), DI
+	ADDQ    BX, DI
+	LEAQ    (DI)(BX*2), R8
+	ADDQ    BX, R8
+	LEAQ    (R8)(BX*2), R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(BX*2), R10
+	ADDQ    BX, R10
+	CMPQ    144(AX), $0x00
+	JE      zero
+	VMOVUPS (DX), Z0
+	VMOVUPS (DX)(BX*1), Z1
+	VMOVUPS (DX)(BX*2), Z2
+	VMOVUPS (SI), Z3
+	VMOVUPS (SI)(BX*1), Z4
+	VMOVUPS (SI)(BX*2), Z5
+	VMOVUPS (DI), Z6
+	VMOVUPS (DI)(BX*1), Z7
+	VMOVUPS (DI)(BX*2), Z8
+	VMOVUPS (R8), Z9
+	VMOVUPS (R8)(BX*1), Z10
+	VMOVUPS (R8)(BX*2), Z11
+	VMOVUPS (R9), Z12
+	VMOVUPS (R9)(BX*1), Z13
+	VMOVUPS (R9)(BX*2), Z14
+	VMOVUPS (R10), Z15
+	JMP     begin
+
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+
+begin:
+	MOVQ    88(AX), DX
+	MOVQ    160(AX), BX
+	SUBQ    $+144, BX
+	LEAQ    (BX)(DX*2), SI
+	ADDQ    DX, SI
+	LEAQ    (SI)(DX*2), DI
+	ADDQ    DX, DI
+	LEAQ    (DI)(DX*2), R8
+	ADDQ    DX, R8
+	LEAQ    (R8)(DX*2), R9
+	ADDQ    DX, R9
+	LEAQ    (R9)(DX*2), R10
+	ADDQ    DX, R10
+	LEAQ    4288(AX), R11
+	XORQ    R12, R12
+	PCALIGN $0x40
+
+blocks:
+	CMPQ       R12, 128(AX)
+	JGE        last0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc2 // TDPBSSD T6, T2, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 192(AX)(CX*1)
+
+last0:
+	CMPQ        R12, $0x03
+	JL          first0
+	VMOVUPS     -1216(R11), Z16
+	VCVTDQ2PS   1216(AX), Z17
+	VMULPS.BCST 32(BX), Z16, Z18
+	VFMADD231PS Z17, Z18, Z0
+	VCVTDQ2PS   1280(AX), Z17
+	VMULPS.BCST 32(BX)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z1
+	VCVTDQ2PS   1344(AX), Z17
+	VMULPS.BCST 32(BX)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z2
+	VCVTDQ2PS   1408(AX), Z17
+	VMULPS.BCST 32(SI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z3
+	VCVTDQ2PS   1472(AX), Z17
+	VMULPS.BCST 32(SI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z4
+	VCVTDQ2PS   1536(AX), Z17
+	VMULPS.BCST 32(SI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z5
+	VCVTDQ2PS   1600(AX), Z17
+	VMULPS.BCST 32(DI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z6
+	VCVTDQ2PS   1664(AX), Z17
+	VMULPS.BCST 32(DI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z7
+	VCVTDQ2PS   1728(AX), Z17
+	VMULPS.BCST 32(DI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z8
+	VCVTDQ2PS   1792(AX), Z17
+	VMULPS.BCST 32(R8), Z16, Z18
+	VFMADD231PS Z17, Z18, Z9
+	VCVTDQ2PS   1856(AX), Z17
+	VMULPS.BCST 32(R8)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z10
+	VCVTDQ2PS   1920(AX), Z17
+	VMULPS.BCST 32(R8)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z11
+	VCVTDQ2PS   1984(AX), Z17
+	VMULPS.BCST 32(R9), Z16, Z18
+	VFMADD231PS Z17, Z18, Z12
+	VCVTDQ2PS   2048(AX), Z17
+	VMULPS.BCST 32(R9)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z13
+	VCVTDQ2PS   2112(AX), Z17
+	VMULPS.BCST 32(R9)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z14
+	VCVTDQ2PS   2176(AX), Z17
+	VMULPS.BCST 32(R10), Z16, Z16
+	VFMADD231PS Z17, Z16, Z15
+
+first0:
+	INCQ       R12
+	CMPQ       R12, 136(AX)
+	JE         scaled
+	CMPQ       R12, 128(AX)
+	JGE        last1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x9c; BYTE $0x13; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 192(BX)(DX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0x40; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 576(R11)(CX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcb // TDPBSSD T7, T3, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0xc0; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1216(AX)(CX*1)
+
+last1:
+	CMPQ        R12, $0x03
+	JL          first1
+	VMOVUPS     -640(R11), Z16
+	VCVTDQ2PS   2240(AX), Z17
+	VMULPS.BCST 80(BX), Z16, Z18
+	VFMADD231PS Z17, Z18, Z0
+	VCVTDQ2PS   2304(AX), Z17
+	VMULPS.BCST 80(BX)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z1
+	VCVTDQ2PS   2368(AX), Z17
+	VMULPS.BCST 80(BX)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z2
+	VCVTDQ2PS   2432(AX), Z17
+	VMULPS.BCST 80(SI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z3
+	VCVTDQ2PS   2496(AX), Z17
+	VMULPS.BCST 80(SI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z4
+	VCVTDQ2PS   2560(AX), Z17
+	VMULPS.BCST 80(SI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z5
+	VCVTDQ2PS   2624(AX), Z17
+	VMULPS.BCST 80(DI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z6
+	VCVTDQ2PS   2688(AX), Z17
+	VMULPS.BCST 80(DI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z7
+	VCVTDQ2PS   2752(AX), Z17
+	VMULPS.BCST 80(DI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z8
+	VCVTDQ2PS   2816(AX), Z17
+	VMULPS.BCST 80(R8), Z16, Z18
+	VFMADD231PS Z17, Z18, Z9
+	VCVTDQ2PS   2880(AX), Z17
+	VMULPS.BCST 80(R8)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z10
+	VCVTDQ2PS   2944(AX), Z17
+	VMULPS.BCST 80(R8)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z11
+	VCVTDQ2PS   3008(AX), Z17
+	VMULPS.BCST 80(R9), Z16, Z18
+	VFMADD231PS Z17, Z18, Z12
+	VCVTDQ2PS   3072(AX), Z17
+	VMULPS.BCST 80(R9)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z13
+	VCVTDQ2PS   3136(AX), Z17
+	VMULPS.BCST 80(R9)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z14
+	VCVTDQ2PS   3200(AX), Z17
+	VMULPS.BCST 80(R10), Z16, Z16
+	VFMADD231PS Z17, Z16, Z15
+
+first1:
+	INCQ       R12
+	CMPQ       R12, 136(AX)
+	JE         scaled
+	CMPQ       R12, 128(AX)
+	JGE        last2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0xf0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 240(BX)(DX*1), T2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x80; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILELOADD 1152(R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc2 // TDPBSSD T6, T2, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0xc0; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 2240(AX)(CX*1)
+
+last2:
+	CMPQ        R12, $0x03
+	JL          first2
+	VMOVUPS     -64(R11), Z16
+	VCVTDQ2PS   3264(AX), Z17
+	VMULPS.BCST 128(BX), Z16, Z18
+	VFMADD231PS Z17, Z18, Z0
+	VCVTDQ2PS   3328(AX), Z17
+	VMULPS.BCST 128(BX)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z1
+	VCVTDQ2PS   3392(AX), Z17
+	VMULPS.BCST 128(BX)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z2
+	VCVTDQ2PS   3456(AX), Z17
+	VMULPS.BCST 128(SI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z3
+	VCVTDQ2PS   3520(AX), Z17
+	VMULPS.BCST 128(SI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z4
+	VCVTDQ2PS   3584(AX), Z17
+	VMULPS.BCST 128(SI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z5
+	VCVTDQ2PS   3648(AX), Z17
+	VMULPS.BCST 128(DI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z6
+	VCVTDQ2PS   3712(AX), Z17
+	VMULPS.BCST 128(DI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z7
+	VCVTDQ2PS   3776(AX), Z17
+	VMULPS.BCST 128(DI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z8
+	VCVTDQ2PS   3840(AX), Z17
+	VMULPS.BCST 128(R8), Z16, Z18
+	VFMADD231PS Z17, Z18, Z9
+	VCVTDQ2PS   3904(AX), Z17
+	VMULPS.BCST 128(R8)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z10
+	VCVTDQ2PS   3968(AX), Z17
+	VMULPS.BCST 128(R8)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z11
+	VCVTDQ2PS   4032(AX), Z17
+	VMULPS.BCST 128(R9), Z16, Z18
+	VFMADD231PS Z17, Z18, Z12
+	VCVTDQ2PS   4096(AX), Z17
+	VMULPS.BCST 128(R9)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z13
+	VCVTDQ2PS   4160(AX), Z17
+	VMULPS.BCST 128(R9)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z14
+	VCVTDQ2PS   4224(AX), Z17
+	VMULPS.BCST 128(R10), Z16, Z16
+	VFMADD231PS Z17, Z16, Z15
+
+first2:
+	INCQ       R12
+	CMPQ       R12, 136(AX)
+	JE         scaled
+	CMPQ       R12, 128(AX)
+	JGE        last3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x9c; BYTE $0x13; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 288(BX)(DX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0xc0; BYTE $0x06; BYTE $0x00; BYTE $0x00 // TILELOADD 1728(R11)(CX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcb // TDPBSSD T7, T3, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0xc0; BYTE $0x0c; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 3264(AX)(CX*1)
+
+last3:
+	CMPQ        R12, $0x03
+	JL          first3
+	VMOVUPS     512(R11), Z16
+	VCVTDQ2PS   192(AX), Z17
+	VMULPS.BCST 176(BX), Z16, Z18
+	VFMADD231PS Z17, Z18, Z0
+	VCVTDQ2PS   256(AX), Z17
+	VMULPS.BCST 176(BX)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z1
+	VCVTDQ2PS   320(AX), Z17
+	VMULPS.BCST 176(BX)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z2
+	VCVTDQ2PS   384(AX), Z17
+	VMULPS.BCST 176(SI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z3
+	VCVTDQ2PS   448(AX), Z17
+	VMULPS.BCST 176(SI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z4
+	VCVTDQ2PS   512(AX), Z17
+	VMULPS.BCST 176(SI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z5
+	VCVTDQ2PS   576(AX), Z17
+	VMULPS.BCST 176(DI), Z16, Z18
+	VFMADD231PS Z17, Z18, Z6
+	VCVTDQ2PS   640(AX), Z17
+	VMULPS.BCST 176(DI)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z7
+	VCVTDQ2PS   704(AX), Z17
+	VMULPS.BCST 176(DI)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z8
+	VCVTDQ2PS   768(AX), Z17
+	VMULPS.BCST 176(R8), Z16, Z18
+	VFMADD231PS Z17, Z18, Z9
+	VCVTDQ2PS   832(AX), Z17
+	VMULPS.BCST 176(R8)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z10
+	VCVTDQ2PS   896(AX), Z17
+	VMULPS.BCST 176(R8)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z11
+	VCVTDQ2PS   960(AX), Z17
+	VMULPS.BCST 176(R9), Z16, Z18
+	VFMADD231PS Z17, Z18, Z12
+	VCVTDQ2PS   1024(AX), Z17
+	VMULPS.BCST 176(R9)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z13
+	VCVTDQ2PS   1088(AX), Z17
+	VMULPS.BCST 176(R9)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z14
+	VCVTDQ2PS   1152(AX), Z17
+	VMULPS.BCST 176(R10), Z16, Z16
+	VFMADD231PS Z17, Z16, Z15
+
+first3:
+	INCQ R12
+	CMPQ R12, 136(AX)
+	JE   scaled
+	ADDQ $0x000000c0, BX
+	ADDQ $0x000000c0, SI
+	ADDQ $0x000000c0, DI
+	ADDQ $0x000000c0, R8
+	ADDQ $0x000000c0, R9
+	ADDQ $0x000000c0, R10
+	ADDQ $+2304, R11
+	JMP  blocks
+
+scaled:
+	MOVQ    168(AX), DX
+	MOVQ    96(AX), BX
+	LEAQ    (DX)(BX*2), SI
+	ADDQ    BX, SI
+	LEAQ    (SI)(BX*2), DI
+	ADDQ    BX, DI
+	LEAQ    (DI)(BX*2), R8
+	ADDQ    BX, R8
+	LEAQ    (R8)(BX*2), R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(BX*2), R10
+	ADDQ    BX, R10
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, (DX)(BX*1)
+	VMOVUPS Z2, (DX)(BX*2)
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, (SI)(BX*1)
+	VMOVUPS Z5, (SI)(BX*2)
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, (DI)(BX*1)
+	VMOVUPS Z8, (DI)(BX*2)
+	VMOVUPS Z9, (R8)
+	VMOVUPS Z10, (R8)(BX*1)
+	VMOVUPS Z11, (R8)(BX*2)
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, (R9)(BX*1)
+	VMOVUPS Z14, (R9)(BX*2)
+	VMOVUPS Z15, (R10)
+
+	// Go on to the next rows.
+	MOVQ 88(AX), DX
+	SHLQ $0x04, DX
+	ADDQ DX, 160(AX)
+	MOVQ 96(AX), DX
+	SHLQ $0x04, DX
+	ADDQ DX, 168(AX)
+	SUBQ $0x10, 152(AX)
+	JMP  rows
+
+low:
+	CMPQ   152(AX), $0x00
+	JE     done
+	MOVQ   88(AX), DX
+	MOVQ   96(AX), BX
+	MOVQ   152(AX), SI
+	MOVQ   168(AX), DI
+	CMPQ   144(AX), $0x00
+	JNE    loaded
+	VXORPS Z0, Z0, Z0
+
+clear:
+	VMOVUPS Z0, (DI)
+	ADDQ    BX, DI
+	DECQ    SI
+	JNZ     clear
+
+loaded:
+	MOVQ 160(AX), R8
+	MOVQ 128(AX), R10
+	LEAQ 4288(AX), R9
+
+lowblocks:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xe5 // TDPBSSD T6, T5, T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0xa4; BYTE $0x08; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T4, 192(AX)(CX*1)
+	VMOVUPS    512(R9), Z0
+	MOVQ       R8, R11
+	LEAQ       192(AX), R12
+	MOVQ       152(AX), SI
+	MOVQ       168(AX), DI
+
+lowrows:
+	VCVTDQ2PS   (R12), Z1
+	VMULPS.BCST 32(R11), Z0, Z2
+	VFMADD213PS (DI), Z2, Z1
+	VMOVUPS     Z1, (DI)
+	ADDQ        DX, R11
+	ADDQ        BX, DI
+	ADDQ        CX, R12
+	DECQ        SI
+	JNZ         lowrows
+	ADDQ        $0x30, R8
+	ADDQ        $+576, R9
+	DECQ        R10
+	JNZ         lowblocks
+
+done:
+	// Go on to the next blocks, whose sums begin with C.
+	MOVQ   128(AX), DX
+	MOVQ   80(AX), BX
+	IMULQ  DX, BX
+	ADDQ   BX, 104(AX)
+	IMUL3Q $+48, DX, BX
+	ADDQ   BX, 112(AX)
+	MOVQ   $0x00000001, BX
+	MOVQ   BX, 144(AX)
+	IMUL3Q $+32, DX, BX
+	SUBQ   BX, 120(AX)
+	JNZ    chunk
+	MOVQ   64(AX), DX
+	ADDQ   $+64, DX
+	MOVQ   DX, 64(AX)
+	CMPQ   DX, 72(AX)
+	JL     lanes
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+DATA tilesInt8AVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00@\x00@\x00 \x00 \x00@\x00 \x00@\x00@\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x10\x10\x10\x10\x10\b\b\x00\x00\x00\x00\x00\x00\x00\x00"
+GLOBL tilesInt8AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const80808080AVX512<>+0(SB)/64, $"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+GLOBL const80808080AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const08080808AVX512<>+0(SB)/64, $"\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b"
+GLOBL const08080808AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmInt8TilesS8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8TilesS8AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    m+96(FP), $0x10
+	JL      few
+	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·weightGemmInt8TilesAVX512+0(SB)
+
+few:
+	JMP ·weightGemmInt8S8AVX512+0(SB)
+
 // func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
 TEXT ·weightWidenS8AVX512(SB), NOSPLIT, $0-64
@@ -9518,6 +12964,17 @@ TEXT ·weightGemmInt8S4AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
+// func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8TilesS4AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    m+96(FP), $0x10
+	JL      few
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     ·weightGemmInt8TilesAVX512+0(SB)
+
+few:
+	JMP ·weightGemmInt8S4AVX512+0(SB)
+
 // func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
 TEXT ·weightWidenS4AVX512(SB), NOSPLIT, $0-64
@@ -9613,6 +13070,647 @@ TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
+
+// func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $14592-113
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesInt8AVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	MOVQ      m+96(FP), CX
+	ANDQ      $0x0f, CX
+	JZ        configured
+	MOVB      CL, 52(AX)
+	MOVB      CL, 53(AX)
+
+configured:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      $0x00000040, CX
+	MOVQ      lanes+88(FP), DX
+	XORQ      BX, BX
+	MOVQ      BX, 64(AX)
+	IMUL3Q    $+18, DX, BX
+	IMUL3Q    $+20, DX, BX
+	MOVQ      BX, 80(AX)
+	SHLQ      $0x02, DX
+	MOVQ      DX, 72(AX)
+	MOVQ      ldx+56(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      DX, 88(AX)
+	MOVQ      ldc+24(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      DX, 96(AX)
+
+	// 16 lanes.
+lanes:
+	MOVQ    b_base+64(FP), DX
+	MOVQ    DX, 104(AX)
+	MOVQ    x_base+32(FP), DX
+	MOVQ    DX, 112(AX)
+	MOVQ    k+104(FP), DX
+	MOVQ    DX, 120(AX)
+	MOVBQZX load+112(FP), DX
+	MOVQ    DX, 144(AX)
+
+chunk:
+	MOVQ    120(AX), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	MOVQ    DX, 128(AX)
+	LEAQ    3(DX), BX
+	MOVQ    BX, 136(AX)
+	MOVQ    104(AX), BX
+	MOVQ    72(AX), DI
+	LEAQ    4288(AX), SI
+
+expand:
+	MOVQ      DI, R10
+	SHRQ      $0x01, R10
+	MOVQ      64(AX), R9
+	MOVQ      R9, R8
+	SHRQ      $0x01, R8
+	ADDQ      BX, R8
+	ADDQ      BX, R9
+	ADDQ      R10, R9
+	VCVTPH2PS (R8), Z0
+	VMOVUPS   Z0, 512(SI)
+	ADDQ      R10, R8
+	ADDQ      R10, R9
+	VCVTPH2PS (R8), Z0
+	VMOVUPS   Z0, 576(SI)
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VPANDD    (R9), Z0, Z1
+	VMOVDQU32 Z1, (SI)
+	VPSRLD    $0x04, (R9), Z1
+	VPANDD    Z0, Z1, Z1
+	VMOVDQU32 Z1, 256(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z1
+	VMOVDQU32 Z1, 64(SI)
+	VPSRLD    $0x04, (R9), Z1
+	VPANDD    Z0, Z1, Z1
+	VMOVDQU32 Z1, 320(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z1
+	VMOVDQU32 Z1, 128(SI)
+	VPSRLD    $0x04, (R9), Z1
+	VPANDD    Z0, Z1, Z1
+	VMOVDQU32 Z1, 384(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z1
+	VMOVDQU32 Z1, 192(SI)
+	VPSRLD    $0x04, (R9), Z1
+	VPANDD    Z0, Z1, Z1
+	VMOVDQU32 Z1, 448(SI)
+	ADDQ      DI, R9
+	ADDQ      80(AX), BX
+	ADDQ      $+640, SI
+	DECQ      DX
+	JNZ       expand
+	MOVQ      m+96(FP), DX
+	MOVQ      DX, 152(AX)
+	MOVQ      112(AX), DX
+	MOVQ      DX, 160(AX)
+	MOVQ      c_base+0(FP), DX
+	ADDQ      64(AX), DX
+	MOVQ      DX, 168(AX)
+
+rows:
+	CMPQ    152(AX), $0x10
+	JL      low
+	MOVQ    168(AX), DX
+	MOVQ    96(AX), BX
+	LEAQ    (DX)(BX*2), SI
+	ADDQ    BX, SI
+	LEAQ    (SI)(BX*2), DI
+	ADDQ    BX, DI
+	LEAQ    (DI)(BX*2), R8
+	ADDQ    BX, R8
+	LEAQ    (R8)(BX*2), R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(BX*2), R10
+	ADDQ    BX, R10
+	CMPQ    144(AX), $0x00
+	JE      zero
+	VMOVUPS (DX), Z0
+	VMOVUPS (DX)(BX*1), Z1
+	VMOVUPS (DX)(BX*2), Z2
+	VMOVUPS (SI), Z3
+	VMOVUPS (SI)(BX*1), Z4
+	VMOVUPS (SI)(BX*2), Z5
+	VMOVUPS (DI), Z6
+	VMOVUPS (DI)(BX*1), Z7
+	VMOVUPS (DI)(BX*2), Z8
+	VMOVUPS (R8), Z9
+	VMOVUPS (R8)(BX*1), Z10
+	VMOVUPS (R8)(BX*2), Z11
+	VMOVUPS (R9), Z12
+	VMOVUPS (R9)(BX*1), Z13
+	VMOVUPS (R9)(BX*2), Z14
+	VMOVUPS (R10), Z15
+	JMP     begin
+
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+
+begin:
+	MOVQ    88(AX), DX
+	MOVQ    160(AX), BX
+	SUBQ    $+144, BX
+	LEAQ    (BX)(DX*2), SI
+	ADDQ    DX, SI
+	LEAQ    (SI)(DX*2), DI
+	ADDQ    DX, DI
+	LEAQ    (DI)(DX*2), R8
+	ADDQ    DX, R8
+	LEAQ    (R8)(DX*2), R9
+	ADDQ    DX, R9
+	LEAQ    (R9)(DX*2), R10
+	ADDQ    DX, R10
+	LEAQ    4288(AX), R11
+	XORQ    R12, R12
+	PCALIGN $0x40
+
+blocks:
+	CMPQ       R12, 128(AX)
+	JGE        last0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc2 // TDPBSSD T6, T2, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 192(AX)(CX*1)
+
+last0:
+	CMPQ             R12, $0x03
+	JL               first0
+	VMOVUPS          -1408(R11), Z16
+	VMOVUPS          -1344(R11), Z17
+	VCVTDQ2PS        1216(AX), Z18
+	VMULPS.BCST      32(BX), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z0
+	VFMADD231PS.BCST 36(BX), Z17, Z0
+	VCVTDQ2PS        1280(AX), Z18
+	VMULPS.BCST      32(BX)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z1
+	VFMADD231PS.BCST 36(BX)(DX*1), Z17, Z1
+	VCVTDQ2PS        1344(AX), Z18
+	VMULPS.BCST      32(BX)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z2
+	VFMADD231PS.BCST 36(BX)(DX*2), Z17, Z2
+	VCVTDQ2PS        1408(AX), Z18
+	VMULPS.BCST      32(SI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z3
+	VFMADD231PS.BCST 36(SI), Z17, Z3
+	VCVTDQ2PS        1472(AX), Z18
+	VMULPS.BCST      32(SI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z4
+	VFMADD231PS.BCST 36(SI)(DX*1), Z17, Z4
+	VCVTDQ2PS        1536(AX), Z18
+	VMULPS.BCST      32(SI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z5
+	VFMADD231PS.BCST 36(SI)(DX*2), Z17, Z5
+	VCVTDQ2PS        1600(AX), Z18
+	VMULPS.BCST      32(DI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z6
+	VFMADD231PS.BCST 36(DI), Z17, Z6
+	VCVTDQ2PS        1664(AX), Z18
+	VMULPS.BCST      32(DI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z7
+	VFMADD231PS.BCST 36(DI)(DX*1), Z17, Z7
+	VCVTDQ2PS        1728(AX), Z18
+	VMULPS.BCST      32(DI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z8
+	VFMADD231PS.BCST 36(DI)(DX*2), Z17, Z8
+	VCVTDQ2PS        1792(AX), Z18
+	VMULPS.BCST      32(R8), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z9
+	VFMADD231PS.BCST 36(R8), Z17, Z9
+	VCVTDQ2PS        1856(AX), Z18
+	VMULPS.BCST      32(R8)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z10
+	VFMADD231PS.BCST 36(R8)(DX*1), Z17, Z10
+	VCVTDQ2PS        1920(AX), Z18
+	VMULPS.BCST      32(R8)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z11
+	VFMADD231PS.BCST 36(R8)(DX*2), Z17, Z11
+	VCVTDQ2PS        1984(AX), Z18
+	VMULPS.BCST      32(R9), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z12
+	VFMADD231PS.BCST 36(R9), Z17, Z12
+	VCVTDQ2PS        2048(AX), Z18
+	VMULPS.BCST      32(R9)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z13
+	VFMADD231PS.BCST 36(R9)(DX*1), Z17, Z13
+	VCVTDQ2PS        2112(AX), Z18
+	VMULPS.BCST      32(R9)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z14
+	VFMADD231PS.BCST 36(R9)(DX*2), Z17, Z14
+	VCVTDQ2PS        2176(AX), Z18
+	VMULPS.BCST      32(R10), Z16, Z16
+	VFMADD231PS      Z18, Z16, Z15
+	VFMADD231PS.BCST 36(R10), Z17, Z15
+
+first0:
+	INCQ       R12
+	CMPQ       R12, 136(AX)
+	JE         scaled
+	CMPQ       R12, 128(AX)
+	JGE        last1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x9c; BYTE $0x13; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 192(BX)(DX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0x80; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 640(R11)(CX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcb // TDPBSSD T7, T3, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0xc0; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1216(AX)(CX*1)
+
+last1:
+	CMPQ             R12, $0x03
+	JL               first1
+	VMOVUPS          -768(R11), Z16
+	VMOVUPS          -704(R11), Z17
+	VCVTDQ2PS        2240(AX), Z18
+	VMULPS.BCST      80(BX), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z0
+	VFMADD231PS.BCST 84(BX), Z17, Z0
+	VCVTDQ2PS        2304(AX), Z18
+	VMULPS.BCST      80(BX)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z1
+	VFMADD231PS.BCST 84(BX)(DX*1), Z17, Z1
+	VCVTDQ2PS        2368(AX), Z18
+	VMULPS.BCST      80(BX)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z2
+	VFMADD231PS.BCST 84(BX)(DX*2), Z17, Z2
+	VCVTDQ2PS        2432(AX), Z18
+	VMULPS.BCST      80(SI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z3
+	VFMADD231PS.BCST 84(SI), Z17, Z3
+	VCVTDQ2PS        2496(AX), Z18
+	VMULPS.BCST      80(SI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z4
+	VFMADD231PS.BCST 84(SI)(DX*1), Z17, Z4
+	VCVTDQ2PS        2560(AX), Z18
+	VMULPS.BCST      80(SI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z5
+	VFMADD231PS.BCST 84(SI)(DX*2), Z17, Z5
+	VCVTDQ2PS        2624(AX), Z18
+	VMULPS.BCST      80(DI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z6
+	VFMADD231PS.BCST 84(DI), Z17, Z6
+	VCVTDQ2PS        2688(AX), Z18
+	VMULPS.BCST      80(DI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z7
+	VFMADD231PS.BCST 84(DI)(DX*1), Z17, Z7
+	VCVTDQ2PS        2752(AX), Z18
+	VMULPS.BCST      80(DI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z8
+	VFMADD231PS.BCST 84(DI)(DX*2), Z17, Z8
+	VCVTDQ2PS        2816(AX), Z18
+	VMULPS.BCST      80(R8), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z9
+	VFMADD231PS.BCST 84(R8), Z17, Z9
+	VCVTDQ2PS        2880(AX), Z18
+	VMULPS.BCST      80(R8)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z10
+	VFMADD231PS.BCST 84(R8)(DX*1), Z17, Z10
+	VCVTDQ2PS        2944(AX), Z18
+	VMULPS.BCST      80(R8)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z11
+	VFMADD231PS.BCST 84(R8)(DX*2), Z17, Z11
+	VCVTDQ2PS        3008(AX), Z18
+	VMULPS.BCST      80(R9), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z12
+	VFMADD231PS.BCST 84(R9), Z17, Z12
+	VCVTDQ2PS        3072(AX), Z18
+	VMULPS.BCST      80(R9)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z13
+	VFMADD231PS.BCST 84(R9)(DX*1), Z17, Z13
+	VCVTDQ2PS        3136(AX), Z18
+	VMULPS.BCST      80(R9)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z14
+	VFMADD231PS.BCST 84(R9)(DX*2), Z17, Z14
+	VCVTDQ2PS        3200(AX), Z18
+	VMULPS.BCST      80(R10), Z16, Z16
+	VFMADD231PS      Z18, Z16, Z15
+	VFMADD231PS.BCST 84(R10), Z17, Z15
+
+first1:
+	INCQ       R12
+	CMPQ       R12, 136(AX)
+	JE         scaled
+	CMPQ       R12, 128(AX)
+	JGE        last2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0xf0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 240(BX)(DX*1), T2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc2 // TDPBSSD T6, T2, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0xc0; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 2240(AX)(CX*1)
+
+last2:
+	CMPQ             R12, $0x03
+	JL               first2
+	VMOVUPS          -128(R11), Z16
+	VMOVUPS          -64(R11), Z17
+	VCVTDQ2PS        3264(AX), Z18
+	VMULPS.BCST      128(BX), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z0
+	VFMADD231PS.BCST 132(BX), Z17, Z0
+	VCVTDQ2PS        3328(AX), Z18
+	VMULPS.BCST      128(BX)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z1
+	VFMADD231PS.BCST 132(BX)(DX*1), Z17, Z1
+	VCVTDQ2PS        3392(AX), Z18
+	VMULPS.BCST      128(BX)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z2
+	VFMADD231PS.BCST 132(BX)(DX*2), Z17, Z2
+	VCVTDQ2PS        3456(AX), Z18
+	VMULPS.BCST      128(SI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z3
+	VFMADD231PS.BCST 132(SI), Z17, Z3
+	VCVTDQ2PS        3520(AX), Z18
+	VMULPS.BCST      128(SI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z4
+	VFMADD231PS.BCST 132(SI)(DX*1), Z17, Z4
+	VCVTDQ2PS        3584(AX), Z18
+	VMULPS.BCST      128(SI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z5
+	VFMADD231PS.BCST 132(SI)(DX*2), Z17, Z5
+	VCVTDQ2PS        3648(AX), Z18
+	VMULPS.BCST      128(DI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z6
+	VFMADD231PS.BCST 132(DI), Z17, Z6
+	VCVTDQ2PS        3712(AX), Z18
+	VMULPS.BCST      128(DI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z7
+	VFMADD231PS.BCST 132(DI)(DX*1), Z17, Z7
+	VCVTDQ2PS        3776(AX), Z18
+	VMULPS.BCST      128(DI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z8
+	VFMADD231PS.BCST 132(DI)(DX*2), Z17, Z8
+	VCVTDQ2PS        3840(AX), Z18
+	VMULPS.BCST      128(R8), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z9
+	VFMADD231PS.BCST 132(R8), Z17, Z9
+	VCVTDQ2PS        3904(AX), Z18
+	VMULPS.BCST      128(R8)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z10
+	VFMADD231PS.BCST 132(R8)(DX*1), Z17, Z10
+	VCVTDQ2PS        3968(AX), Z18
+	VMULPS.BCST      128(R8)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z11
+	VFMADD231PS.BCST 132(R8)(DX*2), Z17, Z11
+	VCVTDQ2PS        4032(AX), Z18
+	VMULPS.BCST      128(R9), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z12
+	VFMADD231PS.BCST 132(R9), Z17, Z12
+	VCVTDQ2PS        4096(AX), Z18
+	VMULPS.BCST      128(R9)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z13
+	VFMADD231PS.BCST 132(R9)(DX*1), Z17, Z13
+	VCVTDQ2PS        4160(AX), Z18
+	VMULPS.BCST      128(R9)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z14
+	VFMADD231PS.BCST 132(R9)(DX*2), Z17, Z14
+	VCVTDQ2PS        4224(AX), Z18
+	VMULPS.BCST      128(R10), Z16, Z16
+	VFMADD231PS      Z18, Z16, Z15
+	VFMADD231PS.BCST 132(R10), Z17, Z15
+
+first2:
+	INCQ       R12
+	CMPQ       R12, 136(AX)
+	JE         scaled
+	CMPQ       R12, 128(AX)
+	JGE        last3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x9c; BYTE $0x13; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 288(BX)(DX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0x80; BYTE $0x07; BYTE $0x00; BYTE $0x00 // TILELOADD 1920(R11)(CX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcb // TDPBSSD T7, T3, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0xc0; BYTE $0x0c; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 3264(AX)(CX*1)
+
+last3:
+	CMPQ             R12, $0x03
+	JL               first3
+	VMOVUPS          512(R11), Z16
+	VMOVUPS          576(R11), Z17
+	VCVTDQ2PS        192(AX), Z18
+	VMULPS.BCST      176(BX), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z0
+	VFMADD231PS.BCST 180(BX), Z17, Z0
+	VCVTDQ2PS        256(AX), Z18
+	VMULPS.BCST      176(BX)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z1
+	VFMADD231PS.BCST 180(BX)(DX*1), Z17, Z1
+	VCVTDQ2PS        320(AX), Z18
+	VMULPS.BCST      176(BX)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z2
+	VFMADD231PS.BCST 180(BX)(DX*2), Z17, Z2
+	VCVTDQ2PS        384(AX), Z18
+	VMULPS.BCST      176(SI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z3
+	VFMADD231PS.BCST 180(SI), Z17, Z3
+	VCVTDQ2PS        448(AX), Z18
+	VMULPS.BCST      176(SI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z4
+	VFMADD231PS.BCST 180(SI)(DX*1), Z17, Z4
+	VCVTDQ2PS        512(AX), Z18
+	VMULPS.BCST      176(SI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z5
+	VFMADD231PS.BCST 180(SI)(DX*2), Z17, Z5
+	VCVTDQ2PS        576(AX), Z18
+	VMULPS.BCST      176(DI), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z6
+	VFMADD231PS.BCST 180(DI), Z17, Z6
+	VCVTDQ2PS        640(AX), Z18
+	VMULPS.BCST      176(DI)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z7
+	VFMADD231PS.BCST 180(DI)(DX*1), Z17, Z7
+	VCVTDQ2PS        704(AX), Z18
+	VMULPS.BCST      176(DI)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z8
+	VFMADD231PS.BCST 180(DI)(DX*2), Z17, Z8
+	VCVTDQ2PS        768(AX), Z18
+	VMULPS.BCST      176(R8), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z9
+	VFMADD231PS.BCST 180(R8), Z17, Z9
+	VCVTDQ2PS        832(AX), Z18
+	VMULPS.BCST      176(R8)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z10
+	VFMADD231PS.BCST 180(R8)(DX*1), Z17, Z10
+	VCVTDQ2PS        896(AX), Z18
+	VMULPS.BCST      176(R8)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z11
+	VFMADD231PS.BCST 180(R8)(DX*2), Z17, Z11
+	VCVTDQ2PS        960(AX), Z18
+	VMULPS.BCST      176(R9), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z12
+	VFMADD231PS.BCST 180(R9), Z17, Z12
+	VCVTDQ2PS        1024(AX), Z18
+	VMULPS.BCST      176(R9)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z13
+	VFMADD231PS.BCST 180(R9)(DX*1), Z17, Z13
+	VCVTDQ2PS        1088(AX), Z18
+	VMULPS.BCST      176(R9)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z14
+	VFMADD231PS.BCST 180(R9)(DX*2), Z17, Z14
+	VCVTDQ2PS        1152(AX), Z18
+	VMULPS.BCST      176(R10), Z16, Z16
+	VFMADD231PS      Z18, Z16, Z15
+	VFMADD231PS.BCST 180(R10), Z17, Z15
+
+first3:
+	INCQ R12
+	CMPQ R12, 136(AX)
+	JE   scaled
+	ADDQ $0x000000c0, BX
+	ADDQ $0x000000c0, SI
+	ADDQ $0x000000c0, DI
+	ADDQ $0x000000c0, R8
+	ADDQ $0x000000c0, R9
+	ADDQ $0x000000c0, R10
+	ADDQ $+2560, R11
+	JMP  blocks
+
+scaled:
+	MOVQ    168(AX), DX
+	MOVQ    96(AX), BX
+	LEAQ    (DX)(BX*2), SI
+	ADDQ    BX, SI
+	LEAQ    (SI)(BX*2), DI
+	ADDQ    BX, DI
+	LEAQ    (DI)(BX*2), R8
+	ADDQ    BX, R8
+	LEAQ    (R8)(BX*2), R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(BX*2), R10
+	ADDQ    BX, R10
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, (DX)(BX*1)
+	VMOVUPS Z2, (DX)(BX*2)
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, (SI)(BX*1)
+	VMOVUPS Z5, (SI)(BX*2)
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, (DI)(BX*1)
+	VMOVUPS Z8, (DI)(BX*2)
+	VMOVUPS Z9, (R8)
+	VMOVUPS Z10, (R8)(BX*1)
+	VMOVUPS Z11, (R8)(BX*2)
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, (R9)(BX*1)
+	VMOVUPS Z14, (R9)(BX*2)
+	VMOVUPS Z15, (R10)
+
+	// Go on to the next rows.
+	MOVQ 88(AX), DX
+	SHLQ $0x04, DX
+	ADDQ DX, 160(AX)
+	MOVQ 96(AX), DX
+	SHLQ $0x04, DX
+	ADDQ DX, 168(AX)
+	SUBQ $0x10, 152(AX)
+	JMP  rows
+
+low:
+	CMPQ   152(AX), $0x00
+	JE     done
+	MOVQ   88(AX), DX
+	MOVQ   96(AX), BX
+	MOVQ   152(AX), SI
+	MOVQ   168(AX), DI
+	CMPQ   144(AX), $0x00
+	JNE    loaded
+	VXORPS Z0, Z0, Z0
+
+clear:
+	VMOVUPS Z0, (DI)
+	ADDQ    BX, DI
+	DECQ    SI
+	JNZ     clear
+
+loaded:
+	MOVQ 160(AX), R8
+	MOVQ 128(AX), R10
+	LEAQ 4288(AX), R9
+
+lowblocks:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xe5 // TDPBSSD T6, T5, T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0xa4; BYTE $0x08; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T4, 192(AX)(CX*1)
+	VMOVUPS    512(R9), Z0
+	VMOVUPS    576(R9), Z1
+	MOVQ       R8, R11
+	LEAQ       192(AX), R12
+	MOVQ       152(AX), SI
+	MOVQ       168(AX), DI
+
+lowrows:
+	VCVTDQ2PS        (R12), Z2
+	VMULPS.BCST      32(R11), Z0, Z3
+	VFMADD213PS      (DI), Z3, Z2
+	VFMADD231PS.BCST 36(R11), Z1, Z2
+	VMOVUPS          Z2, (DI)
+	ADDQ             DX, R11
+	ADDQ             BX, DI
+	ADDQ             CX, R12
+	DECQ             SI
+	JNZ              lowrows
+	ADDQ             $0x30, R8
+	ADDQ             $+640, R9
+	DECQ             R10
+	JNZ              lowblocks
+
+done:
+	// Go on to the next blocks, whose sums begin with C.
+	MOVQ   128(AX), DX
+	MOVQ   80(AX), BX
+	IMULQ  DX, BX
+	ADDQ   BX, 104(AX)
+	IMUL3Q $+48, DX, BX
+	ADDQ   BX, 112(AX)
+	MOVQ   $0x00000001, BX
+	MOVQ   BX, 144(AX)
+	IMUL3Q $+32, DX, BX
+	SUBQ   BX, 120(AX)
+	JNZ    chunk
+	MOVQ   64(AX), DX
+	ADDQ   $+64, DX
+	MOVQ   DX, 64(AX)
+	CMPQ   DX, 72(AX)
+	JL     lanes
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// func weightGemmInt8TilesU4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8TilesU4AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    m+96(FP), $0x10
+	JL      few
+	MOVQ    $0x00000002, c_len+8(FP)
+	JMP     ·weightGemmInt8TilesMinimaAVX512+0(SB)
+
+few:
+	JMP ·weightGemmInt8U4AVX512+0(SB)
 
 // func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
@@ -10286,9 +14384,6 @@ added:
 end:
 	VZEROUPPER
 	RET
-
-DATA constffff0000AVX512<>+0(SB)/64, $"\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00\xff\xff"
-GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
@@ -11810,6 +15905,464 @@ TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000007, c_len+8(FP)
 	MOVQ    $0x00000010, c_cap+16(FP)
 	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
+
+// func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+// Requires: AMXBF16, AMXTILE, AVX, AVX512F
+TEXT ·weightGemmTilesAVX512(SB), NOSPLIT, $184-113
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesWholeAVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      lda+56(FP), CX
+	SHLQ      $0x01, CX
+	MOVQ      lanes+88(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      ldc+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      BX, 64(AX)
+	MOVQ      b_base+64(FP), BX
+	MOVQ      BX, 72(AX)
+	MOVQ      c_base+0(FP), BX
+	MOVQ      BX, 80(AX)
+	MOVQ      DX, 88(AX)
+
+	// 48 lanes.
+lanes3:
+	CMPQ 88(AX), $+192
+	JL   lanes3done
+	MOVQ m+96(FP), BX
+	MOVQ BX, 96(AX)
+	MOVQ a_base+32(FP), BX
+	MOVQ BX, 104(AX)
+	MOVQ 80(AX), BX
+	MOVQ BX, 112(AX)
+
+lanes3two:
+	CMPQ      96(AX), $0x20
+	JL        lanes3one
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), R9
+	TESTQ     R9, R9
+	JZ        lanes3twozero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T5
+	JMP       lanes3twobegin
+
+lanes3twozero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe8 // TILEZERO T5
+
+lanes3twobegin:
+	MOVQ    104(AX), R9
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
+	SHLQ    $0x04, R13
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R9)(R13*1), R10
+	PCALIGN $0x40
+
+lanes3twosteps:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x13; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
+	ADDQ       $0x40, R9
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xee // TDPBF16PS T7, T6, T5
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R10
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
+	JNZ        lanes3twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T5, 128(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x20, 96(AX)
+	JMP        lanes3two
+
+lanes3one:
+	MOVQ      96(AX), BX
+	TESTQ     BX, BX
+	JZ        lanes3rowsdone
+	CMPQ      BX, $0x10
+	JGE       lanes3whole
+	MOVB      BL, 48(AX)
+	MOVB      BL, 49(AX)
+	MOVB      BL, 50(AX)
+	MOVB      BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes3whole:
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), DI
+	TESTQ     DI, DI
+	JZ        lanes3onezero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
+	JMP       lanes3onebegin
+
+lanes3onezero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+
+lanes3onebegin:
+	MOVQ    104(AX), DI
+	MOVQ    72(AX), R10
+	MOVQ    k+104(FP), R11
+	MOVQ    CX, R12
+	SHLQ    $0x04, R12
+	MOVQ    DX, R13
+	SHLQ    $0x04, R13
+	LEAQ    (DI)(R12*1), R9
+	PCALIGN $0x40
+
+lanes3onesteps:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x12; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
+	ADDQ       $0x40, DI
+	ADDQ       R13, R10
+	SUBQ       $0x20, R11
+	JNZ        lanes3onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
+	ADDQ       R12, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x10, 96(AX)
+	CMPQ       96(AX), $0x00
+	JG         lanes3one
+	JE         lanes3rowsdone
+	MOVQ       $0x00000010, BX
+	MOVB       BL, 48(AX)
+	MOVB       BL, 49(AX)
+	MOVB       BL, 50(AX)
+	MOVB       BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes3rowsdone:
+	ADDQ $+192, 72(AX)
+	ADDQ $+192, 80(AX)
+	SUBQ $+192, 88(AX)
+	JMP  lanes3
+
+lanes3done:
+	// 32 lanes.
+lanes2:
+	CMPQ 88(AX), $+128
+	JL   lanes2done
+	MOVQ m+96(FP), BX
+	MOVQ BX, 96(AX)
+	MOVQ a_base+32(FP), BX
+	MOVQ BX, 104(AX)
+	MOVQ 80(AX), BX
+	MOVQ BX, 112(AX)
+
+lanes2two:
+	CMPQ      96(AX), $0x20
+	JL        lanes2one
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), R9
+	TESTQ     R9, R9
+	JZ        lanes2twozero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
+	JMP       lanes2twobegin
+
+lanes2twozero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
+
+lanes2twobegin:
+	MOVQ    104(AX), R9
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
+	SHLQ    $0x04, R13
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R9)(R13*1), R10
+	PCALIGN $0x40
+
+lanes2twosteps:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	ADDQ       $0x40, R9
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R10
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
+	JNZ        lanes2twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x20, 96(AX)
+	JMP        lanes2two
+
+lanes2one:
+	MOVQ      96(AX), BX
+	TESTQ     BX, BX
+	JZ        lanes2rowsdone
+	CMPQ      BX, $0x10
+	JGE       lanes2whole
+	MOVB      BL, 48(AX)
+	MOVB      BL, 49(AX)
+	MOVB      BL, 50(AX)
+	MOVB      BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes2whole:
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), DI
+	TESTQ     DI, DI
+	JZ        lanes2onezero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	JMP       lanes2onebegin
+
+lanes2onezero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+
+lanes2onebegin:
+	MOVQ    104(AX), DI
+	MOVQ    72(AX), R10
+	MOVQ    k+104(FP), R11
+	MOVQ    CX, R12
+	SHLQ    $0x04, R12
+	MOVQ    DX, R13
+	SHLQ    $0x04, R13
+	LEAQ    (DI)(R12*1), R9
+	PCALIGN $0x40
+
+lanes2onesteps:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	ADDQ       $0x40, DI
+	ADDQ       R13, R10
+	SUBQ       $0x20, R11
+	JNZ        lanes2onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
+	ADDQ       R12, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x10, 96(AX)
+	CMPQ       96(AX), $0x00
+	JG         lanes2one
+	JE         lanes2rowsdone
+	MOVQ       $0x00000010, BX
+	MOVB       BL, 48(AX)
+	MOVB       BL, 49(AX)
+	MOVB       BL, 50(AX)
+	MOVB       BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes2rowsdone:
+	ADDQ $+128, 72(AX)
+	ADDQ $+128, 80(AX)
+	SUBQ $+128, 88(AX)
+	JMP  lanes2
+
+lanes2done:
+	// 16 lanes.
+lanes1:
+	CMPQ 88(AX), $+64
+	JL   lanes1done
+	MOVQ m+96(FP), BX
+	MOVQ BX, 96(AX)
+	MOVQ a_base+32(FP), BX
+	MOVQ BX, 104(AX)
+	MOVQ 80(AX), BX
+	MOVQ BX, 112(AX)
+
+lanes1two:
+	CMPQ      96(AX), $0x20
+	JL        lanes1one
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), R9
+	TESTQ     R9, R9
+	JZ        lanes1twozero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	JMP       lanes1twobegin
+
+lanes1twozero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+
+lanes1twobegin:
+	MOVQ    104(AX), R9
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
+	SHLQ    $0x04, R13
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R9)(R13*1), R10
+	PCALIGN $0x40
+
+lanes1twosteps:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	ADDQ       $0x40, R9
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R10
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
+	JNZ        lanes1twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	ADDQ       R13, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x20, 96(AX)
+	JMP        lanes1two
+
+lanes1one:
+	MOVQ      96(AX), BX
+	TESTQ     BX, BX
+	JZ        lanes1rowsdone
+	CMPQ      BX, $0x10
+	JGE       lanes1whole
+	MOVB      BL, 48(AX)
+	MOVB      BL, 49(AX)
+	MOVB      BL, 50(AX)
+	MOVB      BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes1whole:
+	MOVQ      64(AX), BX
+	MOVQ      112(AX), SI
+	MOVQ      BX, R8
+	SHLQ      $0x04, R8
+	LEAQ      (SI)(R8*1), DI
+	MOVBQZX   load+112(FP), DI
+	TESTQ     DI, DI
+	JZ        lanes1onezero
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	JMP       lanes1onebegin
+
+lanes1onezero:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+
+lanes1onebegin:
+	MOVQ    104(AX), DI
+	MOVQ    72(AX), R10
+	MOVQ    k+104(FP), R11
+	MOVQ    CX, R12
+	SHLQ    $0x04, R12
+	MOVQ    DX, R13
+	SHLQ    $0x04, R13
+	LEAQ    (DI)(R12*1), R9
+	PCALIGN $0x40
+
+lanes1onesteps:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	ADDQ       $0x40, DI
+	ADDQ       R13, R10
+	SUBQ       $0x20, R11
+	JNZ        lanes1onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	ADDQ       R12, 104(AX)
+	ADDQ       R8, 112(AX)
+	SUBQ       $0x10, 96(AX)
+	CMPQ       96(AX), $0x00
+	JG         lanes1one
+	JE         lanes1rowsdone
+	MOVQ       $0x00000010, BX
+	MOVB       BL, 48(AX)
+	MOVB       BL, 49(AX)
+	MOVB       BL, 50(AX)
+	MOVB       BL, 54(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+
+lanes1rowsdone:
+	ADDQ $+64, 72(AX)
+	ADDQ $+64, 80(AX)
+	SUBQ $+64, 88(AX)
+	JMP  lanes1
+
+lanes1done:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+DATA tilesWholeAVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x10\x10\x10\x10\x10\x10\x10\x00\x00\x00\x00\x00\x00\x00\x00"
+GLOBL tilesWholeAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
@@ -24303,6 +28856,1870 @@ done:
 	VZEROUPPER
 	RET
 
+// func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·skinnyQKEvenOddAVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+160(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ    CX, next_len+144(FP)
+	MOVQ    BX, next_cap+152(FP)
+	MOVQ    max_len+120(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    k_base+24(FP), DI
+	LEAQ    (DI)(AX*1), R8
+	LEAQ    (R8)(AX*1), R9
+	LEAQ    (R9)(AX*1), R10
+	SHLQ    $0x02, AX
+	LEAQ    (AX)(AX*2), R11
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	VMOVUPS const47000000AVX512<>+0(SB), Z1
+
+tile:
+	CMPQ m+88(FP), $0x10
+	JGE  whole
+	CMPQ m+88(FP), $0x00
+	JE   done
+
+	// The last tile reaches back.
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+group:
+	MOVQ s_len+8(FP), R12
+	MOVQ n+80(FP), R13
+	SUBQ R12, R13
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+136(FP), CX
+	MOVQ next_len+144(FP), BX
+	MOVQ d+96(FP), R14
+	MOVQ R14, k_cap+40(FP)
+	CMPQ R13, $0x05
+	JGE  group8
+	CMPQ R13, $0x03
+	JGE  group4
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS Z18, Z18, Z18
+
+group1segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group1short
+	MOVQ   $0x00000020, R13
+
+group1short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group1ahead1:
+	VMOVUPS          (DI), X3
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z3, Z3
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z3, Z3
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z3, Z3
+	VMOVUPS          (R8), X4
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z4, Z4
+	VMOVUPS          (R9), X5
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z5, Z5
+	VMOVUPS          (R10), X6
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z6, Z6
+	VUNPCKLPS        Z4, Z3, Z7
+	VUNPCKHPS        Z4, Z3, Z3
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z7, Z6
+	VUNPCKHPD        Z4, Z7, Z4
+	VUNPCKLPD        Z5, Z3, Z7
+	VUNPCKHPD        Z5, Z3, Z3
+	VPSLLD           $0x10, Z6, Z5
+	VPADDD           Z5, Z5, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VANDPS           Z0, Z6, Z6
+	VPADDD           Z6, Z6, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z10
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z4, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VANDPS           Z0, Z4, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z10
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z7, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12), Z4, Z2
+	VANDPS           Z0, Z7, Z7
+	VPADDD           Z7, Z7, Z4
+	VPCMPUD          $0x05, Z1, Z4, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z10
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z3, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12), Z4, Z2
+	VANDPS           Z0, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z1, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z3, Z10
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group1step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group1segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	MOVQ             max_base+112(FP), BX
+	MOVQ             s_len+8(FP), R12
+	MOVQ             s_base+0(FP), CX
+	LEAQ             (CX)(R12*4), CX
+	LEAQ             (BX)(R12*4), BX
+	VUNPCKLPS        Z18, Z18, Z2
+	VUNPCKHPS        Z18, Z18, Z3
+	VUNPCKLPS        Z18, Z18, Z4
+	VUNPCKHPS        Z18, Z18, Z5
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPD        Z5, Z3, Z4
+	VUNPCKHPD        Z5, Z3, Z5
+	VMOVUPS          (BX), X3
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X4, (CX)
+	VMAXPS           X3, X4, X3
+	ADDQ             SI, CX
+	VMOVUPS          X5, (CX)
+	VMAXPS           X3, X5, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z6, X6
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z2, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z4, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z5, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X3, (BX)
+	ADDQ             $0x04, s_len+8(FP)
+	JMP              next
+
+	// 2 queries.
+group2:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+
+group2segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	VXORPS Z3, Z3, Z3
+	VXORPS Z11, Z11, Z11
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group2short
+	MOVQ   $0x00000020, R13
+
+group2short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group2ahead1:
+	VMOVUPS          (DI), X4
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z4, Z4
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z4, Z4
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z4, Z4
+	VMOVUPS          (R8), X5
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z5, Z5
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z5, Z5
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z5, Z5
+	VMOVUPS          (R9), X6
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z6, Z6
+	VMOVUPS          (R10), X7
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z7, Z7
+	VUNPCKLPS        Z5, Z4, Z8
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z8, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VPSLLD           $0x10, Z7, Z6
+	VPADDD           Z6, Z6, Z9
+	VPCMPUD          $0x05, Z1, Z9, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12), Z6, Z2
+	VFMADD231PS.BCST 4(R12), Z6, Z3
+	VANDPS           Z0, Z7, Z7
+	VPADDD           Z7, Z7, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z11
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z5, Z6
+	VPADDD           Z6, Z6, Z7
+	VPCMPUD          $0x05, Z1, Z7, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12), Z6, Z2
+	VFMADD231PS.BCST 4(R12), Z6, Z3
+	VANDPS           Z0, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z11
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z8, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VFMADD231PS.BCST 4(R12), Z5, Z3
+	VANDPS           Z0, Z8, Z8
+	VPADDD           Z8, Z8, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z8, K1, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z11
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z4, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z1, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R12), Z5, Z2
+	VFMADD231PS.BCST 4(R12), Z5, Z3
+	VANDPS           Z0, Z4, Z4
+	VPADDD           Z4, Z4, Z5
+	VPCMPUD          $0x05, Z1, Z5, K1
+	VMOVAPS.Z        Z4, K1, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z11
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group2step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	VADDPS           Z11, Z3, Z3
+	VADDPS           Z3, Z19, Z19
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group2segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	VMULPS.BCST      scale+104(FP), Z19, Z19
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	MOVQ             max_base+112(FP), BX
+	MOVQ             s_len+8(FP), R12
+	MOVQ             s_base+0(FP), CX
+	LEAQ             (CX)(R12*4), CX
+	LEAQ             (BX)(R12*4), BX
+	VUNPCKLPS        Z19, Z18, Z2
+	VUNPCKHPS        Z19, Z18, Z3
+	VUNPCKLPS        Z19, Z19, Z4
+	VUNPCKHPS        Z19, Z19, Z5
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPD        Z5, Z3, Z4
+	VUNPCKHPD        Z5, Z3, Z5
+	VMOVUPS          (BX), X3
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X4, (CX)
+	VMAXPS           X3, X4, X3
+	ADDQ             SI, CX
+	VMOVUPS          X5, (CX)
+	VMAXPS           X3, X5, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x01, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z6, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z2, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z4, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x02, Z5, X7
+	VMOVUPS          X7, (CX)
+	VMAXPS           X3, X7, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z6, X6
+	VMOVUPS          X6, (CX)
+	VMAXPS           X3, X6, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z2, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z4, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VEXTRACTF32X4    $0x03, Z5, X2
+	VMOVUPS          X2, (CX)
+	VMAXPS           X3, X2, X3
+	ADDQ             SI, CX
+	VMOVUPS          X3, (BX)
+	ADDQ             $0x04, s_len+8(FP)
+	JMP              next
+
+	// 4 queries.
+group4:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+
+group4segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	VXORPS Z3, Z3, Z3
+	VXORPS Z11, Z11, Z11
+	VXORPS Z4, Z4, Z4
+	VXORPS Z12, Z12, Z12
+	VXORPS Z5, Z5, Z5
+	VXORPS Z13, Z13, Z13
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group4short
+	MOVQ   $0x00000020, R13
+
+group4short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group4ahead1:
+	VMOVUPS          (DI), X6
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z6, Z6
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z6, Z6
+	VMOVUPS          (R8), X7
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z7, Z7
+	VMOVUPS          (R9), X8
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z8, Z8
+	VMOVUPS          (R10), X9
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z9, Z9
+	VUNPCKLPS        Z7, Z6, Z14
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z14, Z9
+	VUNPCKHPD        Z7, Z14, Z7
+	VUNPCKLPD        Z8, Z6, Z14
+	VUNPCKHPD        Z8, Z6, Z6
+	VPSLLD           $0x10, Z9, Z8
+	VPADDD           Z8, Z8, Z15
+	VPCMPUD          $0x05, Z1, Z15, K1
+	VMOVAPS.Z        Z8, K1, Z8
+	VFMADD231PS.BCST (R12), Z8, Z2
+	VFMADD231PS.BCST 4(R12), Z8, Z3
+	VFMADD231PS.BCST 8(R12), Z8, Z4
+	VFMADD231PS.BCST 12(R12), Z8, Z5
+	VANDPS           Z0, Z9, Z9
+	VPADDD           Z9, Z9, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z13
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z7, Z8
+	VPADDD           Z8, Z8, Z9
+	VPCMPUD          $0x05, Z1, Z9, K1
+	VMOVAPS.Z        Z8, K1, Z8
+	VFMADD231PS.BCST (R12), Z8, Z2
+	VFMADD231PS.BCST 4(R12), Z8, Z3
+	VFMADD231PS.BCST 8(R12), Z8, Z4
+	VFMADD231PS.BCST 12(R12), Z8, Z5
+	VANDPS           Z0, Z7, Z7
+	VPADDD           Z7, Z7, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z13
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z14, Z7
+	VPADDD           Z7, Z7, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12), Z7, Z2
+	VFMADD231PS.BCST 4(R12), Z7, Z3
+	VFMADD231PS.BCST 8(R12), Z7, Z4
+	VFMADD231PS.BCST 12(R12), Z7, Z5
+	VANDPS           Z0, Z14, Z14
+	VPADDD           Z14, Z14, Z7
+	VPCMPUD          $0x05, Z1, Z7, K1
+	VMOVAPS.Z        Z14, K1, Z14
+	VFMADD231PS.BCST (R12)(SI*1), Z14, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z14, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z14, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z14, Z13
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z6, Z7
+	VPADDD           Z7, Z7, Z8
+	VPCMPUD          $0x05, Z1, Z8, K1
+	VMOVAPS.Z        Z7, K1, Z7
+	VFMADD231PS.BCST (R12), Z7, Z2
+	VFMADD231PS.BCST 4(R12), Z7, Z3
+	VFMADD231PS.BCST 8(R12), Z7, Z4
+	VFMADD231PS.BCST 12(R12), Z7, Z5
+	VANDPS           Z0, Z6, Z6
+	VPADDD           Z6, Z6, Z7
+	VPCMPUD          $0x05, Z1, Z7, K1
+	VMOVAPS.Z        Z6, K1, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z6, Z13
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group4step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	VADDPS           Z11, Z3, Z3
+	VADDPS           Z3, Z19, Z19
+	VADDPS           Z12, Z4, Z4
+	VADDPS           Z4, Z20, Z20
+	VADDPS           Z13, Z5, Z5
+	VADDPS           Z5, Z21, Z21
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group4segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	VMULPS.BCST      scale+104(FP), Z19, Z19
+	VMULPS.BCST      scale+104(FP), Z20, Z20
+	VMULPS.BCST      scale+104(FP), Z21, Z21
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	CMPQ             CX, $0x03
+	JG               group4has3
+	VMOVAPS          Z20, Z21
+
+group4has3:
+	MOVQ          max_base+112(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VUNPCKLPS     Z19, Z18, Z2
+	VUNPCKHPS     Z19, Z18, Z3
+	VUNPCKLPS     Z21, Z20, Z4
+	VUNPCKHPS     Z21, Z20, Z5
+	VUNPCKLPD     Z4, Z2, Z6
+	VUNPCKHPD     Z4, Z2, Z2
+	VUNPCKLPD     Z5, Z3, Z4
+	VUNPCKHPD     Z5, Z3, Z5
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	JMP           next
+
+	// 8 queries.
+group8:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	VXORPS Z25, Z25, Z25
+
+group8segment:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z10, Z10, Z10
+	VXORPS Z3, Z3, Z3
+	VXORPS Z11, Z11, Z11
+	VXORPS Z4, Z4, Z4
+	VXORPS Z12, Z12, Z12
+	VXORPS Z5, Z5, Z5
+	VXORPS Z13, Z13, Z13
+	VXORPS Z6, Z6, Z6
+	VXORPS Z14, Z14, Z14
+	VXORPS Z7, Z7, Z7
+	VXORPS Z15, Z15, Z15
+	VXORPS Z8, Z8, Z8
+	VXORPS Z16, Z16, Z16
+	VXORPS Z9, Z9, Z9
+	VXORPS Z17, Z17, Z17
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x20
+	JLE    group8short
+	MOVQ   $0x00000020, R13
+
+group8short:
+	SUBQ    R13, k_cap+40(FP)
+	SHRQ    $0x03, R13
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead1
+	ADDQ       next_cap+152(FP), CX
+	MOVQ       next_len+144(FP), BX
+
+group8ahead1:
+	VMOVUPS          (DI), X26
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z26, Z26
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z26, Z26
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z26, Z26
+	VMOVUPS          (R8), X27
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z27, Z27
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z27, Z27
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z27, Z27
+	VMOVUPS          (R9), X28
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z28, Z28
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z28, Z28
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z28, Z28
+	VMOVUPS          (R10), X29
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z29, Z29
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z29, Z29
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z29, Z29
+	VUNPCKLPS        Z27, Z26, Z30
+	VUNPCKHPS        Z27, Z26, Z26
+	VUNPCKLPS        Z29, Z28, Z27
+	VUNPCKHPS        Z29, Z28, Z28
+	VUNPCKLPD        Z27, Z30, Z29
+	VUNPCKHPD        Z27, Z30, Z27
+	VUNPCKLPD        Z28, Z26, Z30
+	VUNPCKHPD        Z28, Z26, Z26
+	VPSLLD           $0x10, Z29, Z28
+	VPADDD           Z28, Z28, Z31
+	VPCMPUD          $0x05, Z1, Z31, K1
+	VMOVAPS.Z        Z28, K1, Z28
+	VFMADD231PS.BCST (R12), Z28, Z2
+	VFMADD231PS.BCST 4(R12), Z28, Z3
+	VFMADD231PS.BCST 8(R12), Z28, Z4
+	VFMADD231PS.BCST 12(R12), Z28, Z5
+	VFMADD231PS.BCST 16(R12), Z28, Z6
+	VFMADD231PS.BCST 20(R12), Z28, Z7
+	VFMADD231PS.BCST 24(R12), Z28, Z8
+	VFMADD231PS.BCST 28(R12), Z28, Z9
+	VANDPS           Z0, Z29, Z29
+	VPADDD           Z29, Z29, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z29, K1, Z29
+	VFMADD231PS.BCST (R12)(SI*1), Z29, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z29, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z29, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z29, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z29, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z29, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z29, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z29, Z17
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z27, Z28
+	VPADDD           Z28, Z28, Z29
+	VPCMPUD          $0x05, Z1, Z29, K1
+	VMOVAPS.Z        Z28, K1, Z28
+	VFMADD231PS.BCST (R12), Z28, Z2
+	VFMADD231PS.BCST 4(R12), Z28, Z3
+	VFMADD231PS.BCST 8(R12), Z28, Z4
+	VFMADD231PS.BCST 12(R12), Z28, Z5
+	VFMADD231PS.BCST 16(R12), Z28, Z6
+	VFMADD231PS.BCST 20(R12), Z28, Z7
+	VFMADD231PS.BCST 24(R12), Z28, Z8
+	VFMADD231PS.BCST 28(R12), Z28, Z9
+	VANDPS           Z0, Z27, Z27
+	VPADDD           Z27, Z27, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z27, K1, Z27
+	VFMADD231PS.BCST (R12)(SI*1), Z27, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z27, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z27, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z27, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z27, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z27, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z27, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z27, Z17
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z30, Z27
+	VPADDD           Z27, Z27, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z27, K1, Z27
+	VFMADD231PS.BCST (R12), Z27, Z2
+	VFMADD231PS.BCST 4(R12), Z27, Z3
+	VFMADD231PS.BCST 8(R12), Z27, Z4
+	VFMADD231PS.BCST 12(R12), Z27, Z5
+	VFMADD231PS.BCST 16(R12), Z27, Z6
+	VFMADD231PS.BCST 20(R12), Z27, Z7
+	VFMADD231PS.BCST 24(R12), Z27, Z8
+	VFMADD231PS.BCST 28(R12), Z27, Z9
+	VANDPS           Z0, Z30, Z30
+	VPADDD           Z30, Z30, Z27
+	VPCMPUD          $0x05, Z1, Z27, K1
+	VMOVAPS.Z        Z30, K1, Z30
+	VFMADD231PS.BCST (R12)(SI*1), Z30, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z30, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z30, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z30, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z30, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z30, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z30, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z30, Z17
+	LEAQ             (R12)(SI*2), R12
+	VPSLLD           $0x10, Z26, Z27
+	VPADDD           Z27, Z27, Z28
+	VPCMPUD          $0x05, Z1, Z28, K1
+	VMOVAPS.Z        Z27, K1, Z27
+	VFMADD231PS.BCST (R12), Z27, Z2
+	VFMADD231PS.BCST 4(R12), Z27, Z3
+	VFMADD231PS.BCST 8(R12), Z27, Z4
+	VFMADD231PS.BCST 12(R12), Z27, Z5
+	VFMADD231PS.BCST 16(R12), Z27, Z6
+	VFMADD231PS.BCST 20(R12), Z27, Z7
+	VFMADD231PS.BCST 24(R12), Z27, Z8
+	VFMADD231PS.BCST 28(R12), Z27, Z9
+	VANDPS           Z0, Z26, Z26
+	VPADDD           Z26, Z26, Z27
+	VPCMPUD          $0x05, Z1, Z27, K1
+	VMOVAPS.Z        Z26, K1, Z26
+	VFMADD231PS.BCST (R12)(SI*1), Z26, Z10
+	VFMADD231PS.BCST 4(R12)(SI*1), Z26, Z11
+	VFMADD231PS.BCST 8(R12)(SI*1), Z26, Z12
+	VFMADD231PS.BCST 12(R12)(SI*1), Z26, Z13
+	VFMADD231PS.BCST 16(R12)(SI*1), Z26, Z14
+	VFMADD231PS.BCST 20(R12)(SI*1), Z26, Z15
+	VFMADD231PS.BCST 24(R12)(SI*1), Z26, Z16
+	VFMADD231PS.BCST 28(R12)(SI*1), Z26, Z17
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	DECQ             R13
+	JNZ              group8step
+	VADDPS           Z10, Z2, Z2
+	VADDPS           Z2, Z18, Z18
+	VADDPS           Z11, Z3, Z3
+	VADDPS           Z3, Z19, Z19
+	VADDPS           Z12, Z4, Z4
+	VADDPS           Z4, Z20, Z20
+	VADDPS           Z13, Z5, Z5
+	VADDPS           Z5, Z21, Z21
+	VADDPS           Z14, Z6, Z6
+	VADDPS           Z6, Z22, Z22
+	VADDPS           Z15, Z7, Z7
+	VADDPS           Z7, Z23, Z23
+	VADDPS           Z16, Z8, Z8
+	VADDPS           Z8, Z24, Z24
+	VADDPS           Z17, Z9, Z9
+	VADDPS           Z9, Z25, Z25
+	CMPQ             k_cap+40(FP), $0x00
+	JNE              group8segment
+	VMULPS.BCST      scale+104(FP), Z18, Z18
+	VMULPS.BCST      scale+104(FP), Z19, Z19
+	VMULPS.BCST      scale+104(FP), Z20, Z20
+	VMULPS.BCST      scale+104(FP), Z21, Z21
+	VMULPS.BCST      scale+104(FP), Z22, Z22
+	VMULPS.BCST      scale+104(FP), Z23, Z23
+	VMULPS.BCST      scale+104(FP), Z24, Z24
+	VMULPS.BCST      scale+104(FP), Z25, Z25
+	MOVQ             n+80(FP), CX
+	SUBQ             s_len+8(FP), CX
+	CMPQ             CX, $0x05
+	JG               group8has5
+	VMOVAPS          Z22, Z23
+
+group8has5:
+	CMPQ    CX, $0x06
+	JG      group8has6
+	VMOVAPS Z23, Z24
+
+group8has6:
+	CMPQ    CX, $0x07
+	JG      group8has7
+	VMOVAPS Z24, Z25
+
+group8has7:
+	MOVQ          max_base+112(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VUNPCKLPS     Z19, Z18, Z2
+	VUNPCKHPS     Z19, Z18, Z3
+	VUNPCKLPS     Z21, Z20, Z4
+	VUNPCKHPS     Z21, Z20, Z5
+	VUNPCKLPD     Z4, Z2, Z6
+	VUNPCKHPD     Z4, Z2, Z2
+	VUNPCKLPD     Z5, Z3, Z4
+	VUNPCKHPD     Z5, Z3, Z5
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	MOVQ          max_base+112(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          16(CX)(R12*4), CX
+	LEAQ          16(BX)(R12*4), BX
+	VUNPCKLPS     Z23, Z22, Z2
+	VUNPCKHPS     Z23, Z22, Z3
+	VUNPCKLPS     Z25, Z24, Z4
+	VUNPCKHPS     Z25, Z24, Z5
+	VUNPCKLPD     Z4, Z2, Z6
+	VUNPCKHPD     Z4, Z2, Z2
+	VUNPCKLPD     Z5, Z3, Z4
+	VUNPCKHPD     Z5, Z3, Z5
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x08, s_len+8(FP)
+
+next:
+	MOVQ   d+96(FP), CX
+	SHLQ   $0x01, CX
+	NEGQ   CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	MOVQ   s_len+8(FP), CX
+	CMPQ   CX, n+80(FP)
+	JL     group
+	MOVQ   AX, CX
+	SHLQ   $0x02, CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	ADDQ   CX, next_base+136(FP)
+	MOVQ   SI, CX
+	IMUL3Q $0x10, CX, CX
+	ADDQ   CX, s_base+0(FP)
+	SUBQ   $0x10, m+88(FP)
+	JMP    tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const47000000AVX512<>+0(SB)/64, $"\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G"
+GLOBL const47000000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·skinnyPVEvenOddAVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ    CX, next_len+136(FP)
+	MOVQ    BX, next_cap+144(FP)
+	SHLQ    $0x02, ldo+24(FP)
+	MOVQ    v_base+32(FP), SI
+	MOVQ    p_base+64(FP), DI
+	MOVQ    ldp+88(FP), R8
+	SHLQ    $0x02, R8
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	VMOVUPS const47000000AVX512<>+0(SB), Z0
+
+turn:
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x20
+	JLE  short
+	MOVQ $+32, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, v_cap+48(FP)
+	XORQ R12, R12
+
+line:
+	MOVQ $0x00000000, o_len+8(FP)
+
+group:
+	MOVQ n+96(FP), R13
+	SUBQ o_len+8(FP), R13
+	CMPQ R13, $0x05
+	JGE  group8
+	CMPQ R13, $0x03
+	JGE  group4
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group1fewer
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead:
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group1step
+
+group1fewer:
+	ADDQ             $0x04, R11
+	JZ               group1sum
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group1sum
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group1sum
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VPADDD           Z3, Z3, Z4
+	VPCMPUD          $0x05, Z0, Z4, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	VFMADD231PS.BCST (R10), Z3, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group1sum:
+	MOVQ    ldo+24(FP), R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	CMPB    load+120(FP), $0x00
+	JE      group1first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	JMP     group1end
+
+group1first:
+	VMOVUPS Z1, (R9)
+
+group1end:
+	ADDQ $0x01, o_len+8(FP)
+	JMP  next
+
+	// 2 queries.
+group2:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group2fewer
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead:
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z2
+	VFMADD231PS.BCST 4(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z2
+	VFMADD231PS.BCST 4(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group2step
+
+group2fewer:
+	ADDQ             $0x04, R11
+	JZ               group2sum
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group2sum
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z2
+	VFMADD231PS.BCST 4(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group2sum
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VPADDD           Z5, Z5, Z6
+	VPCMPUD          $0x05, Z0, Z6, K1
+	VMOVAPS.Z        Z5, K1, Z5
+	VFMADD231PS.BCST (R10), Z5, Z1
+	VFMADD231PS.BCST 4(R10), Z5, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group2sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z4, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      group2first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	JMP     group2end
+
+group2first:
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+
+group2end:
+	ADDQ $0x02, o_len+8(FP)
+	JMP  next
+
+	// 4 queries.
+group4:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group4fewer
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead:
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z2
+	VFMADD231PS.BCST 4(R10), Z9, Z4
+	VFMADD231PS.BCST 8(R10), Z9, Z6
+	VFMADD231PS.BCST 12(R10), Z9, Z8
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z2
+	VFMADD231PS.BCST 4(R10), Z9, Z4
+	VFMADD231PS.BCST 8(R10), Z9, Z6
+	VFMADD231PS.BCST 12(R10), Z9, Z8
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group4step
+
+group4fewer:
+	ADDQ             $0x04, R11
+	JZ               group4sum
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group4sum
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z2
+	VFMADD231PS.BCST 4(R10), Z9, Z4
+	VFMADD231PS.BCST 8(R10), Z9, Z6
+	VFMADD231PS.BCST 12(R10), Z9, Z8
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group4sum
+	VPMOVZXWD        (R9), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VPADDD           Z9, Z9, Z10
+	VPCMPUD          $0x05, Z0, Z10, K1
+	VMOVAPS.Z        Z9, K1, Z9
+	VFMADD231PS.BCST (R10), Z9, Z1
+	VFMADD231PS.BCST 4(R10), Z9, Z3
+	VFMADD231PS.BCST 8(R10), Z9, Z5
+	VFMADD231PS.BCST 12(R10), Z9, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group4sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z4, Z3, Z3
+	VADDPS  Z6, Z5, Z5
+	VADDPS  Z8, Z7, Z7
+	CMPB    load+120(FP), $0x00
+	JE      group4first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x03
+	JLE     group4load
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+
+group4load:
+	JMP group4end
+
+group4first:
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x03
+	JLE     group4store
+	VMOVUPS Z7, (R9)
+
+group4store:
+group4end:
+	ADDQ $0x04, o_len+8(FP)
+	JMP  next
+
+	// 8 queries.
+group8:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group8fewer
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead:
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z2
+	VFMADD231PS.BCST 4(R10), Z17, Z4
+	VFMADD231PS.BCST 8(R10), Z17, Z6
+	VFMADD231PS.BCST 12(R10), Z17, Z8
+	VFMADD231PS.BCST 16(R10), Z17, Z10
+	VFMADD231PS.BCST 20(R10), Z17, Z12
+	VFMADD231PS.BCST 24(R10), Z17, Z14
+	VFMADD231PS.BCST 28(R10), Z17, Z16
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z2
+	VFMADD231PS.BCST 4(R10), Z17, Z4
+	VFMADD231PS.BCST 8(R10), Z17, Z6
+	VFMADD231PS.BCST 12(R10), Z17, Z8
+	VFMADD231PS.BCST 16(R10), Z17, Z10
+	VFMADD231PS.BCST 20(R10), Z17, Z12
+	VFMADD231PS.BCST 24(R10), Z17, Z14
+	VFMADD231PS.BCST 28(R10), Z17, Z16
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x04, R11
+	JGE              group8step
+
+group8fewer:
+	ADDQ             $0x04, R11
+	JZ               group8sum
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group8sum
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z2
+	VFMADD231PS.BCST 4(R10), Z17, Z4
+	VFMADD231PS.BCST 8(R10), Z17, Z6
+	VFMADD231PS.BCST 12(R10), Z17, Z8
+	VFMADD231PS.BCST 16(R10), Z17, Z10
+	VFMADD231PS.BCST 20(R10), Z17, Z12
+	VFMADD231PS.BCST 24(R10), Z17, Z14
+	VFMADD231PS.BCST 28(R10), Z17, Z16
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JZ               group8sum
+	VPMOVZXWD        (R9), Z17
+	VPSLLD           $0x10, Z17, Z17
+	VPADDD           Z17, Z17, Z18
+	VPCMPUD          $0x05, Z0, Z18, K1
+	VMOVAPS.Z        Z17, K1, Z17
+	VFMADD231PS.BCST (R10), Z17, Z1
+	VFMADD231PS.BCST 4(R10), Z17, Z3
+	VFMADD231PS.BCST 8(R10), Z17, Z5
+	VFMADD231PS.BCST 12(R10), Z17, Z7
+	VFMADD231PS.BCST 16(R10), Z17, Z9
+	VFMADD231PS.BCST 20(R10), Z17, Z11
+	VFMADD231PS.BCST 24(R10), Z17, Z13
+	VFMADD231PS.BCST 28(R10), Z17, Z15
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+group8sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z4, Z3, Z3
+	VADDPS  Z6, Z5, Z5
+	VADDPS  Z8, Z7, Z7
+	VADDPS  Z10, Z9, Z9
+	VADDPS  Z12, Z11, Z11
+	VADDPS  Z14, Z13, Z13
+	VADDPS  Z16, Z15, Z15
+	CMPB    load+120(FP), $0x00
+	JE      group8first
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x05
+	JLE     group8load
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x06
+	JLE     group8load
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x07
+	JLE     group8load
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+
+group8load:
+	JMP group8end
+
+group8first:
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x05
+	JLE     group8store
+	VMOVUPS Z11, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x06
+	JLE     group8store
+	VMOVUPS Z13, (R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x07
+	JLE     group8store
+	VMOVUPS Z15, (R9)
+
+group8store:
+group8end:
+	ADDQ $0x08, o_len+8(FP)
+
+next:
+	MOVQ   o_len+8(FP), R9
+	CMPQ   R9, n+96(FP)
+	JL     group
+	ADDQ   $0x10, R12
+	SUBQ   $0x10, v_cap+48(FP)
+	JNE    line
+	MOVB   $0x01, load+120(FP)
+	SUBQ   $0x20, m+104(FP)
+	JLE    done
+	IMUL3Q $0x20, AX, CX
+	ADDQ   CX, SI
+	ADDQ   CX, next_base+128(FP)
+	IMUL3Q $0x20, R8, CX
+	ADDQ   CX, DI
+	JMP    turn
+
+done:
+	VZEROUPPER
+	RET
+
 // func skinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512F
 TEXT ·skinnySoftmaxAVX512(SB), NOSPLIT, $0-88
@@ -28121,6 +34538,44 @@ done:
 	VZEROUPPER
 	RET
 
+// func tileInt8AVX512(c []int32, a []uint32, b []uint32)
+// Requires: AMXINT8, AMXTILE, AVX
+TEXT ·tileInt8AVX512(SB), NOSPLIT, $0-72
+	PCALIGN    $0x40
+	LEAQ       tilesWholeAVX512<>+0(SB), AX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ       $0x00000040, AX
+	MOVQ       c_base+0(FP), CX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x01 // TILELOADD (CX)(AX*1), T0
+	MOVQ       a_base+24(FP), DX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x0c; BYTE $0x02 // TILELOADD (DX)(AX*1), T1
+	MOVQ       b_base+48(FP), DX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x02 // TILELOADD (DX)(AX*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x6b; BYTE $0x5e; BYTE $0xc1 // TDPBSSD T2, T1, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x01 // TILESTORED T0, (CX)(AX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// func tileBF16AVX512(c []float32, a []uint32, b []uint32)
+// Requires: AMXBF16, AMXTILE, AVX
+TEXT ·tileBF16AVX512(SB), NOSPLIT, $0-72
+	PCALIGN    $0x40
+	LEAQ       tilesWholeAVX512<>+0(SB), AX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ       $0x00000040, AX
+	MOVQ       c_base+0(FP), CX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x01 // TILELOADD (CX)(AX*1), T0
+	MOVQ       a_base+24(FP), DX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x0c; BYTE $0x02 // TILELOADD (DX)(AX*1), T1
+	MOVQ       b_base+48(FP), DX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x02 // TILELOADD (DX)(AX*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x6a; BYTE $0x5c; BYTE $0xc1 // TDPBF16PS T2, T1, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x01 // TILESTORED T0, (CX)(AX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
 // func exp2AVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·exp2AVX512(SB), NOSPLIT, $0-48
@@ -28269,6 +34724,206 @@ enter:
 leave:
 	VMOVUPS Z15, K1, (DX)(AX*1)
 
+end:
+	VZEROUPPER
+	RET
+
+// func roundBF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·roundBF16AVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	VMOVUPS const00000001AVX512<>+0(SB), Z1
+	VMOVUPS const00007fffAVX512<>+0(SB), Z2
+	VMOVUPS constffff0000AVX512<>+0(SB), Z3
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z4
+	VMOVUPS const23800000AVX512<>+0(SB), Z5
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS   (BX)(AX*1), Z6
+	VCMPPS    $0x03, Z6, Z6, K1
+	VBLENDMPS Z0, Z6, K1, Z6
+	VPSRLD    $0x10, Z6, Z7
+	VANDPS    Z1, Z7, Z7
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z7, Z6, Z6
+	VANDPS    Z3, Z6, Z6
+	VANDPS    Z4, Z6, Z7
+	VCMPPS    $0x15, Z5, Z7, K1
+	VMOVAPS.Z Z6, K1, Z7
+	VMOVUPS   Z7, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z (BX)(AX*1), K1, Z6
+	VCMPPS    $0x03, Z6, Z6, K2
+	VBLENDMPS Z0, Z6, K2, Z6
+	VPSRLD    $0x10, Z6, Z0
+	VANDPS    Z1, Z0, Z0
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z0, Z6, Z6
+	VANDPS    Z3, Z6, Z6
+	VANDPS    Z4, Z6, Z0
+	VCMPPS    $0x15, Z5, Z0, K2
+	VMOVAPS.Z Z6, K2, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const23800000AVX512<>+0(SB)/64, $"\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#\x00\x00\x80#"
+GLOBL const23800000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func widenPairsAVX512(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·widenPairsAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+	SUBQ    $0x00000030, CX
+	JL      lanes3end
+
+lanes3:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes3rows
+	PCALIGN $0x40
+
+lanes3row:
+	VMOVUPS (DI), Z1
+	VMOVUPS 64(DI), Z2
+	VMOVUPS 128(DI), Z3
+	VPSLLD  $0x10, Z1, Z4
+	VPSLLD  $0x10, Z2, Z5
+	VPSLLD  $0x10, Z3, Z6
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z5, 64(DX)
+	VMOVUPS Z6, 128(DX)
+	VANDPS  Z0, Z1, Z1
+	VANDPS  Z0, Z2, Z2
+	VANDPS  Z0, Z3, Z3
+	VMOVUPS Z1, (SI)
+	VMOVUPS Z2, 64(SI)
+	VMOVUPS Z3, 128(SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes3row
+
+lanes3rows:
+	ADDQ $0x000000c0, AX
+	SUBQ $0x00000030, CX
+	JGE  lanes3
+
+lanes3end:
+	ADDQ $0x00000030, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    even_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    odd_base+24(FP), SI
+	ADDQ    AX, SI
+	MOVQ    src_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    lds+80(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (DI), Z1
+	VPSLLD  $0x10, Z1, Z2
+	VMOVUPS Z2, (DX)
+	VANDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (SI)
+	ADDQ    BX, DX
+	ADDQ    BX, SI
+	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ     masksAVX512<>+0(SB), DX
+	MOVQ     $0x00000040, BX
+	SUBQ     CX, BX
+	LEAQ     (DX)(BX*4), DX
+	VMOVUPS  (DX), Z1
+	VPMOVD2M Z1, K1
+	MOVQ     even_base+0(FP), CX
+	ADDQ     AX, CX
+	MOVQ     ldd+48(FP), DX
+	SHLQ     $0x02, DX
+	MOVQ     odd_base+24(FP), BX
+	ADDQ     AX, BX
+	MOVQ     src_base+56(FP), SI
+	ADDQ     AX, SI
+	MOVQ     lds+80(FP), AX
+	SHLQ     $0x02, AX
+	MOVQ     n+88(FP), DI
+	TESTQ    DI, DI
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z (SI), K1, Z1
+	VPSLLD    $0x10, Z1, Z2
+	VMOVUPS   Z2, K1, (CX)
+	VANDPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (BX)
+	ADDQ      DX, CX
+	ADDQ      DX, BX
+	ADDQ      AX, SI
+	DECQ      DI
+	JNZ       lastrow
+
+lastrows:
 end:
 	VZEROUPPER
 	RET
@@ -30040,6 +36695,152 @@ lanes1rows:
 lanes1end:
 	VZEROUPPER
 	RET
+
+// func softmaxBF16AVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·softmaxBF16AVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    max_len+48(FP), CX
+	VMOVUPS const47c00000AVX512<>+0(SB), Z0
+	VMOVUPS constff800000AVX512<>+0(SB), Z1
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z2
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z3
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z5
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z6
+	VMOVUPS const3f317218AVX512<>+0(SB), Z7
+	VMOVUPS const3f800000AVX512<>+0(SB), Z8
+	VMOVUPS constc26002e3AVX512<>+0(SB), Z9
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z10
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   64(DX)(AX*1), Z11
+	VCMPPS    $0x04, Z1, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, Z1, Z11, K1
+	VMOVAPS.Z Z11, K1, Z11
+	VXORPS    Z12, Z12, Z12
+	VXORPS    Z13, Z13, Z13
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes2rows
+	PCALIGN   $0x40
+
+lanes2row:
+	VMOVUPS      (DX), Z14
+	VMOVUPS      64(DX), Z15
+	VSUBPS       Z10, Z14, Z14
+	VSUBPS       Z11, Z15, Z15
+	VRNDSCALEPS  $0x00, Z14, Z16
+	VRNDSCALEPS  $0x00, Z15, Z17
+	VSUBPS       Z16, Z14, Z18
+	VSUBPS       Z17, Z15, Z19
+	VMOVAPS      Z3, Z20
+	VFMADD231PS  Z2, Z18, Z20
+	VMOVAPS      Z3, Z21
+	VFMADD231PS  Z2, Z19, Z21
+	VFMADD213PS  Z4, Z18, Z20
+	VFMADD213PS  Z4, Z19, Z21
+	VFMADD213PS  Z5, Z18, Z20
+	VFMADD213PS  Z5, Z19, Z21
+	VFMADD213PS  Z6, Z18, Z20
+	VFMADD213PS  Z6, Z19, Z21
+	VFMADD213PS  Z7, Z18, Z20
+	VFMADD213PS  Z7, Z19, Z21
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z8, Z19, Z21
+	VCMPPS       $0x15, Z9, Z14, K1
+	VSCALEFPS.Z  Z16, Z20, K1, Z20
+	VCMPPS       $0x15, Z9, Z15, K1
+	VSCALEFPS.Z  Z17, Z21, K1, Z21
+	VANDPS       Z1, Z20, Z14
+	VANDPS       Z1, Z21, Z15
+	VFMADD231PS  Z0, Z14, Z20
+	VFMADD231PS  Z0, Z15, Z21
+	VFNMADD231PS Z0, Z14, Z20
+	VFNMADD231PS Z0, Z15, Z21
+	VMOVUPS      Z20, (DX)
+	VMOVUPS      Z21, 64(DX)
+	VADDPS       Z20, Z12, Z12
+	VADDPS       Z21, Z13, Z13
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z12, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z13, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000010, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ      max_base+40(FP), DX
+	VMOVUPS   (DX)(AX*1), Z10
+	VCMPPS    $0x04, Z1, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VXORPS    Z11, Z11, Z11
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes1rows
+	PCALIGN   $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Z12
+	VSUBPS       Z10, Z12, Z12
+	VRNDSCALEPS  $0x00, Z12, Z13
+	VSUBPS       Z13, Z12, Z14
+	VMOVAPS      Z3, Z15
+	VFMADD231PS  Z2, Z14, Z15
+	VFMADD213PS  Z4, Z14, Z15
+	VFMADD213PS  Z5, Z14, Z15
+	VFMADD213PS  Z6, Z14, Z15
+	VFMADD213PS  Z7, Z14, Z15
+	VFMADD213PS  Z8, Z14, Z15
+	VCMPPS       $0x15, Z9, Z12, K1
+	VSCALEFPS.Z  Z13, Z15, K1, Z15
+	VANDPS       Z1, Z15, Z12
+	VFMADD231PS  Z0, Z12, Z15
+	VFNMADD231PS Z0, Z12, Z15
+	VMOVUPS      Z15, (DX)
+	VADDPS       Z15, Z11, Z11
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+DATA constc26002e3AVX512<>+0(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
+GLOBL constc26002e3AVX512<>(SB), RODATA|NOPTR, $64
 
 // func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F

@@ -9,39 +9,46 @@ import "github.com/attn-go/attn/internal/ukernel"
 // Products are the overrides of ukernel.Products.
 var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Products{
-		Gemm:      gemm1AVX2,
-		GemmMax:   gemmMax1AVX2,
-		GemmMerge: gemmMerge1AVX2,
+		Gemm:        gemm1AVX2,
+		GemmMax:     gemmMax1AVX2,
+		GemmMerge:   gemmMerge1AVX2,
+		GemmEvenOdd: gemmEvenOdd1AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 16, Kernels: ukernel.Products{
-		Gemm:      gemm2AVX2,
-		GemmMax:   gemmMax2AVX2,
-		GemmMerge: gemmMerge2AVX2,
+		Gemm:        gemm2AVX2,
+		GemmMax:     gemmMax2AVX2,
+		GemmMerge:   gemmMerge2AVX2,
+		GemmEvenOdd: gemmEvenOdd2AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 24, Kernels: ukernel.Products{
-		Gemm:      gemm3AVX2,
-		GemmMax:   gemmMax3AVX2,
-		GemmMerge: gemmMerge3AVX2,
+		Gemm:        gemm3AVX2,
+		GemmMax:     gemmMax3AVX2,
+		GemmMerge:   gemmMerge3AVX2,
+		GemmEvenOdd: gemmEvenOdd3AVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.Products{
-		Gemm:      gemm1AVX512,
-		GemmMax:   gemmMax1AVX512,
-		GemmMerge: gemmMerge1AVX512,
+		Gemm:        gemm1AVX512,
+		GemmMax:     gemmMax1AVX512,
+		GemmMerge:   gemmMerge1AVX512,
+		GemmEvenOdd: gemmEvenOdd1AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 32, Kernels: ukernel.Products{
-		Gemm:      gemm2AVX512,
-		GemmMax:   gemmMax2AVX512,
-		GemmMerge: gemmMerge2AVX512,
+		Gemm:        gemm2AVX512,
+		GemmMax:     gemmMax2AVX512,
+		GemmMerge:   gemmMerge2AVX512,
+		GemmEvenOdd: gemmEvenOdd2AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 48, Kernels: ukernel.Products{
-		Gemm:      gemm3AVX512,
-		GemmMax:   gemmMax3AVX512,
-		GemmMerge: gemmMerge3AVX512,
+		Gemm:        gemm3AVX512,
+		GemmMax:     gemmMax3AVX512,
+		GemmMerge:   gemmMerge3AVX512,
+		GemmEvenOdd: gemmEvenOdd3AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 64, Kernels: ukernel.Products{
-		Gemm:      gemm4AVX512,
-		GemmMax:   gemmMax4AVX512,
-		GemmMerge: gemmMerge4AVX512,
+		Gemm:        gemm4AVX512,
+		GemmMax:     gemmMax4AVX512,
+		GemmMerge:   gemmMerge4AVX512,
+		GemmEvenOdd: gemmEvenOdd4AVX512,
 	}},
 }
 
@@ -65,18 +72,20 @@ var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 		Unpack: unpackAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
-		CodeValues: codeValuesAVX2,
-		Softcap:    softcapAVX2,
-		ALiBi:      aLiBiAVX2,
-		Softmax:    softmaxAVX2,
-		MergeStats: mergeStatsAVX2,
+		CodeValues:  codeValuesAVX2,
+		Softcap:     softcapAVX2,
+		ALiBi:       aLiBiAVX2,
+		Softmax:     softmaxAVX2,
+		SoftmaxBF16: softmaxBF16AVX2,
+		MergeStats:  mergeStatsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
-		Bias:    biasAVX512,
-		Dropout: dropoutAVX512,
-		Unpack:  unpackAVX512,
-		Softcap: softcapAVX512,
-		Softmax: softmaxAVX512,
+		Bias:        biasAVX512,
+		Dropout:     dropoutAVX512,
+		Unpack:      unpackAVX512,
+		Softcap:     softcapAVX512,
+		Softmax:     softmaxAVX512,
+		SoftmaxBF16: softmaxBF16AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		MaskBool: maskBoolAVX512,
@@ -116,13 +125,15 @@ var Gradients = []ukernel.Override[ukernel.Gradients]{
 // Skinny are the overrides of ukernel.SkinnyKernels.
 var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.SkinnyKernels{
-		Additive: skinnyAdditiveAVX2,
-		QKBF16:   skinnyQKBF16AVX2,
-		PVBF16:   skinnyPVBF16AVX2,
-		QKInt8:   skinnyQKInt8AVX2,
-		PVInt8:   skinnyPVInt8AVX2,
-		Softmax:  skinnySoftmaxAVX2,
-		PVCodes:  skinnyPVCodesAVX2,
+		Additive:  skinnyAdditiveAVX2,
+		QKBF16:    skinnyQKBF16AVX2,
+		PVBF16:    skinnyPVBF16AVX2,
+		QKInt8:    skinnyQKInt8AVX2,
+		PVInt8:    skinnyPVInt8AVX2,
+		QKEvenOdd: skinnyQKEvenOddAVX2,
+		PVEvenOdd: skinnyPVEvenOddAVX2,
+		Softmax:   skinnySoftmaxAVX2,
+		PVCodes:   skinnyPVCodesAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX2,
@@ -148,14 +159,16 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		Pairs:   skinnyPairsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
-		Additive: skinnyAdditiveAVX512,
-		PVF16:    skinnyPVF16AVX512,
-		QKBF16:   skinnyQKBF16AVX512,
-		PVBF16:   skinnyPVBF16AVX512,
-		QKInt8:   skinnyQKInt8AVX512,
-		PVInt8:   skinnyPVInt8AVX512,
-		Unpack:   skinnyUnpackAVX512,
-		Pairs:    skinnyPairsAVX512,
+		Additive:  skinnyAdditiveAVX512,
+		PVF16:     skinnyPVF16AVX512,
+		QKBF16:    skinnyQKBF16AVX512,
+		PVBF16:    skinnyPVBF16AVX512,
+		QKInt8:    skinnyQKInt8AVX512,
+		PVInt8:    skinnyPVInt8AVX512,
+		QKEvenOdd: skinnyQKEvenOddAVX512,
+		PVEvenOdd: skinnyPVEvenOddAVX512,
+		Unpack:    skinnyUnpackAVX512,
+		Pairs:     skinnyPairsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX512,
@@ -210,6 +223,8 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		QuantizeInt4: quantizeInt4AVX2,
 		Flush:        flushAVX2,
 		Finite:       finiteAVX2,
+		RoundBF16:    roundBF16AVX2,
+		WidenPairs:   widenPairsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
@@ -254,6 +269,8 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		QuantizeInt8: quantizeInt8AVX512,
 		Flush:        flushAVX512,
 		Finite:       finiteAVX512,
+		RoundBF16:    roundBF16AVX512,
+		WidenPairs:   widenPairsAVX512,
 	}},
 }
 
@@ -266,7 +283,8 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 		GemmF16: weightGemmF16AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
-		GemmBF16: weightGemmBF16AVX2,
+		GemmBF16:  weightGemmBF16AVX2,
+		GemmPairs: weightGemmPairsAVX2,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX2,
@@ -325,14 +343,16 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "Weight=P0", Kernels: ukernel.WeightKernels{
-		Gemm:     weightGemmP0AVX512,
-		GemmF16:  weightGemmF16P0AVX512,
-		GemmBF16: weightGemmBF16P0AVX512,
+		Gemm:      weightGemmP0AVX512,
+		GemmF16:   weightGemmF16P0AVX512,
+		GemmBF16:  weightGemmBF16P0AVX512,
+		GemmPairs: weightGemmPairsP0AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "Weight=P1", Kernels: ukernel.WeightKernels{
-		Gemm:     weightGemmP1AVX512,
-		GemmF16:  weightGemmF16P1AVX512,
-		GemmBF16: weightGemmBF16P1AVX512,
+		Gemm:      weightGemmP1AVX512,
+		GemmF16:   weightGemmF16P1AVX512,
+		GemmBF16:  weightGemmBF16P1AVX512,
+		GemmPairs: weightGemmPairsP1AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.WeightKernels{
 		Pack: weightPackAVX512,
@@ -376,6 +396,23 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8TilesS8AVX512,
+			},
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8TilesS4AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8TilesU4AVX512,
+			},
+		},
+	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U4x16: {
@@ -394,6 +431,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
 		},
+	}},
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.WeightKernels{
+		GemmTiles: weightGemmTilesAVX512,
 	}},
 }
 
@@ -533,5 +573,11 @@ var Machine = []ukernel.Override[ukernel.Machine]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.Machine{
 		Read: readAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE"}, Lanes: 16, Kernels: ukernel.Machine{
+		TileInt8: tileInt8AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE"}, Lanes: 16, Kernels: ukernel.Machine{
+		TileBF16: tileBF16AVX512,
 	}},
 }

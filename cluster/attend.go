@@ -43,17 +43,17 @@ func runAttend(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	c.server.Name, c.server.Log = "attn client", s.log()
-	conn, err := connect(ctx, c.server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+	return withServer(ctx, c.server, false, c.run)
+}
+
+// run decodes with the workers of a server.
+func (c *attendConfig) run(ctx context.Context, conn *hub.Conn) error {
 	client, err := shard.New(ctx, conn, c.config)
 	if err != nil {
 		return err
 	}
 	for _, err := range client.Refused() {
-		fmt.Fprintln(s.report, "cluster:", err)
+		fmt.Fprintln(c.streams.report, "cluster:", err)
 	}
 	return c.decode(ctx, client)
 }
@@ -66,7 +66,6 @@ func (c *attendConfig) parse(args []string) error {
 	fs.IntVar(&c.sequences, "sequences", 1, "sequences that are decoded side by side, 1 to 1024")
 	fs.IntVar(&c.tokens, "tokens", 16, "steps of decoding, 1 to 1048576")
 	fs.IntVar(&c.config.Replicas, "replicas", 2, "workers that hold a block, 1 or more")
-	fs.IntVar(&c.config.Run, "run", 1, "blocks of 256 keys in a row that go to the same workers, 1 to 4096; over long runs calls go as chains from worker to worker")
 	fs.DurationVar(&c.config.Patience, "patience", 500*time.Millisecond, "how long a worker may take before another one is asked too")
 	fs.DurationVar(&c.config.Timeout, "timeout", 10*time.Second, "how long a call waits for the last worker that could answer")
 	fs.BoolVar(&c.check, "check", true, "compare results with attention in this process")
@@ -87,8 +86,6 @@ func (c *attendConfig) parse(args []string) error {
 		return command.Usage(fmt.Errorf("-keys %d, -sequences %d and -tokens %d, want 1 to %d, %d and %d", c.keys, c.sequences, c.tokens, 1<<24, 1024, 1<<20))
 	case c.name != "" && (!hub.IsToken(c.name) || len(c.name) > 32):
 		return command.Usage(fmt.Errorf("-name is %q, want 1 to 32 letters, digits, - and _", c.name))
-	case c.config.Run < 1 || c.config.Run > 4096:
-		return command.Usage(fmt.Errorf("-run %d, want 1 to 4096", c.config.Run))
 	case c.config.Replicas < 1 || c.config.Replicas > 255 || c.config.Patience <= 0 || c.config.Timeout <= 0:
 		return command.Usage(fmt.Errorf("-replicas %d, -patience %v and -timeout %v, want more than 0, and at most 255 replicas", c.config.Replicas, c.config.Patience, c.config.Timeout))
 	}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -150,43 +149,28 @@ func halves(r *testutil.Rand, n int) []kernel.F16 {
 }
 
 // BenchmarkDecode decodes over 64k keys on one worker and on two. Large is the attention of an
-// 8-billion Llama; small has a quarter of its heads. Beside it stands what [shard.Costs] forecasts for workers
-// with a core each, and a client that has one too. The network is the loopback device, which the forecast takes for one that
-// costs nothing, or has 1 Gbit/s for each machine.
+// 8-billion Llama; small has a quarter of its heads. The network is the loopback device, or has
+// 1 Gbit/s for each machine.
 func BenchmarkDecode(b *testing.B) {
-	const keys, run = 64 << 10, 64
+	const keys = 64 << 10
 	for _, shape := range []struct {
 		name          string
 		heads, shared int
 	}{{"small", 8, 2}, {"large", 32, 8}} {
 		c := shard.Config{Heads: shape.shared, HeadSize: 128, Type: kernel.Float16}
-		costs, err := shard.Measure(b.Context(), c, shape.heads, kernel.Exec{Threads: 1})
-		if err != nil {
-			b.Fatal(err)
-		}
 		for threads := 1; threads <= 2; threads++ { // what the cores of this machine give at most
 			b.Run(fmt.Sprintf("%s/alone/threads=%d", shape.name, threads), func(b *testing.B) {
 				reportTimes(b, "", alone(b, keys, shape.heads, threads, b.N, c))
 			})
 		}
-		chain := func(keys, machines int, n shard.Network) time.Duration { return costs.Chain(keys, machines, run, n) }
 		for _, network := range []struct {
 			name      string
 			bandwidth float64
 		}{{"loopback", 0}, {"1Gbit", 125e6}} {
-			n := shard.Network{Bandwidth: cmp.Or(network.bandwidth, 1e12), Message: 1 << 20}
-			for _, way := range []struct {
-				name     string
-				run      int
-				forecast func(keys, machines int, n shard.Network) time.Duration
-			}{{"star", 1, costs.Star}, {"chain", run, chain}} {
-				for workers := 1; workers <= 2; workers++ {
-					b.Run(fmt.Sprintf("%s/%s/%s/workers=%d", shape.name, network.name, way.name, workers), func(b *testing.B) {
-						c.Run = way.run
-						benchmarkDecode(b, workers, 1, keys, shape.heads, c, network.bandwidth)
-						b.ReportMetric(way.forecast(keys, workers, n).Seconds()*1e3, "forecast-ms/op")
-					})
-				}
+			for workers := 1; workers <= 2; workers++ {
+				b.Run(fmt.Sprintf("%s/%s/workers=%d", shape.name, network.name, workers), func(b *testing.B) {
+					benchmarkDecode(b, workers, 1, keys, shape.heads, c, network.bandwidth)
+				})
 			}
 		}
 	}

@@ -28,6 +28,27 @@ func connect(ctx context.Context, c hub.Config) (*hub.Conn, error) {
 	return conn, err
 }
 
+// withServer connects, and calls do. If the server refuses what do needs, as the user's role does not allow it, ctx ends and that is
+// the error. A service answers others, who may ask it to send where it may not: that ends nothing.
+func withServer(ctx context.Context, c hub.Config, service bool, do func(ctx context.Context, conn *hub.Conn) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.Denied = func(err error, listens bool) {
+		if listens || !service {
+			cancel(err)
+		}
+	}
+	conn, err := connect(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err = do(ctx, conn); (err != nil || service) && errors.Is(context.Cause(ctx), hub.ErrPermission) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // askTime is how long the whole cluster may take to answer.
 const askTime = 30 * time.Second
 
@@ -45,12 +66,9 @@ func ask(ctx context.Context, s streams, name, usage string, args []string, defi
 		return err
 	}
 	server.Name, server.Log = "attn "+name, s.log()
-	conn, err := connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	return do(ctx, conn)
+	return withServer(ctx, server, false, func(ctx context.Context, conn *hub.Conn) error {
+		ctx, cancel := context.WithTimeout(ctx, askTime)
+		defer cancel()
+		return do(ctx, conn)
+	})
 }

@@ -165,7 +165,4 @@ func perToken(w io.Writer, s shard.Stats, n int) {
 	fmt.Fprintf(w, "  time per token %v; of it the arithmetic %v on the busiest worker, merging %v\n", each(s.Wall), each(s.Slowest), each(s.Merge))
 	fmt.Fprintf(w, "  messages per token %.1f, bytes per token %d sent and %d received; %d of %d messages were for a worker that failed\n",
 		float64(s.Requests)/float64(n), s.Sent/int64(n), s.Received/int64(n), s.Retries, s.Requests)
-	if s.Chained > 0 {
-		fmt.Fprintf(w, "  %d of %d blocks were merged by workers, in chains\n", s.Chained, s.Blocks)
-	}
 }

@@ -22,7 +22,7 @@ import (
 // embedWorker starts a worker that embeds with a small model.
 func embedWorker(t *testing.T, folder, url, name string) *process {
 	t.Helper()
-	p, _ := startProcess(t, "embeds with", "work", "-roles", "embed", "-name", name, "-model", folder, "-ack-wait", "500ms", "-server", url)
+	p, _ := startProcess(t, "answers with the fingerprint", "answer", "-name", name, "-model", "m="+folder, "-server", url)
 	return p
 }
 
@@ -47,7 +47,7 @@ func TestEmbed(t *testing.T) {
 	var report bytes.Buffer
 	go func() {
 		done <- run(t.Context(), streams{strings.NewReader(input.String()), &report, &report},
-			[]string{"embed", "-server", p.url, "-job-texts", "4", "-o", name, "-o", filepath.Join(dir, "v.parquet")})
+			[]string{"embed", "-server", p.url, "-job-texts", "4", "-retry", "500ms", "-o", name, "-o", filepath.Join(dir, "v.parquet")})
 	}()
 	var err error
 	for ended := false; !ended; {
@@ -55,7 +55,7 @@ func TestEmbed(t *testing.T) {
 		select {
 		case err = <-done:
 			ended = true
-		case <-time.After(700 * time.Millisecond): // longer than the acknowledgement wait
+		case <-time.After(700 * time.Millisecond): // longer than -retry
 		}
 		far.Unlock()
 		time.Sleep(100 * time.Millisecond)
@@ -115,8 +115,5 @@ func TestEmbedUsage(t *testing.T) {
 	p := startProcesses(t)
 	if _, _, err := runCommand(t.Context(), "embed", "-server", p.url, "-o", "v.csv"); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), ".npy") {
 		t.Errorf("got %v, want a usage error", err)
-	}
-	if _, _, err := runCommand(t.Context(), "work", "-server", p.url, "-roles", "embed", "-model", t.TempDir()); err == nil || !strings.Contains(err.Error(), "config.json") {
-		t.Errorf("got %v, want an error about config.json", err)
 	}
 }

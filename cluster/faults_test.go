@@ -177,11 +177,8 @@ func TestDuplicates(t *testing.T) {
 	if err := conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	p.run = 16
-	x := p.texts(2, 4500, 700) // the first one goes as a chain
-	if stats := x.steps(t, 20*faultRuns()); stats.Chained == 0 {
-		t.Errorf("%+v without a chain", stats)
-	}
+	x := p.texts(2, 4500, 700)
+	x.steps(t, 20*faultRuns())
 	for _, s := range x.sequences {
 		if err := s.Truncate(600); err != nil { // late copies of what is cut off come, too
 			t.Fatal(err)
@@ -190,45 +187,6 @@ func TestDuplicates(t *testing.T) {
 	x.steps(t, 20*faultRuns())
 	if repeated.Load() == 0 {
 		t.Error("no message was repeated")
-	}
-}
-
-// A worker of a chain is killed, stands still, or is cut off in mid-run: the results have the bits of one machine, and
-// chains go past the worker.
-func TestChainFaults(t *testing.T) {
-	for what, fault := range map[string]struct {
-		begin, end func(b *process, far *network)
-	}{
-		"kill -9": {func(b *process, _ *network) { b.kill() }, func(*process, *network) {}},
-		"SIGSTOP": {func(b *process, _ *network) { b.signal(t, syscall.SIGSTOP) }, func(b *process, _ *network) { b.signal(t, syscall.SIGCONT) }},
-		"a cut":   {func(_ *process, far *network) { far.Lock() }, func(_ *process, far *network) { far.Unlock() }},
-	} {
-		p := startProcesses(t, "a")
-		var far network
-		p.work("b", testutil.Proxy(t, p.url, far.pass))
-		p.run = 16
-		x := p.texts(2, 4500, 5000)
-		if stats := x.steps(t, 5); stats.Chained == 0 {
-			t.Fatalf("%s: %+v before the fault", what, stats)
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			fault.begin(p.workers["b"], &far)
-		}()
-		for under := true; under; {
-			select {
-			case <-done:
-				under = false
-			default:
-			}
-			x.steps(t, 1)
-		}
-		if stats := x.steps(t, 5); stats.Chained == 0 { // an append or a chain has met the fault
-			t.Errorf("%s: %+v past the worker", what, stats)
-		}
-		fault.end(p.workers["b"], &far)
-		x.steps(t, 5)
 	}
 }
 
@@ -241,11 +199,7 @@ func TestAttend(t *testing.T) {
 			t.Errorf("%s: %v\n%s%s", kind, err, out, report)
 		}
 	}
-	out, report, err := runCommand(t.Context(), "attend", "-server", p.url, "-keys", "8200", "-tokens", "2", "-run", "16")
-	if err != nil || !strings.Contains(out, "blocks were merged by workers, in chains") {
-		t.Errorf("%v\n%s%s", err, out, report)
-	}
-	for _, args := range [][]string{{"-run", "0"}, {"-type", "f8"}, {"-keys", "0"}, {"-replicas", "0"}, {"x"}} {
+	for _, args := range [][]string{{"-type", "f8"}, {"-keys", "0"}, {"-replicas", "0"}, {"x"}} {
 		if _, _, err := runCommand(t.Context(), append([]string{"attend"}, args...)...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v", args, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"log/slog"
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/relay"
@@ -46,11 +47,11 @@ func runGateway(ctx context.Context, s streams, args []string) error {
 	}
 	log := c.web.Log(s.report)
 	c.hub.Name, c.hub.Log, c.settings.Logger, c.relay.Log, c.relay.Name = "attn gateway", log, log, log, madeUpName()
-	conn, err := connect(ctx, c.hub)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+	return withServer(ctx, c.hub, false, func(ctx context.Context, conn *hub.Conn) error { return c.run(ctx, conn, log) })
+}
+
+// run hands requests on.
+func (c *gatewayConfig) run(ctx context.Context, conn *hub.Conn, log *slog.Logger) error {
 	gateway, err := relay.NewGateway(conn, c.relay)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func runGateway(ctx context.Context, s streams, args []string) error {
 
 // flags defines the flags of a gateway alone.
 func (c *gatewayConfig) flags(fs *flag.FlagSet) {
-	fs.DurationVar(&c.hub.Wait, "wait", -1, "how long to wait for a NATS server that does not answer; a negative time means as long as it takes")
+	waitFlag(fs, &c.hub)
 	fs.StringVar(&c.relay.Fingerprint, "fingerprint", "", "`fingerprint` of the workers, as cluster answer prints it (default that of the first one)")
 	fs.IntVar(&c.relay.Tries, "tries", 3, "workers that are asked for an answer, one after the other, if they are lost")
 	patienceFlag(fs, &c.relay.Patience)

@@ -443,7 +443,7 @@ func (d *deployment) start(all []container) {
 	for _, c := range all {
 		roles = append(roles, c.args[0])
 	}
-	if want := []string{"serve", "answer", "work", "gateway", "work"}; !slices.Equal(roles, want) {
+	if want := []string{"serve", "answer", "gateway", "work"}; !slices.Equal(roles, want) {
 		d.t.Errorf("they run %q, want %q", roles, want)
 	}
 	urls := map[string]string{}

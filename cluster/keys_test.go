@@ -12,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/access"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/encoder/berttest"
 )
@@ -60,8 +61,8 @@ func TestRoles(t *testing.T) {
 	if _, err := hub.Connect(t.Context(), hub.Config{URL: url, NKeySeedFile: seed("gone")}); err == nil {
 		t.Error("a user connects that was removed")
 	}
-	startProcess(t, "waits for", "work", "-roles", "shard", "-name", "a", "-server", url, "-nkey", seed("worker"))
-	startProcess(t, "embeds with", "work", "-roles", "embed", "-name", "b", "-model", folder, "-server", url, "-nkey", seed("worker"))
+	startProcess(t, "waits for", "work", "-name", "a", "-server", url, "-nkey", seed("worker"))
+	startProcess(t, "answers with the fingerprint", "answer", "-name", "b", "-model", folder, "-server", url, "-nkey", seed("worker"))
 	as := func(user string, args ...string) (string, error) {
 		out, report, err := runCommand(t.Context(), append([]string{args[0], "-server", url, "-nkey", seed(user)}, args[1:]...)...)
 		return out + report, err
@@ -77,8 +78,8 @@ func TestRoles(t *testing.T) {
 	}{
 		{"writer", []string{"attend", "-name", "s", "-keys", "300", "-tokens", "2", "-replicas", "1"}, "the bits that one machine gives"},
 		{"reader", []string{"sequences"}, "s-0: 302 keys"},
-		{"reader", []string{"status"}, "worker a: version"},
-		{"writer", []string{"embed", "-o", output, input}, "3 texts"},
+		{"reader", []string{"status"}, "worker a-"},
+		{"gateway", []string{"embed", "-o", output, input}, "3 texts"},
 	} {
 		if out, err := as(c.user, c.args...); err != nil || !strings.Contains(out, c.want) {
 			t.Errorf("%s %q: %v\n%s", c.user, c.args, err, out)
@@ -113,22 +114,19 @@ func checkRefused(t *testing.T, url string, seed func(user string) string) {
 		{"reader", "attn.shard.a.send", false, true},
 		{"reader", "attn.shard.a.drop", false, true},
 		{"reader", "$KV.attn_sequences.s-0", false, true},
-		{"reader", "attn.embed.jobs.m.r.0-1", false, true},
+		{"reader", "attn.relay.ask.fp", false, true},
 		{"reader", "$JS.API.STREAM.DELETE.KV_attn_sequences", false, true},
-		{"reader", "$JS.API.CONSUMER.CREATE.attn_embed_results.x", false, true},
 		{"reader", "attn.held.r", true, true},
 		{"reader", "attn.shard.a.attend", false, false},
-		{"writer", "attn.embed.results.r.0-1", false, true},
-		{"writer", "$JS.API.STREAM.DELETE.attn_embed_jobs", false, true},
-		{"writer", "$JS.API.CONSUMER.MSG.NEXT.attn_embed_jobs.x", false, true},
+		{"writer", "attn.relay.ask.fp", false, true},
+		{"writer", "$JS.API.STREAM.DELETE.KV_attn_sequences", false, true},
 		{"writer", "attn.shard.a.put", true, true},
 		{"writer", "attn.shard.>", true, true},
-		{"writer", "attn.embed.results.>", true, true},
 		{"writer", "_INBOX.>", true, true},
 		{"writer", "other.shard.a.put", false, true},
 		{"writer", "attn.shard.a.put", false, false},
 		{"worker", "_INBOX.>", true, true},
-		{"worker", "$JS.API.STREAM.DELETE.attn_embed_jobs", false, true},
+		{"worker", "$JS.API.STREAM.DELETE.KV_attn_sequences", false, true},
 		{"worker", "other.shard.a.put", true, true},
 		{"worker", "attn.shard.a.put", true, false},
 		{"admin", "$JS.API.STREAM.DELETE.other", false, false},
@@ -154,5 +152,27 @@ func checkRefused(t *testing.T, url string, seed func(user string) string) {
 			t.Errorf("%s, %s, listens %v: %v", c.user, c.subject, c.listen, err)
 		}
 		nc.Close()
+	}
+}
+
+// Errors about the files of users, secrets and certificates name them.
+func TestErrorsNameFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(file, []byte("no key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cert, key := testutil.Certificate(t)
+	for _, args := range [][]string{
+		{"status", "-nkey", file}, {"status", "-creds", file}, {"status", "-tls-ca", file}, {"status", "-tls-cert", cert, "-tls-key", file},
+		{"serve", "-port", "-1", "-users", file}, {"serve", "-port", "-1", "-tls-cert", cert, "-tls-key", file}, {"serve", "-port", "-1", "-tls-cert", cert, "-tls-key", key, "-tls-ca", file},
+	} {
+		for _, name := range []string{file, file + ".none"} {
+			for i := range args {
+				args[i] = strings.Replace(args[i], file, name, 1)
+			}
+			if _, _, err := runCommand(t.Context(), args...); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%q: %v", args, err)
+			}
+		}
 	}
 }

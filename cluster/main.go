@@ -13,19 +13,20 @@
 //	go run ./cluster answer -model M          a worker of a gateway
 //	go run ./cluster keys worker writer       makes users with roles
 //	go run ./cluster check URL                whether a process is ready
-//	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/attn-go/attn/models/command"
@@ -81,9 +82,11 @@ func subcommands() []subcommand {
 		{"gateway", "answer HTTP requests with the models of workers", runGateway},
 		{"answer", "answer requests of a gateway with models", runAnswer},
 		{"check", "fail unless a process says over HTTP that it is well", runCheck},
-		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}
 }
+
+// services are the subcommands that run until they are interrupted: that is no error of theirs.
+var services = []string{"serve", "work", "gateway", "answer"}
 
 // run runs the subcommand that args name.
 func run(ctx context.Context, s streams, args []string) error {
@@ -91,9 +94,14 @@ func run(ctx context.Context, s streams, args []string) error {
 		return command.Usage(fmt.Errorf("want a subcommand"))
 	}
 	for _, c := range subcommands() {
-		if c.name == args[0] {
-			return c.run(ctx, s, args[1:])
+		if c.name != args[0] {
+			continue
 		}
+		err := c.run(ctx, s, args[1:])
+		if slices.Contains(services, c.name) && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
 	}
 	switch args[0] {
 	case "-h", "-help", "--help", "help":

@@ -109,7 +109,6 @@ type processes struct {
 	server  *process
 	url     string
 	workers map[string]*process
-	run     int // Config.Run of clients
 }
 
 func startProcesses(t testing.TB, workers ...string) *processes {
@@ -123,17 +122,17 @@ func startProcesses(t testing.TB, workers ...string) *processes {
 }
 
 // serve starts the server on a port, or on any that is free.
-func (p *processes) serve(port string) {
+func (p *processes) serve(port string, flags ...string) {
 	p.t.Helper()
 	var line string
-	p.server, line = startProcess(p.t, "listening on", "serve", "-port", port)
+	p.server, line = startProcess(p.t, "listening on", append([]string{"serve", "-port", port}, flags...)...)
 	p.url = line[strings.Index(line, "nats://"):]
 }
 
 // work starts a worker that connects to a URL.
 func (p *processes) work(name, url string) {
 	p.t.Helper()
-	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-roles", "shard", "-name", name, "-server", url)
+	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-name", name, "-server", url)
 }
 
 var activations = sync.OnceValues(func() (*sample.Activations, error) {
@@ -166,7 +165,7 @@ func (p *processes) texts(replicas int, lengths ...int) *texts {
 	}
 	p.t.Cleanup(conn.Close)
 	config := modelConfig
-	config.Replicas, config.Run, config.Patience, config.Timeout = replicas, p.run, 200*time.Millisecond, callTimeout
+	config.Replicas, config.Patience, config.Timeout = replicas, 200*time.Millisecond, callTimeout
 	c, err := shard.New(ctx, conn, config)
 	if err != nil {
 		p.t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/attn-go/attn/cluster/access"
@@ -76,7 +77,7 @@ func TestGateway(t *testing.T) {
 	if _, err := io.ReadFull(response.Body, begun); err != nil {
 		t.Fatal(err)
 	}
-	worker("answers with the fingerprint", "-name", "second")
+	second := worker("answers with the fingerprint", "-name", "second")
 	first.kill()
 	rest, err := io.ReadAll(response.Body)
 	plain := func(data []byte) []byte { return idAndCreated.ReplaceAll(data, nil) }
@@ -90,12 +91,31 @@ func TestGateway(t *testing.T) {
 		t.Errorf("the id was %s and is %s", ids[0], ids[len(ids)-1])
 	}
 
+	if got := gateway.waitFor("msg=request"); !strings.Contains(got, " model="+name+" ") || !strings.Contains(got, " prompt_tokens=4 ") || strings.Contains(got, " completion_tokens=0") {
+		t.Errorf("the gateway's log has %q", got)
+	}
+
 	other := worker("loaded", "-ctx", "100")
 	if got := other.waitFor("relay: the fingerprint: "); got == "" {
 		t.Error("a worker with another setting does not say so")
 	}
 	if other.Wait(); other.ProcessState.Success() {
 		t.Error("a worker with another setting ends well")
+	}
+	for _, p := range []*process{gateway, second} {
+		p.signal(t, syscall.SIGTERM)
+		if p.Wait(); !p.ProcessState.Success() {
+			t.Errorf("after SIGTERM: %v", p.ProcessState)
+		}
+	}
+}
+
+// What waits for a server says how to get one, and can be interrupted.
+func TestWaitForServer(t *testing.T) {
+	away := "nats://127.0.0.1:" + freePorts(t, 1)[0]
+	for _, args := range [][]string{{"work"}, {"gateway", "-addr", "127.0.0.1:0"}, {"answer", "-model", "../models/testdata/tiny/llama-2"}} {
+		p, _ := startProcess(t, "cluster serve runs one", append(args, "-server", away)...)
+		p.interrupt(t)
 	}
 }
 

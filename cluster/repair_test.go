@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ func TestKillWorkersAgainAndAgain(t *testing.T) {
 	long(t)
 	p := startProcesses(t)
 	work := func(name string) {
-		p.workers[name], _ = startProcess(t, "waits for", "work", "-roles", "shard", "-name", name, "-server", p.url, "-repair", "1s")
+		p.workers[name], _ = startProcess(t, "waits for", "work", "-name", name, "-server", p.url, "-repair", "1s")
 	}
 	for i := range 4 {
 		work(fmt.Sprintf("w%d", i))
@@ -46,7 +45,7 @@ func TestKillWorkersAgainAndAgain(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, report)
 			}
-			if strings.Contains(out, "on 2 of 2 workers") && !slices.Contains(strings.Fields(out), dead) {
+			if strings.Contains(out, "on 2 of 2 workers") && !holds(out, dead) {
 				return
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -80,7 +79,7 @@ func TestLeave(t *testing.T) {
 	attend()
 	p.workers["a"].interrupt(t)
 	attend()
-	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || slices.Contains(strings.Fields(out), "a") {
+	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || holds(out, "a") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -46,12 +46,7 @@ func runSequences(ctx context.Context, s streams, args []string) error {
 		return command.Usage(errors.New("-free wants NAMEs and no -rebalance, and -timeout more than 0"))
 	}
 	c.server.Name, c.server.Log = "attn sequences", s.log()
-	conn, err := connect(ctx, c.server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return c.run(ctx, conn)
+	return withServer(ctx, c.server, false, c.run)
 }
 
 // run does for each sequence what the flags say, and then lists them.
@@ -74,15 +69,42 @@ func (c *sequencesConfig) run(ctx context.Context, conn *hub.Conn) error {
 			return errors.Join(append(errs, err)...)
 		}
 	}
+	workers, err := shard.Report(ctx, conn)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
 	for _, i := range all {
 		if i.Err != nil {
 			fmt.Fprintf(c.streams.out, "%s: %v\n", i.Name, i.Err)
 			continue
 		}
-		fmt.Fprintf(c.streams.out, "%s: %d keys in %s, each block on %d of %d workers at least: %s\n",
-			i.Name, i.Keys, i.Config.Type, i.Copies, i.Config.Replicas, strings.Join(i.Workers, " "))
+		fmt.Fprintf(c.streams.out, "%s: %d keys in %s, %s: %s\n", i.Name, i.Keys, i.Config.Type,
+			copiesText(i.Held(workers), i.Config.Replicas), strings.Join(holders(&i, workers), " "))
 	}
 	return errors.Join(errs...)
+}
+
+// holders returns the workers that the directory says hold a sequence, and which of them do not answer.
+func holders(i *shard.Info, workers []shard.WorkerReport) []string {
+	all := slices.Clone(i.Workers)
+	for n, id := range all {
+		if !slices.ContainsFunc(workers, func(w shard.WorkerReport) bool { return w.ID == id && w.Error == "" }) {
+			all[n] = "(" + id + " DOES NOT ANSWER)"
+		}
+	}
+	return all
+}
+
+// copiesText says how many workers hold the blocks of a sequence, and which blocks are not as they should be.
+func copiesText(held shard.Copies, replicas int) string {
+	text := fmt.Sprintf("each block on %d of %d workers at least", held.Least, replicas)
+	if held.Lacking > 0 {
+		text += fmt.Sprintf(", %d blocks to copy again", held.Lacking)
+	}
+	if held.Lost > 0 {
+		text += fmt.Sprintf(", %d BLOCKS LOST", held.Lost)
+	}
+	return text
 }
 
 // list returns the sequences that are named, or all.
@@ -107,6 +129,9 @@ func (c *sequencesConfig) change(ctx context.Context, conn *hub.Conn, i shard.In
 	if i.Err != nil || !c.rebalance && !c.free {
 		return i.Err
 	}
+	if c.free {
+		return shard.Free(ctx, conn, i.Name)
+	}
 	config := i.Config
 	config.Timeout = c.timeout
 	client, err := shard.New(ctx, conn, config)
@@ -116,9 +141,6 @@ func (c *sequencesConfig) change(ctx context.Context, conn *hub.Conn, i shard.In
 	s, err := client.Open(ctx, i.Name)
 	if err != nil {
 		return err
-	}
-	if c.free {
-		return s.Free(ctx)
 	}
 	n, err := client.Rebalance(ctx, s)
 	fmt.Fprintf(c.streams.report, "cluster: %s: %d blocks copied\n", i.Name, n)

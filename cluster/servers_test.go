@@ -121,7 +121,7 @@ func (s *servers) killLeader(kind, stream string) {
 	delete(s.running, leader)
 }
 
-// Of three servers the one that leads the work queue, or the directory, is killed in mid-run. Nothing is lost.
+// Of three servers the one that leads the directory is killed in mid-run. Nothing is lost.
 func TestKillLeader(t *testing.T) {
 	if !*killLeaders {
 		t.Skip("NOT RUN without -leaders")
@@ -130,38 +130,10 @@ func TestKillLeader(t *testing.T) {
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("embed", func(t *testing.T) {
-		s := startServers(t)
-		embedWorker(t, folder, s.urls, "a")
-		embedWorker(t, folder, s.urls, "b")
-		var texts []string
-		for i := range 3000 {
-			texts = append(texts, strings.Repeat("a b ", i%4)+strings.Repeat("c", 1+i%5))
-		}
-		name := filepath.Join(t.TempDir(), "v.jsonl")
-		done := make(chan error, 1)
-		var report strings.Builder
-		go func() {
-			done <- run(t.Context(), streams{strings.NewReader(strings.Join(texts, "\n") + "\n"), &report, &report},
-				[]string{"embed", "-server", s.urls, "-job-texts", "2", "-o", name})
-		}()
-		s.until(func(ctx context.Context) error {
-			x, err := s.js.Stream(ctx, s.conn.StreamName("embed_jobs"))
-			if err == nil && x.CachedInfo().State.LastSeq < 200 {
-				err = errors.New("too early")
-			}
-			return err
-		})
-		s.killLeader("", "embed_jobs")
-		if err := <-done; err != nil {
-			t.Fatalf("%v\n%s", err, report.String())
-		}
-		checkVectors(t, name, folder, texts)
-	})
 	t.Run("directory", func(t *testing.T) {
 		s := startServers(t)
 		for _, name := range []string{"a", "b"} {
-			startProcess(t, "waits for", "work", "-roles", "shard", "-name", name, "-server", s.urls)
+			startProcess(t, "waits for", "work", "-name", name, "-server", s.urls)
 		}
 		attend := func(context.Context) error {
 			out, report, err := runCommand(t.Context(), "attend", "-server", s.urls, "-name", "s", "-keys", "600", "-tokens", "3")

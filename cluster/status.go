@@ -1,28 +1,36 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
-	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/cluster/shard"
 )
 
 const statusUsage = `usage: cluster status [flags]
 
-Says what the queues of embedding have, and of which runs; what the workers of attention hold, and for whom;
-and what the directory has.
+Says which gateways and workers there are; what the workers of
+attention hold, and for whom; and what the directory has. What does not answer within 5 seconds is named, and the rest is
+said all the same; the command then fails.
 `
 
 // status is what the subcommand says, as JSON with -json.
 type status struct {
-	Version   string               `json:"version"` // of messages and numeric contract
-	Queues    []embed.QueueReport  `json:"queues"`
+	Version   string               `json:"version"`  // of messages and numeric contract
+	Gateways  []relay.Peer         `json:"gateways"` // and their workers
 	Workers   []shard.WorkerReport `json:"workers"`
 	Sequences []sequenceStatus     `json:"sequences"`
+	Unknown   []string             `json:"unknown"` // what did not answer, and why
 }
 
 // sequenceStatus is what the directory says of a sequence.
@@ -40,81 +48,84 @@ type sequenceStatus struct {
 func runStatus(ctx context.Context, s streams, args []string) error {
 	asJSON := false
 	define := func(fs *flag.FlagSet) {
-		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, queues, workers and sequences")
+		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, gateways, workers, sequences and unknown")
 	}
 	return ask(ctx, s, "status", statusUsage, args, define, func(ctx context.Context, conn *hub.Conn) error {
-		found, err := newStatus(ctx, conn)
-		if err != nil {
-			return err
-		}
+		found := newStatus(ctx, conn)
 		if asJSON {
 			e := json.NewEncoder(s.out)
 			e.SetIndent("", "  ")
-			return e.Encode(found)
+			if err := e.Encode(found); err != nil {
+				return err
+			}
+		} else {
+			found.write(s)
 		}
-		found.write(s)
+		if len(found.Unknown) > 0 {
+			return errors.New(strings.Join(found.Unknown, "; "))
+		}
 		return nil
 	})
 }
 
-// newStatus asks the server, the workers and the directory.
-func newStatus(ctx context.Context, conn *hub.Conn) (*status, error) {
-	x := &status{Version: hub.Own.String(), Sequences: []sequenceStatus{}}
-	var err error
-	if x.Queues, err = embed.Queues(ctx, conn); err != nil {
-		return nil, err
+// partTime is how long each part of a cluster may take to say how it is.
+const partTime = 5 * time.Second
+
+// newStatus asks the server, the workers and the directory, side by side.
+func newStatus(ctx context.Context, conn *hub.Conn) *status {
+	x := &status{Version: hub.Own.String(), Sequences: []sequenceStatus{}, Unknown: []string{}}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	part := func(what, advice string, ask func(ctx context.Context) error) {
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, partTime)
+			defer cancel()
+			if err := ask(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				x.Unknown = append(x.Unknown, fmt.Sprintf("%s: %v%s", what, err, advice))
+			}
+		})
 	}
-	if x.Workers, err = shard.Report(ctx, conn); err != nil {
-		return nil, err
-	}
-	all, err := shard.List(ctx, conn)
+	const jetStream = " (JetStream has no leader, does not answer or its disk is full: see the log and /readyz of the server)"
+	var all []shard.Info
+	part("the directory", jetStream, func(ctx context.Context) (err error) { all, err = shard.List(ctx, conn); return err })
+	part("the workers", "", func(ctx context.Context) (err error) { x.Workers, err = shard.Report(ctx, conn); return err })
+	part("the gateways", "", func(ctx context.Context) (err error) { x.Gateways, err = relay.Peers(ctx, conn); return err })
+	asking.Wait()
+	slices.Sort(x.Unknown)
 	for _, i := range all {
-		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas, Held: i.Held(x.Workers)}
+		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas}
+		if x.Workers != nil {
+			s.Held = i.Held(x.Workers)
+		}
 		if i.Err != nil {
 			s.Error = i.Err.Error()
 		}
 		x.Sequences = append(x.Sequences, s)
 	}
-	return x, err
+	return x
 }
 
 // write writes the status as text.
 func (x *status) write(s streams) {
 	fmt.Fprintf(s.out, "version %s (wire format.numeric contract)\n", x.Version)
-	for _, q := range x.Queues {
-		fmt.Fprintf(s.out, "queue %s: %d messages, %d of %d bytes%s\n", q.Name, q.Messages, q.Bytes, q.Limit, problem(q.Error))
-		for _, r := range q.Runs {
-			client := "its client is there"
-			if !r.Held {
-				client = "ITS CLIENT IS GONE"
-			}
-			fmt.Fprintf(s.out, "  run %s: %d messages, %s\n", r.Run, r.Messages, client)
-		}
+	for _, g := range x.Gateways {
+		fmt.Fprintf(s.out, "%s %s: version %s, fingerprint %s\n", map[bool]string{true: "gateway", false: "answer"}[g.Role == "gateway"], g.Name, g.Version, cmp.Or(g.Fingerprint, "of the first worker, WHICH IT HAS NOT FOUND"))
 	}
 	for _, w := range x.Workers {
 		leaving := ""
 		if w.Leaving {
 			leaving = ", leaving"
 		}
-		fmt.Fprintf(s.out, "worker %s: version %s, %d threads on %d cores, %d of %d bytes%s%s\n", w.Name, w.Version, w.Threads, w.Cores, w.Used, w.Limit, leaving, problem(w.Error))
+		fmt.Fprintf(s.out, "worker %s: version %s, %d threads on %d cores, %d of %d bytes%s%s\n", w.ID, w.Version, w.Threads, w.Cores, w.Used, w.Limit, leaving, problem(w.Error))
 		for _, h := range w.Holds {
 			fmt.Fprintf(s.out, "  for %s: %d blocks, %d bytes\n", h.For, h.Blocks, h.Bytes)
 		}
 	}
 	for _, i := range x.Sequences {
-		fmt.Fprintf(s.out, "sequence %s: %d keys, each block on %d of %d workers at least%s%s\n", i.Name, i.Keys, i.Held.Least, i.Replicas, i.repair(), problem(i.Error))
+		fmt.Fprintf(s.out, "sequence %s: %d keys, %s%s\n", i.Name, i.Keys, copiesText(i.Held, i.Replicas), problem(i.Error))
 	}
-}
-
-// repair says which blocks are not as they should be.
-func (i *sequenceStatus) repair() (text string) {
-	if i.Held.Lacking > 0 {
-		text = fmt.Sprintf(", %d blocks to copy again", i.Held.Lacking)
-	}
-	if i.Held.Lost > 0 {
-		text += fmt.Sprintf(", %d BLOCKS LOST", i.Held.Lost)
-	}
-	return text
 }
 
 // problem returns an error as the end of a line.

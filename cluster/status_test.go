@@ -4,7 +4,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,11 +52,11 @@ func TestStatus(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	w := got.Workers[0]
-	if w.Name != "a" || w.Error != "" || len(w.Holds) != 1 || w.Holds[0].For != "sequence text" || w.Holds[0].Blocks != 3 || w.Holds[0].Bytes != w.Used {
+	if w.Name != "a" || !strings.HasPrefix(w.ID, "a-") || w.Error != "" || len(w.Holds) != 1 || w.Holds[0].For != "sequence text" || w.Holds[0].Blocks != 3 || w.Holds[0].Bytes != w.Used {
 		t.Errorf("%+v", w)
 	}
 	text := say()
-	for _, line := range []string{"worker a: version " + hub.Own.String(), "  for sequence text: 3 blocks", "sequence text: 600 keys, each block on 1 of 2 workers"} {
+	for _, line := range []string{"worker " + w.ID + ": version " + hub.Own.String(), "  for sequence text: 3 blocks", "sequence text: 600 keys, each block on 1 of 2 workers"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("%q lacks %q", text, line)
 		}
@@ -62,5 +66,69 @@ func TestStatus(t *testing.T) {
 	p.work("a", p.url)
 	if text := say(); !strings.Contains(text, "each block on 0 of 2 workers at least, 3 BLOCKS LOST") {
 		t.Error(text)
+	}
+}
+
+// A server that has lost the two others of its cluster has no streams. Status says so, and what it knows all the same.
+func TestStatusWithoutQuorum(t *testing.T) {
+	ports := freePorts(t, 3)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, line := startProcess(t, "listening on", "serve", "-cluster", "attn", "-name", "n0", "-port", "-1", "-cluster-port", ports[0], "-store", t.TempDir(),
+		"-route-password-file", secret, "-route", "nats://127.0.0.1:"+ports[1], "-route", "nats://127.0.0.1:"+ports[2])
+	p := &processes{t: t, workers: map[string]*process{}, url: line[strings.Index(line, "nats://"):]}
+	p.work("a", p.url)
+	startProcess(t, "msg=listening", "gateway", "-addr", "127.0.0.1:0", "-server", p.url)
+	startProcess(t, "answers with", "answer", "-name", "b", "-model", "../models/testdata/tiny/llama-2", "-server", p.url)
+	out, _, err := runCommand(t.Context(), "status", "-server", p.url)
+	if err == nil || !strings.Contains(err.Error(), "the directory: ") || !strings.Contains(err.Error(), "JetStream has no leader") {
+		t.Errorf("%v", err)
+	}
+	for _, want := range []string{"worker a-", "gateway ", "answer b: version"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q lacks %q", out, want)
+		}
+	}
+}
+
+// Sequences and status say the same of blocks whose workers are gone, and metrics and the log of a worker have it too. What
+// nobody can read can be freed without any worker.
+func TestLostBlocks(t *testing.T) {
+	p := startProcesses(t)
+	w, line := startProcess(t, "metrics at", "work", "-name", "a", "-repair", "400ms", "-server", p.url, "-metrics", "0")
+	if w.waitFor("waits for") == "" {
+		t.Fatal("the worker has ended")
+	}
+	p.work("b", p.url)
+	if out, report, err := runCommand(t.Context(), "attend", "-server", p.url, "-name", "s", "-keys", "1500", "-tokens", "1", "-replicas", "1"); err != nil {
+		t.Fatalf("%v\n%s%s", err, out, report)
+	}
+	p.workers["b"].kill()
+	lost := fmt.Sprintf("%d BLOCKS LOST", statusOf(t, p.url).Sequences[0].Held.Lost)
+	for _, subcommand := range []string{"status", "sequences"} {
+		if out, _, err := runCommand(t.Context(), subcommand, "-server", p.url); err != nil || !strings.Contains(out, "on 0 of 1 workers at least, "+lost) || lost[0] == '0' {
+			t.Errorf("%s: %v, want %s\n%s", subcommand, err, lost, out)
+		}
+	}
+	if out, _, _ := runCommand(t.Context(), "sequences", "-server", p.url); !strings.Contains(out, "DOES NOT ANSWER)") {
+		t.Errorf("%s", out)
+	}
+	eventually(t, metricsURL(line)+"/metrics", http.StatusOK, "attn_cluster_shard_lost_blocks "+lost[:1]+"\n", "attn_cluster_shard_lacking_blocks 0\n")
+	if got := w.waitFor("blocks that no worker holds"); !strings.Contains(got, "lost="+lost[:1]) {
+		t.Errorf("the log has %q", got)
+	}
+	w.kill()
+	for line := range w.lines {
+		if strings.Contains(line, "WARN") && strings.Contains(line, "blocks") {
+			t.Errorf("the log has again: %s", line)
+		}
+	}
+	if _, _, err := runCommand(t.Context(), "sequences", "-server", p.url, "-free", "s-0"); err != nil {
+		t.Error(err)
+	}
+	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || out != "" {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -12,6 +12,7 @@ const (
 	ColumnSegment = 64  // columns of a score in one chain of FMAs
 	InputSegment  = 128 // inputs of a linear layer in one chain of FMAs
 	WeightBlock   = 32  // inputs of an output that share a scale of quantized weights
+	BF16Segment   = 32  // numbers of a product in bfloat16 in one chain of FMAs for even and one for odd places
 
 	NormChains     = 64 // chains of a sum over a row in norms
 	AdditiveChains = 16 // chains of an additive score
@@ -52,10 +53,18 @@ const (
 	BeyondRounding = 0x71800000
 )
 
+// LeastBF16 is 2^-56 as float32 bits: below it a factor of a product in bfloat16 is +0, so that no sum is
+// subnormal.
+const LeastBF16 = 0x23800000
+
 // LeastWeight is -100: a weight 2^x of a key, or a factor that merges blocks, is 0 below. Products of larger
 // ones with values of at least 2^-26 are normal numbers; with subnormal ones an FMA takes 100 times as
 // long on some CPUs.
 const LeastWeight = 0xc2c80000
+
+// LeastWeightBF16 is the least number whose weight is not +0 when it is rounded for a product in bfloat16, as float32 bits: the
+// weights of smaller ones are below 2^-56 - 2^-65.
+const LeastWeightBF16 = 0xc26002e3
 
 // Numbers below LeastNormal, 2^-126, are subnormal, and +0 where they are packed, stored in
 // a cache or kept by an optimizer. LeastGradient is 2^-100: below it gradients that

@@ -18,6 +18,13 @@ var linearFunctions = map[string]func(c *call) error{
 		}
 		return c.apply(l)
 	},
+	"linear_bf16": func(c *call) error {
+		l, err := linear.RoundBFloat16(c.matrix("w"), c.floats("bias"), kernel.Exec{})
+		if err != nil {
+			return err
+		}
+		return c.apply(l)
+	},
 	"linear_quantized": func(c *call) error {
 		l, err := c.quantized()
 		if err != nil {
@@ -279,6 +286,31 @@ func linearCases() (list []vector) {
 	}
 	add("weights-MXFP4-largest", "weights_quantized", map[string]any{"format": "MXFP4", "blocks": withScales(blocks("MXFP4", 340, 3, 32), 252, 253, 254)})
 	add("weights-NVFP4", "weights_quantized", map[string]any{"format": "NVFP4", "blocks": blocks("NVFP4", 341, 2, 64), "scales": encode([]float32{-0.3})})
+	return append(list, bf16Cases()...)
+}
+
+// bf16Cases are products in bfloat16: tails of segments, ties, numbers near the least and the largest, and sums that cancel.
+func bf16Cases() (list []vector) {
+	add := func(name string, in map[string]any) { list = append(list, vector{"linear-bf16-" + name, "linear_bf16", in, nil}) }
+	for i, k := range []int{0, 1, 2, 31, 32, 33, 64, 95} {
+		in := map[string]any{"x": array(400+10*i, 2, k), "w": array(401+10*i, 3, k)}
+		if k%2 == 1 {
+			in["bias"] = array(402+10*i, 3)
+		}
+		add(fmt.Sprintf("%02d", k), in)
+	}
+	add("f16", map[string]any{"x": array(490, 2, 9), "w": narrowed(491, numeric.ToF16, 4, 9), "activation": "silu"})
+	add("bf16", map[string]any{"x": array(492, 2, 9), "w": narrowed(493, numeric.ToBF16, 4, 9), "activation": "gelu"})
+	add("special", map[string]any{"x": encode(random(testutil.Specials, 494, 80), 2, 40), "w": encode(random(testutil.Specials, 495, 160), 4, 40), "bias": encode([]float32{0, nan, inf, bits(0x80000000)[0]})})
+	add("not-finite", map[string]any{"x": wild(testutil.NonFinite, 496, 3, 12), "w": wild(testutil.NonFinite, 497, 4, 12)})
+	add("tiny", map[string]any{"x": encode(tiny(0x1p-56, 498, 68), 2, 34), "w": encode(tiny(0x1p-56, 499, 136), 4, 34)})
+	// The weights pick numbers of x: ties, those that round to 2^-56 and to less, to infinity and to the largest.
+	rounded := bits(0x3f808000, 0x3f818000, 0x3f808001, 0xbf817fff, 0x237fffff, 0x237f8000, 0x237f7fff, 0xa37f8000, 0x7f7f8000, 0xff7f7fff, 0x80000000, 0x00000001)
+	one := make([]float32, len(rounded)*len(rounded))
+	for i := range rounded {
+		one[i*len(rounded)+i] = 1
+	}
+	add("rounded", map[string]any{"x": encode(rounded, 1, len(rounded)), "w": encode(one, len(rounded), len(rounded))})
 	return list
 }
 

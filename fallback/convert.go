@@ -17,6 +17,23 @@ func flush(dst []float32, ldd int, src []float32, lds, n, d int, least float32) 
 	}
 }
 
+// roundBF16 is Converters.RoundBF16.
+func roundBF16(dst, src []float32) {
+	for i, x := range src {
+		dst[i] = scalar.RoundBF16(x)
+	}
+}
+
+// widenPairs is Converters.WidenPairs.
+func widenPairs(even, odd []float32, ldd int, src []uint32, lds, n, d int) {
+	for r := range n {
+		low, high := window(even, r*ldd, d), window(odd, r*ldd, d)
+		for x, w := range window(src, r*lds, d) {
+			low[x], high[x] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
+		}
+	}
+}
+
 // widenBytes returns the conversion of rows of 8-bit numbers, given that of one.
 func widenBytes(number func(uint8) float32) ukernel.WidenRows {
 	return func(dst []float32, ldd int, src []byte, lds, n, d int) {

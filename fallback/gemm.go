@@ -1,6 +1,9 @@
 package fallback
 
-import "github.com/attn-go/attn/internal/scalar"
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+)
 
 // lanes is the width of the query tiles that gemm, gemmMax and gemmMerge work on.
 const lanes = 8
@@ -49,6 +52,35 @@ func segments(c *[lanes]float32, a []float32, a0, cs int, b []float32, ldb, k, s
 			}
 		} else {
 			*c = acc
+		}
+		if x+n == k {
+			return
+		}
+	}
+}
+
+// gemmEvenOdd is Products.GemmEvenOdd.
+func gemmEvenOdd(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+	for i := range m {
+		evenOdd((*[lanes]float32)(c[i*ldc:]), a, i*rs, cs, b, ldb, k, load)
+	}
+}
+
+// evenOdd computes one row of c: the chains of even and of odd steps of each segment.
+func evenOdd(c *[lanes]float32, a []float32, a0, cs int, b []float32, ldb, k int, load bool) {
+	for x := 0; ; x += contract.BF16Segment {
+		n := min(contract.BF16Segment, k-x)
+		var e, o [lanes]float32
+		chain(&e, a, a0+x*cs, 2*cs, b[min(x*ldb, len(b)):], 2*ldb, (n+1)/2)
+		if n > 1 {
+			chain(&o, a, a0+(x+1)*cs, 2*cs, b[(x+1)*ldb:], 2*ldb, n/2)
+		}
+		for lane := range c {
+			sum := e[lane] + o[lane]
+			if x > 0 || load {
+				sum += c[lane]
+			}
+			c[lane] = sum
 		}
 		if x+n == k {
 			return

@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -8,7 +9,7 @@ import (
 // Products returns the matrix products for query tiles of w lanes, any number.
 func Products(w int) ukernel.Products {
 	if w == lanes {
-		return ukernel.Products{Gemm: gemm, GemmMax: gemmMax, GemmMerge: gemmMerge}
+		return ukernel.Products{Gemm: gemm, GemmMax: gemmMax, GemmMerge: gemmMerge, GemmEvenOdd: gemmEvenOdd}
 	}
 	return ukernel.Products{
 		Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
@@ -28,6 +29,16 @@ func Products(w int) ukernel.Products {
 				for i := range m {
 					s := sumOfLane(0, a, i*rs, cs, b, ldb, k, seg, false)
 					c[i*ldc+lane], max[lane] = s, scalar.Larger(s, max[lane])
+				}
+			})
+		},
+		GemmEvenOdd: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+			eachPart(w, m, b, func(at int, b []float32) {
+				gemmEvenOdd(c[at:], ldc, a, rs, cs, b, ldb, m, k, load)
+			}, func(lane int, b []float32) {
+				for i := range m {
+					p := &c[i*ldc+lane]
+					*p = evenOddOfLane(*p, a, i*rs, cs, b, ldb, k, load)
 				}
 			})
 		},
@@ -75,6 +86,24 @@ func sumOfLane(c float32, a []float32, a0, cs int, b []float32, ldb, k, seg int,
 			c = acc
 		}
 		if x+n == k {
+			return c
+		}
+	}
+}
+
+// evenOddOfLane returns one number of a product in bfloat16, see evenOdd.
+func evenOddOfLane(c float32, a []float32, a0, cs int, b []float32, ldb, k int, load bool) float32 {
+	for x := 0; ; x += contract.BF16Segment {
+		var sums [2]float32
+		n := min(contract.BF16Segment, k-x)
+		for y := x; y < x+n; y++ {
+			sums[y%2] = scalar.FMA(a[a0+y*cs], b[y*ldb], sums[y%2])
+		}
+		sum := sums[0] + sums[1]
+		if x > 0 || load {
+			sum += c
+		}
+		if c = sum; x+n == k {
 			return c
 		}
 	}

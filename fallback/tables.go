@@ -18,7 +18,7 @@ import (
 func Lanes() ukernel.LaneKernels {
 	return ukernel.LaneKernels{
 		MaskSpan: maskSpan, MaskBool: maskBool, Softcap: softcap, ALiBi: alibi, Bias: bias,
-		Softmax: softmax, Dropout: dropout, MergeStats: mergeStats,
+		Softmax: softmax, SoftmaxBF16: softmaxBF16, Dropout: dropout, MergeStats: mergeStats,
 		Pack: pack, Unpack: unpack, Round: roundLanes, ScaleRows: scaleRows, HeadScores: headScores,
 	}
 }
@@ -44,7 +44,8 @@ func Convert() ukernel.Converters {
 			ukernel.Float8E4M3: narrowBytes(scalar.ToF8E4M3), ukernel.Float8E5M2: narrowBytes(scalar.ToF8E5M2),
 		},
 		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, WidenInt4: widenInt4, UnpackInt4: unpackInt4, QuantizeInt4: quantizeInt4,
-		PairColumns: pairColumns, PairRows: pairRows, Flush: flush, Gather: gather, Finite: finite,
+		PairColumns: pairColumns, PairRows: pairRows, RoundBF16: roundBF16, WidenPairs: widenPairs,
+		Flush: flush, Gather: gather, Finite: finite,
 	}
 }
 
@@ -52,7 +53,8 @@ func Convert() ukernel.Converters {
 func Weights() ukernel.WeightKernels {
 	return ukernel.WeightKernels{
 		Gemm: weightGemm, GemmF16: weightGemmHalves(scalar.F16), GemmBF16: weightGemmHalves(scalar.BF16), Blocks: blockKernels(),
-		Quantize: quantizeRow, AddBias: addBias, Pack: packRows[float32], PackHalves: packRows[uint16],
+		GemmPairs: weightGemmPairs,
+		Quantize:  quantizeRow, AddBias: addBias, Pack: packRows[float32], PackHalves: packRows[uint16],
 	}
 }
 

@@ -42,6 +42,25 @@ func weightGemmHalves(widen func(uint16) float32) func(c []float32, ldc int, a [
 	}
 }
 
+// weightGemmPairs is WeightKernels.GemmPairs: one segment at a time is widened for all rows of a.
+func weightGemmPairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, _ []byte) {
+	if m == 0 {
+		return
+	}
+	const n = ukernel.PanelLanes
+	var wide [contract.BF16Segment * n]float32
+	for x := 0; ; x += contract.BF16Segment {
+		steps := min(contract.BF16Segment, k-x)
+		widenPairs(wide[:], wide[n:], 2*n, b[min(x/2*ldb, len(b)):], ldb, steps/2, n)
+		for lane := 0; lane < n; lane += lanes {
+			gemmEvenOdd(c[lane:], ldc, a[min(x*cs, len(a)):], rs, cs, wide[lane:], n, m, steps, load || x > 0)
+		}
+		if x+steps == k {
+			return
+		}
+	}
+}
+
 // addBias is WeightKernels.AddBias.
 func addBias(c []float32, ldc, m int, bias []float32) {
 	for i := range m {

@@ -59,7 +59,7 @@ func (c *call) checkShapes(out string) *check.Failure {
 	return cmp.Or(c.out.CheckLengths(out, c.q, "q"), c.v.CheckLengths("v", c.k, "k"))
 }
 
-// plainlyFits tells whether a call with float32 tensors and the options of plain calls certainly
+// plainlyFits tells whether a call with the options of plain calls certainly
 // passes check. If it does not, check decides. Checks that need not say what is wrong take a fifth
 // of the time, and those of check take a tenth of a short call.
 func (c *call) plainlyFits() bool {
@@ -73,11 +73,12 @@ func (c *call) plainlyFits() bool {
 		return false
 	}
 	written, ok := out.PlainMemory()
-	if !ok || !out.IsOrdered() {
+	if !ok || !out.IsFloat() || !out.IsOrdered() || !q.IsFloat() {
 		return false
 	}
 	for _, in := range [...]*view.Tensor{q, k, v} {
-		if m, ok := in.PlainMemory(); !ok || written.Overlaps(m) {
+		m, ok := in.PlainMemory()
+		if !ok || written.Overlaps(m) || in.Scales() != nil && written.OverlapsTensor(in) {
 			return false
 		}
 	}

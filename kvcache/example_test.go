@@ -138,6 +138,52 @@ func ExampleSequence_Keep() {
 	// [20] [40]
 }
 
+// The keys and values of two tokens go from one cache to another one.
+func ExampleSequence_Save() {
+	config := kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8}
+	from, err := kvcache.New(config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config.PageSize = 4
+	to, _ := kvcache.New(config)
+	text, copied := from.NewSequence(), to.NewSequence()
+	batch, _ := from.NewBatch(text)
+	fmt.Println(batch.Append(kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1), kernel.BHLD([]float32{10, 20, 30}, 1, 1, 3, 1)))
+	saved, err := text.Save(nil, 1, 2)
+	fmt.Println(len(saved), err)
+
+	batch, _ = to.NewBatch(copied)
+	fmt.Println(batch.Extend(2), copied.Load(saved))
+	_, values := to.Memory(0)
+	fmt.Println(kernel.Row[float32](values, int(copied.Pages()[0]), 0, 0), kernel.Row[float32](values, int(copied.Pages()[0]), 0, 1))
+
+	// Output:
+	// <nil>
+	// 16 <nil>
+	// <nil> <nil>
+	// [20] [30]
+}
+
+// Load takes the place of Store after Extend.
+func ExampleSequence_Load() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	fmt.Println(batch.Extend(1), text.Load([]byte{0, 0, 128, 63, 0, 0, 0, 64}))
+	keys, values := cache.Memory(0)
+	fmt.Println(kernel.Row[float32](keys, 0, 0, 0), kernel.Row[float32](values, 0, 0, 0))
+
+	// Output:
+	// <nil> <nil>
+	// [1] [2]
+}
+
 // Attention sinks: the first token stays, of the others those of the last four positions, in whole pages.
 func ExampleSequence_DropBetween() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})

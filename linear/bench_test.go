@@ -2,6 +2,7 @@ package linear_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -83,6 +84,22 @@ func benchmarkNew[E kernel.Float](b *testing.B, n, k int) {
 			for b.Loop() {
 				f()
 			}
+		})
+	}
+}
+
+// BenchmarkFromBlocks packs quantized weights on one thread.
+func BenchmarkFromBlocks(b *testing.B) {
+	const n, k = 1536, 2048
+	for _, f := range slices.Concat(singleFormats, groupedFormats) {
+		b.Run("format="+f.String(), func(b *testing.B) {
+			c := testCase{n: n, k: k, format: f}
+			r := testutil.Rand(1)
+			w := c.weights(&r)
+			for b.Loop() {
+				w.layer(b, nil)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*k/32), "ns/block")
 		})
 	}
 }

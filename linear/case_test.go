@@ -19,6 +19,7 @@ type testCase struct {
 	dtype   kernel.DType  // of the weights
 	format  linear.Format // of quantized weights; k is a multiple of 32
 	int8    bool          // Options.DynamicInt8
+	rounds  bool          // a layer of RoundBFloat16
 	product bool          // a call of Product, which takes the weights as they are
 	bias    bool
 	layout  layout
@@ -31,7 +32,9 @@ func eachType(c testCase) (list []testCase) {
 	for c.dtype = range kernel.Int8 {
 		list = append(list, c)
 	}
-	c.dtype = kernel.Float32
+	c.dtype, c.rounds = kernel.Float32, true
+	list = append(list, c)
+	c.rounds = false
 	for _, c.format = range singleFormats {
 		c.int8 = false
 		list = append(list, c)
@@ -60,7 +63,7 @@ func (c testCase) String() string {
 	if c.format != 0 {
 		return fmt.Sprintf("m=%d n=%d k=%d %v int8=%v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.format, c.int8, c.bias, c.layout, c.kind, c.seed)
 	}
-	return fmt.Sprintf("m=%d n=%d k=%d %v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.dtype, c.bias, c.layout, c.kind, c.seed)
+	return fmt.Sprintf("m=%d n=%d k=%d %v rounds=%v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.dtype, c.rounds, c.bias, c.layout, c.kind, c.seed)
 }
 
 // A matrix is an argument whose elements the test knows.
@@ -72,6 +75,7 @@ type matrix struct {
 	format               linear.Format
 	blocks               []byte    // of quantized weights
 	scales               []float32 // beside them, of NVFP4
+	rounds               bool      // the layer is one of RoundBFloat16
 }
 
 func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colStride] }
@@ -143,6 +147,7 @@ func (c testCase) weights(r *testutil.Rand) matrix {
 	case kernel.BFloat16:
 		round(&w, numeric.ToBF16)
 	}
+	w.rounds = c.rounds
 	return w
 }
 
@@ -188,10 +193,13 @@ func (c testCase) contract(x, w *matrix, bias []float32) matrix {
 	for m := range c.m {
 		for n := range c.n {
 			sum := float32(0)
-			if c.int8 {
+			switch {
+			case c.int8:
 				sum = c.int8Sum(x, w, m, n)
+			case c.rounds:
+				sum = c.roundedSum(x, w, m, n)
 			}
-			for first := 0; first < c.k && !c.int8; first += 128 { // segments
+			for first := 0; first < c.k && !c.int8 && !c.rounds; first += 128 { // segments
 				acc := float32(0)
 				for k := first; k < min(first+128, c.k); k++ {
 					acc = numeric.FMA(x.at(m, k), weight(n, k), acc)
@@ -252,6 +260,13 @@ func (c testCase) options(tier kernel.Tier, threads int) linear.Options {
 // layer packs the matrix.
 func (m *matrix) layer(t testing.TB, bias []float32) *linear.Linear {
 	t.Helper()
+	if m.rounds {
+		l, err := linear.RoundBFloat16(m.Matrix, bias, kernel.Exec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
 	if m.format == 0 {
 		return mustNew(t, m.Matrix, bias)
 	}

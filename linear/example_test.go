@@ -210,6 +210,20 @@ func ExampleQuantizeInt8() {
 	// Output: Q8_0 [0] <nil>
 }
 
+// Weights and rows are rounded to bfloat16, of which 1.003 is 1 and 3.01 is 3.015625.
+func ExampleRoundBFloat16() {
+	layer, err := linear.RoundBFloat16(linear.DenseMatrix([]float32{1.003, 2}, 1, 2), nil, kernel.Exec{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 1)
+	err = layer.Apply(linear.DenseMatrix(out, 1, 1), linear.DenseMatrix([]float32{3.01, 1}, 1, 2), linear.Options{})
+	fmt.Println(layer.DType(), out, err)
+
+	// Output: bfloat16 [5.015625] <nil>
+}
+
 // The weights of a model that shares them between its embeddings and its last layer: tokens 2 and 0.
 func ExampleLinear_Rows() {
 	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 3, 2), nil, kernel.Exec{})

@@ -35,6 +35,8 @@ type job struct {
 	inOrder                bool // a panel takes all steps before the next one
 	widens                 bool // weights are widened once for a range of rows
 	unpacks                bool // those of whole panels are unpacked, and only the others widened
+	roundsOnce             bool // rows are rounded for all steps at once
+	tiles                  bool // and the product is that of a unit for tiles
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -127,6 +129,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = !j.int8 && j.linear.widens(t, m)
 	j.unpacks = j.widens && j.linear.unpacks(t, m)
+	j.tiles = j.linear.tiles(t, m)
 	direct := !j.widens && !j.isProduct() && !j.int8
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
@@ -145,6 +148,8 @@ func (j *job) plan(t *tier.Tier, option int) {
 		j.rowRanges = min(ints.CeilDiv(m, minRows), max(j.rowRanges, ints.CeilDiv(wanted, j.panelRanges)))
 	}
 	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowRanges)*j.linear.depth() <= mostBytes
+	// They are if they stay in L2, or if a panel takes all steps before the next one.
+	j.roundsOnce = j.linear.rounds && (j.inOrder || 4*ints.CeilDiv(m, j.rowRanges)*j.linear.depth() <= roundedBytes)
 	j.threads = min(threads, j.rowRanges*j.panelRanges)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
@@ -158,6 +163,10 @@ func (j *job) limits() (rows, panels int) {
 		return productRows, productPanels
 	case j.int8:
 		return j.int8Rows(), j.linear.panels()
+	case j.tiles:
+		return j.tileRows(), j.linear.panels()
+	case j.linear.rounds:
+		return maxRows, roundedPanels
 	}
 	return maxRows, maxPanels
 }
@@ -168,6 +177,8 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
 		return m > t.QuantizedRows || l.packed.Grouped()
+	case l.rounds:
+		return m > t.PairRows
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}
@@ -187,15 +198,18 @@ func (l *Linear) bytes() int {
 	if l.format != 0 {
 		return l.blockBytes(l.n)
 	}
-	return l.n * l.k * l.dtype.Size()
+	return l.n * l.depth() * l.dtype.Size()
 }
 
 // usefulThreads returns the thread count of the job, the most that it may be the next time,
 // and whether it may vary. option is Options.Threads.
 func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 	fmas := float64(j.linear.n) * float64(j.linear.k) * float64(j.out.rows)
-	if j.int8 {
+	switch {
+	case j.int8:
 		fmas /= int8Speed
+	case j.tiles:
+		fmas /= tileSpeed
 	}
 	work := fmas/float64(threadShares*j.tier.ThreadFMAs) + float64(j.linear.bytes())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
@@ -209,9 +223,9 @@ type scratch struct {
 	wide  []float32 // some rows of a panel, widened or packed
 	codes []uint32  // quantized rows of x, or some rows of a panel, unpacked
 	edge  []float32 // the sums of the last panel, if out lacks columns for them
-	rows  []float32 // some rows of x, transposed
+	rows  []float32 // some rows of x, transposed or rounded
 
-	quantized interval // the rows of x whose codes there are
+	quantized interval // the rows of x that are quantized or rounded as a whole
 
 	wideUsage, edgeUsage, rowsUsage, codesUsage parallel.Usage
 	memory                                      parallel.Memory
@@ -245,7 +259,14 @@ func (j *job) findShape() (s shape) {
 	if j.transposes() {
 		s.rows = m * (min(j.steps, l.depth()) + transposedGap)
 	}
-	if l.hasTail() && !j.int8 {
+	switch {
+	case j.tiles:
+		s.codes, s.rows = m*l.depth()/2, l.depth()
+	case j.roundsOnce:
+		s.rows = m * (l.depth() + transposedGap)
+	case l.rounds:
+		s.rows = m * (min(j.steps, l.depth()) + transposedGap)
+	case l.hasTail() && !j.int8:
 		s.rows = m * min(j.steps, l.depth())
 	}
 	return s

@@ -37,8 +37,10 @@ type Linear struct {
 	packed ukernel.PackedFormat // of their panels
 	f32    []float32            // packed panels of Float32
 	u16    []uint16             // or of another type
+	pairs  []uint32             // or of RoundBFloat16
 	blocks []byte               // or of quantized weights
 	bias   []float32            // for all lanes of the panels; without a bias -0, which changes nothing
+	rounds bool                 // products are in bfloat16: the weights are pairs
 	mapped bool                 // they lie in memory of the program, see FromPacked
 }
 
@@ -136,7 +138,7 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 //	y    = a[0] + a[1] + ..., from left to right
 //	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// and then Options.Activation of that. With Options.DynamicInt8 it is a sum of integers for each block of 32
+// and then Options.Activation of that. A layer of [RoundBFloat16] has y of products in bfloat16. With Options.DynamicInt8 it is a sum of integers for each block of 32
 // inputs and a chain over the blocks, for which package contract has the text. So its bits depend only on row m of x, row n of w and
 // b[n]: not on the tier, the number of threads or the other rows.
 //
@@ -170,6 +172,7 @@ func (l *Linear) announce() {
 		view.Announce(view.Read, l.bias)
 		view.Announce(view.Read, l.f32)
 		view.Announce(view.Read, l.u16)
+		view.Announce(view.Read, l.pairs)
 		view.Announce(view.Read, l.blocks)
 	}
 }

@@ -49,6 +49,11 @@ func halves[E ~uint16](data []E) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(data))), len(data))
 }
 
+// words are the bits of numbers.
+func words(data []float32) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(data))), len(data))
+}
+
 // T returns the transposed view of the same memory.
 func (m Matrix) T() Matrix {
 	m.rows, m.cols = m.cols, m.rows

@@ -30,8 +30,13 @@ func (l *Linear) panelWidth(p int) int {
 	return min(ukernel.PanelLanes, l.lanes()-p*ukernel.PanelLanes)
 }
 
-// panelStart returns the index at which panel p starts.
-func (l *Linear) panelStart(p int) int { return p * ukernel.PanelLanes * l.k }
+// panelStart returns the index at which panel p starts, of weights that have no format.
+func (l *Linear) panelStart(p int) int {
+	if l.rounds {
+		return p * ukernel.PanelLanes * l.depth() / 2
+	}
+	return p * ukernel.PanelLanes * l.k
+}
 
 // A packer is ukernel.WeightKernels.Pack or PackHalves.
 type packer[E any] func(dst []E, ld int, src []E, lds, n, d int)

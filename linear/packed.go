@@ -20,7 +20,7 @@ import (
 //
 //	 0  the 8 bytes "attnlin\x00"
 //	 8  uint32  version, 4: panels of 48 lanes, the last one as narrow as steps of 16 allow
-//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 more than its Format
+//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 8 RoundBFloat16, 16 more than its Format
 //	16  uint64  outputs N
 //	24  uint64  inputs K
 //	32  uint32  the ukernel.PackedFormat of quantized weights, else 0
@@ -31,6 +31,7 @@ import (
 const (
 	packedMagic     = "attnlin\x00"
 	packedAlignment = 64 // of the parts, and the size of the header
+	packedRounded   = 8  // of RoundBFloat16
 	packedFormats   = 16 // of quantized weights is so much more than their Format
 )
 
@@ -66,6 +67,9 @@ func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 		p.buf = binary.LittleEndian.AppendUint16(p.buf, x)
 		p.flush(packedBuffer)
 	}
+	for _, x := range l.pairs {
+		p.uint32(x)
+	}
 	p.flush(0)
 	if len(l.blocks) > 0 {
 		p.buf = l.blocks
@@ -88,15 +92,18 @@ func (l *Linear) panelBytes() int {
 	if l.format != 0 {
 		return l.blockBytes(l.lanes())
 	}
-	return l.lanes() * l.k * l.dtype.Size()
+	return l.lanes() * l.depth() * l.dtype.Size()
 }
 
 func (l *Linear) header() []byte {
 	h := append(make([]byte, 0, packedBuffer+packedAlignment), packedMagic...)
 	h = binary.LittleEndian.AppendUint32(h, PackedVersion)
 	typ := uint32(l.dtype)
-	if l.format != 0 {
+	switch {
+	case l.format != 0:
 		typ = packedFormats + uint32(l.format)
+	case l.rounds:
+		typ = packedRounded
 	}
 	h = binary.LittleEndian.AppendUint32(h, typ)
 	h = binary.LittleEndian.AppendUint64(h, uint64(l.n))
@@ -157,6 +164,8 @@ func FromPacked(data []byte) (*Linear, error) {
 	switch l.bias = numbers(bias, float, &fits); {
 	case l.format != 0:
 		l.blocks = panels
+	case l.rounds:
+		l.pairs = words(numbers(panels, float, &fits))
 	case l.dtype == view.Float32:
 		l.f32 = numbers(panels, float, &fits)
 	default:
@@ -189,6 +198,8 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	switch format := Format(int64(typ) - packedFormats); {
 	case typ < ukernel.Elements && view.DType(typ).IsFloat():
 		l.dtype = view.DType(typ)
+	case typ == packedRounded:
+		l.dtype, l.rounds = view.BFloat16, true
 	case format.isValid() || format == Affine:
 		l.format = format
 	default:

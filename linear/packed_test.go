@@ -11,6 +11,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -27,6 +28,11 @@ var packedCases = []testCase{
 	{n: 17, k: 64, format: linear.IQ4_NL}, {n: 49, k: 64, format: linear.MXFP4}, {n: 49, k: 64, format: linear.MXFP4}, {n: 49, k: 64, format: linear.MXFP4},
 }
 
+// roundedCases are those of RoundBFloat16.
+var roundedCases = []testCase{
+	{n: 101, k: 33, dtype: kernel.BFloat16, rounds: true, bias: true}, {n: 48, k: 64, dtype: kernel.BFloat16, rounds: true}, {n: 5, k: 0, dtype: kernel.BFloat16, rounds: true},
+}
+
 // packed returns the packed form of a layer.
 func packed(t testing.TB, l *linear.Linear) []byte {
 	t.Helper()
@@ -39,7 +45,7 @@ func packed(t testing.TB, l *linear.Linear) []byte {
 
 // A layer that is read gives the bits of the one that was written, wherever its bytes lie.
 func TestPacked(t *testing.T) {
-	for i, c := range packedCases {
+	for i, c := range slices.Concat(packedCases, roundedCases) {
 		c.m, c.seed = 3, i
 		x, w, bias := c.inputs()
 		want, l := c.contract(&x, &w, bias), w.layer(t, bias)
@@ -69,20 +75,27 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// packedSum is the SHA-256 of the packed forms of packedCases.
-const packedSum = "6840eb76dd80ee256ab70ead81f0a5e30b6f4c0478626bc2a1ddec224569e73f"
+// The SHA-256 of the packed forms of packedCases and roundedCases.
+const (
+	packedSum  = "6840eb76dd80ee256ab70ead81f0a5e30b6f4c0478626bc2a1ddec224569e73f"
+	roundedSum = "c762137cf7ce9f7ffe0feb39d6b6d7fe1d881383d0ca7b5f237d9bbb3f708887"
+)
 
 // The packed form does not change under one version: files of it lie in caches of programs.
 func TestPackedVersion(t *testing.T) {
-	sum := sha256.New()
-	for i, c := range packedCases {
-		c.seed = i
-		_, w, bias := c.inputs()
-		sum.Write(packed(t, w.layer(t, bias)))
+	check := func(cases []testCase, want string) {
+		sum := sha256.New()
+		for i, c := range cases {
+			c.seed = i
+			_, w, bias := c.inputs()
+			sum.Write(packed(t, w.layer(t, bias)))
+		}
+		if got := hex.EncodeToString(sum.Sum(nil)); linear.PackedVersion != 4 || got != want {
+			t.Errorf("the packed form has changed, to %s: raise PackedVersion, and the version here", got)
+		}
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); linear.PackedVersion != 4 || got != packedSum {
-		t.Errorf("the packed form has changed, to %s: raise PackedVersion, and the version here", got)
-	}
+	check(packedCases, packedSum)
+	check(roundedCases, roundedSum)
 }
 
 // A layer that is mapped takes no memory of its own, and may be larger than the memory limit of

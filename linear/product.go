@@ -126,6 +126,9 @@ func (j *job) transposes() bool {
 // rowsOf returns some steps of rows of x, as they lie or transposed.
 func (s *scratch) rowsOf(j *job, rows, steps interval) stepRows {
 	rs, cs := j.x.rowStride, j.x.colStride
+	if j.linear.rounds {
+		return s.roundedRows(j, rows, steps)
+	}
 	x := j.x.f32[min(rows.lo*rs+steps.lo*cs, len(j.x.f32)):]
 	if j.linear.hasTail() && steps.hi > j.linear.k {
 		return s.paddedRows(j, x, rows.len(), steps)

@@ -93,6 +93,10 @@ func (l *Linear) row(dst []float32, n int) {
 			quantized.Widen(l.packed, tail[:], 1, blocks[whole/len(tail)*l.packed.BlockBytes(lanes):], lane, lanes, len(tail))
 			copy(dst[whole:], tail[:])
 		}
+	case l.rounds:
+		for k := range dst {
+			dst[k] = scalar.BF16(uint16(l.pairs[at+k/2*lanes] >> (k % 2 * 16)))
+		}
 	case l.dtype == view.Float32:
 		for k := range dst {
 			dst[k] = l.f32[at+k*lanes]

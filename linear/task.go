@@ -33,6 +33,10 @@ func (s *scratch) task(j *job, i int) {
 		s.int8Task(j, rows, panels)
 		return
 	}
+	if j.tiles {
+		s.tileTask(j, rows, panels)
+		return
+	}
 	if !j.inOrder {
 		s.allSteps(j, rows, panels)
 		return
@@ -91,9 +95,11 @@ type panelRows struct {
 	lanes  int
 	ld     int // the distance of the rows of f32
 	dtype  view.DType
+	rounds bool                 // the product is in bfloat16
 	packed ukernel.PackedFormat // of blocks
 	f32    []float32            // of Float32
 	u16    []uint16             // of another type
+	pairs  []uint32             // of RoundBFloat16
 	blocks []byte               // of quantized weights
 	words  []uint32             // the same, unpacked
 }
@@ -102,13 +108,17 @@ type panelRows struct {
 func (s *scratch) panelRows(j *job, p int, steps interval, n int) panelRows {
 	l := j.linear
 	lanes := l.panelWidth(p)
-	r := panelRows{lanes: lanes, ld: lanes, dtype: l.dtype}
+	r := panelRows{lanes: lanes, ld: lanes, dtype: l.dtype, rounds: l.rounds}
 	if l.format != 0 {
 		s.blockRows(j, &r, l.stepBlocks(p, steps), steps)
 		return r
 	}
 	if j.isProduct() {
 		r.f32, r.ld = s.productRows(j, p, steps, n)
+		return r
+	}
+	if l.rounds {
+		s.pairRows(j, &r, l.stepPairs(p, steps), steps)
 		return r
 	}
 	at, size := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes
@@ -151,8 +161,10 @@ func unpackedWords(lanes, steps int) int {
 // writes it if load is false.
 func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool, next []byte) {
 	switch {
-	case r.lanes < ukernel.PanelLanes:
-		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.ld, r.lanes, m, k, load)
+	case r.lanes < ukernel.PanelLanes || r.rounds && r.pairs == nil:
+		r.multiplyStrips(t, c, ldc, a, rs, cs, m, k, load)
+	case r.pairs != nil:
+		t.Weights().GemmPairs(c, ldc, a, rs, cs, r.pairs, r.lanes, m, k, load, next)
 	case r.words != nil:
 		t.Weights().GemmUnpacked(c, ldc, a, rs, cs, r.words, m, k, load, next)
 	case r.blocks != nil:
@@ -166,13 +178,17 @@ func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs
 	}
 }
 
-// multiplyNarrow multiplies with a panel that is not whole, by query tile kernels of
-// the fewest and most equal widths.
-func multiplyNarrow(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m, k int, load bool) {
-	for lane := 0; lane < lanes; {
-		left := lanes - lane
+// multiplyStrips multiplies with a panel that is not whole, or for which there is no kernel, by query tile
+// kernels of the fewest and most equal widths.
+func (r *panelRows) multiplyStrips(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool) {
+	for lane := 0; lane < r.lanes; {
+		left := r.lanes - lane
 		product, width := t.Products(ints.CeilDiv(left, ints.CeilDiv(left, t.Widest())))
-		product.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, ukernel.InputSegment, load)
+		if b := r.f32[min(lane, len(r.f32)):]; r.rounds {
+			product.GemmEvenOdd(c[lane:], ldc, a, rs, cs, b, r.ld, m, k, load)
+		} else {
+			product.Gemm(c[lane:], ldc, a, rs, cs, b, r.ld, m, k, ukernel.InputSegment, load)
+		}
 		lane += width
 	}
 }
@@ -216,6 +232,9 @@ func (j *job) next(panels interval, p int, steps interval) []byte {
 	if l.format != 0 {
 		return l.stepBlocks(p, steps)
 	}
+	if l.rounds {
+		return view.BytesOf(l.stepPairs(p, steps))
+	}
 	at, n := l.panelStart(p)+steps.lo*l.panelWidth(p), steps.len()*l.panelWidth(p)
 	if l.dtype == view.Float32 {
 		return view.BytesOf(l.f32[at : at+n])
@@ -231,11 +250,12 @@ func (l *Linear) stepBlocks(p int, steps interval) []byte {
 
 // Quantized weights lie in blocks of 32 inputs. The last block of a layer may have fewer: zeros
 // fill it, and rows of x are copied and end in as many -0. The product of both is -0, which
-// changes no sum, not even one that is -0: the bits are those of a chain that ends at K.
+// changes no sum, not even one that is -0: the bits are those of a chain that ends at K. So do pairs of bfloat16, in
+// segments of 32.
 
 // depth is the number of rows of a packed panel: the inputs, in whole blocks.
 func (l *Linear) depth() int {
-	if l.format == 0 {
+	if l.format == 0 && !l.rounds {
 		return l.k
 	}
 	return ints.CeilDiv(l.k, ukernel.BlockSteps) * ukernel.BlockSteps

@@ -2,15 +2,18 @@ package hub
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/bits"
 	"net"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // Conn is a connection to a server, with the subjects of one cluster.
@@ -105,26 +108,44 @@ func (c *Config) options() ([]nats.Option, error) {
 		options = append(options, nats.UserInfo(c.User, password))
 	}
 	if c.NKeySeedFile != "" {
-		nkey, err := nats.NkeyOptionFromSeed(c.NKeySeedFile)
+		public, err := PublicKey(c.NKeySeedFile) // whose errors name the file
 		if err != nil {
 			return nil, err
 		}
-		public, err := PublicKey(c.NKeySeedFile)
+		nkey, err := nats.NkeyOptionFromSeed(c.NKeySeedFile)
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, nkey, nats.CustomInboxPrefix(InboxOf(public)))
 	}
 	if c.CredsFile != "" {
+		data, err := os.ReadFile(c.CredsFile)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := nkeys.ParseDecoratedUserNKey(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.CredsFile, err)
+		}
 		options = append(options, nats.UserCredentials(c.CredsFile))
 	}
 	if c.CAFile != "" {
 		options = append(options, nats.RootCAs(c.CAFile))
 	}
 	if c.CertFile != "" {
+		if err := checkCertificate(c.CertFile, c.KeyFile); err != nil {
+			return nil, err
+		}
 		options = append(options, nats.ClientCert(c.CertFile, c.KeyFile))
 	}
 	return options, nil
+}
+
+// checkCertificate returns an error that names the files if they are no certificate and its key.
+func checkCertificate(cert, key string) error {
+	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+		return fmt.Errorf("%s and %s: %w", cert, key, err)
+	}
+	return nil
 }
 
 // logOptions sends what the connection reports to c.Log, or nowhere: NATS would print it.
@@ -140,6 +161,9 @@ func (c *Config) logOptions() []nats.Option {
 				subject = sub.Subject
 			}
 			log.Warn("nats", "error", err, "subject", subject)
+			if refusal, listens := denied(err); refusal != nil && c.Denied != nil {
+				c.Denied(refusal, listens)
+			}
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // otherwise the program has closed it
@@ -148,6 +172,18 @@ func (c *Config) logOptions() []nats.Option {
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("nats: the connection is back", "server", nc.ConnectedUrlRedacted()) }),
 	}
+}
+
+// Flush waits until the server has read what was sent. The error is one of the kind [ErrPermission] if the server has
+// refused a subscription, which NATS does not tell those who subscribe, or that of NATS.
+func (c *Conn) Flush() error {
+	if err := c.Conn.Flush(); err != nil {
+		return err
+	}
+	if refusal, listens := denied(c.LastError()); listens {
+		return refusal
+	}
+	return nil
 }
 
 // Prefix returns the first tokens of all subjects of the cluster.

@@ -30,6 +30,10 @@ type GatewayConfig struct {
 	// Tries is how many workers are asked for an answer, as a request can be what ends them; 0 means 3.
 	Tries int
 
+	// PerWorker is how many requests of this gateway a worker has at a time, so that a slow one holds up few; 0 means any
+	// number. Where all have so many the error is [server.ErrUnavailable].
+	PerWorker int
+
 	Log *slog.Logger // nil for none
 }
 
@@ -71,19 +75,17 @@ func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
 	if g.mail, err = openMailbox(conn, c.Patience, c.Log, g.take, nil); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	if c.Fingerprint != "" {
-		err = g.adopt(c.Fingerprint)
-	} else {
-		g.search.Go(g.find)
-	}
-	if err != nil {
+	if err = g.adopt(c.Fingerprint); err != nil {
 		g.Close()
 		return nil, err
+	}
+	if c.Fingerprint == "" {
+		g.search.Go(g.find)
 	}
 	return g, nil
 }
 
-// adopt makes a fingerprint that of the workers.
+// adopt makes a fingerprint that of the workers; "" says that none has been found yet.
 func (g *Gateway) adopt(fingerprint string) error {
 	presence, err := appear(g.conn, "gateway", g.config.Name, fingerprint)
 	if err != nil {
@@ -91,6 +93,9 @@ func (g *Gateway) adopt(fingerprint string) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.presence != nil {
+		g.presence.Stop()
+	}
 	g.fingerprint, g.presence = fingerprint, presence
 	return nil
 }
@@ -100,6 +105,9 @@ func (g *Gateway) find() {
 	for g.ctx.Err() == nil {
 		there, err := others(g.ctx, g.conn)
 		for _, i := range there {
+			if i.Metadata[fingerprintKey] == "" {
+				continue
+			}
 			if err = hub.ParseVersion(i.Metadata[hub.VersionHeader]).Check(peerName(i)); err != nil {
 				continue
 			}
@@ -183,7 +191,7 @@ func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.C
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errElsewhere), errors.Is(err, errBusy) && c.status == 0:
+		case errors.Is(err, errElsewhere), errors.Is(err, errBusy) && c.status == 0 && c.busy < g.config.Tries:
 			continue
 		case errors.Is(err, server.ErrUnavailable), errors.Is(err, errBusy):
 			// Another worker may come, for a client who has had a part, or has waited for one.

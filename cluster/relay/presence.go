@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -47,6 +48,26 @@ func others(ctx context.Context, conn *hub.Conn) ([]micro.Info, error) {
 	return slices.DeleteFunc(all, func(i micro.Info) bool { return i.Metadata[prefixKey] != conn.Prefix() }), nil
 }
 
+// A Peer is a gateway, or a worker of gateways.
+type Peer struct {
+	Role        string `json:"role"` // gateway or worker
+	Name        string `json:"name"`
+	Version     string `json:"version"`     // of messages and numeric contract
+	Fingerprint string `json:"fingerprint"` // "" is that of a gateway that has found no worker yet
+}
+
+// Peers returns the gateways and workers of a cluster, sorted. The error is that of NATS or ctx.
+func Peers(ctx context.Context, conn *hub.Conn) ([]Peer, error) {
+	found, err := others(ctx, conn)
+	all := []Peer{}
+	for _, i := range found {
+		m := i.Metadata
+		all = append(all, Peer{m[roleKey], m[nameKey], m[hub.VersionHeader], m[fingerprintKey]})
+	}
+	slices.SortFunc(all, func(a, b Peer) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name)) })
+	return all, err
+}
+
 // peerName says who a service is.
 func peerName(i micro.Info) string {
 	return fmt.Sprintf("the %s %s", i.Metadata[roleKey], i.Metadata[nameKey])
@@ -59,7 +80,7 @@ func fits(there []micro.Info, fingerprint string) error {
 		if err := hub.ParseVersion(i.Metadata[hub.VersionHeader]).Check(peerName(i)); err != nil {
 			return err
 		}
-		if want := i.Metadata[fingerprintKey]; want != fingerprint {
+		if want := i.Metadata[fingerprintKey]; want != "" && want != fingerprint {
 			return &kernel.Error{Where: "relay: the fingerprint", Got: fingerprint, Want: want + ", that of " + peerName(i) + ": with the same models, files and settings that change answers", Kind: ErrFingerprint}
 		}
 	}

@@ -34,12 +34,15 @@ type reply struct {
 	handed int64 // bytes that the client has
 	over   bool  // nobody waits for the answer here
 	tell   bool  // the gateway does not know that
+
+	tally *server.Tally // nil before the server is done
 }
 
 func newReply(w *Worker, h *header) *reply {
 	r := &reply{w: w, gateway: h.From, call: h.Call, body: newBody(h.Size, w.Patience), fields: http.Header{}, chunk: chunkOf(w.Conn)}
 	r.room.L = &r.mu
-	ctx := server.WithOrigin(context.Background(), server.Origin{Key: h.Key, RequestID: h.RequestID, AnswerID: h.AnswerID, Created: time.Unix(h.Created, 0)})
+	ctx := server.WithOrigin(context.Background(), server.Origin{Key: h.Key, RequestID: h.RequestID, AnswerID: h.AnswerID, Created: time.Unix(h.Created, 0),
+		Done: func(t server.Tally) { r.tally = &t }})
 	ctx, r.stop = context.WithTimeout(ctx, time.Duration(h.Within)*time.Millisecond)
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r
@@ -97,6 +100,13 @@ func (r *reply) read(at int64) {
 	r.room.Broadcast()
 }
 
+// sentBytes returns how much of the answer was sent.
+func (r *reply) sentBytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
 // Header is that of [http.ResponseWriter].
 func (r *reply) Header() http.Header { return r.fields }
 
@@ -132,6 +142,9 @@ func (r *reply) FlushError() error { return r.send(false) }
 // send sends what was written.
 func (r *reply) send(end bool) error {
 	h := &header{Kind: kindData, Call: r.call, End: end}
+	if end {
+		h.Tally = r.tally
+	}
 	r.mu.Lock()
 	for !r.over && r.sent-r.handed > 0 && r.sent-r.handed+int64(r.buf.Len()) > window {
 		r.room.Wait()

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/cluster/shard/internal/chain"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
 )
@@ -30,12 +29,8 @@ func code(err error) string {
 		return CodeArgument
 	case errors.Is(err, errLarge):
 		return CodeLimit
-	case errors.Is(err, errMissing), errors.Is(err, chain.ErrUnknown):
+	case errors.Is(err, errMissing):
 		return CodeMissing
-	case errors.Is(err, chain.ErrFull):
-		return CodeFull
-	case errors.Is(err, chain.ErrGivenUp), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return CodeState
 	}
 	return CodeFormat
 }

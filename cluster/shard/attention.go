@@ -55,10 +55,8 @@ func (a *call) run(ctx context.Context) error {
 	}
 	for len(units) > 0 {
 		wave := a.wave(units)
-		if left := a.chain(ctx, units[:wave]); len(left) > 0 {
-			if err := a.gather(ctx, left); err != nil {
-				return err
-			}
+		if err := a.gather(ctx, units[:wave]); err != nil {
+			return err
 		}
 		if err := a.merge(units[:wave]); err != nil {
 			return err

@@ -27,13 +27,6 @@ type Config struct {
 	// workers, there are fewer replicas.
 	Replicas int
 
-	// Run is how many blocks in a row go to the same workers. 0 means 1, which spreads even short
-	// sequences over all workers. With more, calls over blocks that lie in long rows go as a chain: a worker
-	// merges what its blocks contribute and hands on the state to the next one, so that the network
-	// has one block's partials for each worker and not for each block. The bits are the same. It pays with slow
-	// networks and long sequences, see cluster simulate. 64 is 16384 keys; 4096 is the most.
-	Run int
-
 	// Patience is how long a worker may take to answer before another one that holds the same
 	// blocks is asked too. 0 means 500 ms.
 	Patience time.Duration
@@ -116,7 +109,6 @@ func (c *Client) complete() error {
 		}
 	}
 	setDefault(&x.Replicas, 2)
-	setDefault(&x.Run, 1)
 	setDefault(&x.Patience, 500*time.Millisecond)
 	setDefault(&x.Timeout, 10*time.Second)
 	setDefault(&x.CommitKeys, 1)
@@ -127,8 +119,6 @@ func (c *Client) complete() error {
 		return &kernel.Error{Where: "Config", Got: problem, Want: "a form of keys and values that workers can hold"}
 	case x.Replicas < 0 || x.Replicas > wire.MaxReplicas:
 		return argument("Replicas", x.Replicas, fmt.Sprintf("0 to %d", wire.MaxReplicas))
-	case x.Run < 0 || x.Run > wire.MaxRun:
-		return argument("Run", x.Run, fmt.Sprintf("0 to %d", wire.MaxRun))
 	case x.Patience < 0:
 		return argument("Patience", x.Patience, "0 or more")
 	case x.Timeout < 0:

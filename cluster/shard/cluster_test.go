@@ -54,6 +54,7 @@ func (x *cluster) connect() *hub.Conn {
 func (x *cluster) work(c WorkerConfig) {
 	x.t.Helper()
 	conn := x.connect()
+	c.id = c.Name
 	w, err := NewWorker(conn, c)
 	if err != nil {
 		x.t.Fatal(err)

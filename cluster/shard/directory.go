@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ const DirectoryBytes = 256 << 20
 // bucket is the directory, once it is open.
 type bucket struct {
 	mu sync.Mutex
+	js jetstream.JetStream
 	kv jetstream.KeyValue
 }
 
@@ -48,7 +50,7 @@ func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstrea
 	if err != nil {
 		return nil, err
 	}
-	name := conn.StreamName("sequences")
+	name := conn.StreamName(hub.DirectoryName)
 	kv, err := js.KeyValue(ctx, name)
 	if create && errors.Is(err, jetstream.ErrBucketNotFound) {
 		config := jetstream.KeyValueConfig{Bucket: name, Description: "sequences of keys and values, and which workers hold them",
@@ -63,7 +65,7 @@ func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstrea
 		}
 	}
 	if err == nil {
-		b.kv = kv
+		b.js, b.kv = js, kv
 	}
 	return kv, err
 }
@@ -206,7 +208,7 @@ func parseValue(name string, data []byte) (*wire.Entry, error) {
 type Info struct {
 	Name    string
 	Keys    int
-	Config  Config   // with which a client can open it: the form of its keys, its Replicas and its Run
+	Config  Config   // with which a client can open it: the form of its keys, and its Replicas
 	Workers []string // that hold some of it, most first
 	Copies  int      // least number of workers that should hold a block; 0 if it has none
 	Err     error    // why the entry cannot be read, or nil
@@ -243,23 +245,43 @@ func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e
 	if err != nil {
 		return &DirectoryError{"", err}
 	}
-	names, err := kv.Keys(ctx)
-	if errors.Is(err, jetstream.ErrNoKeysFound) {
-		return nil
-	}
+	names, err := b.names(ctx, kv)
 	if err != nil {
 		return &DirectoryError{"", err}
 	}
 	for _, name := range names {
-		e, _, err := readEntry(ctx, kv, name)
+		one, cancel := context.WithTimeout(ctx, entryTime)
+		e, _, err := readEntry(one, kv, name)
+		cancel()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !errors.Is(err, ErrNotFound) { // removed meanwhile
+		if !errors.Is(err, ErrNotFound) { // removed
 			f(name, e, err)
 		}
 	}
 	return nil
+}
+
+// entryTime is how long the server may take for an entry. Of one that is damaged it may say nothing.
+const entryTime = 2 * time.Second
+
+// names returns the names of all entries, also of those that were removed lately. It asks for no entries, as one that is damaged would
+// end them.
+func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []string, err error) {
+	stream, err := b.js.Stream(ctx, "KV_"+kv.Bucket())
+	if err != nil {
+		return nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return nil, err
+	}
+	for subject := range info.State.Subjects {
+		names = append(names, subject[strings.LastIndexByte(subject, '.')+1:])
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // Forget removes an entry that this version cannot read from the directory: [Info].Err says why. An entry that it can
@@ -287,10 +309,37 @@ func Forget(ctx context.Context, conn *hub.Conn, name string) error {
 	return nil
 }
 
+// Free frees a sequence of the directory, see [Sequence.Free], of whatever form its keys are, also while no worker answers.
+func Free(ctx context.Context, conn *hub.Conn, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	kv, err := new(bucket).open(ctx, conn)
+	if err != nil {
+		return &DirectoryError{name, err}
+	}
+	e, _, err := readEntry(ctx, kv, name)
+	if err != nil {
+		return err
+	}
+	c, err := newClient(conn, describe(name, e).Config)
+	if err != nil {
+		return err
+	}
+	if err := c.Refresh(ctx); err != nil && !errors.Is(err, ErrNoWorkers) {
+		return err
+	}
+	s, err := c.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.Free(ctx)
+}
+
 // describe returns what an entry says.
 func describe(name string, e *wire.Entry) Info {
 	g := &e.Geometry
-	i := Info{Name: name, Keys: e.Length, Config: Config{Heads: g.Heads, HeadSize: g.KeySize, ValueSize: g.ValueSize, Type: g.Type, Group: g.Group, Replicas: e.Replicas, Run: e.Run}, blocks: e.Blocks}
+	i := Info{Name: name, Keys: e.Length, Config: Config{Heads: g.Heads, HeadSize: g.KeySize, ValueSize: g.ValueSize, Type: g.Type, Group: g.Group, Replicas: e.Replicas}, blocks: e.Blocks}
 	load := map[string]int{}
 	for n, block := range e.Blocks {
 		if n == 0 || len(block) < i.Copies {

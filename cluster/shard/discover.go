@@ -16,8 +16,8 @@ import (
 const leaving = "leaving"
 
 // Refresh looks for workers. New blocks are placed on those that it finds; blocks that are
-// placed stay where they are. [Client.Append] does so by itself if it knows fewer workers that
-// answer than a block should have. It returns [ErrNoWorkers] if there are none, joined with what
+// placed stay where they are. [Client.Append] does so by itself if a worker that it knows does not answer, or if
+// it knows fewer than a block should have. It returns [ErrNoWorkers] if there are none, joined with what
 // [Client.Refused] returns.
 func (c *Client) Refresh(ctx context.Context) error {
 	found, err := search(ctx, c.conn)
@@ -35,7 +35,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 }
 
 // lookForMore adds workers that have come. Others stay: that one search does not find them may
-// be chance.
+// be chance. Those that have started again, and did not answer, make room for their successors.
 func (c *Client) lookForMore(ctx context.Context) {
 	found, err := search(ctx, c.conn)
 	if err != nil {
@@ -44,7 +44,15 @@ func (c *Client) lookForMore(ctx context.Context) {
 	workers, _ := choose(found)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	workers = append(workers, c.workers...)
+	again := map[string]bool{}
+	for _, w := range workers {
+		again[nameOf(w)] = true
+	}
+	for _, w := range c.workers {
+		if _, bad := c.suspect[w]; !bad || !again[nameOf(w)] {
+			workers = append(workers, w)
+		}
+	}
 	slices.Sort(workers)
 	c.workers, c.searched = slices.Compact(workers), time.Now()
 }

@@ -133,8 +133,7 @@ const (
 	CodeFormat   = "format"    // the message has the wrong form
 	CodeArgument = "argument"  // the kernel refuses the arguments
 	CodeLimit    = "limit"     // the answer would be larger than a message may be
-	CodeFull     = "full"      // the worker has no memory left for blocks, or for chains
-	CodeState    = "state"     // the worker before it in a chain has sent no state
+	CodeFull     = "full"      // the worker has no memory left for blocks
 	CodeLeaving  = "leaving"   // the worker is about to end, and takes no more blocks
 	CodeRefused  = "refused"   // it holds other rows than those before the ones that were sent
 	CodeMissing  = "missing"   // it does not hold the block
@@ -153,6 +152,3 @@ func (e *WorkerError) Unwrap() error { return e.err }
 
 // ErrNoWorkers reports a cluster without workers of this version.
 var ErrNoWorkers = errors.New("shard: there are no workers of this version")
-
-// ErrName is the kind of a [kernel.Error] about a worker whose name another one has.
-var ErrName = errors.New("shard: the name of a worker is taken")

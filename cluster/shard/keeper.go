@@ -23,6 +23,8 @@ type keeper struct {
 	looked time.Time            // of the last search
 	rest   int                  // rounds until the directory is read again if nothing changes
 	live   []string             // workers of the last round
+	lost   map[string]int       // blocks that nobody holds, by sequence, as the log has them
+	failed string               // what the log has of the last round's error
 }
 
 // The directory is read in each round while blocks lack holders, and otherwise only now and
@@ -42,10 +44,22 @@ func (k *keeper) keep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := k.round(ctx); err != nil && ctx.Err() == nil {
-			k.rest = 0
-			k.worker.config.Log.Warn("repair", "error", err)
+		if err := k.round(ctx); ctx.Err() == nil {
+			k.say(err)
 		}
+	}
+}
+
+// say writes the error of a round into the log, unless it is that of the one before.
+func (k *keeper) say(err error) {
+	if err == nil {
+		k.failed = ""
+		return
+	}
+	k.rest = 0
+	if text := err.Error(); text != k.failed {
+		k.failed = text
+		k.worker.config.Log.Warn("repair", "error", err)
 	}
 }
 
@@ -67,7 +81,7 @@ func (k *keeper) round(ctx context.Context) error {
 	for _, w := range live {
 		k.seen[w] = now
 	}
-	if !slices.Contains(live, k.worker.config.Name) {
+	if !slices.Contains(live, k.worker.config.id) {
 		return nil // it is cut off, or leaves
 	}
 	if k.rest > 0 && slices.Equal(live, k.live) {
@@ -76,9 +90,18 @@ func (k *keeper) round(ctx context.Context) error {
 	}
 	k.live, k.rest = live, restRounds
 	var errs []error
+	var all Copies
+	lost := map[string]int{}
 	err = k.worker.bucket.each(ctx, k.worker.conn, func(name string, e *wire.Entry, err error) {
 		if err == nil {
-			err = k.repair(ctx, name, e)
+			var c Copies
+			c, err = k.repair(ctx, name, e)
+			all.Lacking += c.Lacking
+			all.Lost += c.Lost
+			lost[name] = c.Lost
+			if c.Lost != k.lost[name] {
+				k.worker.config.Log.Warn("blocks that no worker holds", "sequence", name, "lost", c.Lost, "of", len(e.Blocks))
+			}
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			errs = append(errs, err)
@@ -86,6 +109,10 @@ func (k *keeper) round(ctx context.Context) error {
 	})
 	if hasNoDirectory(err) {
 		return nil
+	}
+	if err == nil {
+		k.lost = lost
+		k.worker.found.Store(&all)
 	}
 	return errors.Join(append(errs, err)...)
 }
@@ -95,8 +122,8 @@ func hasNoDirectory(err error) bool {
 	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 }
 
-// repair makes the copies of blocks of a sequence that are for this worker to make.
-func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) error {
+// repair makes the copies of blocks of a sequence that are for this worker to make. It returns what lacks, and what nobody holds.
+func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) (Copies, error) {
 	var mine []int
 	for i, holders := range e.Blocks {
 		switch is, waits := k.isMine(holders, e.Replicas); {
@@ -106,13 +133,21 @@ func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) error {
 			mine = append(mine, i)
 		}
 	}
+	found := count(e.Blocks, e.Replicas, len(k.live), func(_ int, w string) bool { return slices.Contains(k.live, w) })
 	if len(mine) == 0 {
-		return nil
+		return found, nil
 	}
-	k.rest = 0
-	copies, err := k.worker.settle(ctx, name, e, mine, &repair{live: k.live})
-	k.worker.config.Log.Info("copied blocks that have lost a holder", "sequence", name, "copies", copies)
-	return err
+	r := &repair{live: k.live}
+	left, err := k.worker.settle(ctx, name, e, mine, r)
+	if len(mine) > left {
+		k.rest = 0
+	}
+	if r.copies > 0 {
+		k.worker.config.Log.Info("copied blocks that have lost a holder", "sequence", name, "copies", r.copies)
+	}
+	found.Lacking -= left
+	found.Lost += left
+	return found, err
 }
 
 // isMine tells whether this worker is to make copies of a block with the given holders, or
@@ -126,7 +161,7 @@ func (k *keeper) isMine(holders []string, replicas int) (is, waits bool) {
 			missing = append(missing, w)
 		}
 	}
-	if len(left) >= min(replicas, len(k.live)) || len(left) == 0 || left[0] != k.worker.config.Name {
+	if len(left) >= min(replicas, len(k.live)) || len(left) == 0 || left[0] != k.worker.config.id {
 		return false, false
 	}
 	waits = slices.ContainsFunc(missing, func(w string) bool { return !k.isGone(w) })
@@ -143,8 +178,8 @@ func (k *keeper) isGone(worker string) bool {
 }
 
 // settle has r look at blocks of a sequence of the directory as it is now, and copy those that
-// lack holders. It returns the number of copies.
-func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers []int, r *repair) (copies int, err error) {
+// lack holders. It returns how many nobody holds.
+func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers []int, r *repair) (lost int, err error) {
 	if r.client, err = newClient(w.conn, describe(name, e).Config); err != nil {
 		return 0, err
 	}
@@ -153,9 +188,15 @@ func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers
 		return 0, err
 	}
 	for chunk := range slices.Chunk(numbers, perCommit) {
-		if _, err := r.settle(ctx, s, r.examine(ctx, s, chunk)); err != nil {
-			return r.copies, err
+		left, err := r.settle(ctx, s, r.examine(ctx, s, chunk))
+		if err != nil {
+			return lost, err
+		}
+		for _, b := range left {
+			if b.after == nil {
+				lost++
+			}
 		}
 	}
-	return r.copies, ctx.Err()
+	return lost, ctx.Err()
 }

@@ -3,7 +3,6 @@ package shard
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -92,15 +91,35 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A name is for one worker, and free again when that ends.
-func TestNameTaken(t *testing.T) {
-	x := start(t, hub.ServerConfig{}, "")
-	conn := x.connect()
-	if _, err := NewWorker(conn, WorkerConfig{Name: "a"}); !errors.Is(err, ErrName) || !strings.Contains(err.Error(), `"a"`) {
-		t.Errorf("got %v", err)
+// A worker that starts again under its name is another one. Its predecessor counts as gone, and clients that it does not
+// answer find the new one.
+func TestSameName(t *testing.T) {
+	x := start(t, hub.ServerConfig{})
+	ids := map[string]bool{}
+	for range 2 {
+		w, err := NewWorker(x.connect(), WorkerConfig{Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if ids[w.ID()] || nameOf(w.ID()) != "a" {
+			t.Errorf("%s has been there", w.ID())
+		}
+		ids[w.ID()] = true
 	}
-	x.workers["a"].Close()
-	x.work(WorkerConfig{Name: "a"})
+	for _, id := range []string{"a-AAAAAAAA", "b-AAAAAAAA"} {
+		x.work(WorkerConfig{Name: id, Repair: -1})
+	}
+	c := x.client(quick(small))
+	for _, id := range []string{"a-AAAAAAAA", "b-AAAAAAAA"} {
+		c.suspects(id)
+	}
+	x.kill("a-AAAAAAAA")
+	for c.lookForMore(t.Context()); len(c.Workers()) != 3; c.lookForMore(t.Context()) { // a search may miss a worker
+	}
+	if got := c.Workers(); slices.Contains(got, "a-AAAAAAAA") || !slices.Contains(got, "b-AAAAAAAA") {
+		t.Errorf("%v", got)
+	}
 }
 
 // Held counts the copies that are left after a worker is gone, and says that they are to be made again.

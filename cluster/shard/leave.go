@@ -28,7 +28,7 @@ func (w *Worker) Leave(ctx context.Context) error {
 		return err
 	}
 	live, _ := choose(found)
-	live = slices.DeleteFunc(live, func(x string) bool { return x == w.config.Name })
+	live = slices.DeleteFunc(live, func(x string) bool { return x == w.config.id })
 	var errs []error
 	err = w.bucket.each(ctx, w.conn, func(name string, e *wire.Entry, err error) {
 		if err == nil {
@@ -65,11 +65,11 @@ func (w *Worker) announce() error {
 
 // handOver copies the blocks of a sequence that this worker holds to others.
 func (w *Worker) handOver(ctx context.Context, name string, e *wire.Entry, live []string) error {
-	r := &repair{live: live, leaving: w.config.Name}
+	r := &repair{live: live, leaving: w.config.id}
 	for range tries {
 		var mine []int
 		for i, holders := range e.Blocks {
-			if slices.Contains(holders, w.config.Name) {
+			if slices.Contains(holders, w.config.id) {
 				mine = append(mine, i)
 			}
 		}
@@ -86,7 +86,7 @@ func (w *Worker) handOver(ctx context.Context, name string, e *wire.Entry, live 
 	}
 	var left lostBlocks
 	for i, holders := range e.Blocks {
-		if slices.Contains(holders, w.config.Name) {
+		if slices.Contains(holders, w.config.id) {
 			left.add(name, i)
 		}
 	}

@@ -48,9 +48,8 @@ type Stats struct {
 	Compute, Slowest time.Duration
 
 	Blocks   int   // of 256 keys that were asked for, all batch rows together
-	Chained  int   // of them, those whose partials workers have merged, see Config.Run
 	Requests int   // messages to workers
-	Retries  int   // of them, those to a replica because another worker failed or was late, and chains that failed
+	Retries  int   // of them, those to a replica because another worker failed or was late
 	Sent     int64 // bytes of the messages' contents
 	Received int64
 }
@@ -62,7 +61,6 @@ func (s *Stats) Add(x Stats) {
 	s.Compute += x.Compute
 	s.Slowest += x.Slowest
 	s.Blocks += x.Blocks
-	s.Chained += x.Chained
 	s.Requests += x.Requests
 	s.Retries += x.Retries
 	s.Sent += x.Sent

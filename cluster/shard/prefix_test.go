@@ -31,7 +31,7 @@ func TestPrefixes(t *testing.T) {
 		if _, err := New(t.Context(), conn, small); !errors.Is(err, ErrNoWorkers) {
 			t.Fatalf("%s: %v before its worker starts", prefix, err)
 		}
-		w, err := NewWorker(connect(), WorkerConfig{Name: "w"}) // a name that the others have too
+		w, err := NewWorker(connect(), WorkerConfig{Name: "w", id: "w"}) // a name that the others have too
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func holdersOf(blocks []placed) [][]string {
 func (r *repair) balance(ctx context.Context, s *Sequence) error {
 	s.mu.Lock()
 	full := s.blocks[:s.length/wire.BlockKeys] // the writer may be sending rows of the rest
-	moves := placement.Even(holdersOf(full), r.live, s.name, r.client.config.Run)
+	moves := placement.Even(holdersOf(full), r.live, s.name)
 	epoch := s.readEpoch()
 	r.load = maps.Clone(s.load)
 	s.mu.Unlock()

@@ -232,7 +232,7 @@ func (b *blockRepair) candidates() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	others := slices.DeleteFunc(slices.Clone(b.live), func(w string) bool { return slices.Contains(b.after, w) })
-	return placement.Place(others, b.load, b.name, b.block, b.client.config.Run, len(others))
+	return placement.Place(others, b.load, b.name, b.block, len(others))
 }
 
 // copyTo copies the block to a worker, and counts it.

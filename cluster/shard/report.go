@@ -15,7 +15,8 @@ import (
 
 // WorkerReport is what a worker says of itself.
 type WorkerReport struct {
-	Name    string    `json:"name"`
+	ID      string    `json:"id"`      // [Worker.ID], by which the directory knows it
+	Name    string    `json:"name"`    // [WorkerConfig.Name]
 	Version string    `json:"version"` // of messages and numeric contract, as [hub.Version] writes it
 	Leaving bool      `json:"leaving"` // it takes no more blocks
 	Threads int       `json:"threads"`
@@ -32,7 +33,7 @@ const mostHoldings = 2048
 // report answers the question what the worker holds and for whom.
 func (w *Worker) report([]byte) ([]byte, error) {
 	u := w.Usage()
-	r := WorkerReport{Name: w.config.Name, Version: hub.Own.String(), Leaving: w.leaving.Load(), Threads: w.config.Threads,
+	r := WorkerReport{ID: w.config.id, Name: w.config.Name, Version: hub.Own.String(), Leaving: w.leaving.Load(), Threads: w.config.Threads,
 		Cores: runtime.NumCPU(), Used: u.Used, Limit: u.Limit, Holds: w.Holds()}
 	if len(r.Holds) > mostHoldings {
 		others := Holding{For: "others"}
@@ -77,7 +78,7 @@ func Report(ctx context.Context, conn *hub.Conn) ([]WorkerReport, error) {
 
 // ask asks a worker for its report.
 func ask(ctx context.Context, conn *hub.Conn, p peer) WorkerReport {
-	r := WorkerReport{Name: p.name, Version: p.version.String(), Leaving: p.leaving}
+	r := WorkerReport{ID: p.name, Name: nameOf(p.name), Version: p.version.String(), Leaving: p.leaving}
 	err := p.version.Check("worker " + p.name)
 	if err == nil {
 		var data []byte
@@ -99,7 +100,7 @@ type Copies struct {
 }
 
 // Held returns the copies that there are of a sequence. A worker counts for all blocks that the directory says it holds, if it holds as
-// many blocks of the sequence, and otherwise for none: it has started again.
+// many blocks of the sequence, and otherwise for none.
 func (i *Info) Held(workers []WorkerReport) Copies {
 	should := map[string]int{}
 	for _, holders := range i.blocks {
@@ -116,13 +117,18 @@ func (i *Info) Held(workers []WorkerReport) Copies {
 			room++
 		}
 		at := slices.IndexFunc(w.Holds, func(h Holding) bool { return h.For == "sequence "+i.Name })
-		holds[w.Name] = at >= 0 && w.Holds[at].Blocks >= should[w.Name]
+		holds[w.ID] = at >= 0 && w.Holds[at].Blocks >= should[w.ID]
 	}
+	return count(i.blocks, i.Config.Replicas, room, func(_ int, w string) bool { return holds[w] })
+}
+
+// count counts the copies of blocks. room is how many workers take blocks.
+func count(blocks [][]string, replicas, room int, holds func(block int, worker string) bool) Copies {
 	var c Copies
-	for n, holders := range i.blocks {
+	for n, holders := range blocks {
 		copies := 0
 		for _, w := range holders {
-			if holds[w] {
+			if holds(n, w) {
 				copies++
 			}
 		}
@@ -132,7 +138,7 @@ func (i *Info) Held(workers []WorkerReport) Copies {
 		switch {
 		case copies == 0:
 			c.Lost++
-		case copies < min(i.Config.Replicas, room):
+		case copies < min(replicas, room):
 			c.Lacking++
 		}
 	}

@@ -17,7 +17,6 @@ import (
 type messenger struct {
 	conn     *hub.Conn
 	patience time.Duration // after which it looks whether the worker is still there
-	works    []byte        // if not nil, a question on which the worker says that it works on the request
 }
 
 // sends is how often a message is sent that arrives damaged, or whose answer does.
@@ -48,16 +47,9 @@ func (m *messenger) requestOnce(ctx context.Context, worker, name string, data [
 	hub.Seal(msg, worker+"."+name)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := m.watch
-	if m.works != nil {
-		watch = m.insist
-	}
-	defer time.AfterFunc(m.patience, func() { watch(ctx, worker, cancel) }).Stop()
+	defer time.AfterFunc(m.patience, func() { m.watch(ctx, worker, cancel) }).Stop()
 	reply, err := m.conn.RequestMsgWithContext(ctx, msg)
-	var idle *WorkerError
 	switch {
-	case err != nil && errors.As(context.Cause(ctx), &idle):
-		return nil, idle
 	case errors.Is(err, nats.ErrNoResponders) || errors.Is(context.Cause(ctx), nats.ErrNoResponders):
 		return nil, &WorkerError{worker, CodeSilent, "it is gone", nats.ErrNoResponders}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -91,31 +83,6 @@ func (m *messenger) watch(ctx context.Context, worker string, cancel context.Can
 		case <-time.After(m.patience):
 		}
 	}
-}
-
-// insist cancels the wait for a worker's answer when the worker is gone, does not answer the question whether it works
-// on the request, or says that it does not: a message was lost.
-func (m *messenger) insist(ctx context.Context, worker string, cancel context.CancelCauseFunc) {
-	for ctx.Err() == nil {
-		short, done := context.WithTimeout(ctx, m.patience)
-		_, err := (&messenger{conn: m.conn, patience: m.patience}).request(short, worker, "state", m.works)
-		done()
-		if err != nil && ctx.Err() == nil {
-			cancel(err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(m.patience):
-		}
-	}
-}
-
-// tell sends a message to a worker that it need not answer.
-func (m *messenger) tell(worker, name string, data []byte) error {
-	msg := nats.NewMsg(m.conn.Subject("shard", worker, name))
-	msg.Data = data
-	hub.Seal(msg, worker+"."+name)
-	return m.conn.PublishMsg(msg)
 }
 
 // put sends rows to a worker.

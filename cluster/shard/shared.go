@@ -56,7 +56,7 @@ func (s *Sequence) readEpoch() uint64 {
 // entry returns the sequence as the directory should have it.
 func (s *Sequence) entry() *wire.Entry {
 	e := &wire.Entry{Wire: hub.Own.Wire, Contract: hub.Own.Contract, ID: s.name, Geometry: s.client.geometry,
-		Replicas: s.client.config.Replicas, Run: s.client.config.Run, Writer: s.shared.writer, Epoch: s.readEpoch(), Cut: s.shared.cut, Length: s.length}
+		Replicas: s.client.config.Replicas, Writer: s.shared.writer, Epoch: s.readEpoch(), Cut: s.shared.cut, Length: s.length}
 	for _, b := range s.blocks {
 		e.Blocks = append(e.Blocks, b.workers)
 	}

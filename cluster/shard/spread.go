@@ -79,8 +79,8 @@ func (a *spread) choose(ctx context.Context, p *part, load map[string]int) {
 	if missing <= 0 {
 		return
 	}
-	_, trusted := a.client.trusted()
-	if len(trusted) < a.client.config.Replicas && a.client.mayRefresh() {
+	all, trusted := a.client.trusted()
+	if len(trusted) < max(a.client.config.Replicas, len(all)) && a.client.mayRefresh() {
 		a.client.lookForMore(ctx)
 	}
 	workers := a.untried(p)
@@ -89,7 +89,7 @@ func (a *spread) choose(ctx context.Context, p *part, load map[string]int) {
 		a.client.lookForMore(ctx)
 		workers = a.untried(p)
 	}
-	p.wanted = placement.Place(workers, load, p.name, p.block, a.client.config.Run, missing)
+	p.wanted = placement.Place(workers, load, p.name, p.block, missing)
 	for _, w := range p.wanted {
 		load[w]++
 	}

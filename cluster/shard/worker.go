@@ -2,10 +2,12 @@ package shard
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,16 +16,14 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/cluster/shard/internal/chain"
 	"github.com/attn-go/attn/cluster/shard/internal/store"
 	"github.com/attn-go/attn/kernel"
 )
 
 // WorkerConfig describes a worker.
 type WorkerConfig struct {
-	// Name is what other programs call the worker: 1 to 64 letters, digits, - and _. No other
-	// worker of the cluster has it. A worker that starts again may have its old name; it has
-	// lost its blocks, and clients notice.
+	// Name is 1 to 55 letters, digits, - and _. Other programs call the worker by [Worker.ID], which
+	// begins with it: a worker that starts again under its name is another one, as it has lost its blocks.
 	Name string
 
 	// Memory is the most bytes of keys and values that the worker holds. 0 means 1 GiB.
@@ -53,6 +53,8 @@ type WorkerConfig struct {
 
 	// Log, if not nil, gets a line about every message that was refused.
 	Log *slog.Logger
+
+	id string // [Worker.ID]; "" is one that is made up
 }
 
 // Worker holds blocks and answers messages until it is closed.
@@ -63,9 +65,6 @@ type Worker struct {
 	service micro.Service
 	slots   chan struct{} // one element for every message at work
 	memory  partialsMemory
-	chains  *chain.Table
-	links   chan struct{}   // one for every link of a chain, most of which wait for a state
-	states  chan struct{}   // one for every state that comes
 	sends   chan struct{}   // one for every message that has the worker send rows and wait for another worker
 	ctx     context.Context // of all that the worker does; it ends with the worker
 	cancel  context.CancelFunc
@@ -73,6 +72,7 @@ type Worker struct {
 	closed  sync.Once
 	bucket  bucket
 	keepers sync.WaitGroup
+	found   atomic.Pointer[Copies] // in the directory
 	leaving atomic.Bool
 	notice  micro.Service // that says so
 }
@@ -90,16 +90,12 @@ const (
 )
 
 // NewWorker starts a worker on a connection that stays the caller's. The error is a
-// [*kernel.Error], of the kind [ErrName] if another worker has the name, or that of NATS.
+// [*kernel.Error], or that of NATS.
 func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	if isTaken(conn, c.Name) {
-		return nil, &kernel.Error{Where: "shard.NewWorker: WorkerConfig.Name", Got: fmt.Sprintf("%q, which another worker has", c.Name), Want: "a name of its own", Kind: ErrName}
-	}
-	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce),
-		chains: chain.New(linkBytes, linkKeep), links: make(chan struct{}, maxLinks), states: make(chan struct{}, atOnce)}
+	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	w.service, err = micro.AddService(conn.Conn, micro.Config{
@@ -112,15 +108,10 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong, "link": w.link, "state": w.state} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong} {
 		slots := w.slots
-		switch name { // two workers that wait for each other must not keep each other from answering
-		case "send":
+		if name == "send" { // two workers that wait for each other must not keep each other from answering
 			slots = w.sends
-		case "link":
-			slots = w.links
-		case "state":
-			slots = w.states
 		}
 		err := w.service.AddEndpoint(name, w.handler(name, answer, slots),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
@@ -145,22 +136,27 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	return w, nil
 }
 
-// nameTime is how long a worker of the same name may take to answer. One that is cut off or stands still
-// counts as gone.
-const nameTime = time.Second
+// instanceSize is how many letters and digits tell apart workers of one name.
+const instanceSize = 8
 
-// isTaken tells whether a worker of a name answers.
-func isTaken(conn *hub.Conn, name string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), nameTime)
-	defer cancel()
-	var e *WorkerError
-	_, err := (&messenger{conn: conn, patience: nameTime}).request(ctx, name, ping, nil)
-	return err == nil || errors.As(err, &e) && e.Code != CodeSilent
+// newID returns an ID for a worker of a name.
+func newID(name string) string { return name + "-" + rand.Text()[:instanceSize] }
+
+// nameOf returns the name in an ID.
+func nameOf(id string) string {
+	if at := strings.LastIndexByte(id, '-'); at >= 0 {
+		return id[:at]
+	}
+	return id
 }
+
+// ID is what other programs, and the directory, call the worker: its name and what tells it from those that
+// have had the name before.
+func (w *Worker) ID() string { return w.config.id }
 
 // metadata is what the worker says of itself to those who look for workers.
 func (w *Worker) metadata() map[string]string {
-	return map[string]string{"worker": w.config.Name, "prefix": w.conn.Prefix(), hub.VersionHeader: hub.Own.String()}
+	return map[string]string{"worker": w.config.id, "prefix": w.conn.Prefix(), hub.VersionHeader: hub.Own.String()}
 }
 
 // complete sets defaults and checks the configuration.
@@ -180,12 +176,15 @@ func (c *WorkerConfig) complete() error {
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
+	if c.id == "" {
+		c.id = newID(c.Name)
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	switch {
-	case !hub.IsToken(c.Name):
-		return &kernel.Error{Where: "WorkerConfig.Name", Got: fmt.Sprintf("%q", c.Name), Want: "1 to 64 letters, digits, - and _"}
+	case !hub.IsToken(c.Name) || !hub.IsToken(c.id):
+		return &kernel.Error{Where: "WorkerConfig.Name", Got: fmt.Sprintf("%q", c.Name), Want: "1 to 55 letters, digits, - and _"}
 	case c.Memory < 0:
 		return &kernel.Error{Where: "WorkerConfig.Memory", Got: fmt.Sprint(c.Memory), Want: "0 or more"}
 	case c.Concurrent < 0:
@@ -201,7 +200,7 @@ func checkExec(x kernel.Exec) error {
 }
 
 func (w *Worker) subject(name string) string {
-	return w.conn.Subject("shard", w.config.Name, name)
+	return w.conn.Subject("shard", w.config.id, name)
 }
 
 // Usage is what a worker holds.
@@ -213,6 +212,15 @@ type Usage struct {
 // Usage returns what the worker holds.
 func (w *Worker) Usage() Usage { return Usage(w.store.Usage()) }
 
+// Directory returns the copies of all blocks of the directory, as this worker has counted them last; it counts when workers
+// come or go, and now and then. Without [WorkerConfig].Repair it does not.
+func (w *Worker) Directory() Copies {
+	if c := w.found.Load(); c != nil {
+		return *c
+	}
+	return Copies{}
+}
+
 // Close ends the worker after the messages that it works on. Its blocks are gone, see
 // [Worker.Leave]. It is not for use beside Leave.
 func (w *Worker) Close() {
@@ -223,7 +231,7 @@ func (w *Worker) Close() {
 		}
 		w.cancel()
 		w.keepers.Wait()
-		for _, slots := range [...]chan struct{}{w.slots, w.sends, w.links, w.states} {
+		for _, slots := range [...]chan struct{}{w.slots, w.sends} {
 			for range cap(slots) {
 				slots <- struct{}{}
 			}
@@ -263,20 +271,21 @@ func pong([]byte) ([]byte, error) { return nil, nil }
 func (w *Worker) reply(r micro.Request, name string, answer handler) {
 	begin := time.Now()
 	header := nats.Header(r.Headers())
-	err := hub.CheckSeal(header, r.Data(), w.config.Name+"."+name, "the sender")
+	err := hub.CheckSeal(header, r.Data(), w.config.id+"."+name, "the sender")
 	var data []byte
 	if err == nil {
 		data, err = answer(r.Data())
-	}
-	if errors.Is(err, errSilent) {
-		return
 	}
 	// Request.Respond and Error are for the goroutine of the subscription, which reads what
 	// they leave in the request.
 	reply := nats.NewMsg(r.Reply())
 	reply.Data = data
 	if err != nil {
-		w.config.Log.Warn("refused", "subject", r.Subject(), "error", err)
+		level := slog.LevelWarn
+		if errors.Is(err, errMissing) { // whoever looks for the block says if nobody has it
+			level = slog.LevelDebug
+		}
+		w.config.Log.Log(w.ctx, level, "refused", "subject", r.Subject(), "error", err)
 		reply.Data = nil
 		reply.Header.Set(micro.ErrorCodeHeader, code(err))
 		reply.Header.Set(micro.ErrorHeader, err.Error())

@@ -1,91 +1,53 @@
 //go:build unix
 
-package main
+// Package torture has a test alone: a cluster of real processes on this machine, which it disturbs again and again. It writes a
+// table of what became of it as Markdown, and fails if a result was wrong, or if none came.
+//
+//	go test ./cluster/torture -run TestTorture -v -args -minutes 30
+//
+// It listens on 127.0.0.1 alone, starts at most nine processes at a time, and ends them and its temporary folder with itself.
+package torture
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-
-	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/encoder/berttest"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"time"
 )
 
-// Each fault once: the results are those of one machine.
-func TestTorture(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN with -short: it builds the command and takes half a minute")
-	}
-	var out, report bytes.Buffer
-	if err := run(t.Context(), []string{"-rounds", "1", "-minutes", "1440"}, &out, &report); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, report.String(), out.String())
-	}
-	if n := strings.Count(report.String(), "torture: "); n != len(faults) {
-		t.Errorf("%d outcomes, want %d:\n%s", n, len(faults), report.String())
-	}
+// settings say how long it takes.
+type settings struct {
+	minutes float64 // after which no other round of faults begins; 0 means no such limit
+	rounds  int     // of faults; 0 means as many as there is time for
+	seed    uint64
+	program string // the command cluster; "" means that it is built
 }
 
-// A command that does not start is an error.
-func TestNoCommand(t *testing.T) {
-	var out, report bytes.Buffer
-	if err := run(t.Context(), []string{"-cluster", filepath.Join(t.TempDir(), "none")}, &out, &report); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v\n%s", err, out.String())
-	}
-}
+// long is -minutes: each fault once without it.
+var long = flag.Float64("minutes", 0, "`minutes` after which no other fault begins (default: each fault once)")
 
-// A vector with another bit is no equal one, and neither is a file that lacks one.
-func TestCompare(t *testing.T) {
-	dir := t.TempDir()
-	if err := berttest.New("").Write(dir, "F32"); err != nil {
-		t.Fatal(err)
-	}
-	c, err := newCorpus(t.Context(), dir, filepath.Join(dir, "corpus.txt"))
+// run tortures until its time is over or ctx ends.
+func run(ctx context.Context, s settings, out, report io.Writer) error {
+	x, err := newStage(ctx, s, report)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if text, err := os.ReadFile(c.file); err != nil || bytes.Count(text, []byte("\n")) != texts {
-		t.Errorf("%d lines, %v", bytes.Count(text, []byte("\n")), err)
-	}
-	npy := append(binary.LittleEndian.AppendUint16(make([]byte, 8), 118), make([]byte, 118)...)
-	npy = append(npy, c.vectors...)
-	if err := c.compare(npy); err != nil {
-		t.Fatal(err)
-	}
-	for _, wrong := range [][]byte{nil, npy[:9], npy[:100], npy[:len(npy)-4], append(bytes.Clone(npy), 0, 0, 0, 0)} {
-		if c.compare(wrong) == nil {
-			t.Errorf("%d bytes are equal", len(wrong))
+	defer x.close()
+	end := time.Now().Add(time.Duration(s.minutes * float64(time.Minute)))
+	t := newTable(faults)
+	for round := 0; s.rounds == 0 || round < s.rounds; round++ {
+		for i, f := range faults {
+			if ctx.Err() != nil || s.minutes > 0 && time.Now().After(end) {
+				return t.finish(out, ctx.Err())
+			}
+			o, err := x.try(ctx, f)
+			if err != nil {
+				return t.finish(out, fmt.Errorf("%s: %w", f.name, err))
+			}
+			t.add(i, o)
+			fmt.Fprintf(report, "torture: %s: %s\n", f.name, o)
 		}
 	}
-	npy[len(npy)/2] ^= 1
-	if c.compare(npy) == nil {
-		t.Error("a bit that is flipped is equal")
-	}
-}
-
-// Bad outcomes are an error and stand in the table; what missed is no try.
-func TestTable(t *testing.T) {
-	var out bytes.Buffer
-	x := newTable(faults[:2])
-	x.add(0, outcome{})
-	x.add(0, outcome{errors: 2})
-	x.add(1, outcome{missed: true})
-	if err := x.finish(&out, nil); err != nil || !strings.Contains(out.String(), "| `embed` | kill -9 of a worker | 2 | 0 | 1 | 1 | 0 | 0 |\n| `attend` | kill -9 of a worker | 0 | 1 | 0 | 0 | 0 | 0 |\n") {
-		t.Errorf("%v\n%s", err, out.String())
-	}
-	for _, bad := range []outcome{{wrong: true}, {never: true}} {
-		x := newTable(faults[:1])
-		x.add(0, bad)
-		if x.finish(&out, nil) == nil {
-			t.Errorf("%v is no error", bad)
-		}
-	}
-	for _, args := range [][]string{{"-minutes", "0"}, {"-minutes", "NaN"}, {"-rounds", "-1"}, {"x"}} {
-		if err := run(t.Context(), args, &out, &out); !errors.As(err, new(command.UsageError)) {
-			t.Errorf("%q: %v", args, err)
-		}
-	}
+	return t.finish(out, nil)
 }

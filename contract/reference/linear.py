@@ -3,7 +3,7 @@
 import numpy as np
 
 from .layers import ACTIVATIONS
-from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, flush, fma, to_f16
+from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, flush, fma, round_bf16, to_f16
 
 INPUTS = 128
 
@@ -18,6 +18,18 @@ def product(a, b, held=None):
             acc = fma(a[:, x, None], b[None, :, x], acc)
         total = acc if first == 0 and held is None else total + acc
     return canonical(total)
+
+
+def product_bf16(a, b):
+    """[M, N] of a [M, K] and b [N, K], which are rounded: chains over the even and the odd places of 32."""
+    a, b = round_bf16(a), round_bf16(b)
+    total = np.zeros((len(a), len(b)), f32)
+    for first in range(0, a.shape[1], 32):
+        sums = np.zeros((2, len(a), len(b)), f32)
+        for x in range(first, min(first + 32, a.shape[1])):
+            sums[x % 2] = fma(a[:, x, None], b[None, :, x], sums[x % 2])
+        total = total + (sums[0] + sums[1])
+    return total
 
 
 def finish(a, y):
@@ -231,6 +243,7 @@ def to_q8_0(a):
 
 FUNCTIONS = {
     "linear": lambda a: finish(a, product(a["x"], flush(a["w"]))),
+    "linear_bf16": lambda a: finish(a, product_bf16(a["x"], a["w"])),
     "linear_quantized": linear_quantized,
     "weights_quantized": lambda a: {"w": widened(a)},
     "weights_to_q8_0": to_q8_0,

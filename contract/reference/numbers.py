@@ -55,6 +55,14 @@ def flush(x, least=LEAST_NORMAL):
     return np.where(np.abs(x) < least, ZERO, x).astype(f32)
 
 
+def round_bf16(x):
+    """bf(x) as float32: "Contract: products in bfloat16"."""
+    x = np.asarray(x, f32)
+    b = np.where(np.isnan(x), NAN, x).astype(f32).view(np.uint32).astype(np.uint64)
+    b = (b + 0x7FFF + (b >> 16 & 1)) & 0xFFFF0000
+    return flush(b.astype(np.uint32).view(f32), f32(2.0**-56))
+
+
 def horner(coefficients, r):
     acc = np.broadcast_to(coefficients[-1], np.shape(r))
     for c in coefficients[-2::-1]:

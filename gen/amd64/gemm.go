@@ -78,8 +78,12 @@ func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
 }
 
 func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
-	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, variants: g.WeightVariants()}
-	if s.Prefetch {
+	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, segment: spec.InputSegment, variants: g.WeightVariants()}
+	switch {
+	case b == spec.BF16Pairs:
+		s.Rows /= 2
+		t.evenOdd, t.segment = true, spec.BF16Segment
+	case s.Prefetch:
 		t.prefetched = s.Rows
 	}
 	fn := spec.WeightGemm(b)
@@ -105,6 +109,8 @@ type gemmer struct {
 	vectors int
 	weights bool
 	element spec.Element // of B
+	segment int          // steps of one, if that is no argument: then sums are stored, and nothing else is done with them
+	evenOdd bool         // a product in bfloat16, see gemm_evenodd.go
 
 	variants []spec.WeightVariant // of a product with a packed panel
 
@@ -113,6 +119,7 @@ type gemmer struct {
 	odd         map[int]reg.GPVirtual
 	p, b, k     reg.GPVirtual      // of the step, and steps or iterations left of the segment
 	acc         [][]reg.VecVirtual // a tile has its rows in the last ones
+	odds        [][]reg.VecVirtual // the same for the chains of odd steps
 
 	spans   []emit.Span // of heights, that have an inner loop together
 	heights *emit.Heights
@@ -238,6 +245,9 @@ func (t *gemmer) emit(rows int) {
 	t.acc = make([][]reg.VecVirtual, rows)
 	for i := range t.acc {
 		t.acc[i] = t.g.Vecs(t.vectors)
+		if t.evenOdd {
+			t.odds = append(t.odds, t.g.Vecs(t.vectors))
+		}
 	}
 	for _, s := range t.spans {
 		t.tile(s, height)
@@ -267,7 +277,11 @@ func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 	t.g.Label(name + "segment")
 	t.zeros(acc)
 	t.prefetchRows(rows, name)
-	t.steps(acc, name)
+	if t.evenOdd {
+		t.evenOddSteps(acc, name)
+	} else {
+		t.steps(acc, name)
+	}
 	t.toStore(s)
 }
 

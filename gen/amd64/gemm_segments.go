@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -9,9 +8,9 @@ import (
 // single emits the test whether a product has a single segment that is not added to C.
 func (t *gemmer) single() {
 	k := t.g.Num("k")
-	if t.weights {
+	if t.segment > 0 {
 		t.g.MOVQ(operand.U32(storeOne), t.mode)
-		t.g.CMPQ(k, operand.U32(spec.InputSegment))
+		t.g.CMPQ(k, operand.U32(t.segment))
 		t.g.JG(operand.LabelRef("cut"))
 	} else {
 		t.g.CMPQ(t.mode, operand.Imm(merge)) // it has one
@@ -50,9 +49,9 @@ func (t *gemmer) cut() {
 
 // limit limits a number of steps to those of a segment.
 func (t *gemmer) limit(k reg.GPVirtual) {
-	if t.weights {
+	if t.segment > 0 {
 		segment := t.g.GP64()
-		t.g.MOVQ(operand.U32(spec.InputSegment), segment)
+		t.g.MOVQ(operand.U32(t.segment), segment)
 		t.g.CMPQ(k, segment)
 		t.g.CMOVQGT(segment, k)
 		return

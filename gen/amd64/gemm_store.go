@@ -47,7 +47,7 @@ func (t *gemmer) toRow(label func(rows int) string) {
 		t.g.CMPQ(t.height, operand.U32(h))
 		t.g.JE(operand.LabelRef(label(h)))
 	}
-	t.g.JMP(operand.LabelRef(label(2)))
+	t.g.JMP(operand.LabelRef(label(min(2, len(t.acc)))))
 }
 
 // eachRow moves c over the rows of C and calls f with the memory of each vector. It begins with a
@@ -74,7 +74,7 @@ func (t *gemmer) store() {
 	t.eachRow("store", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(sum, c) })
 	t.g.CMPQ(t.mode, operand.Imm(storeOne))
 	t.g.JE(operand.LabelRef("rows"))
-	if !t.weights {
+	if t.segment == 0 {
 		t.g.CMPQ(t.mode, operand.Imm(maxOne))
 		t.g.JE(operand.LabelRef("rows"))
 	}
@@ -83,7 +83,7 @@ func (t *gemmer) store() {
 	t.g.Comment("C is added.")
 	t.g.Label("modes")
 	t.g.MOVQ(t.c, t.start)
-	if !t.weights {
+	if t.segment == 0 {
 		t.g.CMPQ(t.mode, operand.Imm(merge))
 		t.g.JE(operand.LabelRef("merge"))
 		t.g.CMPQ(t.mode, operand.Imm(maxOne))
@@ -95,7 +95,7 @@ func (t *gemmer) store() {
 	t.eachRow("add", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VADDPS(c, sum, sum) })
 	t.g.MOVQ(t.start, t.c)
 	t.g.Label("sums")
-	if !t.weights {
+	if t.segment == 0 {
 		t.g.CMPQ(t.mode, operand.Imm(maxMore))
 		t.g.JNE(operand.LabelRef("stores"))
 		t.g.CMPQ(t.left, operand.Imm(0))
@@ -104,7 +104,7 @@ func (t *gemmer) store() {
 	}
 	t.g.Label("stores")
 	t.toRowOf("store")
-	if !t.weights {
+	if t.segment == 0 {
 		t.storeMerge()
 	}
 }

@@ -31,8 +31,15 @@ const (
 	nextRows   = 16   // of A, with which all of the next part is asked for
 )
 
-// isLow reports whether a tile's steps have few FMAs.
-func (t *gemmer) isLow(rows int) bool { return rows*t.vectors < manyFMAs }
+// isLow reports whether a tile's steps have few FMAs. A row of pairs has two steps.
+func (t *gemmer) isLow(rows int) bool { return rows*t.vectors*t.rowSteps() < manyFMAs }
+
+func (t *gemmer) rowSteps() int {
+	if t.element == spec.BF16Pairs {
+		return 2
+	}
+	return 1
+}
 
 // prefetchPanel emits the prefetches of a step of a register tile that is not low: the lines that begin in the
 // row of B that is panelAhead bytes after b.
@@ -69,7 +76,7 @@ func (t *gemmer) prefetchLow(rows, steps int, name string) {
 // finds an address behind the end of the part, which is its length as long as nothing is written
 // there.
 func (t *gemmer) prepareNext(rows int) {
-	t.lines = (unroll*t.vectors*t.bytesOfB()*rows + nextRows*spec.LineBytes - 1) / (nextRows * spec.LineBytes)
+	t.lines = (unroll/t.rowSteps()*t.vectors*t.bytesOfB()*rows + nextRows*spec.LineBytes - 1) / (nextRows * spec.LineBytes)
 	t.next, t.nextEnd = t.g.GP64(), t.g.Memory(t.g.Param("next").Len())
 	t.g.MOVQ(operand.U64(math.MaxInt64), t.next)
 	if t.variants != nil {

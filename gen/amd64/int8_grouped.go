@@ -79,7 +79,7 @@ func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
 type avx2GroupedBytes struct{ avx2Grouped }
 
 func (avx2GroupedBytes) tiles(ukernel.PackedFormat) [][]spec.TileShape {
-	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
+	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 
 func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {

@@ -20,7 +20,7 @@ type vnniDot struct{}
 
 func (vnniDot) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{
-		{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}},
+		{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 3}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}},
 		{{Vectors: 1, Rows: 8}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}},
 	}
 }

@@ -30,6 +30,24 @@ func (b *Builder) roundBF16(x *Value) *Value {
 	return b.AddInt(b.AddInt(x, b.Const(0x7fff)), odd)
 }
 
+// factorBF16 is x rounded to bfloat16, as float32, and +0 below 2^-56.
+func (b *Builder) factorBF16(x *Value) *Value {
+	y := b.And(b.roundBF16(x), b.Const(highHalf))
+	return b.ZeroWhere(y, Less, b.Abs(y), b.Const(spec.LeastBF16))
+}
+
+const highHalf = 0xffff0000
+
+// widenPairs writes both halves of words.
+func widenPairs(b *Builder) {
+	even, odd, src := b.Matrix("even", "ldd"), b.Matrix("odd", "ldd"), b.Matrix("src", "lds")
+	b.EachRow("n", func() {
+		x := b.Load(src)
+		b.Store(even, b.ShiftLeft(x, 16))
+		b.Store(odd, b.And(x, b.Const(highHalf)))
+	})
+}
+
 // round adds to the magnitude the power of two whose last place is that of the result, which
 // rounds it: what the sum has more, in integers, is the result in units of its last place, and the
 // exponent, counted from that of the smallest normal number, is added above the fraction. Smaller

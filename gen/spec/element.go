@@ -17,6 +17,9 @@ const (
 	Int8    = Element(ukernel.Int8)
 	E4M3    = Element(ukernel.Float8E4M3)
 	E5M2    = Element(ukernel.Float8E5M2)
+
+	// BF16Pairs are words of two bfloat16: a row of B is one of words, for two steps.
+	BF16Pairs = Element(ukernel.Elements)
 )
 
 // String is the name of the type's constant in package ukernel.
@@ -25,7 +28,12 @@ func (b Element) String() string {
 }
 
 // Shift is log2 of the bytes of a number.
-func (b Element) Shift() int { return bits.Len(uint(ukernel.Element(b).Size())) - 1 }
+func (b Element) Shift() int {
+	if b == BF16Pairs {
+		return 2
+	}
+	return bits.Len(uint(ukernel.Element(b).Size())) - 1
+}
 
 // A NarrowFloat has the numbers that narrowing to a type takes, as float32 bits unless they are counts.
 type NarrowFloat struct {
@@ -42,5 +50,5 @@ func (b Element) NarrowFloat() NarrowFloat {
 
 // suffix names the type in a function's name.
 func (b Element) suffix() string {
-	return [...]string{"", "F16", "BF16", "Int8", "F8E4M3", "F8E5M2"}[b]
+	return [...]string{"", "F16", "BF16", "Int8", "F8E4M3", "F8E5M2", "Int4", "Pairs"}[b]
 }

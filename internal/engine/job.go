@@ -21,6 +21,7 @@ import (
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/view"
 )
 
 // A Job is the state of one call. Jobs are recycled with all memory that they need, so
@@ -44,6 +45,7 @@ type Job struct {
 	listedMask mask.Mask   // of a call with lists, but for its bool views
 	named      kvrows.Rows // that are the keys of a call with lists or a tree
 
+	widened       widened
 	weightsMemory []float32 // of derived.additive
 	weightsUsage  parallel.Usage
 	memory        parallel.Memory
@@ -75,6 +77,7 @@ func newJob() *Job {
 func (j *Job) free() {
 	j.ring.free()
 	j.weightsMemory, j.derived.additive = nil, nil
+	j.widened.memory, j.widened.out = nil, view.Tensor{}
 }
 
 // New returns a Job whose Call is zero.
@@ -86,6 +89,9 @@ func New() *Job { return jobs.Get() }
 func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
 	j.derive()
+	if j.isShort() {
+		j.widen()
+	}
 	j.splittable = parallelFor == nil || !parallel.InBubble()
 	j.plan.begin(j)
 	j.plan.make(j, parallel.LimitFor(threads, j.plan.work.UsefulThreads(j.kvHeads(), j.rows(), j.keys())))
@@ -93,6 +99,7 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 	// The largest buckets come first, and nobody should take small ones before them.
 	j.goroutines.Independent = j.plan.Split.Tasks == 0 && len(j.plan.Buckets) == 1
 	j.goroutines.Run(j.plan.Tasks, j.plan.Threads, parallel.Reserve[shape]{Threads: j.plan.MostThreads, Shape: j.plan.shape}, parallelFor)
+	j.finishShort()
 }
 
 // Drop is called instead of Release for a job whose call has failed.

@@ -60,8 +60,49 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 			default:
 				t.Fatalf("%s: the test knows no value of type %T", name, x)
 			}
-			if got, want := newPlanned(tier, c, 1).isPlain(), slices.Contains(isFree, name); got != want {
+			want := slices.Contains(isFree, name)
+			if got := newPlanned(tier, c, 1).isPlain(); got != want {
 				t.Errorf("%s: the call is plain: %v, want %v", name, got, want)
+			}
+			c.Out = halves(1, heads, queries, d)
+			if got := newPlanned(tier, c, 1).isShort(); got != want {
+				t.Errorf("%s: the call with an output of 16 bits is short: %v, want %v", name, got, want)
+			}
+		}
+	})
+}
+
+// halves returns a contiguous [B, H, L, D] of zeros of 16 bits.
+func halves(b, h, l, d int) view.Tensor {
+	shape := [4]int{b, h, l, d}
+	return view.Other(view.BFloat16, make([]uint16, b*h*l*d), shape, view.Contiguous(shape))
+}
+
+// TestShortCalls: calls are short up to some number of elements and of keys, if a tensor is not float32.
+func TestShortCalls(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
+		const d = 64
+		few := tier.SkinnyRows
+		for _, c := range []struct {
+			name                 string
+			heads, queries, keys int
+			out                  func(b, h, l, d int) view.Tensor
+			want                 bool
+		}{
+			{"float32", 2, 3, 5, floats, false},
+			{"16 bits", 2, 3, 5, halves, true},
+			{"as many rows as are skinny, one key less", 1, max(1, few), 15, halves, true},
+			{"as many rows as are skinny", 1, few, 16, halves, few < 1},
+			{"one row more", 1, few + 1, 16, halves, true},
+			{"a block of keys", 1, few + 1, BlockKeys, halves, true},
+			{"two blocks", 1, few + 1, BlockKeys + 1, halves, false},
+			{"no keys", 1, 3, 0, halves, false},
+			{"the most elements", shortFloats / (4 * 64 * d), 64, 64, halves, true},
+			{"more", shortFloats/(4*64*d) + 1, 64, 64, halves, false},
+		} {
+			j := newPlanned(tier, Call{Out: c.out(1, c.heads, c.queries, d), Q: floats(1, c.heads, c.queries, d), K: floats(1, c.heads, c.keys, d), V: floats(1, c.heads, c.keys, d)}, 1)
+			if got := j.isShort(); got != c.want {
+				t.Errorf("%s: the call is short: %v, want %v", c.name, got, c.want)
 			}
 		}
 	})

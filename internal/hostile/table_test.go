@@ -309,6 +309,13 @@ var table = []entry{
 		return []any{s, []int{0, 2}}
 	}},
 	{name: "kvcache.Sequence.Truncate", f: (*kvcache.Sequence).Truncate, args: aSequence(5)},
+	{name: "kvcache.Sequence.Save", f: (*kvcache.Sequence).Save, args: aSequence([]byte{1}, 4, 1)},
+	{name: "kvcache.Sequence.Load", f: (*kvcache.Sequence).Load, args: func(w *world) []any {
+		c := w.cache(1, false)
+		s := c.NewSequence()
+		must(0, must(c.NewBatch(s)).Extend(5))
+		return []any{s, must(s.Save(nil, 0, 5))}
+	}},
 	{name: "kvcache.Sequence.Free", f: (*kvcache.Sequence).Free, args: aSequence()},
 	{name: "kvcache.Sequence.Len", f: (*kvcache.Sequence).Len, args: aSequence()},
 	{name: "kvcache.Sequence.Pages", f: (*kvcache.Sequence).Pages, args: aSequence()},
@@ -323,6 +330,9 @@ var table = []entry{
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5), someExec}
 	}},
 	{name: "linear.QuantizeInt8", f: linear.QuantizeInt8, args: func(w *world) []any {
+		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5), someExec}
+	}},
+	{name: "linear.RoundBFloat16", f: linear.RoundBFloat16, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5), someExec}
 	}},
 	{name: "linear.Product", f: linear.Product, args: func(w *world) []any {

@@ -147,9 +147,11 @@ func readQ4_1(g *group, b []byte, _ int) {
 
 // readFifths adds fifth bits.
 func (g *group) readFifths(b []byte) {
-	bits := binary.LittleEndian.Uint32(b)
-	for i := range g.q {
-		g.q[i] |= uint8(bits>>(i&31)) & 1 << 4
+	for i, bits := range (*[4]byte)(b) {
+		x := uint64(bits) * everyByte & 0x8040201008040201 // bit j is in byte j
+		x = (x + 0x7f*everyByte) >> 7 & everyByte
+		q := g.q[8*i:]
+		binary.LittleEndian.PutUint64(q, binary.LittleEndian.Uint64(q)|x<<4)
 	}
 }
 

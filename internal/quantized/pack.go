@@ -39,22 +39,31 @@ func (g *group) float32(dst []float32, zero uint8) {
 // of k/Weights blocks for each of the first lanes. The other lanes stay as they are. Those of a
 // format with scales of float32 are multiplied by scales, one for all rows or one for each; none stand for 1.
 func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, scales []float32) {
+	parts, blocks, size := f.Weights/contract.WeightBlock, k/f.Weights, p.BlockBytes(lanes)
+	row := blocks * f.Bytes
 	var g group
-	size, blocks, parts := p.BlockBytes(lanes), k/f.Weights, f.Weights/contract.WeightBlock
-	for block := range blocks {
-		for lane := range len(rows) / (blocks * f.Bytes) {
-			from := rows[(lane*blocks+block)*f.Bytes:][:f.Bytes]
-			for part := range parts {
-				f.read(&g, from, part)
-				if len(scales) > 0 {
-					g.d = scales[lane%len(scales)]
+	b := Block{Format: p, Lanes: lanes}
+	for first := 0; first < blocks; first += packedAtOnce {
+		some := min(packedAtOnce, blocks-first)
+		for lane := range len(rows) / row {
+			from, to := rows[lane*row+first*f.Bytes:][:some*f.Bytes], panel[first*parts*size:]
+			for ; len(from) > 0; from = from[f.Bytes:] {
+				for part := range parts {
+					f.read(&g, from, part)
+					if len(scales) > 0 {
+						g.d = scales[lane%len(scales)]
+					}
+					b.Data = to[:size]
+					b.put(&g, f.zero, lane)
+					to = to[size:]
 				}
-				b := Block{p, lanes, panel[(block*parts+part)*size:][:size]}
-				b.put(&g, f.zero, lane)
 			}
 		}
 	}
 }
+
+// packedAtOnce is how many blocks of a row follow each other before the next row: what they become stays in L1.
+const packedAtOnce = 8
 
 // flush makes weights below 2^-126 zeros, of a brain format.
 func (g *group) flush() {

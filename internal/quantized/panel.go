@@ -166,30 +166,63 @@ func (b *Block) putPair(i, lane int, x [2]int8) {
 	b.put16(i, lane, uint16(uint8(x[0]))|uint16(uint8(x[1]))<<8)
 }
 
-// putNumbers writes the words of a lane, see ukernel.PackedFormat.
+// putNumbers writes the words of a lane, see ukernel.PackedFormat. Its words are no arrays, which the compiler would not
+// keep in registers.
 func (b *Block) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
-	numbers := b.Data[b.Format.HeaderBytes()*b.Lanes:]
-	put := func(g int, word uint32) { binary.LittleEndian.PutUint32(numbers[4*(g*b.Lanes+lane):], word) }
-	// bytes are the numbers of steps g, g+8, g+16 and g+24.
-	bytes := func(g int) uint32 {
-		return uint32(q[g]) | uint32(q[g+8])<<8 | uint32(q[g+16])<<16 | uint32(q[g+24])<<24
-	}
-	if b.Format.Bits() == 8 {
-		for g := range 8 {
-			put(g, bytes(g))
-		}
+	bits, stride := b.Format.Bits(), 4*b.Lanes
+	words := b.Data[b.Format.HeaderBytes()*b.Lanes+4*lane:]
+	words = words[:(bits-1)*stride+4]
+	s0, s1, s2, s3 := word64(q[:8]), word64(q[8:16]), word64(q[16:24]), word64(q[24:])
+	if bits == 8 {
+		w0, w1, w2, w3 := turn(uint32(s0), uint32(s1), uint32(s2), uint32(s3))
+		putWord(words, w0)
+		putWord(words[stride:], w1)
+		putWord(words[2*stride:], w2)
+		putWord(words[3*stride:], w3)
+		w0, w1, w2, w3 = turn(uint32(s0>>32), uint32(s1>>32), uint32(s2>>32), uint32(s3>>32))
+		putWord(words[4*stride:], w0)
+		putWord(words[5*stride:], w1)
+		putWord(words[6*stride:], w2)
+		putWord(words[7*stride:], w3)
 		return
 	}
-	more := b.Format.Bits() - 4
-	var far [4]uint32
-	for g := range 4 {
-		low, high := bytes(g), bytes(g+4)
-		put(g, low&0x0f0f0f0f|high&0x0f0f0f0f<<4)
-		far[g*more/4] |= (low>>4&0x0f0f0f0f | high&0xf0f0f0f0) << (g * more % 4)
+	w0, w1, w2, w3 := turn(lowBits(s0), lowBits(s1), lowBits(s2), lowBits(s3))
+	putWord(words, w0)
+	putWord(words[stride:], w1)
+	putWord(words[2*stride:], w2)
+	putWord(words[3*stride:], w3)
+	if bits == 4 {
+		return
 	}
-	for i := range more {
-		put(4+i, far[i])
+	w0, w1, w2, w3 = turn(highBits(s0), highBits(s1), highBits(s2), highBits(s3))
+	if bits == 5 {
+		putWord(words[4*stride:], w0|w1<<1|w2<<2|w3<<3)
+		return
 	}
+	putWord(words[4*stride:], w0|w1<<2)
+	putWord(words[5*stride:], w2|w3<<2)
+}
+
+func word64(b []byte) uint64        { return binary.LittleEndian.Uint64(b) }
+func putWord(b []byte, word uint32) { binary.LittleEndian.PutUint32(b, word) }
+
+// lowBits returns the lower halves of 8 bytes, the last four in the upper halves of the first four, and highBits the upper
+// halves, likewise.
+func lowBits(steps uint64) uint32 {
+	return uint32(steps)&0x0f0f0f0f | uint32(steps>>28)&0xf0f0f0f0
+}
+
+func highBits(steps uint64) uint32 {
+	return uint32(steps)>>4&0x0f0f0f0f | uint32(steps>>32)&0xf0f0f0f0
+}
+
+// turn returns the first bytes of four words as a word, the second ones and so on.
+func turn(a, b, c, d uint32) (w0, w1, w2, w3 uint32) {
+	const even, odd = 0x00ff00ff, 0xff00ff00
+	ab, cd := a&even|b&even<<8, c&even|d&even<<8 // bytes 0 and 2
+	w0, w2 = ab&0xffff|cd<<16, ab>>16|cd&0xffff0000
+	ab, cd = a>>8&even|b&odd, c>>8&even|d&odd // bytes 1 and 3
+	return w0, ab&0xffff | cd<<16, w2, ab>>16 | cd&0xffff0000
 }
 
 // Widen converts k rows of n lanes of a packed panel, from lane first on, to rows of dst without

@@ -29,28 +29,56 @@ func WidenCodes(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
 	widen(t, dst, x, b, h, l, n, false)
 }
 
+// WidenBFloat16 is Widen for products in bfloat16, which take rounded numbers.
+func WidenBFloat16(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
+	d := x.Dim(3)
+	for step := max(1, MaxConvert/d); n > 0; n, l = n-step, l+step {
+		part := dst[:min(n, step)*d]
+		dst = dst[len(part):]
+		Widen(t, part, x, b, h, l, min(n, step))
+		switch {
+		case x.DType() == view.BFloat16:
+			t.Convert().Flush(part, len(part), part, len(part), 1, len(part), scalar.LeastBF16)
+		case x.DType().Size() > 1: // no number of 8 bits is rounded
+			t.Convert().RoundBF16(part, part)
+		}
+	}
+}
+
 func widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int, isScaled bool) {
-	d, bytes, convert := x.Dim(3), x.DType().Bytes, t.Convert()
+	d := x.Dim(3)
 	for stop := l + n; l < stop; l += n {
 		n = x.Run(l, min(stop-l, max(1, MaxConvert/d)))
-		at := x.Index(b, h, l)
-		end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
-		scales, stride, group := one, 0, d
+		from := source{at: x.Index(b, h, l), stride: x.Stride(2), scales: one, group: d}
 		if isScaled {
-			scales, stride = x.RowScales(b, h, l, n)
-			group = x.Group()
+			from.scales, from.scaleStride = x.RowScales(b, h, l, n)
+			from.group = x.Group()
 		}
-		switch x.DType() {
-		case view.Float32:
-			Copy(dst, d, x.F32()[at:], x.Stride(2), n, d)
-		case view.Int8:
-			convert.WidenInt8(dst, d, x.I8()[at:end], x.Stride(2), scales, stride, group, n, d)
-		case view.Int4:
-			convert.WidenInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), scales, stride, group, n, d)
-		default:
-			convert.Widen[x.DType()](dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
-		}
+		from.widen(t, dst, x, n)
 		dst = dst[n*d:]
+	}
+}
+
+// A source is where rows of a tensor begin, and their scales.
+type source struct {
+	at, stride         int
+	scales             []float32
+	scaleStride, group int
+}
+
+// widen writes n rows of x to dst, one after the other.
+func (s *source) widen(t *tier.Tier, dst []float32, x *view.Tensor, n int) {
+	d, bytes, convert := x.Dim(3), x.DType().Bytes, t.Convert()
+	at, end := s.at, s.at+(n-1)*s.stride+d // no change of page tables or starts during a call leads assembly beyond
+	switch x.DType() {
+	case view.Float32:
+		Copy(dst, d, x.F32()[at:], s.stride, n, d)
+	case view.Int8:
+		convert.WidenInt8(dst, d, x.I8()[at:end], s.stride, s.scales, s.scaleStride, s.group, n, d)
+	case view.Int4:
+		convert.WidenInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(s.stride), s.scales, s.scaleStride, s.group, n, d)
+	default:
+		convert.Widen[x.DType()](dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(s.stride), n, d)
 	}
 }
 

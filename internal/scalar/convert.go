@@ -1,6 +1,10 @@
 package scalar
 
-import "math"
+import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
+)
 
 // The element types narrower than float32: F16 is IEEE-754 binary16, BF16 is bfloat16,
 // the upper half of a binary32. Both are converted as bits, so that it does not matter
@@ -58,6 +62,16 @@ func ToBF16(x float32) uint16 {
 		return nanBF16
 	}
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+// RoundBF16 returns the factor that a product in bfloat16 takes for x: the nearest bfloat16, but +0 for those whose
+// magnitude is below 2^-56. A NaN is the bfloat16 0x7fc0.
+func RoundBF16(x float32) float32 {
+	y := BF16(ToBF16(x))
+	if math.Float32bits(y)&(1<<31-1) < contract.LeastBF16 {
+		return 0
+	}
+	return y
 }
 
 // The two types of the OCP 8-bit Floating Point Specification (OFP8), Revision 1.0: E4M3 with

@@ -29,6 +29,27 @@ func Gemm(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb
 	}
 }
 
+// GemmEvenOdd is Products.GemmEvenOdd for tiles of w lanes, straight from its definition.
+func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+	for i := range m {
+		for lane := range w {
+			sum := c[i*ldc+lane]
+			for x := 0; x == 0 || x < k; x += 32 { // contract.BF16Segment
+				var chains [2]float32
+				for y := x; y < min(x+32, k); y++ {
+					chains[y%2] = scalar.FMA(a[i*rs+y*cs], b[y*ldb+lane], chains[y%2])
+				}
+				if both := chains[0] + chains[1]; x == 0 && !load {
+					sum = both
+				} else {
+					sum += both
+				}
+			}
+			c[i*ldc+lane] = sum
+		}
+	}
+}
+
 // GemmMax is Products.GemmMax for tiles of w lanes, straight from its definition.
 func GemmMax(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 	Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, false)

@@ -87,6 +87,11 @@ var kernelTests = []struct {
 	{"Gemm", gemmCases(gemmFromZero, gemmFromC)},
 	{"GemmMax", gemmCases(gemmMax)},
 	{"GemmMerge", gemmCases(gemmMerge)},
+	{"GemmEvenOdd", evenOddCases(evenOdd)},
+	{"Weights.GemmPairs", evenOddCases(panelPairs)},
+	{"Weights.GemmTiles", tileCases},
+	{"Convert.RoundBF16", roundBF16Cases},
+	{"Convert.WidenPairs", widenPairsCases},
 	{"Skinny.Additive", additiveCases},
 	{"Elementwise.AdditiveBackward", additiveBackwardCases},
 	{"Elementwise.AddWeighted", addWeightedCases},
@@ -100,6 +105,7 @@ var kernelTests = []struct {
 	{"Bias", biasCases},
 	{"MaskBool", maskBoolCases},
 	{"Softmax", softmaxCases},
+	{"SoftmaxBF16", softmaxBF16Cases},
 	{"Dropout", dropoutCases},
 	{"MergeStats", mergeStatsCases},
 	{"Pack", packCases},
@@ -119,6 +125,8 @@ var kernelTests = []struct {
 	{"Skinny.PVF16", narrowPVCases(f16)},
 	{"Skinny.PVBF16", narrowPVCases(bf16)},
 	{"Skinny.PVInt8", narrowPVCases(int8s)},
+	{"Skinny.QKEvenOdd", narrowQKCases(factors)},
+	{"Skinny.PVEvenOdd", narrowPVCases(factors)},
 	{"Skinny.QKCodes", keyCodesCases},
 	{"Skinny.Pairs", pairsCases},
 	{"Skinny.PVCodes", valueCodesCases},
@@ -212,7 +220,7 @@ var kernelTests = []struct {
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only the
-// skinny kernels for narrow types, those for integers and those for unpacked weights are optional.
+// skinny kernels for narrow types, those for integers, for unpacked weights and for units of tiles are optional.
 func TestAllKernels(t *testing.T) {
 	tested := map[string]bool{}
 	for _, k := range kernelTests {
@@ -228,7 +236,7 @@ func TestAllKernels(t *testing.T) {
 		}
 		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
 		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || strings.HasPrefix(name, "Code")
-		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked"
+		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || name == "Weights.GemmTiles"
 		for i := range Tiers {
 			for x := range Tiers[i].Widths {
 				if !optional && !Tiers[i].set(x).has(name) {
@@ -323,7 +331,7 @@ type tierVariant struct {
 
 // variantsOf returns the tier with each of its variants of a kernel, nil if there is one kernel.
 func (t *Tier) variantsOf(kernel string) (list []tierVariant) {
-	kind := map[string]string{"Skinny.QK": "QK=", "Skinny.PV": "PV=", "Weights.Gemm": "Weight=", "Weights.GemmF16": "Weight=", "Weights.GemmBF16": "Weight="}[kernel]
+	kind := map[string]string{"Skinny.QK": "QK=", "Skinny.PV": "PV=", "Weights.Gemm": "Weight=", "Weights.GemmF16": "Weight=", "Weights.GemmBF16": "Weight=", "Weights.GemmPairs": "Weight="}[kernel]
 	for _, v := range t.Variants {
 		if kind != "" && strings.HasPrefix(v, kind) {
 			x := t.Copy()
@@ -379,6 +387,9 @@ func reference(w int) *kernelSet {
 		},
 		GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 			testutil.GemmMax(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
+		},
+		GemmEvenOdd: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+			testutil.GemmEvenOdd(w, c, ldc, a, rs, cs, b, ldb, m, k, load)
 		},
 		GemmMerge: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 			testutil.GemmMerge(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)

@@ -104,10 +104,10 @@ const (
 	mostStride = math.MaxInt / (4 * mostPlain)
 )
 
-// PlainMemory returns the memory of a float32 tensor that is neither paged nor ragged, has
-// elements and passes Check. It does not accept all of them: if ok is false, Check decides.
+// PlainMemory returns the memory of a tensor that is neither paged nor ragged, has elements and passes Check; that of
+// its scales is apart. It does not accept all of them: if ok is false, Check decides.
 func (t *Tensor) PlainMemory() (m Memory, ok bool) {
-	if t.dtype != Float32 || t.scales != nil || t.IsPaged() || t.IsRagged() {
+	if t.IsPaged() || t.IsRagged() || t.scales != nil && !t.fitsScales() {
 		return m, false
 	}
 	g := &t.grid
@@ -122,10 +122,25 @@ func (t *Tensor) PlainMemory() (m Memory, ok bool) {
 		}
 		n += last * s
 	}
-	if n > len(t.f32) {
+	switch {
+	case n > t.Len():
+		return m, false
+	case t.dtype == Float32:
+		return MemoryOf(t.f32[:n]), true
+	case !t.dtype.IsKnown() || t.dtype.IsScaled() != (t.scales != nil) || !g.isMultiple(t.dtype.PerByte()):
 		return m, false
 	}
-	return MemoryOf(t.f32[:n]), true
+	return memoryAt(t.other.data, t.dtype.Bytes(n)), true
+}
+
+// fitsScales tells whether the scales certainly pass checkScales.
+func (t *Tensor) fitsScales() bool {
+	s, e := &t.scales.grid.Shape, &t.grid.Shape
+	if t.dtype == Float32 || t.scales.dtype != Float32 || t.scales.scales != nil || s[0] != e[0] || s[1] != e[1] || s[2] < e[2] {
+		return false
+	}
+	_, ok := t.scales.PlainMemory()
+	return ok && e[3]%s[3] == 0 && t.Group()%t.dtype.PerByte() == 0
 }
 
 // IsOrdered tells whether the elements of a tensor that PlainMemory accepts are distinct, and

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // heap keeps what must have one address.
@@ -54,7 +56,8 @@ func TestPlainMemory(t *testing.T) {
 // TestPlainMemoryRefuses: sizes that overflow, and tensors that are not plain.
 func TestPlainMemoryRefuses(t *testing.T) {
 	data, root := numbered(60), 1<<(bits.UintSize/2-1)
-	scales := tokenMajor(data, 1, 2, 1, 1)
+	scales, few, ints := tokenMajor(data, 1, 2, 1, 1), tokenMajor(data, 1, 1, 1, 1), make([]int8, 4)
+	codes := Other(Int8, ints, [4]int{1, 1, 2, 2}, [3]int{4, 4, 2})
 	for name, x := range map[string]Tensor{
 		"zero":     {},
 		"stride":   Floats(data, [4]int{1, 1, 2, 4}, [3]int{4, 4, math.MaxInt}),
@@ -63,10 +66,62 @@ func TestPlainMemoryRefuses(t *testing.T) {
 		"ragged":   tokenMajor(data, 1, 4, 1, 2).Ragged([]int{0, 1, 4}),
 		"paged":    Floats(data, [4]int{4, 1, 3, 5}, [3]int{15, 15, 5}).Paged(&PageTable{Pages: [][]int32{{3}}, Lengths: []int{3}}),
 		"scaled":   tokenMajor(data, 1, 2, 1, 2).Scaled(&scales),
-		"halves":   Other(Float16, make([]uint16, 4), [4]int{1, 1, 2, 2}, [3]int{4, 4, 2}),
+		"unscaled": codes,
+		"scales":   codes.Scaled(&few),
+		"groups":   Other(Int4, ints[:1], [4]int{1, 1, 1, 2}, [3]int{2, 2, 2}).Scaled(ref(tokenMajor(data, 1, 1, 1, 2))),
+		"odd":      Other(Int4, ints, [4]int{1, 1, 2, 2}, [3]int{4, 4, 3}).Scaled(&scales),
+		"short":    Other(Float16, make([]uint16, 3), [4]int{1, 1, 2, 2}, [3]int{4, 4, 2}),
+		"unknown":  Other(ukernel.Elements, make([]uint16, 4), [4]int{1, 1, 2, 2}, [3]int{4, 4, 2}),
 	} {
 		if _, ok := x.PlainMemory(); ok {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+	for name, x := range map[string]Tensor{"halves": Other(Float16, make([]uint16, 4), [4]int{1, 1, 2, 2}, [3]int{4, 4, 2}), "codes": codes.Scaled(&scales)} {
+		if m, ok := x.PlainMemory(); !ok || m != x.Memory() || x.Check("x") != nil {
+			t.Errorf("%s: memory %v, want %v", name, m, x.Memory())
+		}
+	}
+}
+
+func ref(t Tensor) *Tensor { return &t }
+
+// TestDense: a tensor is dense if rows of its size, put where its rows lie, cover its memory without gaps, and never if
+// they do not.
+func TestDense(t *testing.T) {
+	random, data, dense := rand.New(rand.NewPCG(3, 4)), numbered(60), 0
+	for range 100_000 {
+		var shape [4]int
+		var strides [3]int
+		for i := range shape {
+			shape[i] = 1 + random.IntN(3)
+		}
+		for i := range strides {
+			strides[i] = random.IntN(10)
+		}
+		n := shape[0] * shape[1] * shape[2] * shape[3]
+		x := Floats(data, shape, strides)
+		if x.Check("x") != nil || !x.IsDense(n) {
+			continue
+		}
+		dense++
+		var seen [60]int
+		for b := range shape[0] {
+			for h := range shape[1] {
+				for l := range shape[2] {
+					for e := range shape[3] {
+						seen[x.At(b, h, l)+e]++
+					}
+				}
+			}
+		}
+		for i, times := range seen {
+			if (i < n) != (times == 1) {
+				t.Fatalf("%s: element %d lies in the tensor %d times", x.Describe(), i, times)
+			}
+		}
+	}
+	if dense < 1000 {
+		t.Errorf("%d tensors are dense", dense)
 	}
 }

@@ -142,6 +142,33 @@ func (t *Tensor) Index(b, h, l int) int {
 	return t.grid.At(page, h, row)
 }
 
+// IsDense tells whether the tensor of n ≥ 1 elements, valid and neither paged nor ragged, has all of those from its first
+// to its last, each once, in an order that IsOrdered accepts.
+func (t *Tensor) IsDense(n int) bool {
+	g := &t.grid
+	for i, s := range g.Stride {
+		n -= (g.Shape[i] - 1) * s
+	}
+	return n == g.Shape[3] && t.IsOrdered()
+}
+
+// HasScalesInOrder tells whether a dense tensor has no scales or all in the order of its rows, without gaps.
+func (t *Tensor) HasScalesInOrder() bool {
+	s := t.scales
+	if s == nil {
+		return true
+	}
+	for i, stride := range t.grid.Stride {
+		if t.grid.Shape[i] > 1 && s.grid.Stride[i]*t.Group() != stride {
+			return false
+		}
+	}
+	return true
+}
+
+// WithFloats returns a view of float32 with the shape and strides of t, a tensor without pages and ragged rows.
+func (t *Tensor) WithFloats(data []float32) Tensor { return Tensor{f32: data, grid: t.grid} }
+
 // Row returns the elements of row (b, h, l) of a float32 tensor.
 func (t *Tensor) Row(b, h, l int) []float32 {
 	at := t.Index(b, h, l)

@@ -66,7 +66,7 @@ func usage(fs *flag.FlagSet) {
 // language are the settings of the model.
 func (c *config) language() flags.Language {
 	o := &c.options
-	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.DynamicInt8}
+	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Precision: &o.Precision}
 }
 
 // define defines the flags. It returns the value of -repeat-last-n.
@@ -95,6 +95,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	c.receipt.Flags(fs, "all answers")
 	c.language().Flags(fs)
 	command.ExecFlags(fs, &c.options.Exec)
+	command.KeepPackedFlag(fs, &c.options.KeepPacked)
 	return window
 }
 
@@ -154,7 +155,7 @@ func (c *config) readGrammar(ctx context.Context) error {
 
 // flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
-	"Options.Context": "-ctx", "Options.DynamicInt8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
+	"Options.Context": "-ctx", "Options.Precision": "-precision", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
 	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-repeat-penalty",
 	"Sampler.PresencePenalty": "-presence-penalty", "Sampler.FrequencyPenalty": "-frequency-penalty",
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -109,6 +110,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
 	fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT, of texts as document or query: \"token_ids\", \"token_embeddings\"")
 	command.ExecFlags(fs, &c.settings.Exec)
+	command.KeepPackedFlag(fs, &c.load.KeepPacked)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -152,7 +154,7 @@ func (c *config) check() error {
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
 		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
 	}
-	c.settings.Split, c.load.QuantizeInt8 = c.Long == "split", c.Int8
+	c.settings.Split, c.load.Precision = c.Long == "split", c.Precision
 	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec), c.nameFlag(c.settings.Check()))
 }
 
@@ -273,8 +275,8 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.Model, load)
 	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && (bad.Arg() == "LoadOptions.QuantizeInt8" || bad.Arg() == "Options.DynamicInt8") {
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
+		return nil, fmt.Errorf("-precision: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
 	}
 	if err != nil {
 		return nil, err

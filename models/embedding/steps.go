@@ -75,8 +75,8 @@ func readDense(dir string, d *DenseModule, width int, o LoadOptions) (Step, erro
 		return Step{}, err
 	}
 	defer r.Close()
-	r.Pack = tensors.Pack{Widen: true, Int8: o.QuantizeInt8}
-	x := &dense{width: d.Out, int8: o.QuantizeInt8, activation: act, residual: d.Residual}
+	r.Pack = tensors.Pack{Widen: true, Precision: o.Precision}
+	x := &dense{width: d.Out, int8: r.Pack.Int8(), activation: act, residual: d.Residual}
 	bias := arch.Absent
 	if d.Bias {
 		bias = arch.Present

@@ -43,7 +43,7 @@ func Architectures() (folders, files []string) {
 // tokenizer and a pooling. Its vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as BERT has it.
 //
 // Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one is
-// missing or does not fit. With LoadOptions.QuantizeInt8 and widths that are no multiples of 32 it is a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
+// missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
 // first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(model string, o LoadOptions) (*Encoder, error) {
 	x, err := open(model)

@@ -49,18 +49,29 @@ const words = "token_embd.weight"
 // read reads the weights of the model itself.
 func (x *origin) read(o LoadOptions) (*model, error) {
 	r := x.reader()
-	r.Pack.Int8, r.Meter = o.QuantizeInt8, loading.New(x.Bytes(), o.Progress)
-	if o.QuantizeInt8 {
+	if err := o.Precision.Check("LoadOptions.Precision"); err != nil {
+		return nil, fmt.Errorf("encoder: %w", err)
+	}
+	r.Pack.Precision, r.Meter = o.Precision, loading.New(x.Bytes(), o.Progress)
+	if r.Pack.Int8() {
 		if err := x.checkInt8(); err != nil {
 			return nil, err
 		}
 		r.Pack.Order = network.Columns(x.model, r)
 	}
+	if o.KeepPacked {
+		if err := r.KeepPacked(); err != nil {
+			return nil, err
+		}
+		defer r.Packed.Close()
+	}
 	m := x.readModel(r)
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	r.End()
+	if err := r.End(); err != nil {
+		return nil, err
+	}
 	var err error
 	if m.ropes, err = m.network.Rotations(0, x.positions); err != nil {
 		return nil, fmt.Errorf("encoder: %s: %w", x.path, err)
@@ -78,7 +89,7 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 	if width == 0 {
 		embeddings.PermuteColumns(r.Pack.Order)
 	}
-	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8, inverse: inverse(r.Pack.Order)}
+	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8(), inverse: inverse(r.Pack.Order)}
 	if x.folder {
 		r.Ignore(x.model.Family.Ignored...)
 	}
@@ -97,7 +108,7 @@ func (x *origin) checkInt8() error {
 	if w%32 == 0 && !slices.ContainsFunc(others, func(n int) bool { return n%32 != 0 }) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.QuantizeInt8", Got: fmt.Sprintf("a model of width %d, with layers of %d other inputs", w, others), Want: "multiples of 32, the weights of a block"})
+	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Precision", Got: fmt.Sprintf("int8 of a model of width %d, with layers of %d other inputs", w, others), Want: "multiples of 32, the weights of a block"})
 }
 
 // checkApart reports keys and queries of positions that take much more memory than the

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/attn-go/attn/models/server/internal/dialect"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // A Backend answers requests for a gateway, such as by servers on other machines.
@@ -26,9 +27,18 @@ type Call struct {
 	Body         []byte
 	Origin       Origin
 
+	// Tally is set by the backend, as far as it knows it.
+	Tally Tally
+
 	// Conversation is what the prompt is written from, turn by turn, nil for a request that is none: a server that has
 	// answered one with the same first turns has their keys and values.
 	Conversation [][]byte
+}
+
+// A Tally is what the log and the metrics say of an answer.
+type Tally struct {
+	Model              string
+	Prompt, Completion int // tokens
 }
 
 // Errors of a [Backend].
@@ -56,10 +66,13 @@ func (s *Server) forward(x *exchange, body []byte, conversation [][]byte) error 
 	if x.r.Method == http.MethodGet {
 		created = s.created
 	}
-	return s.backend.Answer(x.ctx, x, &Call{
+	call := &Call{
 		Method: x.r.Method, Path: x.r.URL.EscapedPath(), Body: body, Conversation: conversation,
 		Origin: Origin{Key: x.key, RequestID: x.id, AnswerID: s.s.NewID(), Created: created},
-	})
+	}
+	err := s.backend.Answer(x.ctx, x, call)
+	x.asked = request.Request{Model: call.Tally.Model, Prompt: call.Tally.Prompt, Made: call.Tally.Completion}
+	return err
 }
 
 // broken ends an answer of a backend that has begun and cannot go on: a stream with what says so, everything else by an end

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/promptcache"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -27,6 +28,9 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 	o, err := schedule(m, h.s)
 	if err != nil {
 		return nil, err
+	}
+	if c := h.s.PromptCache; c != nil && h.digest != "" {
+		o.Saved = &promptcache.Pages{Cache: c, First: promptcache.First(m.StateFingerprint(h.digest), o.Page), Size: o.Page}
 	}
 	o.Turn = turns.Join()
 	g := &generator{hosted: h, m: m}
@@ -177,12 +181,9 @@ func (g *generator) facts(f *request.Facts) {
 			f.Abilities = append(f.Abilities, "insert")
 		}
 	}
-	f.CacheType, f.Activations = o.CacheType.String(), "float32"
+	f.CacheType, f.Activations = o.CacheType.String(), o.Precision.String()
 	if o.ValueType() != o.CacheType {
 		f.CacheValueType = o.CacheValueType.String()
-	}
-	if o.DynamicInt8 {
-		f.Activations = "int8"
 	}
 	if o.DynamicInt12 {
 		f.Attention = "integers"
@@ -208,5 +209,6 @@ func (g *generator) stats(show func(s *stat, n float64, labels ...string)) {
 	show(computed, float64(s.Read), "prompt")
 	show(computed, float64(s.Generated), "answer")
 	show(computed, float64(s.Shared), "shared")
+	show(computed, float64(s.Loaded), "loaded")
 	show(preempted, float64(s.Preempted))
 }

@@ -74,7 +74,7 @@ var (
 	running   = newStat(prometheus.GaugeValue, "attn_running", "Texts that the model continues.")
 	pages     = newStat(prometheus.GaugeValue, "attn_cache_pages", "Pages of the cache, by state: free, kept for prefixes and not in use, all.", "state")
 	steps     = newStat(prometheus.CounterValue, "attn_steps_total", "Steps or batches that were computed.")
-	computed  = newStat(prometheus.CounterValue, "attn_computed_tokens_total", "Tokens that were computed, by kind: prompt, answer, and shared for those that another text had.", "kind")
+	computed  = newStat(prometheus.CounterValue, "attn_computed_tokens_total", "Tokens that were computed, by kind: prompt, answer, and those that were not: shared, which another text had, and loaded from the prompt cache.", "kind")
 	preempted = newStat(prometheus.CounterValue, "attn_preempted_total", "Texts that were dropped, to be computed again.")
 )
 

@@ -14,6 +14,8 @@ type Origin struct {
 	RequestID string    // in the log and in X-Request-Id
 	AnswerID  string    // in the id of an answer, after its beginning such as "chatcmpl-"
 	Created   time.Time // in the field created
+
+	Done func(Tally) // if not nil, is called when the answer to a request of a model has ended
 }
 
 // originKey is the key of an Origin in a context.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/promptcache"
 )
 
 // What was sent to a path.
@@ -143,6 +145,14 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 		{"preemption", 32, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.CacheBytes = 1 }, true},
 		{"chunks of 5", 16, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.ChunkTokens, s.StepTokens, s.Running = 5, 11, 7 }, false},
 	}
+	folder, err := promptcache.OpenFolder(t.TempDir(), 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := promptcache.New(folder, slog.New(slog.DiscardHandler))
+	for _, name := range []string{"an empty prompt cache", "a prompt cache of another server"} {
+		variants = append(variants, variant{name, 8, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.PromptCache = saved }, false})
+	}
 	for _, tier := range kernel.Tiers() {
 		variants = append(variants, variant{"tier " + tier.String(), 8, kernel.Exec{Threads: 1, Tier: tier}, 16, nil, false})
 	}
@@ -170,6 +180,9 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 			}
 			if v.atOnce > 1 && stats.Shared == 0 {
 				t.Errorf("nothing was shared: %+v", stats)
+			}
+			if want := strings.HasPrefix(v.name, "a prompt cache"); want && stats.Loaded == 0 {
+				t.Errorf("nothing was loaded: %+v", stats)
 			}
 			if a, b := srv.Fingerprint(chatModel), fmt.Sprint(jsonField(t, want, "system_fingerprint")); a != b {
 				t.Errorf("fingerprint %s, want %s", a, b)

@@ -185,6 +185,9 @@ func (s *Server) answer(x *exchange, d dialect.Dialect, body []byte) error {
 	defer func() {
 		r.Close()
 		x.asked = request.Request{Model: r.Model, Prompt: r.Prompt, Made: r.Made}
+		if o := originOf(x.ctx); o != nil && o.Done != nil {
+			o.Done(Tally{r.Model, r.Prompt, r.Made})
+		}
 	}()
 	r.Ctx, r.Key, r.Size = x.ctx, x.key, len(body)
 	r.ID, r.Created = s.stamp(x, r)

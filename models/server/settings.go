@@ -12,6 +12,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/promptcache"
 )
 
 // Settings say what a [Server] takes and how much at once. A field that is 0 has its default.
@@ -19,6 +20,10 @@ type Settings struct {
 	// CacheBytes is the memory for keys and values of each language model, which is allocated at
 	// start. The default is 1 GiB, or more if a text of the whole context needs that.
 	CacheBytes int64
+
+	// PromptCache, if not nil, keeps what language models have computed of texts for the next server, or for those that
+	// share it. It never changes an answer. It is the caller's, and may be used until Close has returned.
+	PromptCache *promptcache.Cache
 
 	Running       int // texts that a language model continues at once; others wait; default 32
 	Waiting       int // texts or calls that wait for a model; default 256

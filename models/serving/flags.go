@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/internal/flags"
+	"github.com/attn-go/attn/models/promptcache"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server"
 )
@@ -24,6 +25,9 @@ import (
 type Models struct {
 	Options server.LoadOptions
 	list    []named
+
+	cacheDir  string
+	cacheDisk int64
 }
 
 // A named model is one with a name of its own, or "" for that of its path.
@@ -57,16 +61,19 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		return err
 	})
 	command.ExecFlags(fs, &m.Options.Exec)
+	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
 }
 
 // language are the settings of language models.
 func (m *Models) language() flags.Language {
 	o := &m.Options
-	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.QuantizeInt8}
+	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Precision: &o.Precision}
 }
 
 // limits defines the flags of what the models take at once.
 func (m *Models) limits(fs *flag.FlagSet, s *server.Settings) {
+	fs.StringVar(&m.cacheDir, "cache-dir", "", "`folder` in which what language models have computed of texts is kept, so that they go on at once after a restart; texts can be told from it. It changes no answer, and several servers may have one, on any CPUs")
+	megabytes(fs, "cache-disk", &m.cacheDisk, 8192, "that -cache-dir may take; what was used least recently goes first")
 	megabytes(fs, "cache-memory", &s.CacheBytes, 1024, "of memory for keys and values of each language model; at least what a text of -ctx tokens takes")
 	fs.IntVar(&s.Running, "running", 32, "texts that a language model continues at once")
 	fs.IntVar(&s.Waiting, "waiting", 256, "requests that may wait for a model; others get status 503")
@@ -106,6 +113,13 @@ func (m *Models) Check(s *server.Settings) error {
 
 // Load loads the models and returns a server of them.
 func (m *Models) Load(s server.Settings, log *slog.Logger) (*server.Server, error) {
+	if m.cacheDir != "" {
+		folder, err := promptcache.OpenFolder(m.cacheDir, m.cacheDisk)
+		if err != nil {
+			return nil, fmt.Errorf("-cache-dir: %w", err)
+		}
+		s.PromptCache = promptcache.New(folder, log)
+	}
 	var list []*server.Model
 	for _, one := range m.list {
 		begin := time.Now()

@@ -232,7 +232,7 @@ func (c *config) open(path, name string, r *receipt.Receipt) (any, error) {
 		settings = r.Embeddings.Settings
 		settings.Prompt, settings.Dimensions = "", 0 // which receipt.VerifyEmbeddings sets
 	} else {
-		settings.Int8 = r.Ranking.Int8
+		settings.Int8, settings.BFloat16 = r.Ranking.Int8, r.Ranking.BFloat16
 	}
 	same = same && settings == c.as
 	c.as = settings

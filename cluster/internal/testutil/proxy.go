@@ -1,15 +1,11 @@
 package testutil
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/attn-go/attn/cluster/internal/proxy"
-)
-
-// Proxy is [proxy.Listen] until the test ends.
+// Proxy is [Listen] until the test ends.
 func Proxy(t testing.TB, target string, see func(data []byte)) (url string) {
 	t.Helper()
-	url, stop, err := proxy.Listen(target, see)
+	url, stop, err := Listen(target, see)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/internal/passage"
 	"github.com/attn-go/attn/models/internal/terminal"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/receipt"
 )
 
@@ -47,22 +48,22 @@ func (r *Receipt) Check() error {
 // Texts are what the commands have in common that turn texts into numbers: a model, texts, of files or not, and a query
 // to which the best ones are shown.
 type Texts struct {
-	Model    string
-	Inputs   command.Inputs
-	Query    string
-	IsQuery  bool
-	Top      int
-	Long     string // what is done with a text of more tokens than the model sees
-	Int8     bool
-	Passages passage.Options
-	Receipt  Receipt
+	Model     string
+	Inputs    command.Inputs
+	Query     string
+	IsQuery   bool
+	Top       int
+	Long      string // what is done with a text of more tokens than the model sees
+	Precision precision.Precision
+	Passages  passage.Options
+	Receipt   Receipt
 }
 
 // Words are how the flags of a command speak of its texts.
 type Words struct {
 	Model, DefaultModel string
 	Text                string // what -text is
-	Texts               string // what is made of them, in receipts and by -int8
+	Texts               string // what is made of them, in receipts and by -precision
 	Query, Top          string
 	Long                []string // the values of -long, the default first
 	LongHelp            string
@@ -83,7 +84,7 @@ func (t *Texts) Flags(fs *flag.FlagSet, w Words) {
 		t.Passages.Unit, err = passage.ParseUnit(s)
 		return err
 	})
-	fs.BoolVar(&t.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; "+w.Texts+" change a little, and\nhave the same bits on every CPU, too")
+	Precision(fs, &t.Precision, w.Texts)
 	t.Receipt.Flags(fs, "all "+w.Texts)
 }
 

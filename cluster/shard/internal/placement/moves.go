@@ -12,9 +12,8 @@ type Move struct {
 }
 
 // Even returns the fewest moves after which each of the workers holds its share of
-// blocks, rounded up or down. A worker takes those blocks for which it ranks highest: of a run
-// one after the other.
-func Even(blocks [][]string, workers []string, sequence string, run int) []Move {
+// blocks, rounded up or down. A worker takes those blocks for which it ranks highest.
+func Even(blocks [][]string, workers []string, sequence string) []Move {
 	holders := make([][]string, len(blocks))
 	load := map[string]int{}
 	for i, b := range blocks {
@@ -34,7 +33,7 @@ func Even(blocks [][]string, workers []string, sequence string, run int) []Move 
 		}
 		best, score := -1, uint64(0) // there is one, as least holds fewer than most
 		for i, h := range holders {
-			if x := rendezvous(least, sequence, i/run); slices.Contains(h, most) && !slices.Contains(h, least) && (best < 0 || x > score) {
+			if x := rendezvous(least, sequence, i); slices.Contains(h, most) && !slices.Contains(h, least) && (best < 0 || x > score) {
 				best, score = i, x
 			}
 		}

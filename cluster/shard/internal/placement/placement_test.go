@@ -2,7 +2,6 @@ package placement
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 )
 
@@ -12,7 +11,7 @@ func TestEven(t *testing.T) {
 	for i := range 40 {
 		blocks = append(blocks, []string{"a", "b", "c"}[i%3:i%3+1])
 	}
-	moves := Even(blocks, []string{"a", "b", "c", "d"}, "s", 1)
+	moves := Even(blocks, []string{"a", "b", "c", "d"}, "s")
 	if len(moves) != 10 {
 		t.Errorf("%d moves", len(moves))
 	}
@@ -21,17 +20,17 @@ func TestEven(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if moves := Even(blocks[:3], []string{"a", "b", "c", "d"}, "s", 1); len(moves) != 0 {
+	if moves := Even(blocks[:3], []string{"a", "b", "c", "d"}, "s"); len(moves) != 0 {
 		t.Errorf("%d moves of one block each", len(moves))
 	}
 }
 
 // placed returns the holders of n blocks that are placed one after the other.
-func placed(workers []string, n, run, replicas int) [][]string {
+func placed(workers []string, n, replicas int) [][]string {
 	load := map[string]int{}
 	var holders [][]string
 	for block := range n {
-		h := Place(workers, load, "s", block, run, replicas)
+		h := Place(workers, load, "s", block, replicas)
 		for _, w := range h {
 			load[w]++
 		}
@@ -48,71 +47,25 @@ func names(n int) (all []string) {
 	return all
 }
 
-// The blocks of a run lie on the same workers, and no worker has more than its share of the runs.
-func TestRuns(t *testing.T) {
+// A block has as many workers as it should, and none of them has more than its share of the blocks.
+func TestPlace(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 5} {
 		for _, replicas := range []int{1, 2} {
-			for _, run := range []int{1, 4, 64} {
-				const runs = 13
-				holders := placed(names(workers), runs*run, run, replicas)
-				load := map[string]int{}
-				for i, h := range holders {
-					if want := min(workers, replicas); len(h) != want {
-						t.Fatalf("block %d is on %v, want %d workers", i, h, want)
-					}
-					if i%run > 0 && !slices.Equal(h, holders[i-1]) {
-						t.Fatalf("%d workers, %d replicas: block %d of runs of %d is on %v, the one before on %v", workers, replicas, i, run, h, holders[i-1])
-					}
-					for _, w := range h {
-						load[w]++
-					}
-				}
-				for w, n := range load {
-					if share := (runs*replicas + workers - 1) / workers * run; n > share {
-						t.Errorf("%d workers, runs of %d: %s has %d blocks, its share is %d", workers, run, w, n, share)
-					}
-				}
-			}
-		}
-	}
-}
-
-// Links cover all blocks in order, each by a holder of all of its blocks, and share the work.
-func TestLinks(t *testing.T) {
-	for _, workers := range []int{1, 2, 3, 5} {
-		for _, replicas := range []int{1, 2, 3} {
-			const run, n = 16, 16*30 + 5
-			all := names(workers)
-			holders := placed(all, n, run, replicas)
+			const blocks = 13
 			load := map[string]int{}
-			links := Links(holders, 0, run, all, load)
-			next, own := 0, map[string]int{}
-			for _, l := range links {
-				if l.First != next || l.Count < 1 {
-					t.Fatalf("%+v begins at %d, want %d", l, l.First, next)
+			for i, h := range placed(names(workers), blocks, replicas) {
+				if want := min(workers, replicas); len(h) != want {
+					t.Fatalf("block %d is on %v, want %d workers", i, h, want)
 				}
-				for _, h := range holders[l.First : l.First+l.Count] {
-					if !slices.Contains(h, l.Worker) {
-						t.Fatalf("%+v has a block of %v", l, h)
-					}
+				for _, w := range h {
+					load[w]++
 				}
-				next += l.Count
-				own[l.Worker] += l.Count
 			}
-			if next != n || len(links) > n/run+1+workers {
-				t.Errorf("%d workers, %d replicas: %d links over %d blocks", workers, replicas, len(links), next)
-			}
-			for w, n := range own {
-				if share := (len(holders)+workers-1)/workers + 2*run; n > share || load[w] != n {
-					t.Errorf("%d workers, %d replicas: %s does %d blocks (load %d), its share is %d", workers, replicas, w, n, load[w], share)
+			for w, n := range load {
+				if share := (blocks*replicas + workers - 1) / workers; n > share {
+					t.Errorf("%d workers: %s has %d blocks, its share is %d", workers, w, n, share)
 				}
 			}
 		}
-	}
-	if links := Links([][]string{{"a"}, {"b"}}, 0, 1, []string{"a"}, map[string]int{}); links != nil {
-		t.Errorf("%+v without a holder of block 1", links)
-	}
-	if links := Links(nil, 0, 1, []string{"a"}, map[string]int{}); links != nil {
-		t.Errorf("%+v of no blocks", links)
 	}
 }

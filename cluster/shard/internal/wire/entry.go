@@ -12,23 +12,11 @@ type Entry struct {
 	ID             string // name of the sequence on the workers
 	Geometry       Geometry
 	Replicas       int        // workers that should hold a block
-	Run            int        // blocks in a row for which workers have the same rank
 	Writer         string     // whose changes count
 	Epoch          uint64     // of the last change
 	Cut            uint64     // epoch of the last change that took keys away, so that later ones may replace them
 	Length         int        // keys
 	Blocks         [][]string // workers that hold each block
-}
-
-// MaxRun is the most blocks of a run.
-const MaxRun = 1 << 12
-
-func (r *reader) run() int {
-	n := r.u16()
-	if r.err == nil && (n < 1 || n > MaxRun) {
-		r.fail("runs of %d blocks, want 1 to %d", n, MaxRun)
-	}
-	return n
 }
 
 // MaxReplicas is the most workers that an [Entry] has for a block.
@@ -39,8 +27,7 @@ func (e *Entry) Append(b []byte) []byte {
 	start := len(b)
 	b = appendU32(appendU32(b, e.Wire), e.Contract)
 	b = e.Geometry.append(appendText(b, e.ID))
-	b = binary.LittleEndian.AppendUint16(append(b, byte(e.Replicas)), uint16(e.Run))
-	b = appendText(b, e.Writer)
+	b = appendText(append(b, byte(e.Replicas)), e.Writer)
 	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, e.Epoch), e.Cut)
 	b = appendU32(b, e.Length)
 	var names []string
@@ -82,7 +69,7 @@ func ParseEntry(data []byte) (*Entry, error) {
 	}
 	r.data, r.at = body, 0
 	e := &Entry{Wire: r.i31("the version"), Contract: r.i31("the contract"), ID: r.name(), Geometry: r.geometry(),
-		Replicas: r.u8(), Run: r.run(), Writer: r.name(), Epoch: r.u64(), Cut: r.u64(), Length: r.i31("the length")}
+		Replicas: r.u8(), Writer: r.name(), Epoch: r.u64(), Cut: r.u64(), Length: r.i31("the length")}
 	var names []string
 	known := map[string]bool{}
 	for range r.count("names", 2) {

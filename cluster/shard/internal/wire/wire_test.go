@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -47,15 +46,8 @@ func attendOf(g Geometry) *Attend {
 	}}
 }
 
-// linkOf returns a link of the first item of attendOf.
-func linkOf(g Geometry, number int, next string) *Link {
-	l := &Link{ChainID(bytesFrom(16)), number, 1500 * time.Millisecond, next, *attendOf(g)}
-	l.Items = l.Items[:1]
-	return l
-}
-
 func entryOf(g Geometry) *Entry {
-	return &Entry{Wire: 3, Contract: 4, ID: "s.x", Geometry: g, Replicas: 2, Run: 64, Writer: "w", Epoch: 1 << 40, Length: 600,
+	return &Entry{Wire: 3, Contract: 4, ID: "s.x", Geometry: g, Replicas: 2, Writer: "w", Epoch: 1 << 40, Length: 600,
 		Blocks: [][]string{{"a", "b"}, {"b"}, {"c", "a"}}}
 }
 
@@ -70,14 +62,6 @@ func TestRoundTrip(t *testing.T) {
 		if got, err := ParseAttend(attend.Append(nil)); err != nil || !reflect.DeepEqual(got, attend) {
 			t.Errorf("%+v: %v\n%+v", g, err, got)
 		}
-		for _, link := range []*Link{linkOf(g, 0, "b"), linkOf(g, MaxLinks-1, "")} {
-			if got, err := ParseLink(link.Append(nil)); err != nil || !reflect.DeepEqual(got, link) {
-				t.Errorf("%+v: %v\n%+v", g, err, got)
-			}
-			if n := len(link.Append(nil)) - len(link.Attend.Append(nil)); n > LinkOverhead {
-				t.Errorf("a link takes %d bytes more, the overhead says %d", n, LinkOverhead)
-			}
-		}
 		if n := len(put.Append(nil)); n > PutOverhead+2*KeysOverhead+3*g.RowBytes() {
 			t.Errorf("%d bytes, more than the overhead says", n)
 		}
@@ -89,12 +73,6 @@ func TestRoundTrip(t *testing.T) {
 	send := &Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}
 	if got, err := ParseSend(send.Append(nil)); err != nil || !reflect.DeepEqual(got, send) {
 		t.Error(got, err)
-	}
-	for _, state := range []*State{{ChainID(bytesFrom(16)), 3, StateIs, bytesFrom(8)}, {Number: 1, Kind: StateNone}, {Kind: StateAsk}} {
-		b := state.Append(nil)
-		if got, err := ParseState(b); err != nil || !reflect.DeepEqual(got, state) || len(b) != StateOverhead+len(state.Rows) {
-			t.Error(got, err, len(b))
-		}
 	}
 	drop := &Drop{9, "x", []int{0, MaxBlock}}
 	if got, err := ParseDrop(drop.Append(nil)); err != nil || !reflect.DeepEqual(got, drop) {
@@ -151,32 +129,6 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// The last link answers with a state, the others without.
-func TestLinkAnswer(t *testing.T) {
-	for _, next := range []string{"", "b"} {
-		l := linkOf(geometries[0], 2, next)
-		p, err := kernel.NewPartials(1, 1, l.Call.Heads, 1, l.Geometry.ValueSize)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Out[3] = 7
-		b := AppendLinkAnswer(nil, l, 42, p)
-		took, state, err := ParseLinkAnswer(b, l)
-		if err != nil || took != 42 || (state != nil) != (next == "") || state != nil && len(state) != l.StateBytes() {
-			t.Error(took, len(state), err)
-		}
-		other := linkOf(geometries[0], 2, "b"[:1-len(next)])
-		for _, bad := range [][]byte{b[:len(b)-1], append(slices.Clone(b), 0), nil} {
-			if _, _, err := ParseLinkAnswer(bad, l); !errors.Is(err, ErrFormat) {
-				t.Errorf("%d of %d bytes: %v", len(bad), len(b), err)
-			}
-		}
-		if _, _, err := ParseLinkAnswer(b, other); !errors.Is(err, ErrFormat) {
-			t.Errorf("the answer of another link: %v", err)
-		}
-	}
-}
-
 // Messages that are cut off, or go on, or whose numbers do not fit are errors.
 func TestHostile(t *testing.T) {
 	parse := map[string]func([]byte) error{
@@ -186,14 +138,11 @@ func TestHostile(t *testing.T) {
 		"send":   func(b []byte) error { _, err := ParseSend(b); return err },
 		"drop":   func(b []byte) error { _, err := ParseDrop(b); return err },
 		"entry":  func(b []byte) error { _, err := ParseEntry(b); return err },
-		"link":   func(b []byte) error { _, err := ParseLink(b); return err },
-		"state":  func(b []byte) error { _, err := ParseState(b); return err },
 	}
 	messages := map[string][]byte{"free": AppendNames(nil, []string{"x", "yz"})}
 	messages["put"], messages["attend"] = putOf(geometries[3]).Append(nil), attendOf(geometries[3]).Append(nil)
 	messages["send"] = (&Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}).Append(nil)
 	messages["drop"], messages["entry"] = (&Drop{9, "x", []int{0, 5}}).Append(nil), entryOf(geometries[3]).Append(nil)
-	messages["link"], messages["state"] = linkOf(geometries[3], 1, "b").Append(nil), (&State{Kind: StateNone}).Append(nil)
 	for name, b := range messages {
 		for n := range b {
 			if err := parse[name](b[:n]); !errors.Is(err, ErrFormat) {
@@ -210,27 +159,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("send %+v: %v", f, err)
 		}
 	}
-	for what, change := range map[string]func(l *Link){
-		"number":    func(l *Link) { l.Number = MaxLinks },
-		"two items": func(l *Link) { l.Items = attendOf(g).Items },
-		"no item":   func(l *Link) { l.Items = nil },
-		"time":      func(l *Link) { l.Wait = -time.Second },
-		"heads":     func(l *Link) { l.Call.Heads = 0 },
-	} {
-		l := linkOf(g, 0, "b")
-		change(l)
-		if _, err := ParseLink(l.Append(nil)); !errors.Is(err, ErrFormat) {
-			t.Errorf("link, %s: %v", what, err)
-		}
-	}
-	for _, s := range []State{{Kind: StateIs}, {Kind: stateKinds}, {Number: MaxLinks, Kind: StateAsk}} {
-		if _, err := ParseState(s.Append(nil)); !errors.Is(err, ErrFormat) {
-			t.Errorf("state %+v: %v", s, err)
-		}
-	}
 	for what, change := range map[string]func(e *Entry){
-		"no run":                 func(e *Entry) { e.Run = 0 },
-		"a long run":             func(e *Entry) { e.Run = MaxRun + 1 },
 		"a block without number": func(e *Entry) { e.Length = 800 },
 		"a worker twice":         func(e *Entry) { e.Blocks[0] = []string{"a", "a"} },
 		"many keys":              func(e *Entry) { e.Length = math.MaxInt32 },
@@ -306,7 +235,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("%d fields in the table, kernel.Scoring has %d", len(fields), all.NumField())
 	}
 	value := kernel.Scoring{
-		Scale: 2, DynamicInt12: true, Score: func(*kernel.ScoreTile) {}, Softcap: 3, ALiBi: []float32{4}, Bias: kernel.BHLD([]float32{5}, 1, 1, 1, 1),
+		Scale: 2, DynamicInt12: true, BFloat16: true, Score: func(*kernel.ScoreTile) {}, Softcap: 3, ALiBi: []float32{4}, Bias: kernel.BHLD([]float32{5}, 1, 1, 1, 1),
 		Mask: kernel.Window(6, 7), QueryStart: []int{8}, KeyStart: []int{9}, Sinks: []float32{10}, Dropout: kernel.Dropout{Rate: 0.5},
 		Parents: []int32{-1}, KeyRows: kernel.KeyRows{Rows: []int32{11}, Shape: [4]int{1, 1, 1, 1}},
 	}
@@ -356,8 +285,6 @@ func FuzzParse(f *testing.F) {
 		f.Add(attendOf(g).Append(nil))
 	}
 	f.Add((&Drop{9, "x", []int{0, 5}}).Append(nil))
-	f.Add(linkOf(geometries[0], 1, "b").Append(nil))
-	f.Add((&State{Kind: StateIs, Rows: bytesFrom(8)}).Append(nil))
 	f.Add(entryOf(geometries[0]).Append(nil))
 	f.Add(AppendNames(nil, []string{"x", "yz"}))
 	f.Add((&Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}).Append(nil))
@@ -381,11 +308,6 @@ func FuzzParse(f *testing.F) {
 		check("drop", drop.Append(nil), err)
 		entry, err := ParseEntry(data)
 		check("entry", entry.Append(nil), err)
-		link, err := ParseLink(data)
-		check("link", link.Append(nil), err)
-		state, err := ParseState(data)
-		check("state", state.Append(nil), err)
-		ParseLinkAnswer(data, linkOf(geometries[0], 0, ""))
 		a = attendOf(geometries[0])
 		ParseAnswer(data, a, func(int, []byte) {})
 		ParseStatuses(data, 3)

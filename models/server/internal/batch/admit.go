@@ -109,5 +109,6 @@ func (s *Scheduler) begin(t *Task, from source) (err error) {
 	s.mu.Lock()
 	s.stats.Shared += uint64(from.tokens)
 	s.mu.Unlock()
+	s.ahead(t)
 	return nil
 }

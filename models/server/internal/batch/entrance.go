@@ -36,11 +36,16 @@ func (e *entrance[T]) submit(key string, item T, most, perKey int) error {
 		return ErrKeyFull
 	}
 	e.waiting.add(key, item)
+	e.rouse()
+	return nil
+}
+
+// rouse ends the wait for something to do.
+func (e *entrance[T]) rouse() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // Ready returns nil if requests are taken, and ErrClosed otherwise.

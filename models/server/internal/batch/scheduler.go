@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/promptcache"
 )
 
 // Errors of [Scheduler.Submit].
@@ -58,7 +59,9 @@ type Task struct {
 	text   *decoder.Text // nil while it waits
 	shared *node         // pages that text shares with the tree
 	line   *line[*Task]
-	answer bool // it has chosen a token
+	answer bool                // it has chosen a token
+	reader *promptcache.Reader // of pages that are kept outside, nil for none
+	loaded int                 // the first tokens, which need not be saved
 }
 
 // Options are the settings of a [Scheduler].
@@ -74,6 +77,9 @@ type Options struct {
 	Waiting int // most requests that wait
 	PerKey  int // most requests of one key that wait
 
+	// Saved, if not nil, keeps pages outside of the session, from one program to the next.
+	Saved *promptcache.Pages
+
 	// Turn is the scheduler's share of the cores; nil means that it has them alone.
 	Turn *Turn
 }
@@ -85,7 +91,8 @@ type Scheduler struct {
 	tree    *tree
 	running []*Task // in the order in which they began
 	steps   []decoder.Step
-	stepped []*Task // those of steps
+	stepped []*Task             // those of steps
+	writer  *promptcache.Writer // of pages, while Run runs
 
 	entrance[*Task]
 	stats Stats
@@ -98,6 +105,7 @@ type Stats struct {
 	Steps                  uint64 // that were computed
 	Read, Generated        uint64 // tokens of prompts that were computed, tokens of answers
 	Shared                 uint64 // tokens of prompts that were not computed, as another text had them
+	Loaded                 uint64 // tokens of texts that were not computed, as Options.Saved had them
 	Preempted, Done, Ended uint64 // requests: dropped to be computed again, finished, ended otherwise
 	Panics                 uint64
 }
@@ -115,6 +123,7 @@ func (s *Scheduler) open() error {
 		return err // and whatever came with it is no session
 	}
 	s.session, s.tree = session, newTree(s.o.Page)
+	s.tree.saves = s.o.Saved != nil
 	return nil
 }
 
@@ -145,6 +154,7 @@ func (s *Scheduler) Stats() Stats {
 // Run computes steps until ctx ends. What has not ended then ends with ErrClosed, as does what
 // is submitted later.
 func (s *Scheduler) Run(ctx context.Context) {
+	defer s.writing(ctx)()
 	s.run(ctx, s.o.Turn, s.step)
 	s.endAll(ErrClosed)
 }
@@ -161,8 +171,8 @@ func (s *Scheduler) step(ctx context.Context) (worked bool) {
 	}()
 	s.part()
 	s.admit()
-	if len(s.running) == 0 {
-		return false
+	if moved := s.exchange(); !s.computes() {
+		return moved
 	}
 	s.o.Turn.Do(func() bool {
 		s.compute(ctx)
@@ -181,6 +191,7 @@ func (s *Scheduler) recovered(err error) {
 		t := s.running[0]
 		s.running = s.running[1:]
 		t.text, t.shared = nil, nil
+		t.stopReading()
 		s.left(t.line)
 		s.ended(t, err)
 	}
@@ -244,7 +255,7 @@ func (s *Scheduler) endAll(err error) {
 // end ends a running request. The pages of an answer that is complete stay as a prefix.
 func (s *Scheduler) end(t *Task, err error) {
 	if err == nil {
-		err = s.tree.keep(t.text, t.tokens[:t.done])
+		err = s.tree.keep(t.text, t.tokens[:t.done], t.loaded)
 	}
 	s.release(t)
 	s.left(t.line)
@@ -261,6 +272,7 @@ func (s *Scheduler) left(l *line[*Task]) {
 // release takes a request out of those that run and gives its pages back.
 func (s *Scheduler) release(t *Task) {
 	s.running = slices.DeleteFunc(s.running, func(u *Task) bool { return u == t })
+	t.stopReading()
 	t.text.Free()
 	s.tree.unpin(t.shared)
 	t.text, t.shared, t.done = nil, nil, 0

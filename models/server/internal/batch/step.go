@@ -75,9 +75,11 @@ const mostRows = 64
 func (s *Scheduler) plan() {
 	answers, prompts := 0, 0
 	for _, t := range s.running {
-		if len(t.tokens)-t.done == 1 {
+		switch {
+		case t.reader != nil:
+		case len(t.tokens)-t.done == 1:
 			answers++
-		} else {
+		default:
 			prompts++
 		}
 	}
@@ -89,6 +91,9 @@ func (s *Scheduler) plan() {
 	shares := s.shares(budget, prompts)
 	rows := mostRows
 	for _, t := range s.running {
+		if t.reader != nil {
+			continue
+		}
 		n := 1
 		if left := len(t.tokens) - t.done; left > 1 {
 			n, shares = shares[0], shares[1:]
@@ -114,7 +119,7 @@ func (s *Scheduler) shares(budget, prompts int) []int {
 	shares := make([]int, 0, prompts)
 	wants := make([]int, 0, prompts)
 	for _, t := range s.running {
-		if left := len(t.tokens) - t.done; left > 1 {
+		if left := len(t.tokens) - t.done; left > 1 && t.reader == nil {
 			wants, shares = append(wants, left), append(shares, 0)
 		}
 	}

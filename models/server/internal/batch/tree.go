@@ -3,6 +3,7 @@ package batch
 import (
 	"container/list"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/models/decoder"
@@ -18,6 +19,8 @@ type tree struct {
 	order *list.List // nodes, the last used first; a node stands before its children
 	used  int        // nodes that are pinned
 	key   []byte
+	saves bool    // fresh is wanted
+	fresh []*node // whole pages that are to be saved, parents first
 }
 
 // A node is a page of tokens after the pages of its parents.
@@ -29,6 +32,7 @@ type node struct {
 	children map[string]*node
 	pins     int // running requests that share the page
 	place    *list.Element
+	gone     bool
 }
 
 func newTree(page int) *tree { return &tree{page: page, order: list.New()} }
@@ -100,8 +104,9 @@ func (t *tree) touch(n *node) {
 	}
 }
 
-// keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens.
-func (t *tree) keep(text *decoder.Text, tokens []int32) error {
+// keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens. Of those, the first ones
+// are saved already.
+func (t *tree) keep(text *decoder.Text, tokens []int32, saved int) error {
 	at := &t.root
 	for begin := 0; begin < len(tokens); begin += t.page {
 		key, end := t.keyOf(tokens, begin/t.page), min(begin+t.page, len(tokens))
@@ -120,6 +125,9 @@ func (t *tree) keep(text *decoder.Text, tokens []int32) error {
 				return err
 			}
 			next = t.add(at, string(key), fork)
+			if t.saves && end-begin == t.page && end > saved {
+				t.fresh = append(t.fresh, next)
+			}
 		}
 		at = next
 	}
@@ -148,6 +156,10 @@ func (t *tree) remove(n *node) {
 	t.order.Remove(n.place)
 	delete(n.parent.children, n.key)
 	n.text.Free()
+	n.gone = true
+	if len(t.fresh) > 2*t.order.Len()+64 {
+		t.fresh = slices.DeleteFunc(t.fresh, func(n *node) bool { return n.gone })
+	}
 }
 
 // idle returns how many pages drop could give back.

@@ -24,7 +24,7 @@ func TestTree(t *testing.T) {
 		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens[have:], Logits: decoder.LogitsNone}); err != nil {
 			t.Fatal(err)
 		}
-		if err := tree.keep(text, tokens); err != nil {
+		if err := tree.keep(text, tokens, 0); err != nil {
 			t.Fatal(err)
 		}
 		text.Free()
@@ -88,7 +88,7 @@ func TestPartsOfPages(t *testing.T) {
 		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens, Logits: decoder.LogitsNone}); err != nil {
 			t.Fatal(err)
 		}
-		if err := tree.keep(text, tokens); err != nil {
+		if err := tree.keep(text, tokens, 0); err != nil {
 			t.Fatal(err)
 		}
 		text.Free()

@@ -148,7 +148,7 @@ type Facts struct {
 	Vocabulary     int               `json:"vocab_size,omitempty"`
 	CacheType      string            `json:"cache_type,omitempty"`
 	CacheValueType string            `json:"cache_value_type,omitempty"` // if it is another one
-	Activations    string            `json:"activations,omitempty"`      // float32 or int8
+	Activations    string            `json:"activations,omitempty"`      // float32, bf16 or int8
 	Attention      string            `json:"attention,omitempty"`        // integers, if it computes with them
 	Defaults       *Defaults         `json:"defaults,omitempty"`
 	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A short call feels what it takes to convert its tensors row by row, and more that its tiles are not plain ones. So
+// its tensors that are not float32 become so as a whole, by a call of a kernel each, and so does what comes of it in
+// the end. Widening is exact, or one rounded product: no bit depends on where it is done.
+
+// shortFloats is the most elements of the tensors of a short call. They stay in L2.
+const shortFloats = 128 << 10
+
+// widened are tensors of a short call as float32.
+type widened struct {
+	out    view.Tensor // of the caller, if it is not float32
+	sizes  [4]int      // in elements, in the order of Call.tensors
+	memory []float32
+	usage  parallel.Usage
+}
+
+// isShort tells whether the call, which is derived, would be plain if its tensors were float32, and is short.
+func (j *Job) isShort() bool {
+	c := &j.Call
+	if c.Q.DType() == view.Float32 && c.K.DType() == view.Float32 && c.V.DType() == view.Float32 && c.Out.DType() == view.Float32 {
+		return false
+	}
+	w, n := &j.widened, 0
+	for i, x := range c.tensors() {
+		shape := x.Shape()
+		rows := ints.MulSat(ints.MulSat(shape[0], shape[1]), shape[2])
+		w.sizes[i] = ints.MulSat(rows, shape[3])
+		if n = ints.AddSat(n, w.sizes[i]); n > shortFloats || rows == 0 || x.IsPaged() || x.IsRagged() {
+			return false
+		}
+	}
+	see := &j.derived.frame.visible
+	return j.derived.sameKeys && j.derived.mods.n == 0 && j.derived.additive == nil && !c.DynamicInt12 && j.hasPlainOutput() &&
+		see.Len() > 0 && blockStart(see.Lo) == blockStart(see.Hi-1) && !(j.keys() >= ukernel.SkinnyKeys && j.isSkinny(j.rows()))
+}
+
+// tensors are those that widen converts, the output last.
+func (c *Call) tensors() [4]*view.Tensor { return [...]*view.Tensor{&c.Q, &c.K, &c.V, &c.Out} }
+
+// widen makes all tensors of a short call float32. finishShort undoes it for Out.
+func (j *Job) widen() {
+	w, n := &j.widened, 0
+	for _, size := range w.sizes {
+		n += size
+	}
+	parallel.Fit(&j.memory, &w.usage, &w.memory, n, rows.Aligned)
+	free := w.memory
+	for i, x := range j.Call.tensors() {
+		if x.DType() == view.Float32 {
+			continue
+		}
+		data := free[:w.sizes[i]:w.sizes[i]]
+		free = free[w.sizes[i]:]
+		if x == &j.Call.Out {
+			w.out, *x = *x, rows.Room(data, x)
+		} else {
+			*x = rows.WidenWhole(j.tier, data, x)
+		}
+	}
+}
+
+// finishShort rounds the output of a short call.
+func (j *Job) finishShort() {
+	if w := &j.widened; w.out.IsSet() {
+		rows.StoreWhole(j.tier, &w.out, &j.Call.Out)
+		w.out = view.Tensor{}
+	}
+}

@@ -1,0 +1,69 @@
+package rows
+
+import (
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// WidenWhole writes a tensor of len(dst) elements, at most MaxConvert and at least one, neither paged nor ragged, to dst
+// as float32, and returns the view of that. A tensor without gaps keeps its strides and takes one call of a kernel.
+// Another one takes as few as its heads or its rows.
+func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
+	shape, strides, scales := x.Shape(), x.Strides(), x.Scales()
+	d := shape[3]
+	from := source{stride: d, scales: one, group: d}
+	if scales != nil {
+		from.scales, from.scaleStride, from.group = scales.F32(), scales.Dim(3), x.Group()
+	}
+	if x.IsDense(len(dst)) && x.HasScalesInOrder() {
+		from.widen(t, dst, x, len(dst)/d)
+		return x.WithFloats(dst)
+	}
+	outer, inner := 1, 2
+	if shape[1] > shape[2] {
+		outer, inner = 2, 1
+	}
+	n := shape[inner]
+	from.stride = strides[inner]
+	if scales != nil {
+		from.scaleStride = scales.Stride(inner)
+	}
+	var at [3]int
+	to := dst
+	for at[0] = range shape[0] {
+		for at[outer] = range shape[outer] {
+			from.at = x.At(at[0], at[1], at[2])
+			if scales != nil {
+				from.scales = scales.F32()[scales.At(at[0], at[1], at[2]):]
+			}
+			from.widen(t, to, x, n)
+			to = to[n*d:]
+		}
+	}
+	strides[0], strides[outer], strides[inner] = shape[1]*shape[2]*d, n*d, d
+	return view.Floats(dst, shape, strides)
+}
+
+// Room returns a view of data for what StoreWhole writes to x, with the strides of x if that has no gaps.
+func Room(data []float32, x *view.Tensor) view.Tensor {
+	if x.IsDense(len(data)) {
+		return x.WithFloats(data)
+	}
+	return view.Floats(data, x.Shape(), view.Contiguous(x.Shape()))
+}
+
+// StoreWhole writes from, a view that Room has returned, to x.
+func StoreWhole(t *tier.Tier, x, from *view.Tensor) {
+	if x.IsDense(len(from.F32())) {
+		Store(t, x, 0, from.F32())
+		return
+	}
+	shape := x.Shape()
+	for b := range shape[0] {
+		for h := range shape[1] {
+			for l := range shape[2] {
+				Store(t, x, x.At(b, h, l), from.Row(b, h, l))
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/models/promptcache"
+)
+
+// Pages that the tree keeps are written to the cache of pages behind the answers, one in a step, and those of a prompt that
+// begins are read from there, one in a step, while others compute. A task that still reads some computes nothing.
+
+// lastWrites is how long pages are written after the end.
+const lastWrites = 20 * time.Second
+
+// exchange moves pages to and from the cache, and tells whether it has moved any.
+func (s *Scheduler) exchange() (moved bool) {
+	if s.o.Saved == nil {
+		return false
+	}
+	moved = !s.writer.Full() && s.save()
+	for _, t := range s.running {
+		moved = s.load(t) || moved
+	}
+	return moved
+}
+
+// save has the next page of the tree written that is still there, and tells whether there was one.
+func (s *Scheduler) save() bool {
+	for len(s.tree.fresh) > 0 {
+		n := s.tree.fresh[0]
+		s.tree.fresh = s.tree.fresh[1:]
+		if n.gone {
+			continue
+		}
+		end := n.depth * s.o.Page
+		data, err := n.text.Save(nil, end-s.o.Page, end)
+		if err != nil { // keys that are to be computed again
+			continue
+		}
+		s.writer.Put(promptcache.Page{Key: s.o.Saved.Key(n.text.Tokens()[:end]), Data: data})
+		return true
+	}
+	return false
+}
+
+// writeRest writes what is left when the scheduler ends.
+func (s *Scheduler) writeRest() {
+	for end := time.Now().Add(lastWrites); s.tree != nil && time.Now().Before(end) && s.save(); {
+	}
+	s.writer.Close()
+}
+
+// ahead begins to read the pages of a task that the tree does not have.
+func (s *Scheduler) ahead(t *Task) {
+	pages := (len(t.tokens) - 1) / s.o.Page // one token must be computed
+	if s.o.Saved != nil && !t.reads() && pages > t.done/s.o.Page {
+		t.reader = s.o.Saved.Ahead(t.Context, t.tokens[:pages*s.o.Page], t.done/s.o.Page, s.rouse)
+	}
+}
+
+// load gives a task the next page that was read for it, and tells whether something came.
+func (s *Scheduler) load(t *Task) bool {
+	if t.reader == nil {
+		return false
+	}
+	page, more := t.reader.Take()
+	if page == nil && more {
+		return false
+	}
+	if page != nil {
+		err := s.loadPage(t, page)
+		if err == nil {
+			return true
+		}
+		if full := new(kvcache.CapacityError); !errors.As(err, &full) {
+			s.o.Saved.Discard(t.Context, page.Key, err)
+		}
+	}
+	t.stopReading()
+	if n := t.text.Checkpoint(t.text.Len()); t.text.Truncate(n) == nil { // what recurrent layers would read again is read in chunks
+		t.done = n
+	}
+	return true
+}
+
+// loadPage adds a page to the text of a task, in place of a part of it that the text may have.
+func (s *Scheduler) loadPage(t *Task, page *promptcache.Page) error {
+	begin := page.Key.Depth() * s.o.Page
+	if err := t.text.Truncate(begin); err != nil {
+		return err
+	}
+	t.done = begin
+	err := t.text.Load(page.Tokens, page.Data)
+	if full := new(kvcache.CapacityError); errors.As(err, &full) {
+		for range full.Need - full.Free {
+			s.tree.drop()
+		}
+		err = t.text.Load(page.Tokens, page.Data)
+	}
+	if err != nil {
+		return err
+	}
+	t.done = t.text.Len()
+	t.loaded = t.done
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Loaded += uint64(len(page.Tokens))
+	return nil
+}
+
+// stopReading lets the task compute what it has not read.
+func (t *Task) stopReading() {
+	if t.reader != nil {
+		t.reader.Stop()
+		t.reader = nil
+	}
+}
+
+// computes tells whether a task has read all pages that there are.
+func (s *Scheduler) computes() bool {
+	for _, t := range s.running {
+		if t.reader == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// writing begins to write pages.
+func (s *Scheduler) writing(ctx context.Context) (end func()) {
+	if s.o.Saved == nil {
+		return func() {}
+	}
+	s.writer = s.o.Saved.Behind(context.WithoutCancel(ctx), s.rouse)
+	return s.writeRest
+}
