@@ -11,9 +11,9 @@ import (
 // Words are the weights of a head that predicts words, as BertForMaskedLM has it, of which SPLADE makes weights of words:
 // norm(activation(dense(state))) times the rows of a table gives each word a logit.
 type Words struct {
-	Dense, DenseBias []float32 // [width, width]
-	Activation       activations.Function
-	Weight, NormBias []float32 // of LayerNorm
+	Dense, DenseBias []float32                                 // [width, width]
+	Activation       func(x []float32, exec kernel.Exec) error // in place
+	Weight, NormBias []float32                                 // of LayerNorm
 	Epsilon          float32
 	Table            linear.Matrix // [vocabulary, width]
 	Bias             []float32     // of logits
@@ -34,7 +34,7 @@ func NewWordHead(w *Words) (*SparseHead, error) {
 		return nil, err
 	}
 	table, err := linear.New(w.Table, nil, kernel.Exec{})
-	return &SparseHead{words: &wordHead{w, dense{linear: l, width: n, activation: w.Activation}, table}}, err
+	return &SparseHead{words: &wordHead{w, dense{linear: l, width: n, activation: activations.Function{After: w.Activation}}, table}}, err
 }
 
 // mostRows is how many tokens have logits at once.

@@ -61,7 +61,7 @@ func (x *origin) readWords(v *inventory.Inventory) (*embedding.SparseHead, error
 		act = activations.GELU
 	}
 	head := &embedding.Words{
-		Dense: r.Floats(names.Dense+".weight", w, w), DenseBias: r.Floats(names.Dense+".bias", w), Activation: act,
+		Dense: r.Floats(names.Dense+".weight", w, w), DenseBias: r.Floats(names.Dense+".bias", w), Activation: act.Alone,
 		Weight: r.Floats(names.Norm+".weight", w), NormBias: r.Floats(names.Norm+".bias", w), Epsilon: float32(x.model.Layers[0].Norm.Epsilon),
 		Bias: r.Floats(names.Bias, vocab),
 	}
