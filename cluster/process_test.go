@@ -136,10 +136,10 @@ func startProcesses(t testing.TB, workers ...string) *processes {
 }
 
 // serve starts the server on a port, or on any that is free.
-func (p *processes) serve(port string) {
+func (p *processes) serve(port string, flags ...string) {
 	p.t.Helper()
 	var line string
-	p.server, line = startProcess(p.t, "listening on", "serve", "-port", port)
+	p.server, line = startProcess(p.t, "listening on", append([]string{"serve", "-port", port}, flags...)...)
 	p.url = line[strings.Index(line, "nats://"):]
 }
 

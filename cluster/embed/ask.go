@@ -46,12 +46,7 @@ func (r *recorder) Header() http.Header            { return r.fields }
 func (r *recorder) WriteHeader(status int)         { r.status = status }
 func (r *recorder) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-// A failure is an answer that says why there are no vectors.
-type failure struct{ text string }
-
-func (f *failure) Error() string { return f.text }
-
-// call asks a worker, and reads its answer into to. The error is errBusy, a *failure, or that of ctx.
+// call asks a worker, and reads its answer into to. The error is errBusy, that of ctx, or says why there is no answer.
 func (a *asker) call(ctx context.Context, method, path string, body []byte, to any) error {
 	w := &recorder{fields: http.Header{}}
 	err := a.gateway.Answer(ctx, w, &server.Call{Method: method, Path: path, Body: body, Origin: server.Origin{Key: a.run, RequestID: a.run, AnswerID: a.run}})
@@ -61,18 +56,18 @@ func (a *asker) call(ctx context.Context, method, path string, body []byte, to a
 	case errors.Is(err, server.ErrUnavailable), w.status == http.StatusServiceUnavailable, w.status == http.StatusTooManyRequests:
 		return errBusy
 	case errors.Is(err, server.ErrBackend):
-		return &failure{fmt.Sprintf("no worker survived or answered in %d tries", tries)}
+		return fmt.Errorf("no worker survived or answered in %d tries", tries)
 	case err != nil:
-		return &failure{err.Error()}
+		return err
 	case w.status != http.StatusOK:
 		var answer struct{ Error struct{ Message string } }
 		if json.Unmarshal(w.body.Bytes(), &answer) != nil || answer.Error.Message == "" {
 			answer.Error.Message = http.StatusText(w.status)
 		}
-		return &failure{answer.Error.Message}
+		return errors.New(answer.Error.Message)
 	}
 	if err := json.Unmarshal(w.body.Bytes(), to); err != nil {
-		return &failure{"the answer is no JSON: " + err.Error()}
+		return fmt.Errorf("the answer is no JSON: %w", err)
 	}
 	return nil
 }
@@ -122,18 +117,18 @@ func (a *asker) vectors(ctx context.Context, texts []string) ([][]float32, error
 		return nil, err
 	}
 	if len(answer.Data) != len(texts) || answer.Fingerprint != a.model.Fingerprint {
-		return nil, &failure{fmt.Sprintf("%d vectors of %s for %d texts", len(answer.Data), answer.Fingerprint, len(texts))}
+		return nil, fmt.Errorf("%d vectors of %s for %d texts", len(answer.Data), answer.Fingerprint, len(texts))
 	}
 	vectors := make([][]float32, len(texts))
 	for i, d := range answer.Data {
 		data, err := base64.StdEncoding.DecodeString(d.Embedding)
 		if err != nil || len(data) != 4*a.model.Dimensions {
-			return nil, &failure{fmt.Sprintf("a vector of %d bytes, want %d", len(data), 4*a.model.Dimensions)}
+			return nil, fmt.Errorf("a vector of %d bytes, want %d", len(data), 4*a.model.Dimensions)
 		}
 		for at := 0; at < len(data); at += 4 {
 			x := math.Float32frombits(binary.LittleEndian.Uint32(data[at:]))
 			if x-x != 0 {
-				return nil, &failure{"a vector has numbers that are not finite"}
+				return nil, errors.New("a vector has numbers that are not finite")
 			}
 			vectors[i] = append(vectors[i], x)
 		}

@@ -12,7 +12,6 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/attn-go/attn/cluster/embed/internal/journal"
 	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/kernel"
 )
@@ -198,5 +197,3 @@ func TestReadError(t *testing.T) {
 		}
 	}
 }
-
-func twoEntries() []journal.Entry { return []journal.Entry{{Source: "a"}, {Source: "b"}} }

@@ -16,7 +16,7 @@ import (
 
 // Settings say what a [Server] takes and how much at once. A field that is 0 has its default.
 type Settings struct {
-	// CacheBytes is the memory for keys and values of each language model, which is allocated at
+	// CacheBytes is the most memory for keys and values of each language model, which has to fit at
 	// start. The default is 1 GiB, or more if a text of the whole context needs that.
 	CacheBytes int64
 
