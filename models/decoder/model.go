@@ -79,7 +79,7 @@ const (
 	// DefaultContext is the most that Options.Context is by default.
 	DefaultContext = 4096
 
-	mostContext    = 1 << 24
+	mostContext = 1 << 24
 )
 
 // A Model is a language model. It is immutable: any number of goroutines may use it at
