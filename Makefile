@@ -119,7 +119,7 @@ vet-platforms: ## go vet of all modules for Windows, macOS and RISC-V
 # and they took half of the time here.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(TEST) -race -short -skip 'Alloc|Guard|CallsAreShort|^TestCache$$' ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
-		./activation ./layer ./recurrent ./loss ./optimize ./internal/racetest ./models/encoder ./models/server/internal/batch ./cluster/shard/... ./cluster/embed ./cluster/hub
+		./activation ./layer ./recurrent ./loss ./optimize ./internal/racetest ./models/encoder ./models/internal/batch ./cluster/shard/... ./cluster/embed ./cluster/hub
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off $(TEST) -run '$(RUN)' ./...

@@ -39,7 +39,7 @@ const Contract = kernel.Contract
 // Report says in a few lines of text what the library does on this machine: the version of
 // the contract, the platform, the CPU by the name that tuning numbers have for it with the rule
 // that told it, the largest number of threads of a call, and each tier of this build, best first,
-// with the reason why it cannot run; also features that ATTN_FEATURES switches off, and values of
+// with the reason why it cannot run; whether kernels use the tiles of AMX, or why not; also features that ATTN_FEATURES switches off, and values of
 // that variable, ATTN_SPIN and ATTN_TUNING that are ignored, see package kernel, [kernel.SetSpin]
 // and [kernel.Tier.Tuned]. The text is for people, and for reports of bugs: its form may change.
 func Report() string {
@@ -62,6 +62,9 @@ func Report() string {
 		if t.Mistuned != "" && t.Lacks() == "" {
 			fmt.Fprintf(&b, "ignored  ATTN_TUNING for %s: %s\n", t.Name, t.Mistuned)
 		}
+	}
+	if unit := tier.TileUnit(); unit != "" {
+		fmt.Fprintf(&b, "tiles    %s\n", unit)
 	}
 	for i := range tier.Tiers {
 		fmt.Fprintf(&b, "tier     %s\n", describe(&tier.Tiers[i]))

@@ -23,6 +23,9 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(report, "threads  3\n") {
 		t.Errorf("no 3 threads in\n%s", report)
 	}
+	if unit := tier.TileUnit(); unit != "" && !strings.Contains(report, "\ntiles    "+unit+"\n") {
+		t.Errorf("no %q in\n%s", unit, report)
+	}
 	_, report, _ = strings.Cut(report, "\ntier")
 	lines := strings.Split(strings.TrimSpace("tier"+report), "\n")
 	if len(lines) != len(tier.Tiers) {

@@ -336,6 +336,16 @@ func skinnyQKInt8AVX2(a ukernel.QKInt8Args)
 //go:noescape
 func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
 
+// skinnyQKEvenOddAVX2 is SkinnyKernels.QKEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyQKEvenOddAVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+
+// skinnyPVEvenOddAVX2 is SkinnyKernels.PVEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
 // skinnySoftmaxAVX2 is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape
@@ -590,6 +600,11 @@ func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, ma
 //
 //go:noescape
 func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+
+// softmaxBF16AVX2 is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16AVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
 // mergeStatsAVX2 is LaneKernels.MergeStats, see package ukernel.
 //

@@ -23817,6 +23817,1200 @@ done:
 	VZEROUPPER
 	RET
 
+// func skinnyQKEvenOddAVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·skinnyQKEvenOddAVX2(SB), NOSPLIT, $128-168
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+160(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+144(FP)
+	MOVQ BX, next_cap+152(FP)
+	MOVQ max_len+120(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	SHLQ $0x02, AX
+
+tile:
+	CMPQ m+88(FP), $0x08
+	JGE  whole
+	CMPQ m+88(FP), $0x00
+	JE   done
+
+	// The last tile reaches back.
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x08, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+8, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+group:
+	MOVQ s_len+8(FP), R11
+	MOVQ n+80(FP), R12
+	SUBQ R11, R12
+	SHLQ $0x02, R11
+	ADDQ q_base+56(FP), R11
+	MOVQ next_base+136(FP), CX
+	MOVQ next_len+144(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	CMPQ R12, $0x03
+	JGE  group4
+	CMPQ R12, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+
+group1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	MOVQ   k_cap+40(FP), R12
+	CMPQ   R12, $0x20
+	JLE    group1short
+	MOVQ   $0x00000020, R12
+
+group1short:
+	SUBQ    R12, k_cap+40(FP)
+	SHRQ    $0x03, R12
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group1near0only
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group1near0only:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group1ahead0
+	ADDQ next_cap+152(FP), CX
+	MOVQ next_len+144(FP), BX
+
+group1ahead0:
+	VBROADCASTF128 (DI), Y1
+	VINSERTF128    $0x01, (DI)(AX*1), Y1, Y1
+	VBROADCASTF128 (R8), Y2
+	VINSERTF128    $0x01, (R8)(AX*1), Y2, Y2
+	VBROADCASTF128 (R9), Y3
+	VINSERTF128    $0x01, (R9)(AX*1), Y3, Y3
+	VBROADCASTF128 (R10), Y5
+	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
+	VUNPCKLPS      Y2, Y1, Y6
+	VUNPCKHPS      Y2, Y1, Y1
+	VUNPCKLPS      Y5, Y3, Y2
+	VUNPCKHPS      Y5, Y3, Y3
+	VUNPCKLPD      Y2, Y6, Y5
+	VUNPCKHPD      Y2, Y6, Y2
+	VUNPCKLPD      Y3, Y1, Y6
+	VUNPCKHPD      Y3, Y1, Y1
+	VPSLLD         $0x10, Y5, Y3
+	VPADDD         Y3, Y3, Y7
+	VPMAXUD        const47000000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD       Y7, Y8, Y8
+	VPAND          Y8, Y3, Y3
+	VBROADCASTSS   (R11), Y7
+	VFMADD231PS    Y3, Y7, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y5, Y5
+	VPADDD         Y5, Y5, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y7
+	VPCMPEQD       Y3, Y7, Y7
+	VPAND          Y7, Y5, Y5
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y5, Y3, Y4
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y2, Y3
+	VPADDD         Y3, Y3, Y5
+	VPMAXUD        const47000000AVX2<>+0(SB), Y5, Y7
+	VPCMPEQD       Y5, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11), Y5
+	VFMADD231PS    Y3, Y5, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD       Y3, Y5, Y5
+	VPAND          Y5, Y2, Y2
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y2, Y3, Y4
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y6, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD       Y3, Y5, Y5
+	VPAND          Y5, Y2, Y2
+	VBROADCASTSS   (R11), Y3
+	VFMADD231PS    Y2, Y3, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y6, Y6
+	VPADDD         Y6, Y6, Y2
+	VPMAXUD        const47000000AVX2<>+0(SB), Y2, Y3
+	VPCMPEQD       Y2, Y3, Y3
+	VPAND          Y3, Y6, Y6
+	VBROADCASTSS   (R11)(SI*1), Y2
+	VFMADD231PS    Y6, Y2, Y4
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y1, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD       Y3, Y5, Y5
+	VPAND          Y5, Y2, Y2
+	VBROADCASTSS   (R11), Y3
+	VFMADD231PS    Y2, Y3, Y0
+	VANDPS         constffff0000AVX2<>+0(SB), Y1, Y1
+	VPADDD         Y1, Y1, Y2
+	VPMAXUD        const47000000AVX2<>+0(SB), Y2, Y3
+	VPCMPEQD       Y2, Y3, Y3
+	VPAND          Y3, Y1, Y1
+	VBROADCASTSS   (R11)(SI*1), Y2
+	VFMADD231PS    Y1, Y2, Y4
+	LEAQ           (R11)(SI*2), R11
+	ADDQ           $0x10, DI
+	ADDQ           $0x10, R8
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	DECQ           R12
+	JNZ            group1step
+	VADDPS         Y4, Y0, Y0
+	VADDPS         (SP), Y0, Y0
+	VMOVUPS        Y0, (SP)
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group1segment
+	VBROADCASTSS   scale+104(FP), Y1
+	VMULPS         Y1, Y0, Y0
+	MOVQ           n+80(FP), CX
+	SUBQ           s_len+8(FP), CX
+	MOVQ           max_base+112(FP), BX
+	MOVQ           s_len+8(FP), R11
+	MOVQ           s_base+0(FP), CX
+	LEAQ           (CX)(R11*4), CX
+	LEAQ           (BX)(R11*4), BX
+	VUNPCKLPS      Y0, Y0, Y1
+	VUNPCKHPS      Y0, Y0, Y2
+	VUNPCKLPS      Y0, Y0, Y3
+	VUNPCKHPS      Y0, Y0, Y0
+	VUNPCKLPD      Y3, Y1, Y4
+	VUNPCKHPD      Y3, Y1, Y1
+	VUNPCKLPD      Y0, Y2, Y3
+	VUNPCKHPD      Y0, Y2, Y2
+	VMOVUPS        (BX), X0
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VMOVUPS        X3, (CX)
+	VMAXPS         X0, X3, X0
+	ADDQ           SI, CX
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y4, X4
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y1, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y3, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y2, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VMOVUPS        X0, (BX)
+	ADDQ           $0x04, s_len+8(FP)
+	JMP            next
+
+	// 2 queries.
+group2:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 32(SP)
+
+group2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VXORPS Y1, Y1, Y1
+	VXORPS Y5, Y5, Y5
+	MOVQ   k_cap+40(FP), R12
+	CMPQ   R12, $0x20
+	JLE    group2short
+	MOVQ   $0x00000020, R12
+
+group2short:
+	SUBQ    R12, k_cap+40(FP)
+	SHRQ    $0x03, R12
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group2near0only
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group2near0only:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group2ahead0
+	ADDQ next_cap+152(FP), CX
+	MOVQ next_len+144(FP), BX
+
+group2ahead0:
+	VBROADCASTF128 (DI), Y2
+	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
+	VBROADCASTF128 (R8), Y3
+	VINSERTF128    $0x01, (R8)(AX*1), Y3, Y3
+	VBROADCASTF128 (R9), Y6
+	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
+	VBROADCASTF128 (R10), Y7
+	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
+	VUNPCKLPS      Y3, Y2, Y8
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPS      Y7, Y6, Y3
+	VUNPCKHPS      Y7, Y6, Y6
+	VUNPCKLPD      Y3, Y8, Y7
+	VUNPCKHPD      Y3, Y8, Y3
+	VUNPCKLPD      Y6, Y2, Y8
+	VUNPCKHPD      Y6, Y2, Y2
+	VPSLLD         $0x10, Y7, Y6
+	VPADDD         Y6, Y6, Y9
+	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD       Y9, Y10, Y10
+	VPAND          Y10, Y6, Y6
+	VBROADCASTSS   (R11), Y9
+	VFMADD231PS    Y6, Y9, Y0
+	VBROADCASTSS   4(R11), Y9
+	VFMADD231PS    Y6, Y9, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y7, Y7
+	VPADDD         Y7, Y7, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y9
+	VPCMPEQD       Y6, Y9, Y9
+	VPAND          Y9, Y7, Y7
+	VBROADCASTSS   (R11)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y5
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y3, Y6
+	VPADDD         Y6, Y6, Y7
+	VPMAXUD        const47000000AVX2<>+0(SB), Y7, Y9
+	VPCMPEQD       Y7, Y9, Y9
+	VPAND          Y9, Y6, Y6
+	VBROADCASTSS   (R11), Y7
+	VFMADD231PS    Y6, Y7, Y0
+	VBROADCASTSS   4(R11), Y7
+	VFMADD231PS    Y6, Y7, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y3, Y3
+	VPADDD         Y3, Y3, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD       Y6, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11)(SI*1), Y6
+	VFMADD231PS    Y3, Y6, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y6
+	VFMADD231PS    Y3, Y6, Y5
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y8, Y3
+	VPADDD         Y3, Y3, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD       Y6, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11), Y6
+	VFMADD231PS    Y3, Y6, Y0
+	VBROADCASTSS   4(R11), Y6
+	VFMADD231PS    Y3, Y6, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y8, Y8
+	VPADDD         Y8, Y8, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y6
+	VPCMPEQD       Y3, Y6, Y6
+	VPAND          Y6, Y8, Y8
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y8, Y3, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y3
+	VFMADD231PS    Y8, Y3, Y5
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y2, Y3
+	VPADDD         Y3, Y3, Y6
+	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD       Y6, Y7, Y7
+	VPAND          Y7, Y3, Y3
+	VBROADCASTSS   (R11), Y6
+	VFMADD231PS    Y3, Y6, Y0
+	VBROADCASTSS   4(R11), Y6
+	VFMADD231PS    Y3, Y6, Y1
+	VANDPS         constffff0000AVX2<>+0(SB), Y2, Y2
+	VPADDD         Y2, Y2, Y3
+	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y6
+	VPCMPEQD       Y3, Y6, Y6
+	VPAND          Y6, Y2, Y2
+	VBROADCASTSS   (R11)(SI*1), Y3
+	VFMADD231PS    Y2, Y3, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y3
+	VFMADD231PS    Y2, Y3, Y5
+	LEAQ           (R11)(SI*2), R11
+	ADDQ           $0x10, DI
+	ADDQ           $0x10, R8
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	DECQ           R12
+	JNZ            group2step
+	VADDPS         Y4, Y0, Y0
+	VADDPS         (SP), Y0, Y0
+	VMOVUPS        Y0, (SP)
+	VADDPS         Y5, Y1, Y1
+	VADDPS         32(SP), Y1, Y1
+	VMOVUPS        Y1, 32(SP)
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group2segment
+	VBROADCASTSS   scale+104(FP), Y2
+	VMULPS         Y2, Y0, Y0
+	VMULPS         Y2, Y1, Y1
+	MOVQ           n+80(FP), CX
+	SUBQ           s_len+8(FP), CX
+	MOVQ           max_base+112(FP), BX
+	MOVQ           s_len+8(FP), R11
+	MOVQ           s_base+0(FP), CX
+	LEAQ           (CX)(R11*4), CX
+	LEAQ           (BX)(R11*4), BX
+	VUNPCKLPS      Y1, Y0, Y2
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y1, Y1, Y3
+	VUNPCKHPS      Y1, Y1, Y1
+	VUNPCKLPD      Y3, Y2, Y4
+	VUNPCKHPD      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y0, Y3
+	VUNPCKHPD      Y1, Y0, Y1
+	VMOVUPS        (BX), X0
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VMOVUPS        X3, (CX)
+	VMAXPS         X0, X3, X0
+	ADDQ           SI, CX
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y4, X4
+	VMOVUPS        X4, (CX)
+	VMAXPS         X0, X4, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y2, X2
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y3, X2
+	VMOVUPS        X2, (CX)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, CX
+	VEXTRACTF128   $0x01, Y1, X1
+	VMOVUPS        X1, (CX)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, CX
+	VMOVUPS        X0, (BX)
+	ADDQ           $0x04, s_len+8(FP)
+	JMP            next
+
+	// 4 queries.
+group4:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 32(SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 64(SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 96(SP)
+
+group4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VXORPS Y1, Y1, Y1
+	VXORPS Y5, Y5, Y5
+	VXORPS Y2, Y2, Y2
+	VXORPS Y6, Y6, Y6
+	VXORPS Y3, Y3, Y3
+	VXORPS Y7, Y7, Y7
+	MOVQ   k_cap+40(FP), R12
+	CMPQ   R12, $0x20
+	JLE    group4short
+	MOVQ   $0x00000020, R12
+
+group4short:
+	SUBQ    R12, k_cap+40(FP)
+	SHRQ    $0x03, R12
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group4near0only
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group4near0only:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group4ahead0
+	ADDQ next_cap+152(FP), CX
+	MOVQ next_len+144(FP), BX
+
+group4ahead0:
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y9
+	VUNPCKLPD      Y10, Y8, Y12
+	VUNPCKHPD      Y10, Y8, Y8
+	VPSLLD         $0x10, Y11, Y10
+	VPADDD         Y10, Y10, Y13
+	VPMAXUD        const47000000AVX2<>+0(SB), Y13, Y14
+	VPCMPEQD       Y13, Y14, Y14
+	VPAND          Y14, Y10, Y10
+	VBROADCASTSS   (R11), Y13
+	VFMADD231PS    Y10, Y13, Y0
+	VBROADCASTSS   4(R11), Y13
+	VFMADD231PS    Y10, Y13, Y1
+	VBROADCASTSS   8(R11), Y13
+	VFMADD231PS    Y10, Y13, Y2
+	VBROADCASTSS   12(R11), Y13
+	VFMADD231PS    Y10, Y13, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y11, Y11
+	VPADDD         Y11, Y11, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y13
+	VPCMPEQD       Y10, Y13, Y13
+	VPAND          Y13, Y11, Y11
+	VBROADCASTSS   (R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y10
+	VFMADD231PS    Y11, Y10, Y7
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y9, Y10
+	VPADDD         Y10, Y10, Y11
+	VPMAXUD        const47000000AVX2<>+0(SB), Y11, Y13
+	VPCMPEQD       Y11, Y13, Y13
+	VPAND          Y13, Y10, Y10
+	VBROADCASTSS   (R11), Y11
+	VFMADD231PS    Y10, Y11, Y0
+	VBROADCASTSS   4(R11), Y11
+	VFMADD231PS    Y10, Y11, Y1
+	VBROADCASTSS   8(R11), Y11
+	VFMADD231PS    Y10, Y11, Y2
+	VBROADCASTSS   12(R11), Y11
+	VFMADD231PS    Y10, Y11, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y9, Y9
+	VPADDD         Y9, Y9, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD       Y10, Y11, Y11
+	VPAND          Y11, Y9, Y9
+	VBROADCASTSS   (R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y10
+	VFMADD231PS    Y9, Y10, Y7
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y12, Y9
+	VPADDD         Y9, Y9, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD       Y10, Y11, Y11
+	VPAND          Y11, Y9, Y9
+	VBROADCASTSS   (R11), Y10
+	VFMADD231PS    Y9, Y10, Y0
+	VBROADCASTSS   4(R11), Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VBROADCASTSS   8(R11), Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VBROADCASTSS   12(R11), Y10
+	VFMADD231PS    Y9, Y10, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y12, Y12
+	VPADDD         Y12, Y12, Y9
+	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD       Y9, Y10, Y10
+	VPAND          Y10, Y12, Y12
+	VBROADCASTSS   (R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y9
+	VFMADD231PS    Y12, Y9, Y7
+	LEAQ           (R11)(SI*2), R11
+	VPSLLD         $0x10, Y8, Y9
+	VPADDD         Y9, Y9, Y10
+	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD       Y10, Y11, Y11
+	VPAND          Y11, Y9, Y9
+	VBROADCASTSS   (R11), Y10
+	VFMADD231PS    Y9, Y10, Y0
+	VBROADCASTSS   4(R11), Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VBROADCASTSS   8(R11), Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VBROADCASTSS   12(R11), Y10
+	VFMADD231PS    Y9, Y10, Y3
+	VANDPS         constffff0000AVX2<>+0(SB), Y8, Y8
+	VPADDD         Y8, Y8, Y9
+	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD       Y9, Y10, Y10
+	VPAND          Y10, Y8, Y8
+	VBROADCASTSS   (R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y4
+	VBROADCASTSS   4(R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y5
+	VBROADCASTSS   8(R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y6
+	VBROADCASTSS   12(R11)(SI*1), Y9
+	VFMADD231PS    Y8, Y9, Y7
+	LEAQ           (R11)(SI*2), R11
+	ADDQ           $0x10, DI
+	ADDQ           $0x10, R8
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	DECQ           R12
+	JNZ            group4step
+	VADDPS         Y4, Y0, Y0
+	VADDPS         (SP), Y0, Y0
+	VMOVUPS        Y0, (SP)
+	VADDPS         Y5, Y1, Y1
+	VADDPS         32(SP), Y1, Y1
+	VMOVUPS        Y1, 32(SP)
+	VADDPS         Y6, Y2, Y2
+	VADDPS         64(SP), Y2, Y2
+	VMOVUPS        Y2, 64(SP)
+	VADDPS         Y7, Y3, Y3
+	VADDPS         96(SP), Y3, Y3
+	VMOVUPS        Y3, 96(SP)
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group4segment
+	VBROADCASTSS   scale+104(FP), Y4
+	VMULPS         Y4, Y0, Y0
+	VMULPS         Y4, Y1, Y1
+	VMULPS         Y4, Y2, Y2
+	VMULPS         Y4, Y3, Y3
+	MOVQ           n+80(FP), CX
+	SUBQ           s_len+8(FP), CX
+	CMPQ           CX, $0x03
+	JG             group4has3
+	VMOVAPS        Y2, Y3
+
+group4has3:
+	MOVQ         max_base+112(FP), BX
+	MOVQ         s_len+8(FP), R11
+	MOVQ         s_base+0(FP), CX
+	LEAQ         (CX)(R11*4), CX
+	LEAQ         (BX)(R11*4), BX
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y1
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y4, Y3
+	VUNPCKHPD    Y1, Y4, Y1
+	VUNPCKLPD    Y2, Y0, Y4
+	VUNPCKHPD    Y2, Y0, Y2
+	VMOVUPS      (BX), X0
+	VMOVUPS      X3, (CX)
+	VMAXPS       X0, X3, X0
+	ADDQ         SI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VMOVUPS      X4, (CX)
+	VMAXPS       X0, X4, X0
+	ADDQ         SI, CX
+	VMOVUPS      X2, (CX)
+	VMAXPS       X0, X2, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y3, X3
+	VMOVUPS      X3, (CX)
+	VMAXPS       X0, X3, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y1, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y4, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X0, X1, X0
+	ADDQ         SI, CX
+	VMOVUPS      X0, (BX)
+	ADDQ         $0x04, s_len+8(FP)
+
+next:
+	MOVQ   d+96(FP), CX
+	SHLQ   $0x01, CX
+	NEGQ   CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	MOVQ   s_len+8(FP), CX
+	CMPQ   CX, n+80(FP)
+	JL     group
+	MOVQ   AX, CX
+	SHLQ   $0x01, CX
+	ADDQ   CX, DI
+	ADDQ   CX, R8
+	ADDQ   CX, R9
+	ADDQ   CX, R10
+	ADDQ   CX, next_base+136(FP)
+	MOVQ   SI, CX
+	IMUL3Q $0x08, CX, CX
+	ADDQ   CX, s_base+0(FP)
+	SUBQ   $0x08, m+88(FP)
+	JMP    tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const47000000AVX2<>+0(SB)/32, $"\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G"
+GLOBL const47000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·skinnyPVEvenOddAVX2(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x20
+	JLE  short
+	MOVQ $+32, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, v_cap+48(FP)
+	XORQ R12, R12
+
+line:
+	MOVQ $0x00000000, o_len+8(FP)
+
+group:
+	MOVQ n+96(FP), R9
+	SUBQ o_len+8(FP), R9
+	CMPQ R9, $0x02
+	JGE  group2
+
+	// 1 queries.
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group1fewer
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group1nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group1nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group1ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+group1ahead:
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x04, R11
+	JGE          group1step
+
+group1fewer:
+	ADDQ         $0x04, R11
+	JZ           group1sum
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group1sum
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group1sum
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPADDD       Y4, Y4, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPAND        Y6, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPADDD       Y5, Y5, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+group1sum:
+	MOVQ    ldo+24(FP), R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	CMPB    load+120(FP), $0x00
+	JE      group1first
+	VADDPS  (R9), Y0, Y0
+	VMOVUPS Y0, (R9)
+	VADDPS  32(R9), Y1, Y1
+	VMOVUPS Y1, 32(R9)
+	JMP     group1end
+
+group1first:
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+
+group1end:
+	ADDQ $0x01, o_len+8(FP)
+	JMP  next
+
+	// 2 queries.
+group2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x04, R11
+	JL      group2fewer
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group2nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group2nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group2ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+group2ahead:
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x04, R11
+	JGE          group2step
+
+group2fewer:
+	ADDQ         $0x04, R11
+	JZ           group2sum
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group2sum
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JZ           group2sum
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+group2sum:
+	MOVQ    ldo+24(FP), R10
+	MOVQ    R10, R9
+	IMULQ   o_len+8(FP), R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y7, Y5, Y5
+	CMPB    load+120(FP), $0x00
+	JE      group2first
+	VADDPS  (R9), Y0, Y0
+	VMOVUPS Y0, (R9)
+	VADDPS  32(R9), Y1, Y1
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VADDPS  (R9), Y4, Y4
+	VMOVUPS Y4, (R9)
+	VADDPS  32(R9), Y5, Y5
+	VMOVUPS Y5, 32(R9)
+	JMP     group2end
+
+group2first:
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+
+group2end:
+	ADDQ $0x02, o_len+8(FP)
+
+next:
+	MOVQ   o_len+8(FP), R9
+	CMPQ   R9, n+96(FP)
+	JL     group
+	ADDQ   $0x10, R12
+	SUBQ   $0x10, v_cap+48(FP)
+	JNE    line
+	MOVB   $0x01, load+120(FP)
+	SUBQ   $0x20, m+104(FP)
+	JLE    done
+	IMUL3Q $0x20, AX, CX
+	ADDQ   CX, SI
+	ADDQ   CX, next_base+128(FP)
+	IMUL3Q $0x20, R8, CX
+	ADDQ   CX, DI
+	JMP    turn
+
+done:
+	VZEROUPPER
+	RET
+
 // func skinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·skinnySoftmaxAVX2(SB), NOSPLIT, $0-88
@@ -30336,6 +31530,153 @@ lanes1rows:
 lanes1end:
 	VZEROUPPER
 	RET
+
+// func softmaxBF16AVX2(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxBF16AVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    max_len+48(FP), CX
+	VMOVUPS const47c00000AVX2<>+0(SB), Y0
+	VMOVUPS constff800000AVX2<>+0(SB), Y1
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JL      lanes2end
+
+lanes2:
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS 32(DX)(AX*1), Y3
+	VCMPPS  $0x00, Y1, Y2, Y4
+	VANDNPS Y2, Y4, Y2
+	VCMPPS  $0x00, Y1, Y3, Y4
+	VANDNPS Y3, Y4, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VSUBPS       Y2, Y6, Y6
+	VSUBPS       Y3, Y7, Y7
+	VCVTPS2DQ    Y6, Y8
+	VCVTPS2DQ    Y7, Y9
+	VCVTDQ2PS    Y8, Y10
+	VCVTDQ2PS    Y9, Y11
+	VSUBPS       Y10, Y6, Y10
+	VSUBPS       Y11, Y7, Y11
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y12
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y13
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y11, Y13
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y8, Y12, Y12
+	VPADDD       Y9, Y13, Y13
+	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y6, Y6
+	VANDNPS      Y12, Y6, Y6
+	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y7, Y7
+	VANDNPS      Y13, Y7, Y7
+	VANDPS       Y1, Y6, Y8
+	VANDPS       Y1, Y7, Y9
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y0, Y9, Y7
+	VFNMADD231PS Y0, Y8, Y6
+	VFNMADD231PS Y0, Y9, Y7
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes2row
+
+lanes2rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y4, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y5, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes2
+
+lanes2end:
+	ADDQ $0x00000010, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    max_base+40(FP), DX
+	VMOVUPS (DX)(AX*1), Y2
+	VCMPPS  $0x00, Y1, Y2, Y3
+	VANDNPS Y2, Y3, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    s_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Y4
+	VSUBPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y5
+	VCVTDQ2PS    Y5, Y6
+	VSUBPS       Y6, Y4, Y6
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y6, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y7, Y7
+	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y4, Y4
+	VANDNPS      Y7, Y4, Y4
+	VANDPS       Y1, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      Y4, (DX)
+	VADDPS       Y4, Y3, Y3
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Y3, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	VZEROUPPER
+	RET
+
+DATA constc26002e3AVX2<>+0(SB)/32, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
+GLOBL constc26002e3AVX2<>(SB), RODATA|NOPTR, $32
 
 // func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3

@@ -191,6 +191,16 @@ func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesS8AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
+//
+//go:noescape
+func weightGemmInt8TilesS8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS8AVX512 is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
@@ -211,6 +221,11 @@ func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []b
 //go:noescape
 func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesS4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
+//
+//go:noescape
+func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS4AVX512 is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
@@ -225,6 +240,16 @@ func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []b
 //
 //go:noescape
 func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesMinimaAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesU4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
+//
+//go:noescape
+func weightGemmInt8TilesU4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenU4AVX512 is BlockKernels.Widen, see package ukernel. The format is U4.
 //
@@ -265,6 +290,11 @@ func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b 
 //
 //go:noescape
 func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmTilesAVX512 is WeightKernels.GemmTiles, see package ukernel.
+//
+//go:noescape
+func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
@@ -365,6 +395,16 @@ func skinnyQKInt8AVX512(a ukernel.QKInt8Args)
 //
 //go:noescape
 func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
+
+// skinnyQKEvenOddAVX512 is SkinnyKernels.QKEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+
+// skinnyPVEvenOddAVX512 is SkinnyKernels.PVEvenOdd, see package ukernel.
+//
+//go:noescape
+func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
 // skinnySoftmaxAVX512 is SkinnyKernels.Softmax, see package ukernel.
 //
@@ -496,6 +536,16 @@ func peakAVX512(n int)
 //go:noescape
 func readAVX512(p []float32)
 
+// tileInt8AVX512 is Machine.TileInt8, see package ukernel.
+//
+//go:noescape
+func tileInt8AVX512(c []int32, a []uint32, b []uint32)
+
+// tileBF16AVX512 is Machine.TileBF16, see package ukernel.
+//
+//go:noescape
+func tileBF16AVX512(c []float32, a []uint32, b []uint32)
+
 // exp2AVX512 is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape
@@ -580,6 +630,11 @@ func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, 
 //
 //go:noescape
 func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+
+// softmaxBF16AVX512 is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16AVX512(s []float32, ld int, n int, max []float32, sum []float32)
 
 // mergeStatsAVX512 is LaneKernels.MergeStats, see package ukernel.
 //

@@ -81,6 +81,21 @@ func weightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []ui
 //go:noescape
 func weightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
+// gemmEvenOdd1NEON is Products.GemmEvenOdd, see package ukernel. The query tile has 4 lanes.
+//
+//go:noescape
+func gemmEvenOdd1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd2NEON is Products.GemmEvenOdd, see package ukernel. The query tile has 8 lanes.
+//
+//go:noescape
+func gemmEvenOdd2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd3NEON is Products.GemmEvenOdd, see package ukernel. The query tile has 12 lanes.
+//
+//go:noescape
+func gemmEvenOdd3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
 // weightPackNEON is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
@@ -550,6 +565,11 @@ func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, ma
 //
 //go:noescape
 func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+
+// softmaxBF16NEON is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16NEON(s []float32, ld int, n int, max []float32, sum []float32)
 
 // mergeStatsNEON is LaneKernels.MergeStats, see package ukernel.
 //

@@ -26,8 +26,8 @@ DATA lanesNEON<>+1152(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?fff\xc1f
 DATA lanesNEON<>+1216(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\ua720?\ua720?\ua720?\ua720?\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd"
 DATA lanesNEON<>+1280(SB)/64, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0ff.\xc1ff.\xc1ff.\xc1ff.\xc1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1\x9d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
 DATA lanesNEON<>+1344(SB)/64, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B*B\xcc>*B\xcc>*B\xcc>*B\xcc>\xb63[>\xb63[>\xb63[>\xb63[>*B\xcc?*B\xcc?*B\xcc?*B\xcc?"
-DATA lanesNEON<>+1408(SB)/48, $"\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
-GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1456
+DATA lanesNEON<>+1408(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
+GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1472
 
 DATA spreadNEON<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x01\x01\x01\x02\x02\x02\x02\x03\x03\x03\x03\x04\x04\x04\x04\x05\x05\x05\x05\x06\x06\x06\x06\a\a\a\a\b\b\b\b\t\t\t\t\n\n\n\n\v\v\v\v\f\f\f\f\r\r\r\r\x0e\x0e\x0e\x0e\x0f\x0f\x0f\x0f"
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
@@ -5649,6 +5649,1929 @@ cut:
 	MOVD k+112(FP), R1
 	MOVD R1, R2
 	MOVD $128, R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+120(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func gemmEvenOdd1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd1NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
+	MOVD k+112(FP), R2
+	MOVD $32, R0
+	CMP R0, R2
+	BGT cut
+	MOVBU load+120(FP), R2
+	CBNZ R2, cut
+
+tiles:
+	MOVD cs+64(FP), R6
+	LSL $2, R6, R6
+	MOVD ldb+96(FP), R7
+	MOVD ldc+24(FP), R8
+	LSL $2, R8, R8
+	LSL $2, R7, R7
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	ADD R9, R9, R10
+	ADD R9, R10, R11
+	ADD R9, R11, R12
+	ADD R9, R12, R13
+	ADD R9, R13, R14
+	ADD R9, R14, R15
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $16, R5
+	BGE tile8
+	CMP $8, R5
+	BEQ tile8
+	MOVD R5, R16
+	BLT last
+	ADD $1, R16, R16
+	LSR $1, R16, R16
+
+last:
+	CBZ R16, done
+	CMP $1, R16
+	BEQ tile1
+	CMP $2, R16
+	BEQ tile2
+	CMP $3, R16
+	BEQ tile3
+	CMP $4, R16
+	BEQ tile4
+	CMP $5, R16
+	BEQ tile5
+	CMP $6, R16
+	BEQ tile6
+	CMP $7, R16
+	BEQ tile7
+	CMP $8, R16
+	BEQ tile8
+
+done:
+	RET
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $8, R5, R5
+	ADD R9, R3, R3
+	ADD R15, R3, R3
+	MOVD k+112(FP), R2
+
+tile8segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile8done
+	PCALIGN $32
+
+tile8steps:
+	FMOVQ (R1), F16
+	ADD R7, R1, R1
+	FMOVS (R0), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	FMOVS (R0)(R9), F18
+	WORD $0x4f921202 // fmla v2.4s, v16.4s, v18.s[0]
+	FMOVS (R0)(R10), F19
+	WORD $0x4f931204 // fmla v4.4s, v16.4s, v19.s[0]
+	FMOVS (R0)(R11), F20
+	WORD $0x4f941206 // fmla v6.4s, v16.4s, v20.s[0]
+	FMOVS (R0)(R12), F21
+	WORD $0x4f951208 // fmla v8.4s, v16.4s, v21.s[0]
+	FMOVS (R0)(R13), F22
+	WORD $0x4f96120a // fmla v10.4s, v16.4s, v22.s[0]
+	FMOVS (R0)(R14), F23
+	WORD $0x4f97120c // fmla v12.4s, v16.4s, v23.s[0]
+	FMOVS (R0)(R15), F24
+	WORD $0x4f98120e // fmla v14.4s, v16.4s, v24.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile8done
+	FMOVQ (R1), F16
+	ADD R7, R1, R1
+	FMOVS (R0), F17
+	WORD $0x4f911201 // fmla v1.4s, v16.4s, v17.s[0]
+	FMOVS (R0)(R9), F18
+	WORD $0x4f921203 // fmla v3.4s, v16.4s, v18.s[0]
+	FMOVS (R0)(R10), F19
+	WORD $0x4f931205 // fmla v5.4s, v16.4s, v19.s[0]
+	FMOVS (R0)(R11), F20
+	WORD $0x4f941207 // fmla v7.4s, v16.4s, v20.s[0]
+	FMOVS (R0)(R12), F21
+	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
+	FMOVS (R0)(R13), F22
+	WORD $0x4f96120b // fmla v11.4s, v16.4s, v22.s[0]
+	FMOVS (R0)(R14), F23
+	WORD $0x4f97120d // fmla v13.4s, v16.4s, v23.s[0]
+	FMOVS (R0)(R15), F24
+	WORD $0x4f98120f // fmla v15.4s, v16.4s, v24.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile8steps
+
+tile8done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store8
+	MOVD $8, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $7, R5, R5
+	ADD R9, R3, R3
+	ADD R14, R3, R3
+	MOVD k+112(FP), R2
+
+tile7segment:
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile7done
+	PCALIGN $32
+
+tile7steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F16
+	WORD $0x4f901004 // fmla v4.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R10), F17
+	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R11), F18
+	WORD $0x4f921008 // fmla v8.4s, v0.4s, v18.s[0]
+	FMOVS (R0)(R12), F19
+	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
+	FMOVS (R0)(R13), F20
+	WORD $0x4f94100c // fmla v12.4s, v0.4s, v20.s[0]
+	FMOVS (R0)(R14), F21
+	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile7done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F16
+	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R10), F17
+	WORD $0x4f911007 // fmla v7.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R11), F18
+	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
+	FMOVS (R0)(R12), F19
+	WORD $0x4f93100b // fmla v11.4s, v0.4s, v19.s[0]
+	FMOVS (R0)(R13), F20
+	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
+	FMOVS (R0)(R14), F21
+	WORD $0x4f95100f // fmla v15.4s, v0.4s, v21.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile7steps
+
+tile7done:
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store7
+	MOVD $7, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $6, R5, R5
+	ADD R9, R3, R3
+	ADD R13, R3, R3
+	MOVD k+112(FP), R2
+
+tile6segment:
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile6done
+	PCALIGN $32
+
+tile6steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F16
+	WORD $0x4f90100a // fmla v10.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R12), F17
+	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R13), F18
+	WORD $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile6done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F16
+	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
+	FMOVS (R0)(R12), F17
+	WORD $0x4f91100d // fmla v13.4s, v0.4s, v17.s[0]
+	FMOVS (R0)(R13), F18
+	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile6steps
+
+tile6done:
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store6
+	MOVD $6, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $5, R5, R5
+	ADD R9, R3, R3
+	ADD R12, R3, R3
+	MOVD k+112(FP), R2
+
+tile5segment:
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile5done
+	PCALIGN $32
+
+tile5steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
+	FMOVS (R0)(R12), F5
+	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile5done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
+	FMOVS (R0)(R12), F5
+	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile5steps
+
+tile5done:
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store5
+	MOVD $5, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
+	MOVD k+112(FP), R2
+
+tile4segment:
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile4done
+	PCALIGN $32
+
+tile4steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile4done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
+	FMOVS (R0)(R11), F4
+	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile4steps
+
+tile4done:
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
+	MOVD k+112(FP), R2
+
+tile3segment:
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile3done
+	PCALIGN $32
+
+tile3steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile3done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
+	FMOVS (R0)(R10), F3
+	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile3steps
+
+tile3done:
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile2done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
+	FMOVS (R0)(R9), F2
+	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $1, R5, R5
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile1segment:
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	CBZ R2, tile1done
+	PCALIGN $32
+
+tile1steps:
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile1done
+	FMOVQ (R1), F0
+	ADD R7, R1, R1
+	FMOVS (R0), F1
+	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile1steps
+
+tile1done:
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	MOVD c_len+8(FP), R16
+	CBZ R16, store1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Store.
+store8:
+	FMOVQ F0, (R4)
+	ADD R8, R4, R4
+
+store7:
+	FMOVQ F2, (R4)
+	ADD R8, R4, R4
+
+store6:
+	FMOVQ F4, (R4)
+	ADD R8, R4, R4
+
+store5:
+	FMOVQ F6, (R4)
+	ADD R8, R4, R4
+
+store4:
+	FMOVQ F8, (R4)
+	ADD R8, R4, R4
+
+store3:
+	FMOVQ F10, (R4)
+	ADD R8, R4, R4
+
+store2:
+	FMOVQ F12, (R4)
+	ADD R8, R4, R4
+
+store1:
+	FMOVQ F14, (R4)
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R16
+	CBZ R16, rows
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R16
+	MOVD R16, a_len+40(FP)
+	MOVD m+104(FP), R16
+	MOVD R16, a_cap+48(FP)
+	B rows
+
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R16
+	MOVD R16, a_cap+48(FP)
+	MOVD $32, R16
+	CMP R16, R2
+	CSEL LT, R2, R16, R2
+	MOVD a_len+40(FP), R16
+	SUB R2, R16, R16
+	MOVD R16, a_len+40(FP)
+	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ tile1segment
+	CMP $8, R16
+	BEQ tile8segment
+	CMP $7, R16
+	BEQ tile7segment
+	CMP $6, R16
+	BEQ tile6segment
+	CMP $5, R16
+	BEQ tile5segment
+	CMP $4, R16
+	BEQ tile4segment
+	CMP $3, R16
+	BEQ tile3segment
+	B tile2segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R16
+	CBZ R16, sums
+	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ add1
+	CMP $8, R16
+	BEQ add8
+	CMP $7, R16
+	BEQ add7
+	CMP $6, R16
+	BEQ add6
+	CMP $5, R16
+	BEQ add5
+	CMP $4, R16
+	BEQ add4
+	CMP $3, R16
+	BEQ add3
+	B add2
+
+add8:
+	FMOVQ (R4), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	ADD R8, R4, R4
+
+add7:
+	FMOVQ (R4), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
+	ADD R8, R4, R4
+
+add6:
+	FMOVQ (R4), F18
+	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
+	ADD R8, R4, R4
+
+add5:
+	FMOVQ (R4), F19
+	WORD $0x4e26d666 // fadd v6.4s, v19.4s, v6.4s
+	ADD R8, R4, R4
+
+add4:
+	FMOVQ (R4), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	ADD R8, R4, R4
+
+add3:
+	FMOVQ (R4), F17
+	WORD $0x4e2ad62a // fadd v10.4s, v17.4s, v10.4s
+	ADD R8, R4, R4
+
+add2:
+	FMOVQ (R4), F18
+	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ store1
+	CMP $8, R16
+	BEQ store8
+	CMP $7, R16
+	BEQ store7
+	CMP $6, R16
+	BEQ store6
+	CMP $5, R16
+	BEQ store5
+	CMP $4, R16
+	BEQ store4
+	CMP $3, R16
+	BEQ store3
+	B store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD $32, R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+120(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func gemmEvenOdd2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd2NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
+	MOVD k+112(FP), R2
+	MOVD $32, R0
+	CMP R0, R2
+	BGT cut
+	MOVBU load+120(FP), R2
+	CBNZ R2, cut
+
+tiles:
+	MOVD cs+64(FP), R6
+	LSL $2, R6, R6
+	MOVD ldb+96(FP), R7
+	MOVD ldc+24(FP), R8
+	LSL $2, R8, R8
+	LSL $2, R7, R7
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	ADD R9, R9, R10
+	ADD R9, R10, R11
+	ADD R9, R11, R12
+	ADD R9, R12, R13
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $12, R5
+	BGE tile6
+	CMP $6, R5
+	BEQ tile6
+	MOVD R5, R14
+	BLT last
+	ADD $1, R14, R14
+	LSR $1, R14, R14
+
+last:
+	CBZ R14, done
+	CMP $1, R14
+	BEQ tile1
+	CMP $2, R14
+	BEQ tile2
+	CMP $3, R14
+	BEQ tile3
+	CMP $4, R14
+	BEQ tile4
+	CMP $5, R14
+	BEQ tile5
+	CMP $6, R14
+	BEQ tile6
+
+done:
+	RET
+
+	// Tile of 6 × 2 vectors.
+tile6:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $6, R5, R5
+	ADD R9, R3, R3
+	ADD R13, R3, R3
+	MOVD k+112(FP), R2
+
+tile6segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile6done
+	PCALIGN $32
+
+tile6steps:
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	ADD R7, R1, R1
+	FMOVS (R0), F26
+	WORD $0x4f9a1300 // fmla v0.4s, v24.4s, v26.s[0]
+	WORD $0x4f9a1321 // fmla v1.4s, v25.4s, v26.s[0]
+	FMOVS (R0)(R9), F27
+	WORD $0x4f9b1304 // fmla v4.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1325 // fmla v5.4s, v25.4s, v27.s[0]
+	FMOVS (R0)(R10), F28
+	WORD $0x4f9c1308 // fmla v8.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c1329 // fmla v9.4s, v25.4s, v28.s[0]
+	FMOVS (R0)(R11), F29
+	WORD $0x4f9d130c // fmla v12.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d132d // fmla v13.4s, v25.4s, v29.s[0]
+	FMOVS (R0)(R12), F30
+	WORD $0x4f9e1310 // fmla v16.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1331 // fmla v17.4s, v25.4s, v30.s[0]
+	FMOVS (R0)(R13), F31
+	WORD $0x4f9f1314 // fmla v20.4s, v24.4s, v31.s[0]
+	WORD $0x4f9f1335 // fmla v21.4s, v25.4s, v31.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile6done
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	ADD R7, R1, R1
+	FMOVS (R0), F26
+	WORD $0x4f9a1302 // fmla v2.4s, v24.4s, v26.s[0]
+	WORD $0x4f9a1323 // fmla v3.4s, v25.4s, v26.s[0]
+	FMOVS (R0)(R9), F27
+	WORD $0x4f9b1306 // fmla v6.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
+	FMOVS (R0)(R10), F28
+	WORD $0x4f9c130a // fmla v10.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c132b // fmla v11.4s, v25.4s, v28.s[0]
+	FMOVS (R0)(R11), F29
+	WORD $0x4f9d130e // fmla v14.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
+	FMOVS (R0)(R12), F30
+	WORD $0x4f9e1312 // fmla v18.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1333 // fmla v19.4s, v25.4s, v30.s[0]
+	FMOVS (R0)(R13), F31
+	WORD $0x4f9f1316 // fmla v22.4s, v24.4s, v31.s[0]
+	WORD $0x4f9f1337 // fmla v23.4s, v25.4s, v31.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile6steps
+
+tile6done:
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store6
+	MOVD $6, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 5 × 2 vectors.
+tile5:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $5, R5, R5
+	ADD R9, R3, R3
+	ADD R12, R3, R3
+	MOVD k+112(FP), R2
+
+tile5segment:
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile5done
+	PCALIGN $32
+
+tile5steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
+	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
+	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F24
+	WORD $0x4f98100c // fmla v12.4s, v0.4s, v24.s[0]
+	WORD $0x4f98102d // fmla v13.4s, v1.4s, v24.s[0]
+	FMOVS (R0)(R11), F25
+	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
+	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
+	FMOVS (R0)(R12), F26
+	WORD $0x4f9a1014 // fmla v20.4s, v0.4s, v26.s[0]
+	WORD $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile5done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
+	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F24
+	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
+	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
+	FMOVS (R0)(R11), F25
+	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
+	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
+	FMOVS (R0)(R12), F26
+	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
+	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile5steps
+
+tile5done:
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store5
+	MOVD $5, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 4 × 2 vectors.
+tile4:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
+	MOVD k+112(FP), R2
+
+tile4segment:
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile4done
+	PCALIGN $32
+
+tile4steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
+	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
+	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
+	FMOVS (R0)(R11), F5
+	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
+	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile4done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
+	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
+	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
+	FMOVS (R0)(R11), F5
+	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
+	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile4steps
+
+tile4done:
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
+	MOVD k+112(FP), R2
+
+tile3segment:
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile3done
+	PCALIGN $32
+
+tile3steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
+	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
+	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
+	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile3done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
+	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
+	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
+	FMOVS (R0)(R10), F4
+	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
+	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile3steps
+
+tile3done:
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
+	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
+	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile2done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
+	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
+	FMOVS (R0)(R9), F3
+	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
+	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $1, R5, R5
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile1segment:
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile1done
+	PCALIGN $32
+
+tile1steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
+	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile1done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD R7, R1, R1
+	FMOVS (R0), F2
+	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
+	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile1steps
+
+tile1done:
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	MOVD c_len+8(FP), R14
+	CBZ R14, store1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Store.
+store6:
+	FMOVQ F0, (R4)
+	FMOVQ F1, 16(R4)
+	ADD R8, R4, R4
+
+store5:
+	FMOVQ F4, (R4)
+	FMOVQ F5, 16(R4)
+	ADD R8, R4, R4
+
+store4:
+	FMOVQ F8, (R4)
+	FMOVQ F9, 16(R4)
+	ADD R8, R4, R4
+
+store3:
+	FMOVQ F12, (R4)
+	FMOVQ F13, 16(R4)
+	ADD R8, R4, R4
+
+store2:
+	FMOVQ F16, (R4)
+	FMOVQ F17, 16(R4)
+	ADD R8, R4, R4
+
+store1:
+	FMOVQ F20, (R4)
+	FMOVQ F21, 16(R4)
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R14
+	CBZ R14, rows
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R14
+	MOVD R14, a_len+40(FP)
+	MOVD m+104(FP), R14
+	MOVD R14, a_cap+48(FP)
+	B rows
+
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R14
+	MOVD R14, a_cap+48(FP)
+	MOVD $32, R14
+	CMP R14, R2
+	CSEL LT, R2, R14, R2
+	MOVD a_len+40(FP), R14
+	SUB R2, R14, R14
+	MOVD R14, a_len+40(FP)
+	MOVD b_len+80(FP), R14
+	CMP $1, R14
+	BEQ tile1segment
+	CMP $6, R14
+	BEQ tile6segment
+	CMP $5, R14
+	BEQ tile5segment
+	CMP $4, R14
+	BEQ tile4segment
+	CMP $3, R14
+	BEQ tile3segment
+	B tile2segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R14
+	CBZ R14, sums
+	MOVD b_len+80(FP), R14
+	CMP $1, R14
+	BEQ add1
+	CMP $6, R14
+	BEQ add6
+	CMP $5, R14
+	BEQ add5
+	CMP $4, R14
+	BEQ add4
+	CMP $3, R14
+	BEQ add3
+	B add2
+
+add6:
+	FMOVQ (R4), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	ADD R8, R4, R4
+
+add5:
+	FMOVQ (R4), F26
+	WORD $0x4e24d744 // fadd v4.4s, v26.4s, v4.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e25d765 // fadd v5.4s, v27.4s, v5.4s
+	ADD R8, R4, R4
+
+add4:
+	FMOVQ (R4), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	ADD R8, R4, R4
+
+add3:
+	FMOVQ (R4), F26
+	WORD $0x4e2cd74c // fadd v12.4s, v26.4s, v12.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e2dd76d // fadd v13.4s, v27.4s, v13.4s
+	ADD R8, R4, R4
+
+add2:
+	FMOVQ (R4), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F26
+	WORD $0x4e34d754 // fadd v20.4s, v26.4s, v20.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e35d775 // fadd v21.4s, v27.4s, v21.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R14
+	CMP $1, R14
+	BEQ store1
+	CMP $6, R14
+	BEQ store6
+	CMP $5, R14
+	BEQ store5
+	CMP $4, R14
+	BEQ store4
+	CMP $3, R14
+	BEQ store3
+	B store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD $32, R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+120(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func gemmEvenOdd3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd3NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
+	MOVD k+112(FP), R2
+	MOVD $32, R0
+	CMP R0, R2
+	BGT cut
+	MOVBU load+120(FP), R2
+	CBNZ R2, cut
+
+tiles:
+	MOVD cs+64(FP), R6
+	LSL $2, R6, R6
+	MOVD ldb+96(FP), R7
+	MOVD ldc+24(FP), R8
+	LSL $2, R8, R8
+	LSL $2, R7, R7
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	ADD R9, R9, R10
+	ADD R9, R10, R11
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $8, R5
+	BGE tile4
+	CMP $4, R5
+	BEQ tile4
+	MOVD R5, R12
+	BLT last
+	ADD $1, R12, R12
+	LSR $1, R12, R12
+
+last:
+	CBZ R12, done
+	CMP $1, R12
+	BEQ tile1
+	CMP $2, R12
+	BEQ tile2
+	CMP $3, R12
+	BEQ tile3
+	CMP $4, R12
+	BEQ tile4
+
+done:
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
+	MOVD k+112(FP), R2
+
+tile4segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile4done
+	PCALIGN $32
+
+tile4steps:
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	FMOVQ 32(R1), F26
+	ADD R7, R1, R1
+	FMOVS (R0), F27
+	WORD $0x4f9b1300 // fmla v0.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1321 // fmla v1.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1342 // fmla v2.4s, v26.4s, v27.s[0]
+	FMOVS (R0)(R9), F28
+	WORD $0x4f9c1306 // fmla v6.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c1348 // fmla v8.4s, v26.4s, v28.s[0]
+	FMOVS (R0)(R10), F29
+	WORD $0x4f9d130c // fmla v12.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d132d // fmla v13.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d134e // fmla v14.4s, v26.4s, v29.s[0]
+	FMOVS (R0)(R11), F30
+	WORD $0x4f9e1312 // fmla v18.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1333 // fmla v19.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e1354 // fmla v20.4s, v26.4s, v30.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile4done
+	FMOVQ (R1), F24
+	FMOVQ 16(R1), F25
+	FMOVQ 32(R1), F26
+	ADD R7, R1, R1
+	FMOVS (R0), F27
+	WORD $0x4f9b1303 // fmla v3.4s, v24.4s, v27.s[0]
+	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1345 // fmla v5.4s, v26.4s, v27.s[0]
+	FMOVS (R0)(R9), F28
+	WORD $0x4f9c1309 // fmla v9.4s, v24.4s, v28.s[0]
+	WORD $0x4f9c132a // fmla v10.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c134b // fmla v11.4s, v26.4s, v28.s[0]
+	FMOVS (R0)(R10), F29
+	WORD $0x4f9d130f // fmla v15.4s, v24.4s, v29.s[0]
+	WORD $0x4f9d1330 // fmla v16.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d1351 // fmla v17.4s, v26.4s, v29.s[0]
+	FMOVS (R0)(R11), F30
+	WORD $0x4f9e1315 // fmla v21.4s, v24.4s, v30.s[0]
+	WORD $0x4f9e1336 // fmla v22.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e1357 // fmla v23.4s, v26.4s, v30.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile4steps
+
+tile4done:
+	WORD $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
+	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
+	MOVD k+112(FP), R2
+
+tile3segment:
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile3done
+	PCALIGN $32
+
+tile3steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
+	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
+	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
+	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
+	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
+	FMOVS (R0)(R10), F5
+	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
+	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
+	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile3done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
+	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
+	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
+	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
+	FMOVS (R0)(R10), F5
+	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
+	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
+	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile3steps
+
+tile3done:
+	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
+	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
+	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
+	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
+	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile2done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
+	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
+	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
+	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
+	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVD R3, R0
+	MOVD b_base+72(FP), R1
+	SUB $1, R5, R5
+	ADD R9, R3, R3
+	MOVD k+112(FP), R2
+
+tile1segment:
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	CBZ R2, tile1done
+	PCALIGN $32
+
+tile1steps:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
+	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
+	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile1done
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
+	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
+	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile1steps
+
+tile1done:
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	MOVD c_len+8(FP), R12
+	CBZ R12, store1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Store.
+store4:
+	FMOVQ F0, (R4)
+	FMOVQ F1, 16(R4)
+	FMOVQ F2, 32(R4)
+	ADD R8, R4, R4
+
+store3:
+	FMOVQ F6, (R4)
+	FMOVQ F7, 16(R4)
+	FMOVQ F8, 32(R4)
+	ADD R8, R4, R4
+
+store2:
+	FMOVQ F12, (R4)
+	FMOVQ F13, 16(R4)
+	FMOVQ F14, 32(R4)
+	ADD R8, R4, R4
+
+store1:
+	FMOVQ F18, (R4)
+	FMOVQ F19, 16(R4)
+	FMOVQ F20, 32(R4)
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R12
+	CBZ R12, rows
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R12
+	MOVD R12, a_len+40(FP)
+	MOVD m+104(FP), R12
+	MOVD R12, a_cap+48(FP)
+	B rows
+
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R12
+	MOVD R12, a_cap+48(FP)
+	MOVD $32, R12
+	CMP R12, R2
+	CSEL LT, R2, R12, R2
+	MOVD a_len+40(FP), R12
+	SUB R2, R12, R12
+	MOVD R12, a_len+40(FP)
+	MOVD b_len+80(FP), R12
+	CMP $1, R12
+	BEQ tile1segment
+	CMP $4, R12
+	BEQ tile4segment
+	CMP $3, R12
+	BEQ tile3segment
+	B tile2segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R12
+	CBZ R12, sums
+	MOVD b_len+80(FP), R12
+	CMP $1, R12
+	BEQ add1
+	CMP $4, R12
+	BEQ add4
+	CMP $3, R12
+	BEQ add3
+	B add2
+
+add4:
+	FMOVQ (R4), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	ADD R8, R4, R4
+
+add3:
+	FMOVQ (R4), F27
+	WORD $0x4e26d766 // fadd v6.4s, v27.4s, v6.4s
+	FMOVQ 16(R4), F24
+	WORD $0x4e27d707 // fadd v7.4s, v24.4s, v7.4s
+	FMOVQ 32(R4), F25
+	WORD $0x4e28d728 // fadd v8.4s, v25.4s, v8.4s
+	ADD R8, R4, R4
+
+add2:
+	FMOVQ (R4), F26
+	WORD $0x4e2cd74c // fadd v12.4s, v26.4s, v12.4s
+	FMOVQ 16(R4), F27
+	WORD $0x4e2dd76d // fadd v13.4s, v27.4s, v13.4s
+	FMOVQ 32(R4), F24
+	WORD $0x4e2ed70e // fadd v14.4s, v24.4s, v14.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F25
+	WORD $0x4e32d732 // fadd v18.4s, v25.4s, v18.4s
+	FMOVQ 16(R4), F26
+	WORD $0x4e33d753 // fadd v19.4s, v26.4s, v19.4s
+	FMOVQ 32(R4), F27
+	WORD $0x4e34d774 // fadd v20.4s, v27.4s, v20.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R12
+	CMP $1, R12
+	BEQ store1
+	CMP $4, R12
+	BEQ store4
+	CMP $3, R12
+	BEQ store3
+	B store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD $32, R0
 	CMP R0, R2
 	CSEL LT, R2, R0, R2
 	SUB R2, R1, R1
@@ -27075,6 +28998,283 @@ lanes1rows:
 lanes1end:
 	RET
 
+// func softmaxBF16NEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·softmaxBF16NEON(SB), NOSPLIT, $0-88
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 272(R0), F0
+	FMOVQ 608(R0), F1
+	FMOVQ 256(R0), F2
+	FMOVQ 288(R0), F3
+	FMOVQ 304(R0), F4
+	FMOVQ 320(R0), F5
+	FMOVQ 336(R0), F6
+	FMOVQ 352(R0), F7
+	FMOVQ 368(R0), F8
+	FMOVQ 384(R0), F9
+	FMOVQ 1408(R0), F10
+	VMOVI $0, V11.B16
+	MOVD max_len+48(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_base+40(FP), R3
+	MOVD sum_base+64(FP), R4
+	MOVD ld+24(FP), R5
+	LSL $2, R5, R5
+	SUBS $12, R1, R1
+	BLT lanes3end
+
+lanes3:
+	FMOVQ (R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	WORD $0x4e22e58f // fcmeq v15.4s, v12.4s, v2.4s
+	WORD $0x4e6f1d8c // bic v12.16b, v12.16b, v15.16b
+	WORD $0x4e22e5af // fcmeq v15.4s, v13.4s, v2.4s
+	WORD $0x4e6f1dad // bic v13.16b, v13.16b, v15.16b
+	WORD $0x4e22e5cf // fcmeq v15.4s, v14.4s, v2.4s
+	WORD $0x4e6f1dce // bic v14.16b, v14.16b, v15.16b
+	VORR V11.B16, V11.B16, V15.B16
+	VORR V11.B16, V11.B16, V16.B16
+	VORR V11.B16, V11.B16, V17.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes3rows
+	PCALIGN $32
+
+lanes3row:
+	FMOVQ (R6), F18
+	FMOVQ 16(R6), F19
+	FMOVQ 32(R6), F20
+	WORD $0x4eacd652 // fsub v18.4s, v18.4s, v12.4s
+	WORD $0x4eadd673 // fsub v19.4s, v19.4s, v13.4s
+	WORD $0x4eaed694 // fsub v20.4s, v20.4s, v14.4s
+	WORD $0x4e20d655 // fadd v21.4s, v18.4s, v0.4s
+	WORD $0x4e20d676 // fadd v22.4s, v19.4s, v0.4s
+	WORD $0x4e20d697 // fadd v23.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b8 // fsub v24.4s, v21.4s, v0.4s
+	WORD $0x4ea0d6d9 // fsub v25.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6fa // fsub v26.4s, v23.4s, v0.4s
+	WORD $0x4eb8d658 // fsub v24.4s, v18.4s, v24.4s
+	WORD $0x4eb9d679 // fsub v25.4s, v19.4s, v25.4s
+	WORD $0x4ebad69a // fsub v26.4s, v20.4s, v26.4s
+	VORR V4.B16, V4.B16, V27.B16
+	VFMLA V24.S4, V3.S4, V27.S4
+	VORR V4.B16, V4.B16, V28.B16
+	VFMLA V25.S4, V3.S4, V28.S4
+	VORR V4.B16, V4.B16, V29.B16
+	VFMLA V26.S4, V3.S4, V29.S4
+	VORR V5.B16, V5.B16, V30.B16
+	VFMLA V24.S4, V27.S4, V30.S4
+	VORR V5.B16, V5.B16, V27.B16
+	VFMLA V25.S4, V28.S4, V27.S4
+	VORR V5.B16, V5.B16, V28.B16
+	VFMLA V26.S4, V29.S4, V28.S4
+	VORR V6.B16, V6.B16, V29.B16
+	VFMLA V24.S4, V30.S4, V29.S4
+	VORR V6.B16, V6.B16, V30.B16
+	VFMLA V25.S4, V27.S4, V30.S4
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V26.S4, V28.S4, V27.S4
+	VORR V7.B16, V7.B16, V28.B16
+	VFMLA V24.S4, V29.S4, V28.S4
+	VORR V7.B16, V7.B16, V29.B16
+	VFMLA V25.S4, V30.S4, V29.S4
+	VORR V7.B16, V7.B16, V30.B16
+	VFMLA V26.S4, V27.S4, V30.S4
+	VORR V8.B16, V8.B16, V27.B16
+	VFMLA V24.S4, V28.S4, V27.S4
+	VORR V8.B16, V8.B16, V28.B16
+	VFMLA V25.S4, V29.S4, V28.S4
+	VORR V8.B16, V8.B16, V29.B16
+	VFMLA V26.S4, V30.S4, V29.S4
+	VORR V9.B16, V9.B16, V30.B16
+	VFMLA V24.S4, V27.S4, V30.S4
+	VORR V9.B16, V9.B16, V24.B16
+	VFMLA V25.S4, V28.S4, V24.S4
+	VORR V9.B16, V9.B16, V25.B16
+	VFMLA V26.S4, V29.S4, V25.S4
+	VSHL $23, V21.S4, V21.S4
+	VSHL $23, V22.S4, V22.S4
+	VSHL $23, V23.S4, V23.S4
+	WORD $0x6e35dfde // fmul v30.4s, v30.4s, v21.4s
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6e37df39 // fmul v25.4s, v25.4s, v23.4s
+	WORD $0x6eb2e555 // fcmgt v21.4s, v10.4s, v18.4s
+	WORD $0x4e751fde // bic v30.16b, v30.16b, v21.16b
+	WORD $0x6eb3e552 // fcmgt v18.4s, v10.4s, v19.4s
+	WORD $0x4e721f18 // bic v24.16b, v24.16b, v18.16b
+	WORD $0x6eb4e552 // fcmgt v18.4s, v10.4s, v20.4s
+	WORD $0x4e721f39 // bic v25.16b, v25.16b, v18.16b
+	VAND V2.B16, V30.B16, V18.B16
+	VAND V2.B16, V24.B16, V19.B16
+	VAND V2.B16, V25.B16, V20.B16
+	VFMLA V18.S4, V1.S4, V30.S4
+	VFMLA V19.S4, V1.S4, V24.S4
+	VFMLA V20.S4, V1.S4, V25.S4
+	VFMLS V18.S4, V1.S4, V30.S4
+	VFMLS V19.S4, V1.S4, V24.S4
+	VFMLS V20.S4, V1.S4, V25.S4
+	FMOVQ F30, (R6)
+	FMOVQ F24, 16(R6)
+	FMOVQ F25, 32(R6)
+	WORD $0x4e3ed5ef // fadd v15.4s, v15.4s, v30.4s
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes3row
+
+lanes3rows:
+	FMOVQ F15, (R4)
+	FMOVQ F16, 16(R4)
+	FMOVQ F17, 32(R4)
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUBS $12, R1, R1
+	BGE lanes3
+
+lanes3end:
+	ADDS $12, R1, R1
+	SUBS $8, R1, R1
+	BLT lanes2end
+
+lanes2:
+	FMOVQ (R3), F12
+	FMOVQ 16(R3), F13
+	WORD $0x4e22e58e // fcmeq v14.4s, v12.4s, v2.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4e22e5ae // fcmeq v14.4s, v13.4s, v2.4s
+	WORD $0x4e6e1dad // bic v13.16b, v13.16b, v14.16b
+	VORR V11.B16, V11.B16, V14.B16
+	VORR V11.B16, V11.B16, V15.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVQ (R6), F16
+	FMOVQ 16(R6), F17
+	WORD $0x4eacd610 // fsub v16.4s, v16.4s, v12.4s
+	WORD $0x4eadd631 // fsub v17.4s, v17.4s, v13.4s
+	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
+	WORD $0x4e20d633 // fadd v19.4s, v17.4s, v0.4s
+	WORD $0x4ea0d654 // fsub v20.4s, v18.4s, v0.4s
+	WORD $0x4ea0d675 // fsub v21.4s, v19.4s, v0.4s
+	WORD $0x4eb4d614 // fsub v20.4s, v16.4s, v20.4s
+	WORD $0x4eb5d635 // fsub v21.4s, v17.4s, v21.4s
+	VORR V4.B16, V4.B16, V22.B16
+	VFMLA V20.S4, V3.S4, V22.S4
+	VORR V4.B16, V4.B16, V23.B16
+	VFMLA V21.S4, V3.S4, V23.S4
+	VORR V5.B16, V5.B16, V24.B16
+	VFMLA V20.S4, V22.S4, V24.S4
+	VORR V5.B16, V5.B16, V22.B16
+	VFMLA V21.S4, V23.S4, V22.S4
+	VORR V6.B16, V6.B16, V23.B16
+	VFMLA V20.S4, V24.S4, V23.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V21.S4, V22.S4, V24.S4
+	VORR V7.B16, V7.B16, V22.B16
+	VFMLA V20.S4, V23.S4, V22.S4
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V21.S4, V24.S4, V23.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VFMLA V20.S4, V22.S4, V24.S4
+	VORR V8.B16, V8.B16, V22.B16
+	VFMLA V21.S4, V23.S4, V22.S4
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V20.S4, V24.S4, V23.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VFMLA V21.S4, V22.S4, V20.S4
+	VSHL $23, V18.S4, V18.S4
+	VSHL $23, V19.S4, V19.S4
+	WORD $0x6e32def7 // fmul v23.4s, v23.4s, v18.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x6eb0e552 // fcmgt v18.4s, v10.4s, v16.4s
+	WORD $0x4e721ef7 // bic v23.16b, v23.16b, v18.16b
+	WORD $0x6eb1e550 // fcmgt v16.4s, v10.4s, v17.4s
+	WORD $0x4e701e94 // bic v20.16b, v20.16b, v16.16b
+	VAND V2.B16, V23.B16, V16.B16
+	VAND V2.B16, V20.B16, V17.B16
+	VFMLA V16.S4, V1.S4, V23.S4
+	VFMLA V17.S4, V1.S4, V20.S4
+	VFMLS V16.S4, V1.S4, V23.S4
+	VFMLS V17.S4, V1.S4, V20.S4
+	FMOVQ F23, (R6)
+	FMOVQ F20, 16(R6)
+	WORD $0x4e37d5ce // fadd v14.4s, v14.4s, v23.4s
+	WORD $0x4e34d5ef // fadd v15.4s, v15.4s, v20.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F14, (R4)
+	FMOVQ F15, 16(R4)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUBS $8, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $8, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+
+lanes1:
+	FMOVQ (R3), F12
+	WORD $0x4e22e58d // fcmeq v13.4s, v12.4s, v2.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	VORR V11.B16, V11.B16, V13.B16
+	MOVD R2, R6
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F14
+	WORD $0x4eacd5ce // fsub v14.4s, v14.4s, v12.4s
+	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
+	VORR V4.B16, V4.B16, V17.B16
+	VFMLA V16.S4, V3.S4, V17.S4
+	VORR V5.B16, V5.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V6.B16, V6.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V7.B16, V7.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V9.B16, V9.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	WORD $0x6eaee54f // fcmgt v15.4s, v10.4s, v14.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	VAND V2.B16, V18.B16, V14.B16
+	VFMLA V14.S4, V1.S4, V18.S4
+	VFMLS V14.S4, V1.S4, V18.S4
+	FMOVQ F18, (R6)
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F13, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	RET
+
 // func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
 	MOVD $lanesNEON<>(SB), R0
@@ -27355,7 +29555,7 @@ lanes1end:
 // func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 1408(R0), F0
+	FMOVQ 1424(R0), F0
 	MOVD inv_len+72(FP), R1
 	MOVD p_base+0(FP), R2
 	MOVD dp_base+24(FP), R3
@@ -27693,7 +29893,7 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-124
 	VDUP R1, V5.S4
 	MOVWU keep+96(FP), R1
 	VDUP R1, V6.S4
-	FMOVQ 1424(R0), F7
+	FMOVQ 1440(R0), F7
 	MOVD w_len+8(FP), R1
 	MOVD w_base+0(FP), R2
 	MOVD m_base+48(FP), R3
@@ -28807,7 +31007,7 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	FMOVQ 224(R0), F6
 	FMOVQ 128(R0), F7
 	FMOVQ 240(R0), F8
-	FMOVQ 1440(R0), F9
+	FMOVQ 1456(R0), F9
 	FMOVQ 656(R0), F10
 	FMOVQ 672(R0), F11
 	FMOVQ 688(R0), F12
@@ -29700,7 +31900,7 @@ end:
 TEXT ·rowPowersNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 128(R0), F0
-	FMOVQ 1440(R0), F1
+	FMOVQ 1456(R0), F1
 	FMOVQ 656(R0), F2
 	FMOVQ 672(R0), F3
 	FMOVQ 688(R0), F4

@@ -19,6 +19,26 @@ func product2RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32,
 //go:noescape
 func product4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
+// evenOdd1RVV is GemmEvenOdd for tiles in groups of 1 registers, which jump to it.
+//
+//go:noescape
+func evenOdd1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// evenOdd2RVV is GemmEvenOdd for tiles in groups of 2 registers, which jump to it.
+//
+//go:noescape
+func evenOdd2RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// evenOdd4RVV is GemmEvenOdd for tiles in groups of 4 registers, which jump to it.
+//
+//go:noescape
+func evenOdd4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// gemmEvenOdd4RVV is Products.GemmEvenOdd, see package ukernel. The query tile has 4 lanes.
+//
+//go:noescape
+func gemmEvenOdd4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
 // gemm4RVV is Products.Gemm, see package ukernel. The query tile has 4 lanes.
 //
 //go:noescape
@@ -33,6 +53,11 @@ func gemmMax4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32,
 //
 //go:noescape
 func gemmMerge4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// gemmEvenOdd8RVV is Products.GemmEvenOdd, see package ukernel. The query tile has 8 lanes.
+//
+//go:noescape
+func gemmEvenOdd8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
 // gemm8RVV is Products.Gemm, see package ukernel. The query tile has 8 lanes.
 //
@@ -49,6 +74,11 @@ func gemmMax8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32,
 //go:noescape
 func gemmMerge8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// gemmEvenOdd16RVV is Products.GemmEvenOdd, see package ukernel. The query tile has 16 lanes.
+//
+//go:noescape
+func gemmEvenOdd16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
 // gemm16RVV is Products.Gemm, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
@@ -64,6 +94,11 @@ func gemmMax16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func gemmMerge16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// gemmEvenOdd32RVV is Products.GemmEvenOdd, see package ukernel. The query tile has 32 lanes.
+//
+//go:noescape
+func gemmEvenOdd32RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
 // gemm32RVV is Products.Gemm, see package ukernel. The query tile has 32 lanes.
 //
 //go:noescape
@@ -78,6 +113,11 @@ func gemmMax32RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //
 //go:noescape
 func gemmMerge32RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// gemmEvenOdd64RVV is Products.GemmEvenOdd, see package ukernel. The query tile has 64 lanes.
+//
+//go:noescape
+func gemmEvenOdd64RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
 // gemm64RVV is Products.Gemm, see package ukernel. The query tile has 64 lanes.
 //
@@ -323,6 +363,11 @@ func maskSpanRVV(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max
 //
 //go:noescape
 func softmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
+
+// softmaxBF16RVV is LaneKernels.SoftmaxBF16, see package ukernel.
+//
+//go:noescape
+func softmaxBF16RVV(s []float32, ld int, n int, max []float32, sum []float32)
 
 // mergeStatsRVV is LaneKernels.MergeStats, see package ukernel.
 //

@@ -1533,6 +1533,822 @@ merges1:
 	VSE32V V28, (X12)
 	JMP next
 
+// func evenOdd1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·evenOdd1RVV(SB), NOSPLIT, $0-121
+	MOV c_base+0(FP), X5
+	MOV a_base+32(FP), X6
+	MOV b_base+72(FP), X7
+	MOV rs+56(FP), X8
+	SLLI $2, X8, X8
+	MOV cs+64(FP), X9
+	SLLI $2, X9, X9
+	MOV ldb+96(FP), X10
+	SLLI $2, X10, X10
+	MOV m+104(FP), X11
+	MOV a_len+40(FP), X19
+	VSETVLI X19, E32, M1, TA, MA, X19
+	MOV $32, X15
+	MOVBU load+120(FP), X17
+	MOV X15, a_cap+48(FP)
+	MOV X17, b_cap+88(FP)
+rows:
+	MOV $8, X16
+	BGE X11, X16, tile
+	MOV $4, X16
+	BGE X11, X16, tile
+	MOV $2, X16
+	BGE X11, X16, tile
+	MOV $1, X16
+	BGE X11, X16, tile
+	RET
+tile:
+	MOV X6, X13
+	MOV X7, X14
+	MOV k+112(FP), X17
+	MOV b_cap+88(FP), X18
+segment:
+	MOV a_cap+48(FP), X15
+	BGE X17, X15, long
+	MOV X17, X15
+long:
+	SUB X15, X17, X17
+	MOV $4, X19
+	BEQ X16, X19, chains4
+	MOV $2, X19
+	BEQ X16, X19, chains2
+	MOV $1, X19
+	BEQ X16, X19, chains1
+
+	// 8 rows.
+	VMVVI $0, V2
+	VMVVI $0, V3
+	VMVVI $0, V4
+	VMVVI $0, V5
+	VMVVI $0, V6
+	VMVVI $0, V7
+	VMVVI $0, V8
+	VMVVI $0, V9
+	VMVVI $0, V10
+	VMVVI $0, V11
+	VMVVI $0, V12
+	VMVVI $0, V13
+	VMVVI $0, V14
+	VMVVI $0, V15
+	VMVVI $0, V16
+	VMVVI $0, V17
+	BEQZ X15, chains8both
+chains8step:
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	ADD X8, X12, X12
+	VFMACCVF V1, F0, V2
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	VFMACCVF V1, F1, V3
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	VFMACCVF V1, F2, V4
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	VFMACCVF V1, F3, V5
+	MOVF (X12), F3
+	VFMACCVF V1, F0, V6
+	VFMACCVF V1, F1, V7
+	VFMACCVF V1, F2, V8
+	VFMACCVF V1, F3, V9
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains8both
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	ADD X8, X12, X12
+	VFMACCVF V1, F0, V10
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	VFMACCVF V1, F1, V11
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	VFMACCVF V1, F2, V12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	VFMACCVF V1, F3, V13
+	MOVF (X12), F3
+	VFMACCVF V1, F0, V14
+	VFMACCVF V1, F1, V15
+	VFMACCVF V1, F2, V16
+	VFMACCVF V1, F3, V17
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains8step
+chains8both:
+	VFADDVV V10, V2, V2
+	VFADDVV V11, V3, V3
+	VFADDVV V12, V4, V4
+	VFADDVV V13, V5, V5
+	VFADDVV V14, V6, V6
+	VFADDVV V15, V7, V7
+	VFADDVV V16, V8, V8
+	VFADDVV V17, V9, V9
+	JMP sums
+
+	// 4 rows.
+chains4:
+	VMVVI $0, V6
+	VMVVI $0, V7
+	VMVVI $0, V8
+	VMVVI $0, V9
+	VMVVI $0, V14
+	VMVVI $0, V15
+	VMVVI $0, V16
+	VMVVI $0, V17
+	BEQZ X15, chains4both
+chains4step:
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	VFMACCVF V1, F0, V6
+	VFMACCVF V1, F1, V7
+	VFMACCVF V1, F2, V8
+	VFMACCVF V1, F3, V9
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains4both
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	VFMACCVF V1, F0, V14
+	VFMACCVF V1, F1, V15
+	VFMACCVF V1, F2, V16
+	VFMACCVF V1, F3, V17
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains4step
+chains4both:
+	VFADDVV V14, V6, V6
+	VFADDVV V15, V7, V7
+	VFADDVV V16, V8, V8
+	VFADDVV V17, V9, V9
+	JMP sums
+
+	// 2 rows.
+chains2:
+	VMVVI $0, V8
+	VMVVI $0, V9
+	VMVVI $0, V16
+	VMVVI $0, V17
+	BEQZ X15, chains2both
+chains2step:
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	VFMACCVF V1, F0, V8
+	VFMACCVF V1, F1, V9
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains2both
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	VFMACCVF V1, F0, V16
+	VFMACCVF V1, F1, V17
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains2step
+chains2both:
+	VFADDVV V16, V8, V8
+	VFADDVV V17, V9, V9
+	JMP sums
+
+	// 1 rows.
+chains1:
+	VMVVI $0, V9
+	VMVVI $0, V17
+	BEQZ X15, chains1both
+chains1step:
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	VFMACCVF V1, F0, V9
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains1both
+	VLE32V (X14), V1
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	VFMACCVF V1, F0, V17
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains1step
+chains1both:
+	VFADDVV V17, V9, V9
+	JMP sums
+sums:
+	MOV ldc+24(FP), X20
+	SLLI $2, X20, X20
+	BEQZ X18, first
+	MOV X5, X12
+	MOV $4, X19
+	BEQ X16, X19, add4
+	MOV $2, X19
+	BEQ X16, X19, add2
+	MOV $1, X19
+	BEQ X16, X19, add1
+	VLE32V (X12), V1
+	VFADDVV V2, V1, V2
+	ADD X20, X12, X12
+	VLE32V (X12), V1
+	VFADDVV V3, V1, V3
+	ADD X20, X12, X12
+	VLE32V (X12), V1
+	VFADDVV V4, V1, V4
+	ADD X20, X12, X12
+	VLE32V (X12), V1
+	VFADDVV V5, V1, V5
+	ADD X20, X12, X12
+add4:
+	VLE32V (X12), V1
+	VFADDVV V6, V1, V6
+	ADD X20, X12, X12
+	VLE32V (X12), V1
+	VFADDVV V7, V1, V7
+	ADD X20, X12, X12
+add2:
+	VLE32V (X12), V1
+	VFADDVV V8, V1, V8
+	ADD X20, X12, X12
+add1:
+	VLE32V (X12), V1
+	VFADDVV V9, V1, V9
+first:
+	MOV X5, X12
+	MOV $4, X19
+	BEQ X16, X19, store4
+	MOV $2, X19
+	BEQ X16, X19, store2
+	MOV $1, X19
+	BEQ X16, X19, store1
+	VSE32V V2, (X12)
+	ADD X20, X12, X12
+	VSE32V V3, (X12)
+	ADD X20, X12, X12
+	VSE32V V4, (X12)
+	ADD X20, X12, X12
+	VSE32V V5, (X12)
+	ADD X20, X12, X12
+store4:
+	VSE32V V6, (X12)
+	ADD X20, X12, X12
+	VSE32V V7, (X12)
+	ADD X20, X12, X12
+store2:
+	VSE32V V8, (X12)
+	ADD X20, X12, X12
+store1:
+	VSE32V V9, (X12)
+	MOV $1, X18
+	BNEZ X17, segment
+
+	// The rows after the tile.
+	SUB X16, X11, X11
+	MUL X16, X20, X19
+	ADD X19, X5, X5
+	MUL X16, X8, X19
+	ADD X19, X6, X6
+	JMP rows
+
+// func evenOdd2RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·evenOdd2RVV(SB), NOSPLIT, $0-121
+	MOV c_base+0(FP), X5
+	MOV a_base+32(FP), X6
+	MOV b_base+72(FP), X7
+	MOV rs+56(FP), X8
+	SLLI $2, X8, X8
+	MOV cs+64(FP), X9
+	SLLI $2, X9, X9
+	MOV ldb+96(FP), X10
+	SLLI $2, X10, X10
+	MOV m+104(FP), X11
+	MOV a_len+40(FP), X19
+	VSETVLI X19, E32, M2, TA, MA, X19
+	MOV $32, X15
+	MOVBU load+120(FP), X17
+	MOV X15, a_cap+48(FP)
+	MOV X17, b_cap+88(FP)
+rows:
+	MOV $6, X16
+	BGE X11, X16, tile
+	MOV $4, X16
+	BGE X11, X16, tile
+	MOV $2, X16
+	BGE X11, X16, tile
+	MOV $1, X16
+	BGE X11, X16, tile
+	RET
+tile:
+	MOV X6, X13
+	MOV X7, X14
+	MOV k+112(FP), X17
+	MOV b_cap+88(FP), X18
+segment:
+	MOV a_cap+48(FP), X15
+	BGE X17, X15, long
+	MOV X17, X15
+long:
+	SUB X15, X17, X17
+	MOV $4, X19
+	BEQ X16, X19, chains4
+	MOV $2, X19
+	BEQ X16, X19, chains2
+	MOV $1, X19
+	BEQ X16, X19, chains1
+
+	// 6 rows.
+	VMVVI $0, V4
+	VMVVI $0, V6
+	VMVVI $0, V8
+	VMVVI $0, V10
+	VMVVI $0, V12
+	VMVVI $0, V14
+	VMVVI $0, V16
+	VMVVI $0, V18
+	VMVVI $0, V20
+	VMVVI $0, V22
+	VMVVI $0, V24
+	VMVVI $0, V26
+	BEQZ X15, chains6both
+chains6step:
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	ADD X8, X12, X12
+	VFMACCVF V2, F0, V4
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	VFMACCVF V2, F1, V6
+	MOVF (X12), F1
+	VFMACCVF V2, F2, V8
+	VFMACCVF V2, F3, V10
+	VFMACCVF V2, F0, V12
+	VFMACCVF V2, F1, V14
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains6both
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	ADD X8, X12, X12
+	VFMACCVF V2, F0, V16
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	VFMACCVF V2, F1, V18
+	MOVF (X12), F1
+	VFMACCVF V2, F2, V20
+	VFMACCVF V2, F3, V22
+	VFMACCVF V2, F0, V24
+	VFMACCVF V2, F1, V26
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains6step
+chains6both:
+	VFADDVV V16, V4, V4
+	VFADDVV V18, V6, V6
+	VFADDVV V20, V8, V8
+	VFADDVV V22, V10, V10
+	VFADDVV V24, V12, V12
+	VFADDVV V26, V14, V14
+	JMP sums
+
+	// 4 rows.
+chains4:
+	VMVVI $0, V8
+	VMVVI $0, V10
+	VMVVI $0, V12
+	VMVVI $0, V14
+	VMVVI $0, V20
+	VMVVI $0, V22
+	VMVVI $0, V24
+	VMVVI $0, V26
+	BEQZ X15, chains4both
+chains4step:
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	VFMACCVF V2, F0, V8
+	VFMACCVF V2, F1, V10
+	VFMACCVF V2, F2, V12
+	VFMACCVF V2, F3, V14
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains4both
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	ADD X8, X12, X12
+	MOVF (X12), F3
+	VFMACCVF V2, F0, V20
+	VFMACCVF V2, F1, V22
+	VFMACCVF V2, F2, V24
+	VFMACCVF V2, F3, V26
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains4step
+chains4both:
+	VFADDVV V20, V8, V8
+	VFADDVV V22, V10, V10
+	VFADDVV V24, V12, V12
+	VFADDVV V26, V14, V14
+	JMP sums
+
+	// 2 rows.
+chains2:
+	VMVVI $0, V12
+	VMVVI $0, V14
+	VMVVI $0, V24
+	VMVVI $0, V26
+	BEQZ X15, chains2both
+chains2step:
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	VFMACCVF V2, F0, V12
+	VFMACCVF V2, F1, V14
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains2both
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	VFMACCVF V2, F0, V24
+	VFMACCVF V2, F1, V26
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains2step
+chains2both:
+	VFADDVV V24, V12, V12
+	VFADDVV V26, V14, V14
+	JMP sums
+
+	// 1 rows.
+chains1:
+	VMVVI $0, V14
+	VMVVI $0, V26
+	BEQZ X15, chains1both
+chains1step:
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	VFMACCVF V2, F0, V14
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains1both
+	VLE32V (X14), V2
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	VFMACCVF V2, F0, V26
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains1step
+chains1both:
+	VFADDVV V26, V14, V14
+	JMP sums
+sums:
+	MOV ldc+24(FP), X20
+	SLLI $2, X20, X20
+	BEQZ X18, first
+	MOV X5, X12
+	MOV $4, X19
+	BEQ X16, X19, add4
+	MOV $2, X19
+	BEQ X16, X19, add2
+	MOV $1, X19
+	BEQ X16, X19, add1
+	VLE32V (X12), V2
+	VFADDVV V4, V2, V4
+	ADD X20, X12, X12
+	VLE32V (X12), V2
+	VFADDVV V6, V2, V6
+	ADD X20, X12, X12
+add4:
+	VLE32V (X12), V2
+	VFADDVV V8, V2, V8
+	ADD X20, X12, X12
+	VLE32V (X12), V2
+	VFADDVV V10, V2, V10
+	ADD X20, X12, X12
+add2:
+	VLE32V (X12), V2
+	VFADDVV V12, V2, V12
+	ADD X20, X12, X12
+add1:
+	VLE32V (X12), V2
+	VFADDVV V14, V2, V14
+first:
+	MOV X5, X12
+	MOV $4, X19
+	BEQ X16, X19, store4
+	MOV $2, X19
+	BEQ X16, X19, store2
+	MOV $1, X19
+	BEQ X16, X19, store1
+	VSE32V V4, (X12)
+	ADD X20, X12, X12
+	VSE32V V6, (X12)
+	ADD X20, X12, X12
+store4:
+	VSE32V V8, (X12)
+	ADD X20, X12, X12
+	VSE32V V10, (X12)
+	ADD X20, X12, X12
+store2:
+	VSE32V V12, (X12)
+	ADD X20, X12, X12
+store1:
+	VSE32V V14, (X12)
+	MOV $1, X18
+	BNEZ X17, segment
+
+	// The rows after the tile.
+	SUB X16, X11, X11
+	MUL X16, X20, X19
+	ADD X19, X5, X5
+	MUL X16, X8, X19
+	ADD X19, X6, X6
+	JMP rows
+
+// func evenOdd4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·evenOdd4RVV(SB), NOSPLIT, $0-121
+	MOV c_base+0(FP), X5
+	MOV a_base+32(FP), X6
+	MOV b_base+72(FP), X7
+	MOV rs+56(FP), X8
+	SLLI $2, X8, X8
+	MOV cs+64(FP), X9
+	SLLI $2, X9, X9
+	MOV ldb+96(FP), X10
+	SLLI $2, X10, X10
+	MOV m+104(FP), X11
+	MOV a_len+40(FP), X19
+	VSETVLI X19, E32, M4, TA, MA, X19
+	MOV $32, X15
+	MOVBU load+120(FP), X17
+	MOV X15, a_cap+48(FP)
+	MOV X17, b_cap+88(FP)
+rows:
+	MOV $3, X16
+	BGE X11, X16, tile
+	MOV $2, X16
+	BGE X11, X16, tile
+	MOV $1, X16
+	BGE X11, X16, tile
+	RET
+tile:
+	MOV X6, X13
+	MOV X7, X14
+	MOV k+112(FP), X17
+	MOV b_cap+88(FP), X18
+segment:
+	MOV a_cap+48(FP), X15
+	BGE X17, X15, long
+	MOV X17, X15
+long:
+	SUB X15, X17, X17
+	MOV $2, X19
+	BEQ X16, X19, chains2
+	MOV $1, X19
+	BEQ X16, X19, chains1
+
+	// 3 rows.
+	VMVVI $0, V8
+	VMVVI $0, V12
+	VMVVI $0, V16
+	VMVVI $0, V20
+	VMVVI $0, V24
+	VMVVI $0, V28
+	BEQZ X15, chains3both
+chains3step:
+	VLE32V (X14), V4
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	VFMACCVF V4, F0, V8
+	VFMACCVF V4, F1, V12
+	VFMACCVF V4, F2, V16
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains3both
+	VLE32V (X14), V4
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	ADD X8, X12, X12
+	MOVF (X12), F2
+	VFMACCVF V4, F0, V20
+	VFMACCVF V4, F1, V24
+	VFMACCVF V4, F2, V28
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains3step
+chains3both:
+	VFADDVV V20, V8, V8
+	VFADDVV V24, V12, V12
+	VFADDVV V28, V16, V16
+	JMP sums
+
+	// 2 rows.
+chains2:
+	VMVVI $0, V12
+	VMVVI $0, V16
+	VMVVI $0, V24
+	VMVVI $0, V28
+	BEQZ X15, chains2both
+chains2step:
+	VLE32V (X14), V4
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	VFMACCVF V4, F0, V12
+	VFMACCVF V4, F1, V16
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains2both
+	VLE32V (X14), V4
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	ADD X8, X12, X12
+	MOVF (X12), F1
+	VFMACCVF V4, F0, V24
+	VFMACCVF V4, F1, V28
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains2step
+chains2both:
+	VFADDVV V24, V12, V12
+	VFADDVV V28, V16, V16
+	JMP sums
+
+	// 1 rows.
+chains1:
+	VMVVI $0, V16
+	VMVVI $0, V28
+	BEQZ X15, chains1both
+chains1step:
+	VLE32V (X14), V4
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	VFMACCVF V4, F0, V16
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BEQZ X15, chains1both
+	VLE32V (X14), V4
+	ADD X10, X14, X14
+	MOV X13, X12
+	MOVF (X12), F0
+	VFMACCVF V4, F0, V28
+	ADD X9, X13, X13
+	ADD $-1, X15, X15
+	BNEZ X15, chains1step
+chains1both:
+	VFADDVV V28, V16, V16
+	JMP sums
+sums:
+	MOV ldc+24(FP), X20
+	SLLI $2, X20, X20
+	BEQZ X18, first
+	MOV X5, X12
+	MOV $2, X19
+	BEQ X16, X19, add2
+	MOV $1, X19
+	BEQ X16, X19, add1
+	VLE32V (X12), V4
+	VFADDVV V8, V4, V8
+	ADD X20, X12, X12
+add2:
+	VLE32V (X12), V4
+	VFADDVV V12, V4, V12
+	ADD X20, X12, X12
+add1:
+	VLE32V (X12), V4
+	VFADDVV V16, V4, V16
+first:
+	MOV X5, X12
+	MOV $2, X19
+	BEQ X16, X19, store2
+	MOV $1, X19
+	BEQ X16, X19, store1
+	VSE32V V8, (X12)
+	ADD X20, X12, X12
+store2:
+	VSE32V V12, (X12)
+	ADD X20, X12, X12
+store1:
+	VSE32V V16, (X12)
+	MOV $1, X18
+	BNEZ X17, segment
+
+	// The rows after the tile.
+	SUB X16, X11, X11
+	MUL X16, X20, X19
+	ADD X19, X5, X5
+	MUL X16, X8, X19
+	ADD X19, X6, X6
+	JMP rows
+
+// func gemmEvenOdd4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd4RVV(SB), NOSPLIT, $0-121
+	MOV $4, X5
+	MOV X5, a_len+40(FP)
+	VSETVLI X5, E32, M1, TA, MA, X6
+	BEQ X6, X5, fits1
+	VSETVLI X5, E32, M2, TA, MA, X6
+	BEQ X6, X5, fits2
+	JMP ·evenOdd4RVV(SB)
+fits1:
+	JMP ·evenOdd1RVV(SB)
+fits2:
+	JMP ·evenOdd2RVV(SB)
+
 // func gemm4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm4RVV(SB), NOSPLIT, $0-129
 	MOV $0, X5
@@ -1586,6 +2402,20 @@ fits1:
 	JMP ·product1RVV(SB)
 fits2:
 	JMP ·product2RVV(SB)
+
+// func gemmEvenOdd8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd8RVV(SB), NOSPLIT, $0-121
+	MOV $8, X5
+	MOV X5, a_len+40(FP)
+	VSETVLI X5, E32, M1, TA, MA, X6
+	BEQ X6, X5, fits1
+	VSETVLI X5, E32, M2, TA, MA, X6
+	BEQ X6, X5, fits2
+	JMP ·evenOdd4RVV(SB)
+fits1:
+	JMP ·evenOdd1RVV(SB)
+fits2:
+	JMP ·evenOdd2RVV(SB)
 
 // func gemm8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm8RVV(SB), NOSPLIT, $0-129
@@ -1641,6 +2471,20 @@ fits1:
 fits2:
 	JMP ·product2RVV(SB)
 
+// func gemmEvenOdd16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd16RVV(SB), NOSPLIT, $0-121
+	MOV $16, X5
+	MOV X5, a_len+40(FP)
+	VSETVLI X5, E32, M1, TA, MA, X6
+	BEQ X6, X5, fits1
+	VSETVLI X5, E32, M2, TA, MA, X6
+	BEQ X6, X5, fits2
+	JMP ·evenOdd4RVV(SB)
+fits1:
+	JMP ·evenOdd1RVV(SB)
+fits2:
+	JMP ·evenOdd2RVV(SB)
+
 // func gemm16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm16RVV(SB), NOSPLIT, $0-129
 	MOV $0, X5
@@ -1695,6 +2539,20 @@ fits1:
 fits2:
 	JMP ·product2RVV(SB)
 
+// func gemmEvenOdd32RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd32RVV(SB), NOSPLIT, $0-121
+	MOV $32, X5
+	MOV X5, a_len+40(FP)
+	VSETVLI X5, E32, M1, TA, MA, X6
+	BEQ X6, X5, fits1
+	VSETVLI X5, E32, M2, TA, MA, X6
+	BEQ X6, X5, fits2
+	JMP ·evenOdd4RVV(SB)
+fits1:
+	JMP ·evenOdd1RVV(SB)
+fits2:
+	JMP ·evenOdd2RVV(SB)
+
 // func gemm32RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm32RVV(SB), NOSPLIT, $0-129
 	MOV $0, X5
@@ -1748,6 +2606,20 @@ fits1:
 	JMP ·product1RVV(SB)
 fits2:
 	JMP ·product2RVV(SB)
+
+// func gemmEvenOdd64RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·gemmEvenOdd64RVV(SB), NOSPLIT, $0-121
+	MOV $64, X5
+	MOV X5, a_len+40(FP)
+	VSETVLI X5, E32, M1, TA, MA, X6
+	BEQ X6, X5, fits1
+	VSETVLI X5, E32, M2, TA, MA, X6
+	BEQ X6, X5, fits2
+	JMP ·evenOdd4RVV(SB)
+fits1:
+	JMP ·evenOdd1RVV(SB)
+fits2:
+	JMP ·evenOdd2RVV(SB)
 
 // func gemm64RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm64RVV(SB), NOSPLIT, $0-129
@@ -5929,6 +6801,92 @@ row:
 	ADD X10, X11, X11
 	ADD $-1, X12, X12
 	BNEZ X12, row
+rows:
+	VSE32V V16, (X9)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func softmaxBF16RVV(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·softmaxBF16RVV(SB), NOSPLIT, $0-88
+	MOV max_len+48(FP), X5
+	MOV s_base+0(FP), X7
+	MOV max_base+40(FP), X8
+	MOV sum_base+64(FP), X9
+	MOV ld+24(FP), X10
+	SLLI $2, X10, X10
+	MOV $-8388608, X11
+	MOV $-8388608, X12
+	FMVWX X12, F0
+	MOV $0, X12
+	FMVWX X12, F1
+	MOV $1262485632, X12
+	FMVWX X12, F2
+	MOV $950056366, X12
+	FMVWX X12, F3
+	MOV $976192536, X12
+	FMVWX X12, F4
+	MOV $1000183536, X12
+	FMVWX X12, F5
+	MOV $1021532094, X12
+	FMVWX X12, F6
+	MOV $1039531502, X12
+	FMVWX X12, F7
+	MOV $1051816472, X12
+	FMVWX X12, F8
+	MOV $1056964608, X12
+	FMVWX X12, F9
+	MOV $-1033895197, X12
+	FMVWX X12, F10
+	MOV $1203765248, X12
+	FMVWX X12, F11
+	VSETVLI X0, E32, M2, TA, MA, X6
+	VFMVVF F4, V2
+	VFMVVF F5, V4
+	VFMVVF F6, V6
+	VFMVVF F7, V8
+	VFMVVF F8, V10
+	VFMVVF F9, V12
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M2, TA, MA, X6
+	VLE32V (X8), V14
+	VMFEQVF F0, V14, V0
+	VMERGEVXM X0, V14, V0, V14
+	VMVVI $0, V16
+	MOV X7, X12
+	MOV n+32(FP), X13
+	BEQZ X13, rows
+row:
+	VLE32V (X12), V18
+	VFSUBVV V14, V18, V18
+	VFADDVF F2, V18, V20
+	VFSUBVF F2, V20, V22
+	VFSUBVV V22, V18, V22
+	VMVVV V2, V24
+	VFMACCVF V22, F3, V24
+	VFMADDVV V4, V22, V24
+	VFMADDVV V6, V22, V24
+	VFMADDVV V8, V22, V24
+	VFMADDVV V10, V22, V24
+	VFMADDVV V12, V22, V24
+	VSLLVI $23, V20, V20
+	VFMULVV V20, V24, V24
+	VMFLTVF F10, V18, V0
+	VMERGEVXM X0, V24, V0, V18
+	VANDVX X11, V18, V20
+	VFMACCVF V20, F11, V18
+	VFNMSACVF V20, F11, V18
+	VSE32V V18, (X12)
+	VFADDVV V18, V16, V16
+	ADD X10, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
 rows:
 	VSE32V V16, (X9)
 	SUB X6, X5, X5

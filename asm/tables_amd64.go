@@ -72,18 +72,20 @@ var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 		Unpack: unpackAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
-		CodeValues: codeValuesAVX2,
-		Softcap:    softcapAVX2,
-		ALiBi:      aLiBiAVX2,
-		Softmax:    softmaxAVX2,
-		MergeStats: mergeStatsAVX2,
+		CodeValues:  codeValuesAVX2,
+		Softcap:     softcapAVX2,
+		ALiBi:       aLiBiAVX2,
+		Softmax:     softmaxAVX2,
+		SoftmaxBF16: softmaxBF16AVX2,
+		MergeStats:  mergeStatsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
-		Bias:    biasAVX512,
-		Dropout: dropoutAVX512,
-		Unpack:  unpackAVX512,
-		Softcap: softcapAVX512,
-		Softmax: softmaxAVX512,
+		Bias:        biasAVX512,
+		Dropout:     dropoutAVX512,
+		Unpack:      unpackAVX512,
+		Softcap:     softcapAVX512,
+		Softmax:     softmaxAVX512,
+		SoftmaxBF16: softmaxBF16AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		MaskBool: maskBoolAVX512,
@@ -123,13 +125,15 @@ var Gradients = []ukernel.Override[ukernel.Gradients]{
 // Skinny are the overrides of ukernel.SkinnyKernels.
 var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.SkinnyKernels{
-		Additive: skinnyAdditiveAVX2,
-		QKBF16:   skinnyQKBF16AVX2,
-		PVBF16:   skinnyPVBF16AVX2,
-		QKInt8:   skinnyQKInt8AVX2,
-		PVInt8:   skinnyPVInt8AVX2,
-		Softmax:  skinnySoftmaxAVX2,
-		PVCodes:  skinnyPVCodesAVX2,
+		Additive:  skinnyAdditiveAVX2,
+		QKBF16:    skinnyQKBF16AVX2,
+		PVBF16:    skinnyPVBF16AVX2,
+		QKInt8:    skinnyQKInt8AVX2,
+		PVInt8:    skinnyPVInt8AVX2,
+		QKEvenOdd: skinnyQKEvenOddAVX2,
+		PVEvenOdd: skinnyPVEvenOddAVX2,
+		Softmax:   skinnySoftmaxAVX2,
+		PVCodes:   skinnyPVCodesAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX2,
@@ -155,14 +159,16 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		Pairs:   skinnyPairsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
-		Additive: skinnyAdditiveAVX512,
-		PVF16:    skinnyPVF16AVX512,
-		QKBF16:   skinnyQKBF16AVX512,
-		PVBF16:   skinnyPVBF16AVX512,
-		QKInt8:   skinnyQKInt8AVX512,
-		PVInt8:   skinnyPVInt8AVX512,
-		Unpack:   skinnyUnpackAVX512,
-		Pairs:    skinnyPairsAVX512,
+		Additive:  skinnyAdditiveAVX512,
+		PVF16:     skinnyPVF16AVX512,
+		QKBF16:    skinnyQKBF16AVX512,
+		PVBF16:    skinnyPVBF16AVX512,
+		QKInt8:    skinnyQKInt8AVX512,
+		PVInt8:    skinnyPVInt8AVX512,
+		QKEvenOdd: skinnyQKEvenOddAVX512,
+		PVEvenOdd: skinnyPVEvenOddAVX512,
+		Unpack:    skinnyUnpackAVX512,
+		Pairs:     skinnyPairsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX512,
@@ -390,6 +396,23 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8TilesS8AVX512,
+			},
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8TilesS4AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8TilesU4AVX512,
+			},
+		},
+	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U4x16: {
@@ -408,6 +431,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
 		},
+	}},
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.WeightKernels{
+		GemmTiles: weightGemmTilesAVX512,
 	}},
 }
 
@@ -547,5 +573,11 @@ var Machine = []ukernel.Override[ukernel.Machine]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.Machine{
 		Read: readAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE"}, Lanes: 16, Kernels: ukernel.Machine{
+		TileInt8: tileInt8AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE"}, Lanes: 16, Kernels: ukernel.Machine{
+		TileBF16: tileBF16AVX512,
 	}},
 }

@@ -9,38 +9,42 @@ import "github.com/attn-go/attn/internal/ukernel"
 // Products are the overrides of ukernel.Products.
 var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Products{
-		Gemm:      gemm1NEON,
-		GemmMax:   gemmMax1NEON,
-		GemmMerge: gemmMerge1NEON,
+		Gemm:        gemm1NEON,
+		GemmMax:     gemmMax1NEON,
+		GemmMerge:   gemmMerge1NEON,
+		GemmEvenOdd: gemmEvenOdd1NEON,
 	}},
 	{ISA: "neon", Lanes: 8, Kernels: ukernel.Products{
-		Gemm:      gemm2NEON,
-		GemmMax:   gemmMax2NEON,
-		GemmMerge: gemmMerge2NEON,
+		Gemm:        gemm2NEON,
+		GemmMax:     gemmMax2NEON,
+		GemmMerge:   gemmMerge2NEON,
+		GemmEvenOdd: gemmEvenOdd2NEON,
 	}},
 	{ISA: "neon", Lanes: 12, Kernels: ukernel.Products{
-		Gemm:      gemm3NEON,
-		GemmMax:   gemmMax3NEON,
-		GemmMerge: gemmMerge3NEON,
+		Gemm:        gemm3NEON,
+		GemmMax:     gemmMax3NEON,
+		GemmMerge:   gemmMerge3NEON,
+		GemmEvenOdd: gemmEvenOdd3NEON,
 	}},
 }
 
 // Lanes are the overrides of ukernel.LaneKernels.
 var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.LaneKernels{
-		Bias:       biasNEON,
-		MaskBool:   maskBoolNEON,
-		Dropout:    dropoutNEON,
-		Pack:       packNEON,
-		Unpack:     unpackNEON,
-		HeadScores: headScoresNEON,
-		Round:      roundNEON,
-		ScaleRows:  scaleRowsNEON,
-		Softcap:    softcapNEON,
-		ALiBi:      aLiBiNEON,
-		MaskSpan:   maskSpanNEON,
-		Softmax:    softmaxNEON,
-		MergeStats: mergeStatsNEON,
+		Bias:        biasNEON,
+		MaskBool:    maskBoolNEON,
+		Dropout:     dropoutNEON,
+		Pack:        packNEON,
+		Unpack:      unpackNEON,
+		HeadScores:  headScoresNEON,
+		Round:       roundNEON,
+		ScaleRows:   scaleRowsNEON,
+		Softcap:     softcapNEON,
+		ALiBi:       aLiBiNEON,
+		MaskSpan:    maskSpanNEON,
+		Softmax:     softmaxNEON,
+		SoftmaxBF16: softmaxBF16NEON,
+		MergeStats:  mergeStatsNEON,
 	}},
 }
 

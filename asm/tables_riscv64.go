@@ -9,44 +9,50 @@ import "github.com/attn-go/attn/internal/ukernel"
 // Products are the overrides of ukernel.Products.
 var Products = []ukernel.Override[ukernel.Products]{
 	{ISA: "rvv", Lanes: 4, Kernels: ukernel.Products{
-		Gemm:      gemm4RVV,
-		GemmMax:   gemmMax4RVV,
-		GemmMerge: gemmMerge4RVV,
+		GemmEvenOdd: gemmEvenOdd4RVV,
+		Gemm:        gemm4RVV,
+		GemmMax:     gemmMax4RVV,
+		GemmMerge:   gemmMerge4RVV,
 	}},
 	{ISA: "rvv", Lanes: 8, Kernels: ukernel.Products{
-		Gemm:      gemm8RVV,
-		GemmMax:   gemmMax8RVV,
-		GemmMerge: gemmMerge8RVV,
+		GemmEvenOdd: gemmEvenOdd8RVV,
+		Gemm:        gemm8RVV,
+		GemmMax:     gemmMax8RVV,
+		GemmMerge:   gemmMerge8RVV,
 	}},
 	{ISA: "rvv", Lanes: 16, Kernels: ukernel.Products{
-		Gemm:      gemm16RVV,
-		GemmMax:   gemmMax16RVV,
-		GemmMerge: gemmMerge16RVV,
+		GemmEvenOdd: gemmEvenOdd16RVV,
+		Gemm:        gemm16RVV,
+		GemmMax:     gemmMax16RVV,
+		GemmMerge:   gemmMerge16RVV,
 	}},
 	{ISA: "rvv", Lanes: 32, Kernels: ukernel.Products{
-		Gemm:      gemm32RVV,
-		GemmMax:   gemmMax32RVV,
-		GemmMerge: gemmMerge32RVV,
+		GemmEvenOdd: gemmEvenOdd32RVV,
+		Gemm:        gemm32RVV,
+		GemmMax:     gemmMax32RVV,
+		GemmMerge:   gemmMerge32RVV,
 	}},
 	{ISA: "rvv", Lanes: 64, Kernels: ukernel.Products{
-		Gemm:      gemm64RVV,
-		GemmMax:   gemmMax64RVV,
-		GemmMerge: gemmMerge64RVV,
+		GemmEvenOdd: gemmEvenOdd64RVV,
+		Gemm:        gemm64RVV,
+		GemmMax:     gemmMax64RVV,
+		GemmMerge:   gemmMerge64RVV,
 	}},
 }
 
 // Lanes are the overrides of ukernel.LaneKernels.
 var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
-		Softcap:    softcapRVV,
-		ALiBi:      aLiBiRVV,
-		MaskSpan:   maskSpanRVV,
-		Softmax:    softmaxRVV,
-		MergeStats: mergeStatsRVV,
-		Bias:       biasRVV,
-		MaskBool:   maskBoolRVV,
-		Pack:       packRVV,
-		Dropout:    dropoutRVV,
+		Softcap:     softcapRVV,
+		ALiBi:       aLiBiRVV,
+		MaskSpan:    maskSpanRVV,
+		Softmax:     softmaxRVV,
+		SoftmaxBF16: softmaxBF16RVV,
+		MergeStats:  mergeStatsRVV,
+		Bias:        biasRVV,
+		MaskBool:    maskBoolRVV,
+		Pack:        packRVV,
+		Dropout:     dropoutRVV,
 	}},
 }
 

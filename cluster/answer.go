@@ -34,6 +34,9 @@ type answerConfig struct {
 	monitor  *monitor
 }
 
+// modelsReady is what a worker needs beside a connection.
+const modelsReady = "models"
+
 // runAnswer answers requests until ctx ends, and then as long as open ones take.
 func runAnswer(ctx context.Context, s streams, args []string) error {
 	c := answerConfig{monitor: newMonitor("answer")}
@@ -41,7 +44,7 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	c.monitor.pending(connection, "no server has answered yet")
-	c.monitor.pending(models, "the worker starts")
+	c.monitor.pending(modelsReady, "the worker starts")
 	stop, err := c.monitor.start(s)
 	if err != nil {
 		return err
@@ -49,32 +52,31 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 	defer stop()
 	log := s.log()
 	c.hub.Name, c.hub.Log, c.settings.Logger, c.worker.Log = "attn answer "+c.worker.Name, log, log, log
-	if c.worker.Server, err = c.models.Load(c.settings, log); err != nil {
+	models, err := c.models.Load(ctx, c.settings, log)
+	if err != nil {
 		return err
 	}
+	c.worker.Server = models
 	defer func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		c.worker.Server.Close(now) // Run has waited for what is open
+		models.Close(now) // Run has waited for what is open
 	}()
-	c.monitor.registry.MustRegister(c.worker.Server.Collector())
+	c.monitor.registry.MustRegister(models.Collector())
 	return withServer(ctx, c.hub, true, func(ctx context.Context, conn *hub.Conn) error {
 		c.worker.Conn = conn
-		return c.run(ctx, s)
+		return c.run(ctx, s, models.SystemFingerprint())
 	})
 }
 
-// models is what the monitor says of the models.
-const models = "models"
-
 // run answers requests of gateways.
-func (c *answerConfig) run(ctx context.Context, s streams) error {
+func (c *answerConfig) run(ctx context.Context, s streams, fingerprint string) error {
 	c.monitor.connected(c.worker.Conn)
 	requests := c.monitor.tasks("answer_requests", "Requests of gateways")
 	c.worker.Observe = func(status int, took time.Duration) { requests.count(outcomeOf(status), took) }
 	c.worker.Ready = func() {
-		c.monitor.require(models, nil)
-		fmt.Fprintf(s.report, "cluster: %s answers with the fingerprint %s\n", c.worker.Name, c.worker.Server.SystemFingerprint())
+		c.monitor.require(modelsReady, nil)
+		fmt.Fprintf(s.report, "cluster: %s answers with the fingerprint %s\n", c.worker.Name, fingerprint)
 	}
 	return c.worker.Run(ctx)
 }
@@ -85,23 +87,17 @@ func (c *answerConfig) parse(s streams, args []string) error {
 	c.hub.Flags(fs)
 	c.models.Flags(fs, &c.settings)
 	c.monitor.flags(fs)
-	fs.StringVar(&c.worker.Name, "name", "", "`name` of the worker: letters, digits, - and _ (default one that is made up)")
-	fs.DurationVar(&c.hub.Wait, "wait", -1, "how long to wait for a NATS server that does not answer; a negative time means as long as it takes")
+	nameFlag(fs, &c.worker.Name)
+	waitFlag(fs, &c.hub)
 	fs.DurationVar(&c.worker.Shutdown, "shutdown", 30*time.Second, "time for requests that are open when it ends")
 	patienceFlag(fs, &c.worker.Patience)
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return err
 	}
-	if c.worker.Name == "" {
-		c.worker.Name = madeUpName()
-	}
-	if !hub.IsToken(c.worker.Name) {
-		return command.Usage(fmt.Errorf("-name is %q, want 1 to 64 letters, digits, - and _", c.worker.Name))
-	}
 	if c.worker.Shutdown < 0 {
 		return command.Usage(fmt.Errorf("-shutdown is %v, want 0 or more", c.worker.Shutdown))
 	}
-	return errors.Join(noArguments(fs), c.models.Check(&c.settings), checkPatience(c.worker.Patience))
+	return errors.Join(noArguments(fs), checkWorkerName(&c.worker.Name), c.models.Check(&c.settings), checkPatience(c.worker.Patience))
 }
 
 // patienceFlag defines the flag of how long the other side may be silent.

@@ -29,7 +29,8 @@ func connect(ctx context.Context, c hub.Config) (*hub.Conn, error) {
 }
 
 // withServer connects, and calls do. If the server refuses what do needs, as the user's role does not allow it, ctx ends and that is
-// the error. A service answers others, who may ask it to send where it may not: that ends nothing.
+// the error. A service answers others, who may ask it to send where it may not: that ends nothing. A connection that has ended for
+// good, as on messages that are no NATS, ends do too: whoever watches the process starts it again.
 func withServer(ctx context.Context, c hub.Config, service bool, do func(ctx context.Context, conn *hub.Conn) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -38,16 +39,21 @@ func withServer(ctx context.Context, c hub.Config, service bool, do func(ctx con
 			cancel(err)
 		}
 	}
+	c.Closed = func(err error) { cancel(fmt.Errorf("%w: %v", errClosed, err)) }
 	conn, err := connect(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err = do(ctx, conn); (err != nil || service) && errors.Is(context.Cause(ctx), hub.ErrPermission) {
-		return context.Cause(ctx)
+	err = do(ctx, conn)
+	if cause := context.Cause(ctx); (err != nil || service) && (errors.Is(cause, hub.ErrPermission) || errors.Is(cause, errClosed)) {
+		return cause
 	}
 	return err
 }
+
+// errClosed is the error of a connection that does not come back.
+var errClosed = errors.New("the connection has ended for good")
 
 // askTime is how long the whole cluster may take to answer.
 const askTime = 30 * time.Second

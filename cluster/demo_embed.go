@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/attn-go/attn/cluster/embed"
+	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/server"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // demoTexts is how many lines are embedded.
@@ -21,12 +24,12 @@ const demoTexts = 160
 // embed embeds lines of this command's sources with three workers. One is cut off while it
 // works, and the client is interrupted and started again.
 func (d *demo) embed(ctx context.Context) error {
-	folder, err := modelFolder("")
+	folder, err := weights.Find(weights.MiniLM)
 	if err != nil {
-		fmt.Fprintf(d.out, "\nNOT RUN: embedding, as %v.\n", err)
+		fmt.Fprintf(d.out, "\nNOT RUN: embedding, as the model is %v.\n", err)
 		return nil
 	}
-	model, err := embed.LoadModel(folder, encoder.Options{})
+	model, err := encoder.Load(folder, encoder.LoadOptions{})
 	if err != nil {
 		return err
 	}
@@ -47,26 +50,36 @@ func (d *demo) embed(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	for i, name := range []string{"dora", "emil", "fred"} {
-		if err := d.embedder(ctx, name, demoTier(i), model); err != nil {
+		if err := d.embedder(ctx, name, demoTier(i), folder); err != nil {
 			return err
 		}
 	}
 	output := filepath.Join(dir, "vectors.jsonl")
-	if err := d.runTwice(ctx, embed.Options{Inputs: []string{input}, Outputs: []string{output}, JobTexts: 4, Window: 8, Retry: 10 * time.Second}); err != nil {
+	if err := d.runTwice(ctx, embed.Options{Inputs: []string{input}, Outputs: []string{output}, JobTexts: 4, Window: 8}); err != nil {
 		return err
 	}
 	return d.compare(ctx, output, texts, model)
 }
 
 // embedder starts a worker with a connection of its own.
-func (d *demo) embedder(ctx context.Context, name string, tier kernel.Tier, model *embed.Model) error {
+func (d *demo) embedder(ctx context.Context, name string, tier kernel.Tier, folder string) error {
 	conn, err := d.connect(ctx, name)
 	if err != nil {
 		return err
 	}
-	encoder := model.Embedder.(*encoder.Encoder).With(encoder.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
-	w := embed.Worker{Conn: conn, Name: name, Model: &embed.Model{Embedder: encoder, Digest: model.Digest}, AckWait: 3 * time.Second}
-	go w.Run(ctx)
+	m, err := server.Load(folder, server.LoadOptions{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+	if err != nil {
+		return err
+	}
+	s, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler)}, m)
+	if err != nil {
+		return err
+	}
+	w := relay.Worker{Conn: conn, Name: name, Server: s}
+	go func() {
+		w.Run(ctx)
+		s.Close(ctx)
+	}()
 	fmt.Fprintf(d.out, "Worker %s embeds with tier %s.\n", name, tier)
 	return nil
 }
@@ -99,14 +112,14 @@ func (d *demo) runTwice(ctx context.Context, o embed.Options) error {
 	if s, err = client.Run(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "It went on after %d texts: %d texts, %d rejected, %.1f texts/s; %d results came twice.\n",
-		s.Resumed, s.Texts, s.Rejected, float64(s.Texts-s.Resumed)/s.Took.Seconds(), s.Doubled)
+	fmt.Fprintf(d.out, "It went on after %d texts: %d texts, %d rejected, %.1f texts/s.\n",
+		s.Resumed, s.Texts, s.Rejected, float64(s.Texts-s.Resumed)/s.Took.Seconds())
 	return nil
 }
 
 // compare compares a file of vectors with those that this process computes. Its last row has
 // none.
-func (d *demo) compare(ctx context.Context, output string, texts []string, model *embed.Model) error {
+func (d *demo) compare(ctx context.Context, output string, texts []string, model *encoder.Encoder) error {
 	want, err := model.Embed(ctx, texts)
 	if err != nil {
 		return err

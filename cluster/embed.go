@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
@@ -15,7 +19,7 @@ import (
 
 const embedUsage = `usage: cluster embed [flags] -o FILE [-o FILE...] [INPUT...]
 
-Embeds a corpus by the workers of a cluster. INPUT is a file, a folder, or - for standard input,
+Embeds a corpus by the workers of a cluster, which cluster answer -model MODEL runs. INPUT is a file, a folder, or - for standard input,
 which is also what no INPUT means. A .jsonl file has an object {"text": ..., "id": ...} or a string
 a line, another file a text a line, and in a folder another file is one text.
 
@@ -50,10 +54,9 @@ func runEmbed(ctx context.Context, s streams, args []string) error {
 
 // embedTexts runs the client of embedding.
 func embedTexts(ctx context.Context, conn *hub.Conn, s streams, m *monitor, o *embed.Options) error {
-	bar := newProgress(s.report)
-	client := embed.Client{Conn: conn, Options: *o, Report: bar.message, Progress: m.progress(bar.show)}
+	show := &progress{w: s.report}
+	client := embed.Client{Conn: conn, Options: *o, Report: show.message, Progress: m.progress(show.show)}
 	summary, err := client.Run(ctx)
-	bar.close()
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("interrupted after %d texts; the same command goes on there", summary.Texts)
 	}
@@ -81,14 +84,13 @@ func parseEmbed(server *hub.Config, m *monitor, s streams, args []string) (*embe
 	fs.StringVar(&o.Rejected, "rejected", "", "`file` for the texts without a vector (default the first -o with .rejected.jsonl)")
 	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace files of -o and -rejected that are there already")
 	fs.StringVar(&o.Journal, "journal", "", "`file` of results until the end (default the first -o with .journal)")
-	fs.StringVar(&o.Model, "digest", "", "digest of the model in `hexadecimal`, as its workers report it (default the one model that all workers have)")
+	fs.StringVar(&o.Model, "model", "", "`name` of the model, as cluster answer has it (default the only one that makes vectors)")
 	fs.IntVar(&o.MaxText, "max-text", embed.DefaultMaxText, "most `bytes` of a text; a larger one is rejected")
 	fs.IntVar(&o.JobTexts, "job-texts", embed.DefaultJobTexts, "most texts of a job")
-	fs.IntVar(&o.JobBytes, "job-bytes", embed.DefaultJobBytes, "most `bytes` of a job")
+	fs.IntVar(&o.JobBytes, "job-bytes", embed.DefaultJobBytes, "most `bytes` of the texts of a job")
 	fs.IntVar(&o.Window, "window", embed.DefaultWindow, "most jobs under way")
-	fs.DurationVar(&o.Retry, "retry", embed.DefaultRetry, "`time` after which a job without a result is sent again")
+	fs.DurationVar(&o.Retry, "retry", embed.DefaultRetry, "`time` after which a worker counts as lost that does not answer, and its jobs go to others")
 	fs.DurationVar(&o.Patience, "patience", embed.DefaultPatience, "`time` without any result after which the command ends")
-	streamFlags(fs, &o.Limits)
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return nil, err
 	}
@@ -127,11 +129,70 @@ func writeSummary(s streams, o *embed.Options, r embed.Summary) {
 		fmt.Fprintf(s.report, ", after %d of an earlier run", r.Resumed)
 	}
 	fmt.Fprintf(s.report, "\ncluster: model %s, vectors of %d numbers", r.Model, r.Width)
-	if r.Late+r.Doubled+r.Split > 0 {
-		fmt.Fprintf(s.report, "; %d jobs were late, %d results came twice, %d jobs were split", r.Late, r.Doubled, r.Split)
+	if r.Split > 0 {
+		fmt.Fprintf(s.report, "; the texts of %d jobs were sent one by one", r.Split)
 	}
 	fmt.Fprintln(s.report)
 	for _, name := range o.Outputs {
 		fmt.Fprintf(s.report, "cluster: wrote %s\n", name)
+	}
+}
+
+// A progress writes now and then how far embedding is.
+type progress struct {
+	w     io.Writer
+	first embed.Progress
+	begin time.Time // of the first one
+	line  time.Time // when the last line was written
+}
+
+// lineEvery is how often a line is written.
+const lineEvery = 10 * time.Second
+
+// message writes a line.
+func (p *progress) message(text string) { fmt.Fprintf(p.w, "cluster: %s\n", text) }
+
+// show shows the state of a run.
+func (p *progress) show(now embed.Progress) {
+	if p.begin.IsZero() {
+		p.begin, p.line, p.first = time.Now(), time.Now(), now
+	}
+	if time.Since(p.line) < lineEvery {
+		return
+	}
+	p.line = time.Now()
+	took, done := time.Since(p.begin), now.Bytes-p.first.Bytes
+	left := ""
+	if now.Total >= 0 && done > 0 {
+		left = fmt.Sprintf(", %v left", time.Duration(float64(took)*float64(now.Total-now.Bytes)/float64(done)).Round(time.Second))
+	}
+	p.message(fmt.Sprintf("%d texts, %.1f texts/s%s", now.Texts, float64(now.Texts-p.first.Texts)/took.Seconds(), left))
+}
+
+// progress passes the state of a run on to next, and has the monitor know it. The run is ready with the first one.
+func (m *monitor) progress(next func(embed.Progress)) func(embed.Progress) {
+	var mu sync.Mutex
+	var last embed.Progress
+	var first sync.Once
+	read := func(put putFunc) {
+		mu.Lock()
+		now := last
+		mu.Unlock()
+		put("attn_cluster_run_input_bytes", "Bytes of the input that are done.", prometheus.GaugeValue, float64(now.Bytes))
+		put("attn_cluster_run_input_total_bytes", "Bytes of the input; -1 if they are unknown.", prometheus.GaugeValue, float64(now.Total))
+		put("attn_cluster_run_texts", "Texts that are done, also those of an earlier process.", prometheus.GaugeValue, float64(now.Texts))
+		put("attn_cluster_run_resumed_texts", "Those of them that an earlier process has done.", prometheus.GaugeValue, float64(now.Resumed))
+		put("attn_cluster_run_rejected_texts", "Those of them without a vector.", prometheus.GaugeValue, float64(now.Rejected))
+		put("attn_cluster_run_pending_jobs", "Jobs without a result.", prometheus.GaugeValue, float64(now.Pending))
+	}
+	return func(now embed.Progress) {
+		mu.Lock()
+		last = now
+		mu.Unlock()
+		first.Do(func() {
+			m.registry.MustRegister(collector(read))
+			m.require("run", nil)
+		})
+		next(now)
 	}
 }

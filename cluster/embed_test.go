@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 // embedWorker starts a worker that embeds with a small model.
 func embedWorker(t *testing.T, folder, url, name string) *process {
 	t.Helper()
-	p, _ := startProcess(t, "embeds with", "work", "-roles", "embed", "-name", name, "-model", folder, "-ack-wait", "500ms", "-server", url)
+	p, _ := startProcess(t, "answers with the fingerprint", "answer", "-name", name, "-model", "m="+folder, "-server", url)
 	return p
 }
 
@@ -47,7 +48,7 @@ func TestEmbed(t *testing.T) {
 	var report bytes.Buffer
 	go func() {
 		done <- run(t.Context(), streams{strings.NewReader(input.String()), &report, &report},
-			[]string{"embed", "-server", p.url, "-job-texts", "4", "-o", name, "-o", filepath.Join(dir, "v.parquet")})
+			[]string{"embed", "-server", p.url, "-job-texts", "4", "-retry", "500ms", "-o", name, "-o", filepath.Join(dir, "v.parquet")})
 	}()
 	var err error
 	for ended := false; !ended; {
@@ -55,7 +56,7 @@ func TestEmbed(t *testing.T) {
 		select {
 		case err = <-done:
 			ended = true
-		case <-time.After(700 * time.Millisecond): // longer than the acknowledgement wait
+		case <-time.After(700 * time.Millisecond): // longer than -retry
 		}
 		far.Unlock()
 		time.Sleep(100 * time.Millisecond)
@@ -73,17 +74,24 @@ func TestEmbed(t *testing.T) {
 // checkVectors compares a file of vectors with those of a model in this process.
 func checkVectors(t *testing.T, name, folder string, texts []string) {
 	t.Helper()
-	e, err := encoder.Load(folder, encoder.LoadOptions{})
-	if err != nil {
+	if err := compareVectors(t.Context(), name, folder, texts); err != nil {
 		t.Fatal(err)
 	}
-	want, err := e.Embed(t.Context(), texts)
+}
+
+// compareVectors returns an error if a file has other vectors than a model in this process.
+func compareVectors(ctx context.Context, name, folder string, texts []string) error {
+	e, err := encoder.Load(folder, encoder.LoadOptions{})
 	if err != nil {
-		t.Fatal(err)
+		return err
+	}
+	want, err := e.Embed(ctx, texts)
+	if err != nil {
+		return err
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	rows := json.NewDecoder(bytes.NewReader(data))
 	for i := range texts {
@@ -93,15 +101,16 @@ func checkVectors(t *testing.T, name, folder string, texts []string) {
 			Embedding []float32
 		}
 		if err := rows.Decode(&row); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if row.Position != i || row.Source != fmt.Sprintf("stdin:%d", i+1) || !sameBits(row.Embedding, want[i]) {
-			t.Fatalf("row %d is %+v, want %v", i, row, want[i])
+			return fmt.Errorf("row %d is %+v, want %v", i, row, want[i])
 		}
 	}
 	if rows.More() {
-		t.Error("there are more rows than texts")
+		return errors.New("there are more rows than texts")
 	}
+	return nil
 }
 
 // TestEmbedUsage expects errors about command lines before anything is connected, and about
@@ -115,8 +124,5 @@ func TestEmbedUsage(t *testing.T) {
 	p := startProcesses(t)
 	if _, _, err := runCommand(t.Context(), "embed", "-server", p.url, "-o", "v.csv"); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), ".npy") {
 		t.Errorf("got %v, want a usage error", err)
-	}
-	if _, _, err := runCommand(t.Context(), "work", "-server", p.url, "-roles", "embed", "-model", t.TempDir()); err == nil || !strings.Contains(err.Error(), "config.json") {
-		t.Errorf("got %v, want an error about config.json", err)
 	}
 }

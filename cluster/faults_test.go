@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/command"
 )
@@ -61,22 +60,6 @@ func TestKillWorker(t *testing.T) {
 	}
 }
 
-// A worker that stands still for longer than the client's patience, and then goes on, loses
-// nothing.
-func TestStoppedWorker(t *testing.T) {
-	long(t)
-	for range faultRuns() {
-		p := startProcesses(t, "a", "b")
-		x := p.texts(2, 3000, 700)
-		during(t, x, 20, func() {
-			p.workers["a"].signal(t, syscall.SIGSTOP)
-			time.Sleep(time.Second)
-			p.workers["a"].signal(t, syscall.SIGCONT)
-		})
-		x.steps(t, 20)
-	}
-}
-
 // A worker that gets a fifth of the time is slow, and no more than that.
 func TestSlowWorker(t *testing.T) {
 	long(t)
@@ -90,23 +73,6 @@ func TestSlowWorker(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-}
-
-// A worker behind a network that was cut silently is passed over, and may come back.
-func TestPartition(t *testing.T) {
-	long(t)
-	for range faultRuns() {
-		p := startProcesses(t, "a")
-		var far network
-		p.work("b", testutil.Proxy(t, p.url, far.pass))
-		x := p.texts(2, 3000, 700)
-		during(t, x, 20, func() {
-			far.Lock()
-			time.Sleep(time.Second)
-			far.Unlock()
-		})
-		x.steps(t, 5)
-	}
 }
 
 // kill -9 of the server, and a new one on the same port: the workers come back with their

@@ -70,7 +70,7 @@ func (c *gatewayConfig) run(ctx context.Context, conn *hub.Conn, log *slog.Logge
 
 // flags defines the flags of a gateway alone.
 func (c *gatewayConfig) flags(fs *flag.FlagSet) {
-	fs.DurationVar(&c.hub.Wait, "wait", -1, "how long to wait for a NATS server that does not answer; a negative time means as long as it takes")
+	waitFlag(fs, &c.hub)
 	fs.StringVar(&c.relay.Fingerprint, "fingerprint", "", "`fingerprint` of the workers, as cluster answer prints it (default that of the first one)")
 	fs.IntVar(&c.relay.Tries, "tries", 3, "workers that are asked for an answer, one after the other, if they are lost")
 	patienceFlag(fs, &c.relay.Patience)

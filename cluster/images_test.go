@@ -112,14 +112,20 @@ type composeService struct {
 	}
 }
 
-// The services of compose.yaml start, as a user without rights, and are ready.
-func TestCompose(t *testing.T) {
+// readCompose reads compose.yaml.
+func readCompose(t *testing.T) (file composeFile) {
+	t.Helper()
 	data, err := os.ReadFile("deploy/compose.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file composeFile
 	decodeStrictly(t, data, &file)
+	return file
+}
+
+// The services of compose.yaml start, as a user without rights, and are ready.
+func TestCompose(t *testing.T) {
+	file := readCompose(t)
 	d := newDeployment(t)
 	used := map[string]bool{}
 	var all []container
@@ -443,7 +449,7 @@ func (d *deployment) start(all []container) {
 	for _, c := range all {
 		roles = append(roles, c.args[0])
 	}
-	if want := []string{"serve", "answer", "work", "gateway", "work"}; !slices.Equal(roles, want) {
+	if want := []string{"serve", "answer", "gateway", "work"}; !slices.Equal(roles, want) {
 		d.t.Errorf("they run %q, want %q", roles, want)
 	}
 	urls := map[string]string{}

@@ -20,9 +20,9 @@ for serve -users and for other NATS servers. NAME is that of the role unless it 
 The roles:
 
   reader   sequences and status, and programs that read sequences
-  writer   also attend, embed, sequences -free and -rebalance
+  writer   also attend, sequences -free and -rebalance
   worker   work and answer
-  gateway  gateway
+  gateway  gateway and embed
   admin    everything, such as upgrade -yes
 `
 

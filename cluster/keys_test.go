@@ -61,8 +61,8 @@ func TestRoles(t *testing.T) {
 	if _, err := hub.Connect(t.Context(), hub.Config{URL: url, NKeySeedFile: seed("gone")}); err == nil {
 		t.Error("a user connects that was removed")
 	}
-	startProcess(t, "waits for", "work", "-roles", "shard", "-name", "a", "-server", url, "-nkey", seed("worker"))
-	startProcess(t, "embeds with", "work", "-roles", "embed", "-name", "b", "-model", folder, "-server", url, "-nkey", seed("worker"))
+	startProcess(t, "waits for", "work", "-name", "a", "-server", url, "-nkey", seed("worker"))
+	startProcess(t, "answers with the fingerprint", "answer", "-name", "b", "-model", folder, "-server", url, "-nkey", seed("worker"))
 	as := func(user string, args ...string) (string, error) {
 		out, report, err := runCommand(t.Context(), append([]string{args[0], "-server", url, "-nkey", seed(user)}, args[1:]...)...)
 		return out + report, err
@@ -79,7 +79,7 @@ func TestRoles(t *testing.T) {
 		{"writer", []string{"attend", "-name", "s", "-keys", "300", "-tokens", "2", "-replicas", "1"}, "the bits that one machine gives"},
 		{"reader", []string{"sequences"}, "s-0: 302 keys"},
 		{"reader", []string{"status"}, "worker a-"},
-		{"writer", []string{"embed", "-o", output, input}, "3 texts"},
+		{"gateway", []string{"embed", "-o", output, input}, "3 texts"},
 	} {
 		if out, err := as(c.user, c.args...); err != nil || !strings.Contains(out, c.want) {
 			t.Errorf("%s %q: %v\n%s", c.user, c.args, err, out)
@@ -114,22 +114,19 @@ func checkRefused(t *testing.T, url string, seed func(user string) string) {
 		{"reader", "attn.shard.a.send", false, true},
 		{"reader", "attn.shard.a.drop", false, true},
 		{"reader", "$KV.attn_sequences.s-0", false, true},
-		{"reader", "attn.embed.jobs.m.r.0-1", false, true},
+		{"reader", "attn.relay.ask.fp", false, true},
 		{"reader", "$JS.API.STREAM.DELETE.KV_attn_sequences", false, true},
-		{"reader", "$JS.API.CONSUMER.CREATE.attn_embed_results.x", false, true},
 		{"reader", "attn.held.r", true, true},
 		{"reader", "attn.shard.a.attend", false, false},
-		{"writer", "attn.embed.results.r.0-1", false, true},
-		{"writer", "$JS.API.STREAM.DELETE.attn_embed_jobs", false, true},
-		{"writer", "$JS.API.CONSUMER.MSG.NEXT.attn_embed_jobs.x", false, true},
+		{"writer", "attn.relay.ask.fp", false, true},
+		{"writer", "$JS.API.STREAM.DELETE.KV_attn_sequences", false, true},
 		{"writer", "attn.shard.a.put", true, true},
 		{"writer", "attn.shard.>", true, true},
-		{"writer", "attn.embed.results.>", true, true},
 		{"writer", "_INBOX.>", true, true},
 		{"writer", "other.shard.a.put", false, true},
 		{"writer", "attn.shard.a.put", false, false},
 		{"worker", "_INBOX.>", true, true},
-		{"worker", "$JS.API.STREAM.DELETE.attn_embed_jobs", false, true},
+		{"worker", "$JS.API.STREAM.DELETE.KV_attn_sequences", false, true},
 		{"worker", "other.shard.a.put", true, true},
 		{"worker", "attn.shard.a.put", true, false},
 		{"admin", "$JS.API.STREAM.DELETE.other", false, false},

@@ -69,7 +69,7 @@ func TestMonitor(t *testing.T) {
 			break
 		}
 	}
-	worker, line := startProcess(t, "metrics at", "work", "-roles", "shard", "-name", "a", "-server", p.url, "-metrics", ":0")
+	worker, line := startProcess(t, "metrics at", "work", "-name", "a", "-server", p.url, "-metrics", ":0")
 	ofWorker := metricsURL(line)
 	for _, url := range []string{ofServer, ofWorker} {
 		if !strings.HasPrefix(url, "http://127.0.0.1:") {
@@ -103,7 +103,7 @@ func TestMonitorWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	_, line := startProcess(t, "metrics at", "work", "-roles", "shard", "-server", "nats://"+l.Addr().String(), "-metrics", "127.0.0.1:0")
+	_, line := startProcess(t, "metrics at", "work", "-server", "nats://"+l.Addr().String(), "-metrics", "127.0.0.1:0")
 	eventually(t, metricsURL(line)+"/readyz", http.StatusServiceUnavailable, "connection: no server has answered yet", "shard: the worker starts")
 }
 
@@ -114,7 +114,7 @@ func TestMonitorOfRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := startProcesses(t)
-	_, line := startProcess(t, "metrics at", "work", "-roles", "embed", "-model", folder, "-server", p.url, "-metrics", "0")
+	_, line := startProcess(t, "metrics at", "answer", "-model", folder, "-server", p.url, "-metrics", "0")
 	ofWorker := metricsURL(line)
 	eventually(t, ofWorker+"/readyz", http.StatusOK)
 	in, texts := io.Pipe()
@@ -136,7 +136,7 @@ func TestMonitorOfRun(t *testing.T) {
 	}
 	eventually(t, url+"/metrics", http.StatusOK, `attn_cluster_info{command="embed",`, "attn_cluster_run_texts 10\n", "attn_cluster_run_input_total_bytes -1\n", "attn_cluster_run_pending_jobs 0\n")
 	eventually(t, url+"/readyz", http.StatusOK)
-	eventually(t, ofWorker+"/metrics", http.StatusOK, `attn_cluster_embed_jobs_total{outcome="done"} 5`, "attn_cluster_embed_texts_total 10\n", "attn_cluster_embed_jobs_duration_seconds_count 5\n")
+	eventually(t, ofWorker+"/metrics", http.StatusOK, `attn_cluster_answer_requests_total{outcome="done"} 6`)
 	texts.Close()
 	if err := <-done; err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -33,13 +34,14 @@ func TestMain(m *testing.M) {
 // process is a run of the command in a process of its own.
 type process struct {
 	*exec.Cmd
-	lines chan string // of standard error
+	lines  chan string // of standard error
+	closed atomic.Bool
 }
 
 // startProcess starts a process and waits for a line with the given text.
 func startProcess(t testing.TB, ready string, args ...string) (p *process, line string) {
 	t.Helper()
-	p = &process{exec.Command(os.Args[0], args...), make(chan string, 1000)}
+	p = &process{Cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 1000)}
 	p.Env = append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1")
 	stderr, err := p.StderrPipe()
 	if err == nil {
@@ -56,6 +58,7 @@ func startProcess(t testing.TB, ready string, args ...string) (p *process, line 
 			default:
 			}
 		}
+		p.closed.Store(true)
 		close(p.lines)
 	}()
 	for line := range p.lines {
@@ -71,6 +74,17 @@ func startProcess(t testing.TB, ready string, args ...string) (p *process, line 
 func (p *process) kill() {
 	p.Process.Kill()
 	p.Wait()
+}
+
+// ended tells whether the process has closed its standard error, which is so when it has ended.
+func (p *process) ended() bool { return p.closed.Load() }
+
+// said returns lines of standard error that nobody has read yet.
+func (p *process) said() (lines []string) {
+	for len(p.lines) > 0 {
+		lines = append(lines, <-p.lines)
+	}
+	return lines
 }
 
 func (p *process) signal(t testing.TB, s syscall.Signal) {
@@ -122,17 +136,17 @@ func startProcesses(t testing.TB, workers ...string) *processes {
 }
 
 // serve starts the server on a port, or on any that is free.
-func (p *processes) serve(port string) {
+func (p *processes) serve(port string, flags ...string) {
 	p.t.Helper()
 	var line string
-	p.server, line = startProcess(p.t, "listening on", "serve", "-port", port)
+	p.server, line = startProcess(p.t, "listening on", append([]string{"serve", "-port", port}, flags...)...)
 	p.url = line[strings.Index(line, "nats://"):]
 }
 
 // work starts a worker that connects to a URL.
 func (p *processes) work(name, url string) {
 	p.t.Helper()
-	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-roles", "shard", "-name", name, "-server", url)
+	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-name", name, "-server", url)
 }
 
 var activations = sync.OnceValues(func() (*sample.Activations, error) {
@@ -188,11 +202,22 @@ func (x *texts) steps(t testing.TB, n int) shard.Stats {
 }
 
 // network is what a [testutil.Proxy] stands for: locked, it is cut, without either side noticing.
-type network struct{ sync.RWMutex }
+type network struct {
+	sync.RWMutex
+	flips atomic.Int64 // bits to flip, one in each piece that passes
+}
 
-// pass waits while the network is cut.
-func (n *network) pass([]byte) {
+// pass waits while the network is cut, and damages bytes.
+func (n *network) pass(data []byte) {
 	n.RLock()
 	//lint:ignore SA2001 it waits until the network is whole again
 	n.RUnlock()
+	if len(data) == 0 {
+		return
+	}
+	if left := n.flips.Add(-1); left < 0 {
+		n.flips.Add(1)
+	} else {
+		data[int(left*7919)%len(data)] ^= 1 << (left % 8)
+	}
 }

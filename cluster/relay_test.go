@@ -113,7 +113,7 @@ func TestGateway(t *testing.T) {
 // What waits for a server says how to get one, and can be interrupted.
 func TestWaitForServer(t *testing.T) {
 	away := "nats://127.0.0.1:" + freePorts(t, 1)[0]
-	for _, args := range [][]string{{"work", "-roles", "shard"}, {"gateway", "-addr", "127.0.0.1:0"}, {"answer", "-model", "../models/testdata/tiny/llama-2"}} {
+	for _, args := range [][]string{{"work"}, {"gateway", "-addr", "127.0.0.1:0"}, {"answer", "-model", "../models/testdata/tiny/llama-2"}} {
 		p, _ := startProcess(t, "cluster serve runs one", append(args, "-server", away)...)
 		p.interrupt(t)
 	}

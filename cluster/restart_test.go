@@ -47,7 +47,7 @@ func untilRepaired(t testing.TB, url string) {
 func TestRestartUnderTheSameName(t *testing.T) {
 	p := startProcesses(t)
 	work := func(name string) {
-		p.workers[name], _ = startProcess(t, "waits for", "work", "-roles", "shard", "-name", name, "-server", p.url, "-repair", "2s")
+		p.workers[name], _ = startProcess(t, "waits for", "work", "-name", name, "-server", p.url, "-repair", "2s")
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		work(name)

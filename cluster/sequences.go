@@ -70,6 +70,9 @@ func (c *sequencesConfig) run(ctx context.Context, conn *hub.Conn) error {
 		}
 	}
 	workers, err := shard.Report(ctx, conn)
+	if err == nil && len(c.names) == 0 {
+		all, workers, err = lookTwice(ctx, conn, all, workers)
+	}
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -35,7 +37,11 @@ func runServe(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	defer stop()
+	c.Log = s.log()
 	server, err := hub.Serve(ctx, c)
+	if errors.Is(err, hub.ErrStuck) {
+		return startAnew(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -47,10 +53,24 @@ func runServe(ctx context.Context, s streams, args []string) error {
 		fmt.Fprintln(s.report, "cluster: without -store, the queue and the directory of sequences are lost when this command ends")
 	}
 	<-server.Done()
-	if ctx.Err() == nil {
-		return errors.New("the server ended by itself")
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(server.Err(), hub.ErrStuck):
+		server.Close()
+		return startAnew(server.Err())
 	}
-	return nil
+	return errors.New("the server ended by itself")
+}
+
+// startAnew starts this program anew in place of itself, as NATS in it hangs and may take the time of a CPU. Where that cannot be done it
+// returns why: whoever watches the program starts it again.
+func startAnew(why error) error {
+	name, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(name, os.Args, os.Environ())
+	}
+	return fmt.Errorf("%w; start it again (%w)", why, err)
 }
 
 // streamsReady is what a server needs.

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/cluster/shard"
@@ -20,15 +19,13 @@ import (
 
 const statusUsage = `usage: cluster status [flags]
 
-Says what the queues of embedding have, and of which runs; which gateways and workers there are; what the workers of
-attention hold, and for whom; and what the directory has. What does not answer within 5 seconds is named, and the rest is
-said all the same; the command then fails.
+Says which gateways and workers there are, what the workers of attention hold, and for whom, and what the directory has. What does not
+answer within 5 seconds is named, and the rest is said all the same; the command then fails.
 `
 
 // status is what the subcommand says, as JSON with -json.
 type status struct {
-	Version   string               `json:"version"` // of messages and numeric contract
-	Queues    []embed.QueueReport  `json:"queues"`
+	Version   string               `json:"version"`  // of messages and numeric contract
 	Gateways  []relay.Peer         `json:"gateways"` // and their workers
 	Workers   []shard.WorkerReport `json:"workers"`
 	Sequences []sequenceStatus     `json:"sequences"`
@@ -50,7 +47,7 @@ type sequenceStatus struct {
 func runStatus(ctx context.Context, s streams, args []string) error {
 	asJSON := false
 	define := func(fs *flag.FlagSet) {
-		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, queues, gateways, workers, sequences and unknown")
+		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, gateways, workers, sequences and unknown")
 	}
 	return ask(ctx, s, "status", statusUsage, args, define, func(ctx context.Context, conn *hub.Conn) error {
 		found := newStatus(ctx, conn)
@@ -91,12 +88,16 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 	}
 	const jetStream = " (JetStream has no leader, does not answer or its disk is full: see the log and /readyz of the server)"
 	var all []shard.Info
-	part("the queues", jetStream, func(ctx context.Context) (err error) { x.Queues, err = embed.Queues(ctx, conn); return err })
 	part("the directory", jetStream, func(ctx context.Context) (err error) { all, err = shard.List(ctx, conn); return err })
 	part("the workers", "", func(ctx context.Context) (err error) { x.Workers, err = shard.Report(ctx, conn); return err })
 	part("the gateways", "", func(ctx context.Context) (err error) { x.Gateways, err = relay.Peers(ctx, conn); return err })
 	asking.Wait()
 	slices.Sort(x.Unknown)
+	if len(x.Unknown) == 0 {
+		if sure, workers, err := lookTwice(ctx, conn, all, x.Workers); err == nil {
+			all, x.Workers = sure, workers
+		}
+	}
 	for _, i := range all {
 		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas}
 		if x.Workers != nil {
@@ -110,19 +111,22 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 	return x
 }
 
+// lookTwice asks the directory and the workers again if blocks seem to be lost: a sequence may have been freed between what
+// the one and the others have said.
+func lookTwice(ctx context.Context, conn *hub.Conn, all []shard.Info, workers []shard.WorkerReport) ([]shard.Info, []shard.WorkerReport, error) {
+	if !slices.ContainsFunc(all, func(i shard.Info) bool { return i.Held(workers).Lost > 0 }) {
+		return all, workers, nil
+	}
+	all, err := shard.List(ctx, conn)
+	if err == nil {
+		workers, err = shard.Report(ctx, conn)
+	}
+	return all, workers, err
+}
+
 // write writes the status as text.
 func (x *status) write(s streams) {
 	fmt.Fprintf(s.out, "version %s (wire format.numeric contract)\n", x.Version)
-	for _, q := range x.Queues {
-		fmt.Fprintf(s.out, "queue %s: %d messages, %d of %d bytes%s\n", q.Name, q.Messages, q.Bytes, q.Limit, problem(q.Error))
-		for _, r := range q.Runs {
-			client := "its client is there"
-			if !r.Held {
-				client = "ITS CLIENT IS GONE"
-			}
-			fmt.Fprintf(s.out, "  run %s: %d messages, %s\n", r.Run, r.Messages, client)
-		}
-	}
 	for _, g := range x.Gateways {
 		fmt.Fprintf(s.out, "%s %s: version %s, fingerprint %s\n", map[bool]string{true: "gateway", false: "answer"}[g.Role == "gateway"], g.Name, g.Version, cmp.Or(g.Fingerprint, "of the first worker, WHICH IT HAS NOT FOUND"))
 	}

@@ -97,7 +97,7 @@ func TestStatusWithoutQuorum(t *testing.T) {
 // nobody can read can be freed without any worker.
 func TestLostBlocks(t *testing.T) {
 	p := startProcesses(t)
-	w, line := startProcess(t, "metrics at", "work", "-roles", "shard", "-name", "a", "-repair", "400ms", "-server", p.url, "-metrics", "0")
+	w, line := startProcess(t, "metrics at", "work", "-name", "a", "-repair", "400ms", "-server", p.url, "-metrics", "0")
 	if w.waitFor("waits for") == "" {
 		t.Fatal("the worker has ended")
 	}

@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/attn-go/attn/cluster/embed"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
 )
 
 const upgradeUsage = `usage: cluster upgrade [flags]
 
-Says what programs of another version have left on the server, so that those of this one refuse to go on: queues of
-embedding and entries of the directory. Entries that are damaged count too. With -yes it drops them, unless a program of
+Says what programs of another version have left on the server, so that those of this one refuse to go on: entries of
+the directory, and queues of embedding of versions that had some. Entries that are damaged count too. With -yes it drops them, unless a program of
 another version is at work; then it drops nothing.
 `
 
@@ -41,44 +42,27 @@ func runUpgrade(ctx context.Context, s streams, args []string) error {
 
 // old is what programs of another version have left.
 type old struct {
-	queues    []embed.QueueReport
+	js        jetstream.JetStream
+	queues    []string // streams of embedding, as versions before 6 had them
 	sequences []shard.Info
 	atWork    []string // programs of another version
 }
 
 // findOld asks the server for what this version cannot use.
 func findOld(ctx context.Context, conn *hub.Conn) (*old, error) {
-	u := &old{}
-	queues, err := embed.Queues(ctx, conn)
+	js, err := jetstream.New(conn.Conn)
 	if err != nil {
 		return nil, err
 	}
-	for _, q := range queues {
-		if q.Error == "" {
-			continue
-		}
-		u.queues = append(u.queues, q)
-		for _, r := range q.Runs {
-			if r.Held {
-				u.atWork = append(u.atWork, "the client of run "+r.Run)
-			}
-		}
-	}
-	names, err := embed.OtherWorkers(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
+	u := &old{js: js}
 	workers, err := shard.Report(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range workers {
 		if w.Version != hub.Own.String() {
-			names = append(names, w.Name)
+			u.atWork = append(u.atWork, "worker "+w.Name)
 		}
-	}
-	for _, name := range names {
-		u.atWork = append(u.atWork, "worker "+name)
 	}
 	all, err := shard.List(ctx, conn)
 	for _, i := range all {
@@ -86,7 +70,18 @@ func findOld(ctx context.Context, conn *hub.Conn) (*old, error) {
 			u.sequences = append(u.sequences, i)
 		}
 	}
-	return u, err
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"embed_jobs", "embed_results"} {
+		_, err := js.Stream(ctx, conn.StreamName(name))
+		if err == nil {
+			u.queues = append(u.queues, conn.StreamName(name))
+		} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil, err
+		}
+	}
+	return u, nil
 }
 
 func (u *old) empty() bool { return len(u.queues)+len(u.sequences) == 0 }
@@ -97,7 +92,7 @@ func (u *old) write(s streams) {
 		fmt.Fprintf(s.out, "all is of version %v\n", hub.Own)
 	}
 	for _, q := range u.queues {
-		fmt.Fprintf(s.out, "queue %s: %d messages of %d runs: %s\n", q.Name, q.Messages, len(q.Runs), q.Error)
+		fmt.Fprintf(s.out, "queue %s: of a version that had queues\n", q)
 	}
 	for _, i := range u.sequences {
 		fmt.Fprintf(s.out, "sequence %s: %v\n", i.Name, i.Err)
@@ -118,7 +113,7 @@ func (u *old) drop(ctx context.Context, conn *hub.Conn, s streams) error {
 		fmt.Fprintf(s.report, "cluster: dropped %s\n", what)
 	}
 	for _, q := range u.queues {
-		done("queue "+q.Name, embed.DropQueue(ctx, conn, q))
+		done("queue "+q, u.js.DeleteStream(ctx, q))
 	}
 	for _, i := range u.sequences {
 		done("sequence "+i.Name, shard.Forget(ctx, conn, i.Name))

@@ -6,135 +6,121 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nuid"
-	"golang.org/x/sync/errgroup"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/command"
 )
 
 const workUsage = `usage: cluster work [flags]
 
-Works for the clients of a cluster until it is interrupted. A worker has one or more roles:
+Holds keys and values in memory, and computes attention over them for clients, until it is interrupted. What
+it holds is then copied to other workers.
+
 `
 
-// A role is a kind of work. Each has a file of its own, work_NAME.go.
-type role struct {
-	name    string
-	summary string
-	flags   func(fs *flag.FlagSet)                         // defines the flags that only this role has
-	missing func() error                                   // what this machine lacks for the role, or nil; may be nil
-	run     func(ctx context.Context, w *workConfig) error // works until ctx ends
-}
-
-// roles returns all roles, each with settings of its own.
-func roles() []role {
-	return []role{shardRole(), embedRole()}
-}
-
-// workConfig is what all roles of a worker share.
+// workConfig is a command line of work.
 type workConfig struct {
-	server  hub.Config
-	conn    *hub.Conn
-	name    string
-	exec    kernel.Exec
-	streams streams
-	monitor *monitor
+	server hub.Config
+	worker shard.WorkerConfig
+	leave  time.Duration
 }
 
-// runWork works in all roles that the command line names.
+// shardReady is what a worker needs beside a connection.
+const shardReady = "shard"
+
+// runWork works until ctx ends, and then hands over what it holds.
 func runWork(ctx context.Context, s streams, args []string) error {
-	w := &workConfig{streams: s, monitor: newMonitor("work")}
-	chosen, err := w.parse(args)
-	if err != nil {
+	c, m := &workConfig{}, newMonitor("work")
+	if err := c.parse(s, m, args); err != nil {
 		return err
 	}
-	w.monitor.pending(connection, "no server has answered yet")
-	for _, r := range chosen {
-		w.monitor.pending(r.name, "the worker starts")
-	}
-	stop, err := w.monitor.start(s)
+	m.pending(connection, "no server has answered yet")
+	m.pending(shardReady, "the worker starts")
+	stop, err := m.start(s)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	w.server.Name, w.server.Log = "attn worker "+w.name, w.streams.log()
-	return withServer(ctx, w.server, true, func(ctx context.Context, conn *hub.Conn) error {
-		w.conn = conn
-		w.monitor.connected(conn)
-		group, ctx := errgroup.WithContext(ctx)
-		for _, r := range chosen {
-			group.Go(func() error {
-				if err := r.run(ctx, w); err != nil && !errors.Is(err, context.Canceled) {
-					return fmt.Errorf("%s: %w", r.name, err)
-				}
-				return nil
-			})
+	log := s.log()
+	c.server.Name, c.server.Log, c.worker.Log = "attn worker "+c.worker.Name, log, log
+	return withServer(ctx, c.server, true, func(ctx context.Context, conn *hub.Conn) error { return c.run(ctx, s, m, conn) })
+}
+
+// run runs the worker until ctx ends.
+func (c *workConfig) run(ctx context.Context, s streams, m *monitor, conn *hub.Conn) error {
+	m.connected(conn)
+	requests := m.tasks("shard_requests", "Messages to a worker", "message")
+	c.worker.Observe = func(message, code string, took time.Duration) {
+		if code == "" {
+			code = "done"
 		}
-		return group.Wait()
-	})
+		requests.count(code, took, message)
+	}
+	worker, err := shard.NewWorker(conn, c.worker)
+	if err != nil {
+		return err
+	}
+	defer worker.Close()
+	m.registry.MustRegister(collector(func(put putFunc) { putUsage(put, worker.Usage(), worker.Directory()) }))
+	m.require(shardReady, nil)
+	fmt.Fprintf(s.report, "cluster: worker %s waits for keys and values as %s\n", c.worker.Name, worker.ID())
+	<-ctx.Done()
+	m.pending(shardReady, "the worker ends")
+	if conn.IsClosed() || c.leave <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.leave)
+	defer cancel()
+	if err := worker.Leave(ctx); err != nil {
+		return fmt.Errorf("not all that the worker holds has been copied: %w", err)
+	}
+	return nil
 }
 
-// parse parses the command line and returns the roles that it names.
-func (w *workConfig) parse(args []string) ([]role, error) {
-	all := roles()
-	usage := workUsage
-	for _, r := range all {
-		usage += fmt.Sprintf("  %-6s %s\n", r.name, r.summary)
+// parse parses the command line.
+func (c *workConfig) parse(s streams, m *monitor, args []string) error {
+	fs := newFlags("work", workUsage)
+	c.server.Flags(fs)
+	waitFlag(fs, &c.server)
+	nameFlag(fs, &c.worker.Name)
+	command.ExecFlags(fs, &c.worker.Exec)
+	m.flags(fs)
+	fs.Int64Var(&c.worker.Memory, "memory", 0, "most `bytes` of keys and values (default 1 GiB)")
+	fs.DurationVar(&c.worker.Repair, "repair", 10*time.Second, "after how long without an answer other workers count as gone, so that what they held is copied; a negative time means never")
+	fs.DurationVar(&c.worker.Keep, "keep", time.Minute, "how long blocks are kept that nobody can use, as their client has ended or the directory lacks their sequence; a negative time means until the worker ends")
+	fs.DurationVar(&c.leave, "leave", time.Minute, "how long copying what this worker holds to others may take after an interrupt; 0 means that it is not copied")
+	fs.IntVar(&c.worker.Concurrent, "concurrent", 0, "most messages to work on at a time (default 2)")
+	if err := command.Parse(fs, args, s.out); err != nil {
+		return err
 	}
-	fs := newFlags("work", usage)
-	w.server.Flags(fs)
-	fs.DurationVar(&w.server.Wait, "wait", -1, "how long to wait for a server that does not answer; a negative time means as long as it takes")
-	fs.StringVar(&w.name, "name", "", "`name` of the worker: letters, digits, - and _, 55 at most (default one that is made up)")
-	command.ExecFlags(fs, &w.exec)
-	w.monitor.flags(fs)
-	wanted := fs.String("roles", "", "`roles`, separated by commas (default all for which this machine has what they need)")
-	for _, r := range all {
-		r.flags(fs)
-	}
-	if err := command.Parse(fs, args, w.streams.out); err != nil {
-		return nil, err
-	}
-	if err := noArguments(fs); err != nil {
-		return nil, err
-	}
-	if err := w.check(); err != nil {
-		return nil, command.Usage(err)
-	}
-	if *wanted == "" {
-		return w.possible(all)
-	}
-	return choose(all, strings.Split(*wanted, ","))
+	return errors.Join(noArguments(fs), checkWorkerName(&c.worker.Name), command.CheckExec(c.worker.Exec))
 }
 
-// possible returns the roles for which nothing is missing, and says which it leaves out.
-func (w *workConfig) possible(all []role) ([]role, error) {
-	var chosen []role
-	for _, r := range all {
-		if r.missing != nil {
-			if err := r.missing(); err != nil {
-				fmt.Fprintf(w.streams.report, "cluster: NOT WORKING as %s: %v\n", r.name, err)
-				continue
-			}
-		}
-		chosen = append(chosen, r)
-	}
-	return chosen, nil
+// waitFlag defines the flag of how long a program waits for a server.
+func waitFlag(fs *flag.FlagSet, c *hub.Config) {
+	fs.DurationVar(&c.Wait, "wait", -1, "how long to wait for a server that does not answer; a negative time means as long as it takes")
 }
 
-// check completes and checks the settings.
-func (w *workConfig) check() error {
-	if w.name == "" {
-		w.name = madeUpName()
+// nameFlag defines the flag of the name of a worker.
+func nameFlag(fs *flag.FlagSet, to *string) {
+	fs.StringVar(to, "name", "", "`name` of the worker: letters, digits, - and _, 55 at most (default one that is made up)")
+}
+
+// checkWorkerName makes a name up if there is none.
+func checkWorkerName(name *string) error {
+	if *name == "" {
+		*name = madeUpName()
 	}
-	if !hub.IsToken(w.name) || len(w.name) > 55 {
-		return fmt.Errorf("-name is %q, want 1 to 55 letters, digits, - and _", w.name)
+	if !hub.IsToken(*name) || len(*name) > 55 {
+		return command.Usage(fmt.Errorf("-name is %q, want 1 to 55 letters, digits, - and _", *name))
 	}
-	return command.CheckExec(w.exec)
+	return nil
 }
 
 // madeUpName returns a name from this machine's name that no other worker has.
@@ -149,15 +135,12 @@ func madeUpName() string {
 	return host[:min(len(host), 32)] + "-" + nuid.Next()
 }
 
-// choose returns the roles with the given names.
-func choose(all []role, names []string) ([]role, error) {
-	var chosen []role
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(r role) bool { return r.name == name })
-		if i < 0 {
-			return nil, command.Usage(fmt.Errorf("-roles: there is no role %q", name))
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
+// putUsage puts what a worker holds, and what lacks in the directory.
+func putUsage(put putFunc, u shard.Usage, d shard.Copies) {
+	put("attn_cluster_shard_sequences", "Sequences of which the worker holds blocks.", prometheus.GaugeValue, float64(u.Sequences))
+	put("attn_cluster_shard_blocks", "Blocks that the worker holds.", prometheus.GaugeValue, float64(u.Blocks))
+	put("attn_cluster_shard_held_bytes", "Bytes of keys and values that the worker holds.", prometheus.GaugeValue, float64(u.Used))
+	put("attn_cluster_shard_limit_bytes", "Most bytes of keys and values.", prometheus.GaugeValue, float64(u.Limit))
+	put("attn_cluster_shard_lacking_blocks", "Blocks of the directory with fewer copies than are wanted, as this worker has counted them last.", prometheus.GaugeValue, float64(d.Lacking))
+	put("attn_cluster_shard_lost_blocks", "Blocks of the directory that no worker holds, as this worker has counted them last.", prometheus.GaugeValue, float64(d.Lost))
 }

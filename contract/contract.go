@@ -62,6 +62,10 @@ const LeastBF16 = 0x23800000
 // long on some CPUs.
 const LeastWeight = 0xc2c80000
 
+// LeastWeightBF16 is the least number whose weight is not +0 when it is rounded for a product in bfloat16, as float32 bits: the
+// weights of smaller ones are below 2^-56 - 2^-65.
+const LeastWeightBF16 = 0xc26002e3
+
 // Numbers below LeastNormal, 2^-126, are subnormal, and +0 where they are packed, stored in
 // a cache or kept by an optimizer. LeastGradient is 2^-100: below it gradients that
 // attention is given, or has for scores, are +0. Both are float32 bits.

@@ -27,6 +27,7 @@ func (c *call) options() kernel.Options {
 	o := kernel.Options{Scoring: kernel.Scoring{
 		Scale: c.float("scale"), Softcap: c.float("softcap"), ALiBi: c.floats("alibi"), Sinks: c.floats("sinks"), Bias: c.tensor("bias"),
 		QueryStart: c.ints("query_start"), KeyStart: c.ints("key_start"), DynamicInt12: c.int("quantized") != 0,
+		BFloat16: c.int("bfloat16") != 0,
 	}}
 	if c.has("visible") {
 		o.Mask = o.Mask.And(kernel.Visible(numbers[bool](c, "visible"), c.shape("visible")))
@@ -216,6 +217,7 @@ func attentionCases() (list []vector) {
 	}
 	list = append(list, attentionTypeCases()...)
 	list = append(list, quantizedCases()...)
+	list = append(list, bfloat16Cases()...)
 	list = append(list, specialCases()...)
 	blocks := sizes4{1, 2, 1, 2, 300, 3, 2}
 	add("blocks-from-position-200", "attention", blocks.inputs(2000, map[string]any{"key_start": []int{200}, "query_start": []int{499}}))
@@ -433,6 +435,37 @@ func quantizedCases() (list []vector) {
 	mixed := int4(small, map[string]any{})
 	delete(mixed, "v")
 	add("int4-keys", small, 1, mixed)
+	return list
+}
+
+// bfloat16Cases are calls in bfloat16: tails of segments of columns and of keys, blocks that begin in the middle of a segment,
+// options, types, lists and trees, ties, and numbers that are tiny or not finite.
+func bfloat16Cases() (list []vector) {
+	add := func(name, function string, in map[string]any) {
+		in["bfloat16"] = 1
+		list = append(list, vector{Name: "bfloat16-" + name, Function: function, In: in})
+	}
+	for i, z := range []sizes4{{1, 1, 1, 1, 1, 1, 1}, {1, 2, 1, 2, 5, 31, 3}, {1, 2, 2, 2, 31, 32, 2}, {1, 1, 1, 2, 33, 33, 2}, {1, 1, 1, 2, 66, 64, 3}, {1, 1, 1, 1, 300, 3, 2}} {
+		add("plain-"+string(rune('a'+i)), "attention", z.inputs(8000+10*i, nil))
+	}
+	options := attentionOptions()
+	for i, name := range []string{"scale", "zero-scale", "dropout", "visible", "all"} {
+		add(name, "attention", optionSizes.inputs(8100+10*i, options[name]))
+	}
+	window := sizes4{1, 2, 1, 2, 80, 4, 3}
+	add("position-41", "attention", window.inputs(8200, map[string]any{"key_start": []int{41}, "query_start": []int{60}, "visible": onlyBeyond(2, 80, 37)}))
+	add("partials", "partials", sizes4{1, 2, 1, 2, 270, 5, 3}.inputs(8210, map[string]any{"key_start": []int{256}}))
+	small := sizes4{1, 2, 1, 2, 6, 6, 4}
+	halves := small.inputs(8220, map[string]any{"out_type": "bf16"})
+	halves["q"], halves["k"], halves["v"] = narrowed(8221, numeric.ToF16, 1, 2, 2, 6), narrowed(8222, numeric.ToBF16, 1, 1, 6, 6), narrowed(8223, numeric.ToBF16, 1, 1, 6, 4)
+	add("types", "attention", halves)
+	add("list", "attention", small.inputs(8230, map[string]any{"key_rows": encode([]int32{5, 0, 3, 3, 1, 0, 2, -1}, 1, 1, 2, 4)}))
+	add("tree", "attention", sizes4{1, 2, 1, 3, 40, 6, 4}.inputs(8240, map[string]any{"parents": encode([]int32{-1, 0, 0}, 3), "query_start": []int{54}, "key_start": []int{20}}))
+	add("peaked", "attention", sizes4{1, 1, 1, 2, 40, 8, 2}.inputs(8250, map[string]any{"scale": single(float32(20))}))
+	for i, kind := range []testutil.Kind{testutil.NonFinite, testutil.Specials, testutil.Tinies} {
+		add([]string{"not-finite", "extreme", "tiny"}[i], "attention", wildSizes.wildInputs(kind, 8260+10*i, wildOptions(wildSizes)["causal"]))
+	}
+	add("nan-hidden", "attention", small.inputs(8300, map[string]any{"v": replaced(array(8301, 1, 1, 6, 4), map[int]float32{4: nan, 5: inf, 6: -inf}), "visible": encode([]bool{true, false, true, true, true, true}, 1, 1, 1, 6)}))
 	return list
 }
 

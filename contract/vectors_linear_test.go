@@ -291,7 +291,9 @@ func linearCases() (list []vector) {
 
 // bf16Cases are products in bfloat16: tails of segments, ties, numbers near the least and the largest, and sums that cancel.
 func bf16Cases() (list []vector) {
-	add := func(name string, in map[string]any) { list = append(list, vector{"linear-bf16-" + name, "linear_bf16", in, nil}) }
+	add := func(name string, in map[string]any) {
+		list = append(list, vector{"linear-bf16-" + name, "linear_bf16", in, nil})
+	}
 	for i, k := range []int{0, 1, 2, 31, 32, 33, 64, 95} {
 		in := map[string]any{"x": array(400+10*i, 2, k), "w": array(401+10*i, 3, k)}
 		if k%2 == 1 {

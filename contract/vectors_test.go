@@ -43,6 +43,7 @@ var subjects = []subject{
 	{"layers", layerFunctions, layerCases},
 	{"training", trainingFunctions, trainingCases},
 	{"recurrent", recurrentFunctions, recurrentCases},
+	{"retrieval", retrievalFunctions, retrievalCases},
 	{"modules", moduleFunctions, moduleCases},
 }
 

@@ -9,16 +9,26 @@ import (
 
 // softmax is LaneKernels.Softmax.
 func softmax(s []float32, ld, n int, max, sum []float32) {
+	weigh(scalar.Weight, s, ld, n, max, sum)
+}
+
+// weigh is softmax with such weights.
+func weigh(weight func(x float32) float32, s []float32, ld, n int, max, sum []float32) {
 	sum = window(sum, 0, len(max))
 	clear(sum)
 	for j := range n {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
-			p := scalar.Weight(row[lane] - orZero(m))
+			p := weight(row[lane] - orZero(m))
 			row[lane] = p
 			sum[lane] += p
 		}
 	}
+}
+
+// softmaxBF16 is LaneKernels.SoftmaxBF16.
+func softmaxBF16(s []float32, ld, n int, max, sum []float32) {
+	weigh(scalar.WeightBF16, s, ld, n, max, sum)
 }
 
 // mergeStats is LaneKernels.MergeStats.

@@ -18,7 +18,7 @@ import (
 func Lanes() ukernel.LaneKernels {
 	return ukernel.LaneKernels{
 		MaskSpan: maskSpan, MaskBool: maskBool, Softcap: softcap, ALiBi: alibi, Bias: bias,
-		Softmax: softmax, Dropout: dropout, MergeStats: mergeStats,
+		Softmax: softmax, SoftmaxBF16: softmaxBF16, Dropout: dropout, MergeStats: mergeStats,
 		Pack: pack, Unpack: unpack, Round: roundLanes, ScaleRows: scaleRows, HeadScores: headScores,
 	}
 }

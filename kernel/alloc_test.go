@@ -76,7 +76,8 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 			"unions": func(o *kernel.Options) {
 				o.Mask = kernel.Window(100, 3).Or(kernel.KeyRange(0, 4)).Or(kernel.QueryRange(9, 12)).And(kernel.Chunked(200))
 			},
-			"bools": func(o *kernel.Options) { o.Mask = kernel.Visible(flags, shape).And(kernel.Hidden(flags, shape)) },
+			"bfloat16": func(o *kernel.Options) { o.BFloat16, o.Mask = true, kernel.Window(100, 3) },
+			"bools":    func(o *kernel.Options) { o.Mask = kernel.Visible(flags, shape).And(kernel.Hidden(flags, shape)) },
 			"last": func(o *kernel.Options) {
 				o.Mask = kernel.VisibleLast(flags, [4]int{1, 1, c.Lq, c.Lq}).And(kernel.KeyLengths(lengths))
 			},

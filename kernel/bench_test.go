@@ -109,6 +109,28 @@ func BenchmarkQuantized(b *testing.B) {
 	}
 }
 
+// BenchmarkBFloat16 times calls on one thread with float32, and with tensors of bfloat16 without products in bfloat16 and with
+// them.
+func BenchmarkBFloat16(b *testing.B) {
+	for _, s := range benchShapes {
+		q, k, v := s.c.Inputs()
+		out := s.c.Out()
+		run := func(name string, q, k, v kernel.Tensor, rounds bool) {
+			for _, tier := range kernel.Tiers() {
+				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, name, tier), func(b *testing.B) {
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Scoring: kernel.Scoring{BFloat16: rounds}})
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
+				})
+			}
+		}
+		run("float32", q, k, v, false)
+		half := func(x kernel.Tensor) kernel.Tensor { return contracttest.As(x, kernel.BFloat16) }
+		q, k, v = half(q), half(k), half(v)
+		run("bfloat16", q, k, v, false)
+		run("bfloat16,products", q, k, v, true)
+	}
+}
+
 // BenchmarkWidth times the large shapes with each tile width of a tier as the main one:
 // the figures by which MainLanes is chosen.
 func BenchmarkWidth(b *testing.B) {

@@ -22,7 +22,12 @@ func (c *call) checkOptions() *check.Failure {
 		}
 	}
 	if c.scoring.DynamicInt12 {
-		if f := c.checkIntegers(); f != nil {
+		if f := c.checkKeyTypes("Options.DynamicInt12", true, "k and v of int8 or int4, or false"); f != nil {
+			return f
+		}
+	}
+	if c.scoring.BFloat16 {
+		if f := c.checkKeyTypes("Options.BFloat16", false, "k and v of floats, or false: an integer times its scale is no bfloat16"); f != nil {
 			return f
 		}
 	}
@@ -39,12 +44,13 @@ func (c *call) checkKeyRows() *check.Failure {
 	return c.scoring.KeyRows.Check("Options.KeyRows", &c.scores, c.k)
 }
 
-// checkIntegers reports keys or values that are no integers.
-func (c *call) checkIntegers() *check.Failure {
+// checkKeyTypes reports keys or values that are integers with scales, where an option wants others, or are none, where it wants
+// these.
+func (c *call) checkKeyTypes(option string, integers bool, want string) *check.Failure {
 	names := [...]string{"k", "v"}
 	for i, t := range [...]*view.Tensor{c.k, c.v} {
-		if t.Scales() == nil {
-			return &check.Failure{Where: "Options.DynamicInt12", Got: fmt.Sprintf("true and %s of %v", names[i], t.DType()), Want: "k and v of int8 or int4, or false"}
+		if (t.Scales() != nil) != integers {
+			return &check.Failure{Where: option, Got: fmt.Sprintf("true and %s of %v", names[i], t.DType()), Want: want}
 		}
 	}
 	return nil

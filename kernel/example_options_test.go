@@ -341,6 +341,21 @@ func ExampleOptions_sinks() {
 	// Output: [3.000] [1.099] [0.333 0.333] <nil>
 }
 
+// Factors of products in bfloat16 have 8 bits: of 1 + 2^-8 the last one is rounded off.
+func ExampleOptions_bfloat16() {
+	out, value := make([]float32, 1), float32(1+0x1p-8)
+	for _, rounds := range []bool{false, true} {
+		err := kernel.Attention(column(out...), column(1), column(2), column(value), &kernel.Options{
+			Scoring: kernel.Scoring{BFloat16: rounds},
+		})
+		fmt.Println(out, err)
+	}
+
+	// Output:
+	// [1.0039062] <nil>
+	// [1] <nil>
+}
+
 // Half of the weights are dropped and the others doubled. A seed drops the same
 // ones wherever and however often it is used.
 func ExampleDropout() {

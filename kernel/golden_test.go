@@ -67,6 +67,16 @@ func goldenCases() map[string]contracttest.Case {
 	}
 }
 
+// goldenBFloat16 are calls with products in bfloat16.
+func goldenBFloat16() map[string]contracttest.Case {
+	return map[string]contracttest.Case{
+		"products-bf16":          {B: 1, H: 4, HKV: 2, Lq: 70, Lk: 300, D: 64, Dv: 64, Mask: contracttest.Causal(230), Seed: 151, Types: contracttest.Uniform(kernel.BFloat16)},
+		"products-bf16-odd":      {B: 1, H: 2, HKV: 1, Lq: 37, Lk: 259, D: 45, Dv: 29, Mask: contracttest.Window(77, 3).And(contracttest.Causal(220)), Seed: 152},
+		"products-bf16-decode":   {B: 2, H: 8, HKV: 2, Lq: 1, Lk: 333, D: 128, Dv: 64, Seed: 153, Types: contracttest.TypesOf(kernel.Float32, kernel.BFloat16, kernel.BFloat16, kernel.Float32)},
+		"products-bf16-narrower": {B: 1, H: 4, HKV: 1, Lq: 2, Lk: 290, D: 33, Dv: 48, Seed: 154, Types: contracttest.TypesOf(kernel.Float16, kernel.Float8E4M3, kernel.Float16, kernel.BFloat16)},
+	}
+}
+
 // goldenInputs are the case's inputs; those of tiny-numbers are scaled down so
 // that products and outputs are subnormal, and the values of range reach from
 // below the smallest float16 to beyond the largest.
@@ -96,6 +106,13 @@ func goldens() map[string]func(t *testing.T, tier kernel.Tier, threads int) stri
 		runs[name] = func(t *testing.T, tier kernel.Tier, threads int) string {
 			q, k, v := goldenInputs(name, c)
 			out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+			return contracttest.Hash(&out)
+		}
+	}
+	for name, c := range goldenBFloat16() {
+		runs[name] = func(t *testing.T, tier kernel.Tier, threads int) string {
+			q, k, v := c.Typed(c.Inputs())
+			out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{BFloat16: true}})
 			return contracttest.Hash(&out)
 		}
 	}
@@ -228,6 +245,10 @@ func goldenOptions() map[string]kernel.Options {
 	}
 	padding := kernel.Hidden(flags(c.B*c.Lk, 3), [4]int{c.B, 1, 1, c.Lk})
 	past := []int{251, 17}
+	inBFloat16 := func(o kernel.Options) kernel.Options {
+		o.BFloat16 = true
+		return o
+	}
 	all := kernel.Options{Scoring: kernel.Scoring{
 		Mask:    kernel.Causal(2).And(kernel.Window(200, -1)).And(kernel.QueryLengths([]int{19, 12})).And(padding),
 		Scale:   0.375,
@@ -254,6 +275,9 @@ func goldenOptions() map[string]kernel.Options {
 		"option-key-start":    {Scoring: kernel.Scoring{KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: kernel.Causal(0)}},
 		"option-hook":         {Scoring: kernel.Scoring{Score: tiltScores}},
 		"option-all":          all,
+		"option-bf16":         inBFloat16(kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Window(90, 5), QueryStart: past}}),
+		"option-bf16-all":     inBFloat16(all),
+		"option-bf16-rows":    inBFloat16(kernel.Options{Scoring: kernel.Scoring{KeyRows: goldenLists(c)}}),
 		"option-tree":         {Scoring: kernel.Scoring{Parents: goldenTree(c), Mask: kernel.Window(200, 0), ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, QueryStart: []int{351, 301}, KeyStart: []int{100}}},
 		"option-key-rows":     {Scoring: kernel.Scoring{KeyRows: goldenLists(c)}},
 		"option-key-rows-all": goldenListed(all, c),

@@ -108,7 +108,7 @@ func TestQuantized(t *testing.T) {
 			if n%3 == 1 {
 				opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
 			}
-			checkQuantized(t, c, q, k, v, opts)
+			checkCall(t, c, q, k, v, opts)
 		})
 	}
 }
@@ -185,7 +185,7 @@ func TestQuantizedCaches(t *testing.T) {
 				if n%3 == 1 {
 					opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
 				}
-				checkQuantized(t, c, q, k, v, opts)
+				checkCall(t, c, q, k, v, opts)
 			})
 		}
 	}
@@ -209,18 +209,19 @@ func TestQuantizedPages(t *testing.T) {
 						table.Pages[b] = append([]int32{page}, table.Pages[b]...)
 					}
 					opts := kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true, KeyStart: []int{5 * i}, QueryStart: []int{5 * i}}}
-					checkQuantized(t, c, q, cache.of(k).Paged(&table), cache.of(v).Paged(&table), opts)
+					checkCall(t, c, q, cache.of(k).Paged(&table), cache.of(v).Paged(&table), opts)
 				})
 			}
 		}
 	}
 }
 
-// checkQuantized compares a quantized call with the contract, on every tier and with someThreads.
-func checkQuantized(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts kernel.Options) {
+// checkCall compares a call with the contract, on every tier and with someThreads.
+func checkCall(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts kernel.Options) {
 	want := c.Output(c.Dv)
 	m := c.Model(q, k, v, &opts)
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
+	want = contracttest.As(want, c.Types.Out)
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, threads := range someThreads(c) {
 			o := opts

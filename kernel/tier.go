@@ -90,6 +90,7 @@ func (t Tier) Tuning() string {
 //	PanelPrefetch  which kernels of these prefetch weights
 //	WidenRows      with more rows 16-bit weights are widened once, before the product; 0: never
 //	QuantizedRows  with more rows quantized weights are widened once, before the product
+//	PairRows       with more rows weights of products in bfloat16 are
 //
 // The names are a part of the API. The best values belong to a version, as kernels change. A later version
 // may have further numbers, and a number that has lost its meaning stays and does nothing.

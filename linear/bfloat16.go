@@ -75,9 +75,6 @@ func (l *Linear) packPairs(t *tier.Tier, w *Matrix, p int) {
 }
 
 const (
-	// Up to pairRows rows of x take the weights as they lie, in pairs. For more the part of a panel is widened once.
-	pairRows = 4
-
 	// roundedPanels is the most panels of a task: with fewer, rows are rounded more often.
 	roundedPanels = 16
 

@@ -36,6 +36,7 @@ type job struct {
 	widens                 bool // weights are widened once for a range of rows
 	unpacks                bool // those of whole panels are unpacked, and only the others widened
 	roundsOnce             bool // rows are rounded for all steps at once
+	tiles                  bool // and the product is that of a unit for tiles
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -128,6 +129,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = !j.int8 && j.linear.widens(t, m)
 	j.unpacks = j.widens && j.linear.unpacks(t, m)
+	j.tiles = j.linear.tiles(t, m)
 	direct := !j.widens && !j.isProduct() && !j.int8
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
@@ -161,6 +163,8 @@ func (j *job) limits() (rows, panels int) {
 		return productRows, productPanels
 	case j.int8:
 		return j.int8Rows(), j.linear.panels()
+	case j.tiles:
+		return j.tileRows(), j.linear.panels()
 	case j.linear.rounds:
 		return maxRows, roundedPanels
 	}
@@ -174,7 +178,7 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 	case l.format != 0:
 		return m > t.QuantizedRows || l.packed.Grouped()
 	case l.rounds:
-		return m > pairRows
+		return m > t.PairRows
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}
@@ -201,8 +205,11 @@ func (l *Linear) bytes() int {
 // and whether it may vary. option is Options.Threads.
 func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 	fmas := float64(j.linear.n) * float64(j.linear.k) * float64(j.out.rows)
-	if j.int8 {
+	switch {
+	case j.int8:
 		fmas /= int8Speed
+	case j.tiles:
+		fmas /= tileSpeed
 	}
 	work := fmas/float64(threadShares*j.tier.ThreadFMAs) + float64(j.linear.bytes())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
@@ -253,6 +260,8 @@ func (j *job) findShape() (s shape) {
 		s.rows = m * (min(j.steps, l.depth()) + transposedGap)
 	}
 	switch {
+	case j.tiles:
+		s.codes, s.rows = m*l.depth()/2, l.depth()
 	case j.roundsOnce:
 		s.rows = m * (l.depth() + transposedGap)
 	case l.rounds:

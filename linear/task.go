@@ -33,6 +33,10 @@ func (s *scratch) task(j *job, i int) {
 		s.int8Task(j, rows, panels)
 		return
 	}
+	if j.tiles {
+		s.tileTask(j, rows, panels)
+		return
+	}
 	if !j.inOrder {
 		s.allSteps(j, rows, panels)
 		return

@@ -41,6 +41,7 @@ type Description struct {
 	Architecture string // general.architecture or model_type
 	Kind         Kind
 	family       family
+	late         bool   // a reranker that makes vectors of tokens, and so is an embedder, too
 	source       string // the GGUF file, or the folder of the weights, which may be one in that of the model
 }
 
@@ -153,9 +154,10 @@ func (d *Description) lookAtFolder() error {
 	if err != nil {
 		return err
 	}
+	d.late = d.family == encoders && folder.IsLate(d.Path)
 	_, err = os.Stat(filepath.Join(d.Path, modulesName))
 	switch {
-	case ranks:
+	case ranks || d.late:
 		d.Kind = KindReranker
 	case d.family != decoders || err == nil:
 		d.Kind = KindEmbedder
@@ -209,7 +211,7 @@ var ErrKind = errors.New("models: a model of another kind")
 
 // check reports a model of another kind, and which command takes it.
 func (d *Description) check(want Kind) error {
-	if d.Kind == want {
+	if d.Kind == want || d.late && want == KindEmbedder {
 		return nil
 	}
 	return &kernel.Error{Where: d.Path + ": the model", Got: fmt.Sprintf("a %s model of the kind %s", d.Architecture, d.Kind),

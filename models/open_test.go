@@ -13,11 +13,13 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/folder"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
 // TestOpen: every folder of testdata/tiny is found out and loaded.
 func TestOpen(t *testing.T) {
+	kinds := map[string]models.Kind{"decoder": models.KindGenerator, "encoder": models.KindEmbedder, "embedder": models.KindEmbedder, "static": models.KindEmbedder, "reranker": models.KindReranker, "multivector": models.KindReranker, "sparse": models.KindEmbedder}
 	folders, err := filepath.Glob("testdata/tiny/*/config.json")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no models: %v", err)
@@ -25,12 +27,13 @@ func TestOpen(t *testing.T) {
 	for _, path := range folders {
 		dir := filepath.Dir(path)
 		name := filepath.Base(dir)
-		want := models.KindGenerator
-		switch {
-		case strings.HasPrefix(name, "reranker-"):
-			want = models.KindReranker
-		case strings.Contains(name, "bert") || strings.HasPrefix(name, "gte-new") || strings.HasPrefix(name, "bge-m3") || strings.HasPrefix(name, "mpnet") || strings.HasPrefix(name, "xlm") || strings.Contains(name, "embedding") || strings.Contains(name, "embeddinggemma") || strings.HasPrefix(name, "model2vec"):
-			want = models.KindEmbedder
+		var refs struct{ Kind string }
+		if err := folder.ReadJSON(filepath.Join(dir, "refs.json"), &refs); err != nil {
+			t.Fatal(err)
+		}
+		want, ok := kinds[refs.Kind]
+		if !ok {
+			t.Fatalf("%s: the kind %q", name, refs.Kind)
 		}
 		m, err := models.Open(dir, models.Options{})
 		if err != nil {
@@ -42,6 +45,12 @@ func TestOpen(t *testing.T) {
 		_, generates := m.(models.Generates)
 		if m.About().Kind != want || embeds != (want == models.KindEmbedder) || ranks != (want == models.KindReranker) || generates != (want == models.KindGenerator) {
 			t.Errorf("%s: got %+v, want a model of the kind %s", name, m.About(), want)
+		}
+		if refs.Kind == "multivector" { // which is an embedder, too
+			if e, err := models.OpenEmbedder(dir, embedding.LoadOptions{}); err != nil || !e.HasTokenVectors() {
+				t.Errorf("%s as an embedder: %v", name, err)
+			}
+			continue
 		}
 		checkKinds(t, dir, want)
 	}
@@ -87,11 +96,11 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("nothing: %v", err)
 	}
 	path := filepath.Join(dir, "config.json")
-	if err := os.WriteFile(path, []byte(`{"model_type": "t5"}`), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte(`{"model_type": "gpt2"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var bad *kernel.Error
-	if _, err := models.Open(dir, models.Options{}); !errors.As(err, &bad) || bad.Arg() != "model_type" || bad.Got != `"t5"` || !strings.Contains(bad.Want, "modernbert") || !strings.Contains(bad.Want, "qwen3") {
+	if _, err := models.Open(dir, models.Options{}); !errors.As(err, &bad) || bad.Arg() != "model_type" || bad.Got != `"gpt2"` || !strings.Contains(bad.Want, "modernbert") || !strings.Contains(bad.Want, "qwen3") {
 		t.Errorf("an architecture that is not known: %v", err)
 	}
 	if _, err := models.Open(path, models.Options{}); !errors.As(err, &bad) || !strings.HasPrefix(bad.Where, path+": ") || !strings.Contains(bad.Want, dir) {

@@ -23,10 +23,10 @@ type Role string
 // The roles. Nobody but an admin hears what is said to others: each user gets answers on subjects with its own public key.
 const (
 	RoleReader Role = "reader" // computes attention over sequences of the directory, and asks for reports
-	RoleWriter Role = "writer" // also changes sequences, and embeds corpora
+	RoleWriter Role = "writer" // also changes sequences
 	RoleWorker Role = "worker" // works for clients
 
-	// RoleGateway hands requests on to workers. What those and gateways say to each other comes on subjects of their own keys, too.
+	// RoleGateway hands requests on to workers, for clients of HTTP or to embed a corpus. What those and gateways say to each other comes on subjects of their own keys, too.
 	RoleGateway Role = "gateway"
 	RoleAdmin   Role = "admin" // everything, such as to drop what another version has left
 )
@@ -69,8 +69,8 @@ func For(role Role, prefix, nkey string) (Permissions, error) {
 		p.Publish.Allow = append(c.read(), c.write()...)
 		p.Subscribe.Allow = append(own, c.subject("held.*"))
 	case RoleWorker:
-		p.Publish.Allow = append(append(c.read(), c.write()...), c.work()...)
-		p.Subscribe.Allow = append(own, c.subject("shard.*.*"), c.subject("embed.info"), c.subject("embed.stored.>"), c.subject("relay.ask.*"), "$SRV.>")
+		p.Publish.Allow = append(append(c.read(), c.write()...), "_INBOX.>") // it has to answer anybody
+		p.Subscribe.Allow = append(own, c.subject("shard.*.*"), c.subject("relay.ask.*"), "$SRV.>")
 	case RoleGateway:
 		p.Publish.Allow = []string{"$SRV.>", "_INBOX.>", c.subject("relay.ask.*")}
 		p.Subscribe.Allow = append(own, "$SRV.>")
@@ -84,49 +84,33 @@ func For(role Role, prefix, nkey string) (Permissions, error) {
 
 // cluster has the names that a cluster uses on its server.
 type cluster struct {
-	prefix                   string
-	jobs, results, directory string // streams
-	keys                     string // of the directory
+	prefix    string
+	directory string // stream
+	keys      string // of the directory
 }
 
 func newCluster(prefix string) cluster {
 	name := func(x string) string { return hub.StreamName(prefix, x) }
-	return cluster{prefix, name("embed_jobs"), name("embed_results"), "KV_" + name("sequences"), "$KV." + name("sequences") + ".>"}
+	return cluster{prefix, "KV_" + name("sequences"), "$KV." + name("sequences") + ".>"}
 }
 
 func (c *cluster) subject(rest string) string { return c.prefix + "." + rest }
 
-// read is what a reader may say: to look for workers, to ask them, and to read the directory and the state of the queues.
+// read is what a reader may say: to look for workers, to ask them, and to read the directory.
 func (c *cluster) read() []string {
 	return []string{
-		"$SRV.>", c.subject("shard.*.attend"), c.subject("shard.*.report"), c.subject("shard.*.ping"), c.subject("embed.info"), c.subject("held.*"),
-		"$JS.API.STREAM.INFO." + c.directory, "$JS.API.STREAM.INFO." + c.jobs, "$JS.API.STREAM.INFO." + c.results,
+		"$SRV.>", c.subject("shard.*.attend"), c.subject("shard.*.report"), c.subject("shard.*.ping"), c.subject("held.*"),
+		"$JS.API.STREAM.INFO." + c.directory,
 		"$JS.API.DIRECT.GET." + c.directory + ".>", "$JS.API.DIRECT.GET." + c.directory, "$JS.API.STREAM.MSG.GET." + c.directory,
 		"$JS.API.CONSUMER.CREATE." + c.directory + ".>", "$JS.API.CONSUMER.DELETE." + c.directory + ".*", "$JS.API.CONSUMER.INFO." + c.directory + ".*", "$JS.FC." + c.directory + ".>",
 	}
 }
 
-// write is what a writer may say too: to change sequences and the directory, and to send jobs and take results.
+// write is what a writer may say too: to change sequences and the directory.
 func (c *cluster) write() []string {
-	all := []string{
-		"$JS.API.INFO", c.subject("shard.*.put"), c.subject("shard.*.send"), c.subject("shard.*.free"), c.subject("shard.*.drop"), c.keys,
-		c.subject("embed.jobs.>"), c.subject("embed.stored.>"), "$JS.ACK." + c.results + ".>",
-		"$JS.API.CONSUMER.CREATE." + c.results + ".>", "$JS.API.CONSUMER.MSG.NEXT." + c.results + ".*", "$JS.API.CONSUMER.NAMES." + c.jobs,
-	}
-	for _, stream := range []string{c.jobs, c.results, c.directory} {
-		all = append(all, "$JS.API.STREAM.CREATE."+stream)
-	}
-	for _, stream := range []string{c.jobs, c.results} {
-		all = append(all, "$JS.API.STREAM.PURGE."+stream, "$JS.API.CONSUMER.DELETE."+stream+".*")
-	}
-	return all
-}
-
-// work is what a worker may say too: to take jobs and send results, and to answer. It has to answer anybody.
-func (c *cluster) work() []string {
 	return []string{
-		"_INBOX.>", c.subject("embed.results.>"), "$JS.ACK." + c.jobs + ".>",
-		"$JS.API.CONSUMER.CREATE." + c.jobs + ".>", "$JS.API.CONSUMER.INFO." + c.jobs + ".*", "$JS.API.CONSUMER.MSG.NEXT." + c.jobs + ".*",
+		"$JS.API.INFO", c.subject("shard.*.put"), c.subject("shard.*.send"), c.subject("shard.*.free"), c.subject("shard.*.drop"), c.keys,
+		"$JS.API.STREAM.CREATE." + c.directory,
 	}
 }
 

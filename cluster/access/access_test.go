@@ -45,15 +45,6 @@ func TestPermissions(t *testing.T) {
 		{"$JS.API.STREAM.PURGE.KV_p_sequences", publish, []Role{RoleAdmin}},
 		{"$JS.API.STREAM.UPDATE.KV_p_sequences", publish, []Role{RoleAdmin}},
 
-		// Embedding.
-		{"p.embed.jobs.m.r.0", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
-		{"p.embed.results.r.0", publish, []Role{RoleWorker, RoleAdmin}},
-		{"p.embed.results.r.0", subscribe, []Role{RoleAdmin}},
-		{"p.embed.jobs.m.r.0", subscribe, []Role{RoleAdmin}},
-		{"$JS.API.CONSUMER.MSG.NEXT.p_embed_jobs.c", publish, []Role{RoleWorker, RoleAdmin}},
-		{"$JS.API.CONSUMER.MSG.NEXT.p_embed_results.c", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
-		{"$JS.API.STREAM.DELETE.p_embed_jobs", publish, []Role{RoleAdmin}},
-
 		// Gateways and those that answer them.
 		{"p.relay.ask.a", publish, []Role{RoleGateway, RoleAdmin}},
 		{"p.relay.ask.a", subscribe, []Role{RoleWorker, RoleAdmin}},
@@ -69,7 +60,7 @@ func TestPermissions(t *testing.T) {
 		{"other.shard.a.attend", publish, []Role{RoleAdmin}},
 		{"other.shard.a.put", subscribe, []Role{RoleAdmin}},
 		{"$KV.other_sequences.s", publish, []Role{RoleAdmin}},
-		{"$JS.API.STREAM.CREATE.other_embed_jobs", publish, []Role{RoleAdmin}},
+		{"$JS.API.STREAM.CREATE.KV_other_sequences", publish, []Role{RoleAdmin}},
 		{"$SYS.REQ.SERVER.PING", publish, []Role{RoleAdmin}},
 		{"p", publish, []Role{RoleAdmin}},
 	} {
@@ -102,9 +93,7 @@ func TestPatterns(t *testing.T) {
 		}
 		for _, pattern := range slices.Concat(p.Publish.Allow, p.Subscribe.Allow) {
 			ok := pattern == "_INBOX.>" || pattern == "_INBOX."+key+".>" || pattern == "$SRV.>" || pattern == "$JS.API.INFO" || strings.HasPrefix(pattern, "a.b.")
-			for _, name := range []string{"a_db_embed_jobs", "a_db_embed_results", "KV_a_db_sequences"} {
-				ok = ok || strings.HasPrefix(pattern, "$J") && slices.Contains(strings.Split(pattern, "."), name)
-			}
+			ok = ok || strings.HasPrefix(pattern, "$J") && slices.Contains(strings.Split(pattern, "."), "KV_a_db_sequences")
 			ok = ok || pattern == "$KV.a_db_sequences.>"
 			if ok != (role != RoleAdmin) || !server.IsValidSubject(pattern) {
 				t.Errorf("%s may use %s", role, pattern)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed/internal/corpus"
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
-	"github.com/attn-go/attn/cluster/embed/internal/wire"
 )
 
 // A reader reads the input of a run.
@@ -19,7 +18,7 @@ type reader struct {
 	held     *record // the next one, if it is known
 
 	texts int // most texts of a job
-	bytes int // most bytes of a job's message
+	bytes int // most bytes of a job's texts
 }
 
 // A record is one of the input with its entry, which lacks a vector.
@@ -29,7 +28,7 @@ type record struct {
 }
 
 // key is a hash of all that the input has for a record.
-func key(r corpus.Record) (k wire.Hash) {
+func key(r corpus.Record) (k [sha256.Size]byte) {
 	h := sha256.New()
 	for _, s := range []string{r.Source, r.ID, r.Reason, r.Text} {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(s))))
@@ -59,7 +58,7 @@ func (r *reader) take() {
 
 // batch returns the next records that fit into a job, io.EOF after the last ones.
 func (r *reader) batch() (batch, error) {
-	b, size := batch{first: r.position}, wire.JobOverhead
+	b, size := batch{}, 0
 	for len(b.entries) < r.texts {
 		x, err := r.peek()
 		if errors.Is(err, io.EOF) && len(b.entries) > 0 {
@@ -68,7 +67,7 @@ func (r *reader) batch() (batch, error) {
 		if err != nil {
 			return b, err
 		}
-		size += wire.TextOverhead + len(x.Text)
+		size += len(x.Text)
 		if len(b.texts) > 0 && size > r.bytes {
 			break
 		}

@@ -2,7 +2,6 @@ package embed
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +13,8 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/corpus"
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
-	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/cluster/relay"
 )
 
 // A Client embeds a corpus by the workers of a cluster.
@@ -38,8 +36,6 @@ type Progress struct {
 	Resumed      int64 // those of them that the journal had
 	Rejected     int64 // those of them without a vector
 	Pending      int   // jobs without a result
-	Late         int   // jobs that had no result after Options.Retry
-	Doubled      int   // results that came again
 }
 
 // A Summary says what a run did.
@@ -47,22 +43,18 @@ type Summary struct {
 	Texts    int64         // records of the input
 	Resumed  int64         // those that the journal had
 	Rejected int64         // those without a vector
-	Model    string        // digest, in hexadecimal
+	Model    string        // its name
 	Width    int           // numbers of a vector
 	Took     time.Duration // without the files in the end
-
-	// What faults cost: none of it is in the files.
-	Late    int // jobs without a result after Options.Retry; they were sent again, unless they were in the queue
-	Doubled int // results that came again
-	Split   int // jobs whose texts were sent one by one, as all of them failed
+	Split    int           // jobs whose texts were sent one by one, as all of them failed
 }
 
 // Run embeds the corpus and writes the files. After an error other than a [*kernel.Error]
 // the journal stays, and the next Run with the same options goes on with it. The errors are
-// a [*kernel.Error], an error of the kind [hub.ErrVersion], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
+// a [*kernel.Error], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
 // those of files.
 func (c *Client) Run(ctx context.Context) (Summary, error) {
-	o, err := c.Options.complete(c.Conn)
+	o, err := c.Options.complete()
 	if err != nil {
 		return Summary{}, err
 	}
@@ -70,7 +62,12 @@ func (c *Client) Run(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	r := &run{client: c, options: o, in: &reader{corpus: in, texts: o.JobTexts, bytes: o.JobBytes}}
+	r := &run{client: c, options: o, in: &reader{corpus: in, texts: o.JobTexts, bytes: o.JobBytes}, asker: asker{run: nuid.Next()}}
+	if r.asker.gateway, err = relay.NewGateway(c.Conn, relay.GatewayConfig{Name: "embed-" + r.asker.run, Patience: o.Retry, Tries: tries, PerWorker: perWorker}); err != nil {
+		in.Close()
+		return Summary{}, err
+	}
+	defer r.asker.gateway.Close()
 	if err := r.begin(ctx); err != nil {
 		in.Close()
 		return Summary{}, err
@@ -100,8 +97,7 @@ type run struct {
 	options Options
 	in      *reader
 	journal *journal.Journal
-	queues  *queues
-	model   wire.Hash
+	asker   asker
 	summary Summary
 	bytes   int64 // of the input that is done
 }
@@ -112,28 +108,20 @@ func (r *run) report(format string, args ...any) {
 	}
 }
 
-// begin finds the streams and the model, and opens the journal.
+// begin finds the model, and opens the journal.
 func (r *run) begin(ctx context.Context) error {
-	var err error
-	if r.queues, err = newQueues(ctx, r.client.Conn, r.options.Limits); err != nil {
-		return err
-	}
 	asked := 0
-	r.model, r.summary.Width, err = findModel(ctx, r.client.Conn, r.options.Model, func() {
+	err := r.asker.find(ctx, r.options.Model, func() {
 		if asked++; asked == 4 {
-			r.report("waiting for a worker")
+			r.report("waiting for a worker: cluster answer -model MODEL runs one")
 		}
 	})
 	if err != nil {
 		return err
 	}
-	r.summary.Model = hex.EncodeToString(r.model[:])
-	r.in.texts = min(r.in.texts, mostTexts(r.client.Conn, r.summary.Width))
-	if r.in.texts == 0 {
-		return &kernel.Error{Where: "embed: MaxPayload of the server", Got: fmt.Sprint(r.client.Conn.MaxPayload()), Want: fmt.Sprintf("room for a vector of %d numbers", r.summary.Width)}
-	}
+	r.summary.Model, r.summary.Width = r.asker.model.ID, r.asker.model.Dimensions
 	r.journal, err = journal.Open(r.options.Journal, journal.Header{
-		Run: nuid.Next(), Version: hub.Own.String(), Model: r.summary.Model, Width: r.summary.Width, MaxText: r.options.MaxText, Files: r.options.files(),
+		Version: hub.Own.String(), Model: r.asker.model.Fingerprint, Width: r.summary.Width, MaxText: r.options.MaxText, Files: r.options.files(),
 	}, r.replay)
 	if err == nil && r.journal.Lost() > 0 {
 		r.report("%s: %s", r.options.Journal, lost(r.journal.Lost(), r.journal.Behind(), r.summary.Resumed))

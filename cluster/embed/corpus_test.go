@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,16 +17,15 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/corpus"
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/berttest"
+	"github.com/attn-go/attn/models/server"
 )
 
 // outputs are the names of the files that a run writes.
 var outputs = []string{"v.jsonl", "v.npy", "v.parquet", "v.jsonl.rejected.jsonl"}
-
-// ackWait is that of the workers of tests.
-const ackWait = 500 * time.Millisecond
 
 // tinyModel returns the folder of a small model, which all tests share.
 var tinyModel = sync.OnceValue(func() string {
@@ -50,13 +50,7 @@ type bench struct {
 // newBench starts a server in this process and makes a corpus of n texts.
 func newBench(t *testing.T, n int) *bench {
 	t.Helper()
-	return newBenchOf(t, n, hub.DefaultMaxPayload)
-}
-
-// newBenchOf is newBench with a server whose messages have at most so many bytes.
-func newBenchOf(t *testing.T, n, payload int) *bench {
-	t.Helper()
-	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxPayload: payload})
+	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +150,7 @@ func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]by
 
 // options returns small jobs of the corpus.
 func (b *bench) options() Options {
-	o := Options{Inputs: []string{b.input}, Overwrite: true, JobTexts: 8, Window: 16, Retry: 2 * time.Second, Patience: time.Minute}
+	o := Options{Inputs: []string{b.input}, Overwrite: true, JobTexts: 8, Window: 16, Retry: time.Second, Patience: time.Minute}
 	for _, name := range outputs[:3] {
 		o.Outputs = append(o.Outputs, filepath.Join(b.dir, name))
 	}
@@ -173,38 +167,58 @@ func (b *bench) connect(t testing.TB) *hub.Conn {
 	return conn
 }
 
-// work runs a worker in this process until the test ends or stop is called.
-func (b *bench) work(t *testing.T, tier string, change func(w *Worker)) (stop func()) {
+// answerer returns a server of the tiny model. More of it are other models with the same weights, of other names.
+func answerer(t testing.TB, folder, tier string, more ...string) *server.Server {
 	t.Helper()
 	x, err := kernel.TierNamed(tier)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := LoadModel(tinyModel(), encoder.Options{Exec: kernel.Exec{Tier: x, Threads: 1}})
+	var list []*server.Model
+	for _, name := range append([]string{"tiny"}, more...) {
+		m, err := server.Load(folder, server.LoadOptions{Name: name, Exec: kernel.Exec{Tier: x, Threads: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	s, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler)}, list...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Worker{Conn: b.connect(t), Name: "w-" + tier, Model: m, AckWait: ackWait, Report: func(s string) { t.Log(s) }}
-	if change != nil {
-		change(w)
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s
+}
+
+// work runs a worker in this process until the test ends or stop is called. wrap may change its answers.
+func (b *bench) work(t *testing.T, tier string, wrap func(relay.Answerer) relay.Answerer) (stop func()) {
+	t.Helper()
+	w := &relay.Worker{Conn: b.connect(t), Name: "w-" + tier, Server: answerer(t, tinyModel(), tier)}
+	if wrap != nil {
+		w.Server = wrap(w.Server)
 	}
+	ready := make(chan struct{})
+	w.Ready = func() { close(ready) }
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		w.Run(ctx)
-		close(done)
-	}()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
 	stop = func() {
 		cancel()
 		<-done
+		done <- nil
 	}
 	t.Cleanup(stop)
 	return stop
 }
 
 // slow makes a worker take longer for a job.
-func slow(delay time.Duration) func(w *Worker) {
-	return func(w *Worker) { w.Model.Embedder = &hooked{w.Model.Embedder, delay, ""} }
+func slow(delay time.Duration) func(relay.Answerer) relay.Answerer {
+	return func(s relay.Answerer) relay.Answerer { return &hooked{Answerer: s, delay: delay} }
 }
 
 // run runs a client and expects the files of one machine.

@@ -4,19 +4,17 @@ package embed
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/cluster/embed/internal/wire"
-	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/cluster/relay"
 )
 
 // runs is how often TestFaults repeats each fault.
@@ -63,16 +61,16 @@ var faults = []struct {
 		s.workers[i].kill()
 		s.workers[i] = start(s.T, s.role())
 	}},
-	{"worker: SIGSTOP for longer than the acknowledgement wait", false, 2, 4, func(s *stage) {
+	{"worker: SIGSTOP for longer than a worker may be silent", false, 2, 4, func(s *stage) {
 		s.some(50*time.Millisecond, 200*time.Millisecond)
 		w := s.workers[s.random.IntN(len(s.workers))]
 		w.cmd.Process.Signal(syscall.SIGSTOP)
-		time.Sleep(3 * ackWait)
+		time.Sleep(3 * time.Second)
 		w.cmd.Process.Signal(syscall.SIGCONT)
 	}},
 	{"worker: a slow one", false, 1, 1, func(s *stage) {
 		slow := s.role()
-		slow.Delay = 3 * ackWait
+		slow.Delay = 1500 * time.Millisecond
 		s.workers = append(s.workers, start(s.T, slow))
 	}},
 	{"server: kill -9", false, 2, 5, func(s *stage) {
@@ -133,7 +131,7 @@ func TestFaults(t *testing.T) {
 					w.kill()
 				}
 				s.running.kill()
-				t.Logf("run %d: %d faults in %v: %d late, %d doubled, %d split", run, count, summary.Took.Round(time.Millisecond), summary.Late, summary.Doubled, summary.Split)
+				t.Logf("run %d: %d faults in %v: %d split", run, count, summary.Took.Round(time.Millisecond), summary.Split)
 				if summary.Texts != 800 || summary.Rejected != 25 {
 					t.Errorf("run %d: %+v", run, summary)
 				}
@@ -191,13 +189,13 @@ func TestPoison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.want = b.expect(t, map[string]string{poison: "no worker survived or answered in 5 deliveries"})
+	b.want = b.expect(t, map[string]string{poison: "no worker survived or answered in 5 tries"})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	deaths := 0
 	all.Go(func() { // there is always a worker
 		r := b.role()
-		r.Poison, r.AckWait = poison, 200*time.Millisecond
+		r.Poison = poison
 		for ; ctx.Err() == nil; deaths++ {
 			p := start(t, r)
 			select {
@@ -209,121 +207,53 @@ func TestPoison(t *testing.T) {
 	summary := b.run(t, b.options())
 	cancel()
 	all.Wait()
-	if summary.Split != 1 || deaths < 10 {
+	if summary.Split == 0 || deaths < 10 {
 		t.Errorf("%d workers died, %+v", deaths, summary)
 	}
-}
-
-// failing is a model that fails on a text, by an error or by a panic.
-type failing struct {
-	Embedder
-	text   string
-	panics bool
-}
-
-func (f *failing) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	for _, t := range texts {
-		if t == f.text && f.panics {
-			panic("this text")
-		} else if t == f.text {
-			return nil, errors.New("this text")
-		}
-	}
-	return f.Embedder.Embed(ctx, texts)
 }
 
 // TestFailing expects that a text is rejected if the model fails on it, with the error as the
 // reason, and no other text.
 func TestFailing(t *testing.T) {
 	t.Parallel()
-	for panics, reason := range map[bool]string{false: "embedding failed: this text", true: "embedding failed: panic: this text"} {
+	for panics, reason := range map[bool]string{false: "this text", true: "no worker survived or answered in 5 tries"} {
 		b := newBench(t, 100)
 		b.want = b.expect(t, map[string]string{"a b c": reason})
-		b.work(t, "", func(w *Worker) {
-			w.Model.Embedder = &failing{w.Model.Embedder, "a b c", panics}
-			w.Deliveries, w.Report = 2, nil
-		})
+		b.work(t, "", func(s relay.Answerer) relay.Answerer { return &hooked{Answerer: s, fails: "a b c", panics: panics} })
 		if s := b.run(t, b.options()); s.Split != 1 {
 			t.Errorf("%+v", s)
 		}
 	}
 }
 
-// TestFull has streams that hold few jobs and results, so that clients and workers wait.
-func TestFull(t *testing.T) {
-	t.Parallel()
-	for _, limits := range []Limits{{JobsBytes: 1500}, {ResultsBytes: 2500}, {JobsBytes: 1500, ResultsBytes: 2500}} {
-		b := newBench(t, 200)
-		change := func(w *Worker) { w.Limits, w.Report = limits, nil }
-		b.work(t, "", change)
-		b.work(t, "", change)
-		o := b.options()
-		o.Limits = limits
-		b.run(t, o)
-	}
-}
-
-// TestNoRoom expects an error if a server has no room for the streams.
-func TestNoRoom(t *testing.T) {
-	t.Parallel()
-	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxStore: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	b := newCorpus(t, s.URL(), 10)
-	c := Client{Conn: b.connect(t), Options: b.options()}
-	if _, err := c.Run(t.Context()); err == nil || errors.As(err, new(*kernel.Error)) {
-		t.Errorf("got %v, want the server's error", err)
-	}
-}
-
-// TestDoubled has a worker that never acknowledges a job, so that each is delivered again, and
-// others that do.
-func TestDoubled(t *testing.T) {
+// TestBusy has a worker that takes one call at a time, and a client that has many: it waits, and loses nothing.
+func TestBusy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 200)
-	b.work(t, "", nil)
-	q, err := newQueues(t.Context(), b.connect(t), Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var forgetful sync.WaitGroup
-	m, err := LoadModel(tinyModel(), bertOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answered := 0
-	forgetful.Go(func() {
-		w := Worker{Conn: q.conn, Model: m, AckWait: ackWait}
-		jobs, err := w.newTurns(q)
-		if err != nil {
-			return
-		}
-		defer jobs.close()
-		for {
-			msg, _, err := jobs.next(ctx)
-			if err != nil {
-				return
-			}
-			if r := w.answer(ctx, msg); r != nil && r.Status == wire.Done {
-				q.publish(ctx, q.resultSubject(msg.Subject), r.Encode())
-				answered++
-			}
-			pause(ctx, 5*time.Millisecond)
-		}
-	})
-	summary := b.run(t, b.options())
-	cancel()
-	forgetful.Wait()
-	t.Logf("%d answers without acknowledgement, %+v", answered, summary)
-	if answered == 0 {
-		t.Error("every job was acknowledged")
+	busy := make(chan struct{}, 1)
+	b.work(t, "", func(s relay.Answerer) relay.Answerer { return &narrow{s, busy} })
+	o := b.options()
+	o.Window = 100
+	b.run(t, o)
+}
+
+// narrow is a server that refuses a call while it has another one.
+type narrow struct {
+	relay.Answerer
+	busy chan struct{}
+}
+
+func (n *narrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case n.busy <- struct{}{}:
+		n.Answerer.ServeHTTP(w, r)
+		<-n.busy
+	default:
+		w.WriteHeader(http.StatusTooManyRequests)
 	}
 }
 
 // role returns a worker of the tiny model as a process.
 func (b *bench) role() role {
-	return role{Kind: "worker", URL: b.url, Model: tinyModel(), AckWait: ackWait, Delay: 5 * time.Millisecond}
+	return role{Kind: "worker", URL: b.url, Model: tinyModel(), Delay: 30 * time.Millisecond}
 }

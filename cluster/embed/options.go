@@ -8,8 +8,6 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed/internal/corpus"
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
-	"github.com/attn-go/attn/cluster/embed/internal/wire"
-	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -19,7 +17,7 @@ const (
 	DefaultJobTexts = 32
 	DefaultJobBytes = 256 << 10
 	DefaultWindow   = 64
-	DefaultRetry    = time.Minute
+	DefaultRetry    = 5 * time.Second
 	DefaultPatience = 30 * time.Minute
 )
 
@@ -48,21 +46,20 @@ type Options struct {
 	// output with ".journal".
 	Journal string
 
-	Model    string        // digest in hexadecimal; "" is the model that all workers have
+	Model    string        // its name, as cluster answer has it; "" is the only one that makes vectors
 	MaxText  int           // most bytes of a text, a larger one is rejected; 0 means DefaultMaxText
 	JobTexts int           // most texts of a job; 0 means DefaultJobTexts
-	JobBytes int           // most bytes of a job; 0 means DefaultJobBytes
+	JobBytes int           // most bytes of the texts of a job; 0 means DefaultJobBytes
 	Window   int           // most jobs under way; 0 means DefaultWindow
-	Retry    time.Duration // after which a job without a result is sent again, unless it is in the queue; 0 means DefaultRetry
+	Retry    time.Duration // after which a worker counts as lost that does not answer, and its jobs go to others; 0 means DefaultRetry
 	Patience time.Duration // without any result after which the run ends; 0 means DefaultPatience
-	Limits   Limits        // of the streams, if this client creates them
 }
 
-// headerBytes bounds the headers of a message.
-const headerBytes = 256
+// mostBytes is the most bytes of texts of a job: as JSON, in which a byte can take six, they are less than workers take.
+const mostBytes = 512 << 10
 
 // complete returns o with the defaults, or a [*kernel.Error].
-func (o Options) complete(conn *hub.Conn) (Options, error) {
+func (o Options) complete() (Options, error) {
 	if len(o.Inputs) == 0 || len(o.Outputs) == 0 {
 		return o, &kernel.Error{Where: "embed: Inputs and Outputs", Got: fmt.Sprintf("%d and %d", len(o.Inputs), len(o.Outputs)), Want: "one or more of each"}
 	}
@@ -80,16 +77,15 @@ func (o Options) complete(conn *hub.Conn) (Options, error) {
 	if err := o.checkPaths(); err != nil {
 		return o, err
 	}
-	payload := int(min(conn.MaxPayload(), wire.MaxBytes)) - headerBytes
 	for _, x := range []struct {
 		field    string
 		value    *int
 		def, max int
 	}{
-		{"MaxText", &o.MaxText, DefaultMaxText, payload - wire.JobOverhead - wire.TextOverhead},
-		{"JobTexts", &o.JobTexts, DefaultJobTexts, wire.MaxTexts},
-		{"JobBytes", &o.JobBytes, min(DefaultJobBytes, payload), payload},
-		{"Window", &o.Window, DefaultWindow, 1 << 16},
+		{"MaxText", &o.MaxText, DefaultMaxText, mostBytes},
+		{"JobTexts", &o.JobTexts, DefaultJobTexts, 1024},
+		{"JobBytes", &o.JobBytes, DefaultJobBytes, mostBytes},
+		{"Window", &o.Window, DefaultWindow, 1 << 10},
 	} {
 		if *x.value == 0 {
 			*x.value = x.def

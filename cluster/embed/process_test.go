@@ -8,17 +8,21 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/server"
 )
 
 // The environment variable with which the test binary becomes a server, a worker or a client.
@@ -30,8 +34,7 @@ type role struct {
 	URL     string
 	Port    int
 	Store   string
-	Model   string // folder
-	AckWait time.Duration
+	Model   string        // folder
 	Delay   time.Duration // that a job takes longer
 	Poison  string        // a text on which a worker dies
 	Options Options
@@ -72,44 +75,65 @@ func (r *role) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("ready")
+	if r.Kind == "client" {
+		fmt.Println("ready")
+	}
 	if r.Kind == "worker" {
-		w, err := r.worker(conn)
-		if err != nil {
-			return err
-		}
-		return w.Run(ctx)
+		return r.work(ctx, conn)
 	}
 	c := Client{Conn: conn, Options: r.Options}
 	_, err = c.Run(ctx)
 	return err
 }
 
-// worker returns the worker of a role.
-func (r *role) worker(conn *hub.Conn) (*Worker, error) {
-	m, err := LoadModel(r.Model, encoder.Options{Exec: kernel.Exec{Threads: 1}})
+// work runs the worker of a role.
+func (r *role) work(ctx context.Context, conn *hub.Conn) error {
+	m, err := server.Load(r.Model, server.LoadOptions{Name: "tiny", Exec: kernel.Exec{Threads: 1}})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m.Embedder = &hooked{m.Embedder, r.Delay, r.Poison}
-	return &Worker{Conn: conn, Model: m, AckWait: r.AckWait, Report: func(s string) { fmt.Fprintln(os.Stderr, s) }}, nil
+	s, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler)}, m)
+	if err != nil {
+		return err
+	}
+	w := relay.Worker{Conn: conn, Name: "w", Server: &hooked{Answerer: s, delay: r.Delay, poison: r.Poison}, Ready: func() { fmt.Println("ready") }}
+	return w.Run(ctx)
 }
 
-// hooked is a model that is slow and dies on a text.
+// hooked is a server that is slow, dies on a text, or fails on one, by an error or by a panic.
 type hooked struct {
-	Embedder
-	delay  time.Duration
-	poison string
+	relay.Answerer
+	delay         time.Duration
+	turn          sync.Mutex // one job is slow after the other
+	poison, fails string
+	panics        bool
 }
 
-func (h *hooked) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	for _, t := range texts {
-		if h.poison != "" && t == h.poison {
-			os.Exit(3)
-		}
+func (h *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		h.Answerer.ServeHTTP(w, r)
+		return
 	}
-	pause(ctx, h.delay)
-	return h.Embedder.Embed(ctx, texts)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	has := func(text string) bool { return text != "" && bytes.Contains(body, []byte(strconv.Quote(text))) }
+	switch {
+	case has(h.poison):
+		os.Exit(3)
+	case has(h.fails) && h.panics:
+		panic("this text")
+	case has(h.fails):
+		w.WriteHeader(http.StatusInternalServerError)
+		io.WriteString(w, `{"error": {"message": "this text"}}`)
+		return
+	}
+	h.turn.Lock()
+	pause(r.Context(), h.delay)
+	h.turn.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.Answerer.ServeHTTP(w, r)
 }
 
 // A process is a child of the test.

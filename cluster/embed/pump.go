@@ -3,200 +3,257 @@ package embed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/attn-go/attn/cluster/embed/internal/journal"
 )
 
-// publishers is how many jobs are sent at once, so that a distant server does not set the pace.
-const publishers = 4
-
-// tick is how often the journal reaches the disk and late jobs are looked for.
-const tick = 100 * time.Millisecond
-
-// A pump is the traffic of a run. One goroutine owns the window and the journal; the others
-// read the input, send jobs and receive results.
-type pump struct {
-	*run
-	window  window
-	batches chan batch         // of the input, closed at its end
-	jobs    chan *part         // to send
-	sent    chan sent          // what became of them
-	results chan jetstream.Msg // received
-	failed  chan error         // of reading the input
-
-	queue []*part   // to send next
-	last  time.Time // of the last result
-	cause error     // of the last try to send or to receive that failed
+// A batch is consecutive records of the input, of which the usable ones make a job.
+type batch struct {
+	entries []journal.Entry // without vectors
+	texts   []string        // of the entries without a Reason
+	bytes   int64           // that the records took of the input
 }
 
-// sent reports a part that is stored, or a try that failed and will be repeated.
-type sent struct {
-	part *part
-	err  error
+// A job is a batch whose vectors are awaited.
+type job struct {
+	batch
+	done chan struct{} // closed when all entries have a vector or a Reason
+}
+
+// tries is how many workers may be lost with a job before its texts are sent alone, and with a text before it is rejected.
+const tries = 5
+
+// perWorker is how many jobs of a run a worker has at a time: one that it computes, and one that it does next.
+const perWorker = 2
+
+// tick is how often the journal reaches the disk and the progress is shown.
+const tick = 100 * time.Millisecond
+
+// A pump is the traffic of a run. A goroutine reads the input, one asks for each job, and one writes the journal, in order.
+type pump struct {
+	*run
+	order chan *job // under way, in the order of the input, closed at its end
+
+	// Jobs share it, and a text that is sent alone has it for itself: if workers die of it, that is no other text's fault.
+	alone sync.RWMutex
+
+	room *room
+
+	mu    sync.Mutex
+	last  time.Time // of the last result
+	cause error     // of the last try that failed, nil after a result
+	split int
+	jobs  int      // under way
+	said  []string // for a person, and not said yet
 }
 
 // pump sends all jobs and returns when the journal has all results.
 func (r *run) pump(ctx context.Context) error {
-	release, err := r.client.Conn.Hold(r.journal.Header().Run) // before the first job is sent, see sweeper
-	if err != nil {
-		return err
-	}
-	defer release()
-	ctx, cancel := context.WithCancel(ctx)
-	p := &pump{
-		run:     r,
-		window:  window{run: r.journal.Header().Run, model: r.model, width: r.summary.Width, parts: map[string]*part{}},
-		batches: make(chan batch),
-		jobs:    make(chan *part),
-		sent:    make(chan sent),
-		results: make(chan jetstream.Msg),
-		failed:  make(chan error, 1),
-		last:    time.Now(),
-	}
-	var all sync.WaitGroup
+	ctx, cancel := context.WithCancelCause(ctx)
+	p := &pump{run: r, order: make(chan *job, r.options.Window), last: time.Now(), room: newRoom()}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel(nil)
+	batches := make(chan batch)
 	go func() { // nobody waits for it, as reading standard input may take forever
-		if err := r.in.send(ctx, p.batches); err != nil {
-			p.failed <- err
+		if err := r.in.send(ctx, batches); err != nil {
+			cancel(err)
 		}
 	}()
-	for range publishers {
-		all.Go(func() { p.publish(ctx) })
-	}
-	all.Go(func() { p.receive(ctx) })
-	err = p.loop(ctx)
-	cancel()
-	all.Wait()
-	r.summary.Split, r.summary.Doubled = p.window.split, p.window.doubled
-	if err == nil {
-		p.clean()
-	}
-	return err
+	asking.Go(func() {
+		for {
+			select {
+			case b, more := <-batches:
+				if !more {
+					close(p.order)
+					return
+				}
+				j := &job{b, make(chan struct{})}
+				p.begin()
+				select {
+				case p.order <- j:
+					asking.Go(func() { p.do(ctx, j) })
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	err := p.collect(ctx)
+	r.summary.Split = p.split
+	return errors.Join(err, r.journal.Sync()) // what is done is not lost
 }
 
-// loop owns the window until the input is done.
-func (p *pump) loop(ctx context.Context) error {
+// begin counts a job. Before the first one nothing is late: slow input is no fault.
+func (p *pump) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.jobs++; p.jobs == 1 {
+		p.last = time.Now()
+	}
+}
+
+// collect writes what is done to the journal, in order.
+func (p *pump) collect(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	batches := p.batches
-	for batches != nil || len(p.window.units) > 0 {
-		in := batches
-		if len(p.window.units) >= p.options.Window {
-			in = nil
-		}
-		jobs, next := p.next()
-		var err error
+	order, done := p.order, (<-chan struct{})(nil)
+	var next *job
+	for {
 		select {
-		case b, ok := <-in:
-			if !ok {
-				batches = nil
-			} else if job := p.window.add(b); job != nil {
-				p.enqueue(job)
+		case j, more := <-order:
+			if !more {
+				return nil
 			}
-		case jobs <- next:
-			p.queue = p.queue[1:]
-		case s := <-p.sent:
-			p.stored(s)
-		case msg := <-p.results:
-			err = p.accept(msg)
+			next, order, done = j, nil, j.done
+		case <-done:
+			for _, e := range next.entries {
+				if err := p.journal.Append(e); err != nil {
+					return err
+				}
+				p.count(e)
+			}
+			p.bytes += next.bytes
+			p.mu.Lock()
+			p.jobs--
+			p.mu.Unlock()
+			order, done = p.order, nil
 		case <-ticker.C:
-			err = p.tick()
-		case err = <-p.failed:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = p.collect()
-		}
-		if err != nil {
-			return errors.Join(err, p.journal.Sync()) // what is done is not lost
-		}
-	}
-	return p.journal.Sync()
-}
-
-// next returns the job to send next and where to, nil if there is none.
-func (p *pump) next() (chan<- *part, *part) {
-	for ; len(p.queue) > 0; p.queue = p.queue[1:] {
-		if job := p.queue[0]; !job.done {
-			return p.jobs, job
-		}
-		p.queue[0].sending = false // its result came meanwhile
-	}
-	return nil, nil
-}
-
-// enqueue queues jobs to send, unless they are being sent.
-func (p *pump) enqueue(jobs ...*part) {
-	for _, j := range jobs {
-		if !j.sending {
-			j.sending = true
-			p.queue = append(p.queue, j)
-		}
-	}
-}
-
-// stored notes that a job is in the queue, or why it is not yet.
-func (p *pump) stored(s sent) {
-	if s.err != nil {
-		p.note(s.err)
-		return
-	}
-	s.part.sending, s.part.sent = false, time.Now()
-}
-
-// note keeps the reason for a delay and reports it when it is new.
-func (p *pump) note(err error) {
-	if p.cause == nil || p.cause.Error() != err.Error() {
-		p.report("%v; trying again", err)
-	}
-	p.cause = err
-}
-
-// accept takes a message with a result. The server need not keep it, although it is not in
-// the journal yet: a run that goes on sends all jobs again that the journal lacks. Results
-// that wait for their turn must not fill the stream, or the one that they wait for finds no
-// room.
-func (p *pump) accept(msg jetstream.Msg) error {
-	misfits := p.window.misfits
-	send, err := p.window.accept(resultPlace(msg.Subject()), msg.Data())
-	p.enqueue(send...)
-	if p.window.misfits == misfits {
-		p.last, p.cause = time.Now(), nil
-	}
-	msg.Ack() // if it is lost, the result comes again and is dropped
-	return err
-}
-
-// tick sends late jobs again, shows the progress, and writes to the disk.
-func (p *pump) tick() error {
-	now := time.Now()
-	late := p.window.late(now.Add(-p.options.Retry))
-	p.summary.Late += len(late)
-	p.enqueue(late...)
-	if p.client.Progress != nil {
-		p.client.Progress(Progress{Bytes: p.bytes, Total: p.in.corpus.Bytes(), Texts: p.summary.Texts, Resumed: p.summary.Resumed,
-			Rejected: p.summary.Rejected, Pending: p.window.outstanding(), Late: p.summary.Late, Doubled: p.window.doubled})
-	}
-	if n := p.window.outstanding(); n == 0 {
-		p.last = now // slow input is no fault
-	} else if idle := now.Sub(p.last); idle > p.options.Patience {
-		return &StalledError{idle, n, p.cause, p.queues.describe(p.window.run)}
-	}
-	return p.journal.Sync()
-}
-
-// collect moves finished units from the window to the journal, in order.
-func (p *pump) collect() error {
-	for u := p.window.take(); u != nil; u = p.window.take() {
-		for _, e := range u.entries {
-			if err := p.journal.Append(e); err != nil {
+			if err := p.tick(); err != nil {
 				return err
 			}
-			p.count(e)
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		p.bytes += u.bytes
 	}
-	return nil
+}
+
+// tick shows the progress, looks whether there is any, and writes to the disk.
+func (p *pump) tick() error {
+	p.mu.Lock()
+	idle, jobs, cause, said := time.Since(p.last), p.jobs, p.cause, p.said
+	p.said = nil
+	p.mu.Unlock()
+	for _, text := range said {
+		p.report("%s", text)
+	}
+	if p.client.Progress != nil {
+		p.client.Progress(Progress{Bytes: p.bytes, Total: p.in.corpus.Bytes(), Texts: p.summary.Texts, Resumed: p.summary.Resumed,
+			Rejected: p.summary.Rejected, Pending: jobs})
+	}
+	if jobs > 0 && idle > p.options.Patience {
+		return &StalledError{idle, jobs, cause}
+	}
+	return p.journal.Sync()
+}
+
+// do asks for the vectors of a job until each of its texts has one, or a reason why it has none.
+func (p *pump) do(ctx context.Context, j *job) {
+	var usable []int
+	for i, e := range j.entries {
+		if e.Reason == "" {
+			usable = append(usable, i)
+		}
+	}
+	vectors, err := p.ask(ctx, j.texts, false)
+	for i, at := range usable {
+		e := &j.entries[at]
+		if err == nil {
+			e.Vector = vectors[i]
+			continue
+		}
+		one, err := p.ask(ctx, j.texts[i:i+1], true)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			e.Reason = err.Error()
+		default:
+			e.Vector = one[0]
+		}
+	}
+	close(j.done)
+}
+
+// ask asks until workers answer. The error is that of ctx, or says why there are no vectors.
+func (p *pump) ask(ctx context.Context, texts []string, alone bool) (vectors [][]float32, err error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	enter, leave := p.alone.RLock, p.alone.RUnlock
+	if alone {
+		enter, leave = p.alone.Lock, p.alone.Unlock
+	}
+	for {
+		p.room.take()
+		enter()
+		vectors, err = p.asker.vectors(ctx, texts)
+		leave()
+		p.room.give(errors.Is(err, errBusy))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if p.note(err, alone); !errors.Is(err, errBusy) {
+			return vectors, err
+		}
+		pause(ctx, askEvery)
+	}
+}
+
+// A room says how many jobs are asked for at once: as many as workers took last, and after some results one more.
+type room struct {
+	mu          sync.Mutex
+	free        sync.Cond
+	open, limit int
+	results     int // since the limit was raised
+}
+
+func newRoom() *room {
+	r := &room{limit: perWorker}
+	r.free.L = &r.mu
+	return r
+}
+
+// take waits for room.
+func (r *room) take() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.open >= r.limit {
+		r.free.Wait()
+	}
+	r.open++
+}
+
+// raiseAfter is how many results there are for each job that may find no worker.
+const raiseAfter = 4
+
+// give gives room back. busy says that no worker took the job.
+func (r *room) give(busy bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open--
+	if busy {
+		r.limit, r.results = max(1, min(r.limit, r.open)), 0
+	} else if r.results++; r.results >= min(raiseAfter, r.limit) {
+		r.limit, r.results = r.limit+1, 0
+	}
+	r.free.Broadcast()
+}
+
+// note keeps what became of a try.
+func (p *pump) note(err error, alone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cause = err; !errors.Is(err, errBusy) {
+		p.last = time.Now()
+	}
+	if err != nil && !errors.Is(err, errBusy) && !alone {
+		p.split++
+		p.said = append(p.said, fmt.Sprintf("a job fails, and its texts are sent one by one: %v", err))
+	}
 }

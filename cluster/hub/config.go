@@ -27,7 +27,7 @@ type Config struct {
 	Name string // of the connection, as the server lists it
 
 	// Prefix begins all subjects, so that several clusters can share a server: tokens of
-	// letters, digits, - and _, separated by dots, of which only the first one may be embed, held, relay or shard. "" is
+	// letters, digits, - and _, separated by dots, of which only the first one may be held, relay or shard. "" is
 	// [DefaultPrefix].
 	Prefix string
 
@@ -50,6 +50,9 @@ type Config struct {
 	// Denied, if not nil, is called with an error of the kind [ErrPermission] when the server refuses what the user
 	// may not do: to listen, or to send.
 	Denied func(err error, listens bool)
+
+	// Closed, if not nil, is called when the connection has ended for good, also by Close. The error is that of NATS, or nil.
+	Closed func(err error)
 
 	// Advice says in the log what to do while no server answers [Connect], such as how to start one.
 	Advice string
@@ -124,7 +127,7 @@ func checkPrefix(prefix string) error {
 
 // subjects are the tokens that follow a prefix. No prefix goes on with one of them: its subjects would be among those of a
 // shorter one.
-var subjects = []string{"embed", "held", "relay", "shard"}
+var subjects = []string{"held", "relay", "shard"}
 
 // IsPrefix tells whether s can begin the subjects of a cluster.
 func IsPrefix(s string) bool { return s != "" && checkPrefix(s) == nil }

@@ -94,6 +94,7 @@ func (c *Config) options() ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(c.Name),
 		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // a network that damages bytes can damage credentials
 		nats.ReconnectWait(retryPause),
 		nats.Timeout(2 * time.Second),
 		nats.PingInterval(10 * time.Second), // a connection that is cut off silently is found after 3
@@ -163,6 +164,11 @@ func (c *Config) logOptions() []nats.Option {
 			log.Warn("nats", "error", err, "subject", subject)
 			if refusal, listens := denied(err); refusal != nil && c.Denied != nil {
 				c.Denied(refusal, listens)
+			}
+		}),
+		nats.ClosedHandler(func(nc *nats.Conn) {
+			if c.Closed != nil {
+				c.Closed(nc.LastError())
 			}
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

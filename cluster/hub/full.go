@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,15 +16,16 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// serverLog passes the server's log on, if anybody wants it, and notes that the disk is full.
+// serverLog passes warnings on, or with -v the server's whole log, and notes that the disk is full.
 type serverLog struct {
 	full chan<- struct{}
-	next server.Logger // or nil
+	log  *slog.Logger  // gets warnings and errors
+	next server.Logger // or nil: -v
 }
 
 // newLog returns the log of a server.
 func (s *Server) newLog() server.Logger {
-	l := &serverLog{full: s.full}
+	l := &serverLog{full: s.full, log: s.config.Log}
 	if s.config.Verbose {
 		l.next = natslog.NewStdLogger(true, false, false, false, true)
 	}
@@ -42,18 +44,27 @@ func (l *serverLog) look(format string, v []any) {
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.pass(server.Logger.Noticef, format, v) }
-func (l *serverLog) Fatalf(format string, v ...any)  { l.pass(server.Logger.Errorf, format, v) }
+func (l *serverLog) Fatalf(format string, v ...any)  { l.Errorf(format, v...) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.pass(server.Logger.Debugf, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.pass(server.Logger.Tracef, format, v) }
 
 func (l *serverLog) Warnf(format string, v ...any) {
 	l.look(format, v)
+	l.say(slog.LevelWarn, format, v)
 	l.pass(server.Logger.Warnf, format, v)
 }
 
 func (l *serverLog) Errorf(format string, v ...any) {
 	l.look(format, v)
+	l.say(slog.LevelError, format, v)
 	l.pass(server.Logger.Errorf, format, v)
+}
+
+// say has the log say what an operator is to know also without -v.
+func (l *serverLog) say(level slog.Level, format string, v []any) {
+	if l.next == nil {
+		l.log.Log(context.Background(), level, "nats: "+strings.TrimSpace(fmt.Sprintf(format, v...)))
+	}
 }
 
 func (l *serverLog) pass(to func(server.Logger, string, ...any), format string, v []any) {
@@ -78,6 +89,8 @@ func (s *Server) watch(options *server.Options) {
 		select {
 		case <-ended:
 			return
+		case <-s.stuck:
+			return
 		case <-s.full:
 		}
 		s.setNoRoom(true)
@@ -101,6 +114,11 @@ func (s *Server) setNoRoom(full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noRoom = full
+	if full {
+		s.config.Log.Error("the disk is full: streams take no message until it has room", "folder", s.store.dir)
+	} else {
+		s.config.Log.Info("the disk has room again, and the server has started anew", "folder", s.store.dir)
+	}
 }
 
 // restart ends the server and starts another one on its port.

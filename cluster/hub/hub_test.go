@@ -187,7 +187,7 @@ func TestAnonymous(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	var e *kernel.Error
 	for _, c := range []Config{
-		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "a.shard"}, {Prefix: "a.b.embed.c"}, {Prefix: "ä"},
+		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "a.shard"}, {Prefix: "a.b.relay.c"}, {Prefix: "ä"},
 	} {
 		if _, err := Connect(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", c, err)

@@ -5,12 +5,14 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"github.com/attn-go/attn/kernel"
@@ -24,23 +26,32 @@ type Server struct {
 	store  *store        // nil if it could not be opened
 	full   chan struct{} // gets an element when the disk is full
 	done   chan struct{} // closed when the server has ended
+	stuck  chan struct{} // closed when JetStream does not answer
+	own    nats.Option   // the user of its own connection, if others have users
 
 	mu         sync.Mutex
 	server     *server.Server
 	closed     bool
-	noRoom     bool // the disk is full
+	noRoom     bool  // the disk is full
+	err        error // why it ended by itself
 	closeStore sync.Once
 }
 
 // Serve starts a server. It ends when ctx ends or [Server.Close] is called. The error is a
 // [*kernel.Error], one of the kind [ErrAnonymous] too, or that of NATS, such as a port that is in
-// use, or [ErrLocked].
+// use, [ErrLocked], or [ErrStuck].
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, full: make(chan struct{}, 1), done: make(chan struct{})}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{config: c, full: make(chan struct{}, 1), done: make(chan struct{}), stuck: make(chan struct{})}
 	options, err := s.options()
+	if err == nil && c.keepsCopies() {
+		err = s.check(options)
+	}
 	if err == nil {
 		err = s.start(ctx, options)
 	}
@@ -85,6 +96,9 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 			return fmt.Errorf("hub: the server does not listen on %s", net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
 		}
 	}
+	if s.config.keepsCopies() {
+		go s.keepCopies(srv)
+	}
 	return nil
 }
 
@@ -117,6 +131,7 @@ func (s *Server) options() (*server.Options, error) {
 	if err := c.tls(o); err != nil {
 		return nil, err
 	}
+	s.ownUser(o)
 	return o, c.cluster(o)
 }
 
@@ -224,7 +239,7 @@ func (s *Server) Close() {
 	s.closed = true
 	running := s.server
 	s.mu.Unlock()
-	if running != nil {
+	if running != nil && s.Err() == nil { // NATS that hangs does not end
 		running.Shutdown()
 		running.WaitForShutdown()
 		<-s.done

@@ -3,6 +3,7 @@ package hub
 import (
 	"flag"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -60,7 +61,8 @@ type ServerConfig struct {
 	// certificate that it signs.
 	CAFile, CertFile, KeyFile string
 
-	Verbose bool // the server's log goes to standard error
+	Verbose bool         // NATS' own log goes to standard error
+	Log     *slog.Logger // nil for none: what an operator is to do something about
 }
 
 // Flags defines the flags that set c. The values of c are the defaults.
@@ -87,7 +89,7 @@ func (c *ServerConfig) Flags(fs *flag.FlagSet) {
 	})
 	fs.StringVar(&c.RoutePasswordFile, "route-password-file", c.RoutePasswordFile, "`file` with the password that servers of the cluster want of each other")
 	credentialFlags(fs, credentials{&c.User, &c.PasswordFile, &c.CAFile, &c.CertFile, &c.KeyFile})
-	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write the server's log to standard error")
+	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write NATS' own log to standard error")
 }
 
 func (c *ServerConfig) host() string {

@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -18,11 +19,24 @@ func (s *Server) Ready() error {
 	if full {
 		return ErrNoRoom
 	}
-	if h := s.running().Healthz(&server.HealthzOptions{}); h.Error != "" {
-		return fmt.Errorf("hub: %s", h.Error)
+	if err := s.Err(); err != nil {
+		return err
 	}
-	return nil
+	health := make(chan string, 1)
+	go func() { health <- s.running().Healthz(&server.HealthzOptions{}).Error }()
+	select {
+	case err := <-health:
+		if err != "" {
+			return fmt.Errorf("hub: %s", err)
+		}
+		return nil
+	case <-time.After(readyTime):
+		return ErrStuck
+	}
 }
+
+// readyTime is how long the server may take to say how it is.
+const readyTime = 3 * time.Second
 
 // ServerStats are numbers of a server. Those of traffic begin with its start, also with the one after a full disk.
 type ServerStats struct {

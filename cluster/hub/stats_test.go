@@ -2,16 +2,19 @@ package hub
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
 
 // A server whose folder takes no file is not ready until it does.
 func TestReady(t *testing.T) {
+	var log strings.Builder
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := Serve(t.Context(), ServerConfig{Port: -1, StoreDir: dir, MaxStore: 1 << 20})
+	s, err := Serve(t.Context(), ServerConfig{Port: -1, StoreDir: dir, MaxStore: 1 << 20, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +28,7 @@ func TestReady(t *testing.T) {
 		}
 	}
 	until(nil)
-	if x, err := s.Stats(); err != nil || x.MaxFile != 1<<20 || x.Connections != 0 {
+	if x, err := s.Stats(); err != nil || x.MaxFile != 1<<20 || x.Connections > 1 {
 		t.Errorf("%+v, %v", x, err)
 	}
 	away := dir + ".away"
@@ -39,6 +42,9 @@ func TestReady(t *testing.T) {
 	}
 	until(nil)
 	s.Close()
+	if got := log.String(); strings.Count(got, "the disk is full") != 1 || strings.Count(got, "has room again") != 1 || !strings.Contains(got, dir) {
+		t.Errorf("the log has %q", got)
+	}
 	if s.Ready() == nil {
 		t.Error("a server that has ended is ready")
 	}

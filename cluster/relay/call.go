@@ -77,7 +77,7 @@ func (c *call) ask(ctx context.Context, a *attempt) error {
 	o := c.r.Origin
 	h := &header{
 		Kind: kindAsk, Call: a.id, Method: c.r.Method, Path: c.r.Path, Key: o.Key, RequestID: o.RequestID, AnswerID: o.AnswerID,
-		Created: o.Created.Unix(), Size: int64(len(c.r.Body)), Within: max(1, within.Milliseconds()),
+		Created: o.Created.Unix(), Size: int64(len(c.r.Body)), Within: max(1, within.Milliseconds()), Most: c.g.config.PerWorker,
 	}
 	some, cancel := context.WithTimeout(ctx, c.g.config.Patience)
 	defer cancel()
@@ -93,6 +93,9 @@ func (c *call) ask(ctx context.Context, a *attempt) error {
 		return errLost
 	case err != nil:
 		return err
+	case taken.Kind == kindElse:
+		c.busy++
+		return errBusy
 	case taken.Kind != kindTaken || taken.From == "":
 		return errMessage
 	}
@@ -121,7 +124,7 @@ func (c *call) copy(ctx context.Context, a *attempt) error {
 	had, earlier := int64(0), sha256.New()
 	told := int64(0)
 	for first := true; ; first = false {
-		p, err := a.next(ctx)
+		p, err := a.next(ctx, c.g.config.Patience, func() error { return c.gap(ctx, a, had) })
 		if err != nil {
 			return err
 		}
@@ -171,6 +174,27 @@ func (c *call) copy(ctx context.Context, a *attempt) error {
 			}
 		}
 	}
+}
+
+// gap asks a worker of whom nothing comes how far its answer is, and returns errGap if a part is lost: the server was away. It says
+// again how much was handed on, as that may be lost, too.
+func (c *call) gap(ctx context.Context, a *attempt, handed int64) error {
+	some, cancel := context.WithTimeout(ctx, c.g.config.Patience)
+	defer cancel()
+	h, err := c.g.mail.request(some, c.worker, &header{Kind: kindPing, Call: a.id, At: handed}, nil)
+	if err != nil {
+		return ctx.Err() // whether the worker is lost, watch finds out
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pingEvery): // what it has sent before it said so may come a little later
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if (h.End || h.At > a.had) && len(a.parts) == 0 && a.err == nil {
+		return errGap
+	}
+	return ctx.Err()
 }
 
 // begin hands the status on, or compares it.
@@ -246,8 +270,10 @@ func (a *attempt) notify() {
 	}
 }
 
-// next waits for a part.
-func (a *attempt) next(ctx context.Context) (*part, error) {
+// next waits for a part. If none comes for some time, it calls silent, and ends with its error.
+func (a *attempt) next(ctx context.Context, some time.Duration, silent func() error) (*part, error) {
+	timer := time.NewTimer(some)
+	defer timer.Stop()
 	for {
 		a.mu.Lock()
 		if len(a.parts) > 0 {
@@ -263,6 +289,11 @@ func (a *attempt) next(ctx context.Context) (*part, error) {
 		}
 		select {
 		case <-a.wake:
+		case <-timer.C:
+			if err := silent(); err != nil {
+				return nil, err
+			}
+			timer.Reset(some)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

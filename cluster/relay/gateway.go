@@ -30,6 +30,10 @@ type GatewayConfig struct {
 	// Tries is how many workers are asked for an answer, as a request can be what ends them; 0 means 3.
 	Tries int
 
+	// PerWorker is how many requests of this gateway a worker has at a time, so that a slow one holds up few; 0 means any
+	// number. Where all have so many the error is [server.ErrUnavailable].
+	PerWorker int
+
 	Log *slog.Logger // nil for none
 }
 
@@ -187,7 +191,7 @@ func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.C
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errElsewhere), errors.Is(err, errBusy) && c.status == 0:
+		case errors.Is(err, errElsewhere), errors.Is(err, errBusy) && c.status == 0 && c.busy < g.config.Tries:
 			continue
 		case errors.Is(err, server.ErrUnavailable), errors.Is(err, errBusy):
 			// Another worker may come, for a client who has had a part, or has waited for one.

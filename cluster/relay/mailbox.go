@@ -57,9 +57,9 @@ func (m *mailbox) receive(msg *nats.Msg) {
 	switch {
 	case err != nil:
 		m.log.Warn("refused a message", "error", err)
-	case h.Kind == kindPing:
+	case h.Kind == kindPing && (h.Call == "" || m.asked == nil):
 		m.reply(msg, &header{Kind: kindPing, From: m.id})
-	case h.Kind == kindAsk && m.asked != nil:
+	case (h.Kind == kindAsk || h.Kind == kindPing) && m.asked != nil:
 		m.asked(msg)
 	default:
 		m.take(h, msg.Data)

@@ -16,12 +16,12 @@ import (
 const (
 	kindAsk    = "ask"    // gateway to any worker, or to the one of a mailbox: a request and the first part of its body
 	kindTaken  = "taken"  // in reply to kindAsk
-	kindElse   = "else"   // in reply to kindAsk: the worker takes no more
+	kindElse   = "else"   // in reply to kindAsk: the worker takes no more, or has Most of this gateway
 	kindPart   = "part"   // gateway to worker: a later part of the body
 	kindData   = "data"   // worker to gateway: a part of the answer
 	kindRead   = "read"   // gateway to worker: At bytes of the answer were handed on
 	kindCancel = "cancel" // gateway to worker: nobody wants the answer
-	kindPing   = "ping"   // whether the receiver lives
+	kindPing   = "ping"   // whether the receiver lives, and with Call how far its answer is: At bytes were handed on; in reply, At were sent
 )
 
 // A header says what a message means. Only the fields of its kind are set.
@@ -40,8 +40,9 @@ type header struct {
 	Created                                int64  `json:",omitempty"` // seconds since 1970
 	Size                                   int64  `json:",omitempty"` // of the whole body
 	Within                                 int64  `json:",omitempty"` // milliseconds that the request may take
+	Most                                   int    `json:",omitempty"` // requests of this gateway that a worker has at a time, 0 for any number
 
-	// Of kindData.
+	// Of kindData, and End of a reply to kindPing: the worker does not have the request.
 	Status int         `json:",omitempty"` // with the first part
 	Fields http.Header `json:",omitempty"` // with the first part
 	End    bool        `json:",omitempty"` // this is the last part

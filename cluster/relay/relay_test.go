@@ -122,6 +122,12 @@ type running struct {
 // work starts a worker and waits until it takes requests.
 func (b *bench) work(s *server.Server, observe func(status int, took time.Duration)) *running {
 	b.t.Helper()
+	return b.workWith(s, observe)
+}
+
+// workWith is work with anything that answers.
+func (b *bench) workWith(s Answerer, observe func(status int, took time.Duration)) *running {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	w := &Worker{Conn: b.connect(), Name: "worker", Server: s, Observe: observe, Ready: func() { close(ready) }}
@@ -524,5 +530,88 @@ func TestHostile(t *testing.T) {
 	conn.Flush()
 	if response := b.post(t.Context(), "/v1/embeddings", `{"model": "bert", "input": "a"}`); response.StatusCode != 200 {
 		t.Errorf("status %d", response.StatusCode)
+	}
+}
+
+// TestLostEnd has a worker that lives, took the request, and whose answer was lost with the server: another one answers.
+func TestLostEnd(t *testing.T) {
+	b := newBench(t, GatewayConfig{Patience: 300 * time.Millisecond})
+	s := newServer(t, false)
+	conn := b.connect()
+	var forgetful *mailbox
+	asked := make(chan string, 10)
+	take := func(msg *nats.Msg) {
+		h, err := unpack(msg)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case h.Kind == kindPing:
+			forgetful.reply(msg, &header{Kind: kindPing, From: forgetful.id, End: h.Call != ""})
+		default:
+			asked <- h.Call
+			forgetful.reply(msg, &header{Kind: kindTaken, From: forgetful.id, Call: h.Call, Name: "forgetful"})
+		}
+	}
+	var err error
+	if forgetful, err = openMailbox(conn, time.Second, slog.New(slog.DiscardHandler), func(*header, []byte) {}, take); err != nil {
+		t.Fatal(err)
+	}
+	defer forgetful.close()
+	sub, err := conn.QueueSubscribe(askSubject(conn, s.SystemFingerprint()), "workers", take)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.gateway.adopt(s.SystemFingerprint()); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	done := make(chan error, 1)
+	go func() {
+		done <- b.gateway.Answer(t.Context(), w, &server.Call{Method: "GET", Path: "/v1/models"})
+	}()
+	<-asked
+	sub.Unsubscribe()
+	b.work(s, nil)
+	if err := <-done; err != nil || w.Code != 200 || !strings.Contains(w.Body.String(), "bert") {
+		t.Errorf("%v, status %d: %s", err, w.Code, w.Body)
+	}
+}
+
+// held is a server whose answers wait.
+type held struct {
+	Answerer
+	begun, goOn chan struct{}
+}
+
+func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.begun <- struct{}{}
+	<-h.goOn
+	h.Answerer.ServeHTTP(w, r)
+}
+
+// TestPerWorker: a worker has no more requests of a gateway at a time than that says, and takes others after them.
+func TestPerWorker(t *testing.T) {
+	b := newBench(t, GatewayConfig{PerWorker: 2})
+	h := &held{newServer(t, false), make(chan struct{}, 3), make(chan struct{})}
+	w := b.workWith(h, nil)
+	if err := b.gateway.adopt(w.Server.SystemFingerprint()); err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		return b.gateway.Answer(t.Context(), httptest.NewRecorder(), &server.Call{Method: "GET", Path: "/v1/models"})
+	}
+	done := make(chan error, 2)
+	for range 2 {
+		go func() { done <- ask() }()
+		<-h.begun
+	}
+	if err := ask(); !errors.Is(err, server.ErrUnavailable) {
+		t.Errorf("a third one: %v", err)
+	}
+	close(h.goOn)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }

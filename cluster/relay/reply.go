@@ -100,6 +100,13 @@ func (r *reply) read(at int64) {
 	r.room.Broadcast()
 }
 
+// sentBytes returns how much of the answer was sent.
+func (r *reply) sentBytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
 // Header is that of [http.ResponseWriter].
 func (r *reply) Header() http.Header { return r.fields }
 

@@ -5,23 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/models/server"
 )
 
 // DefaultPatience is how long a gateway or a worker may be silent that the server takes for alive.
 const DefaultPatience = 5 * time.Second
 
+// An Answerer answers requests, and says by a hash what the bytes of its answers depend on.
+type Answerer interface {
+	http.Handler
+	SystemFingerprint() string
+}
+
 // A Worker answers requests of gateways. The fields are set before [Worker.Run].
 type Worker struct {
 	Conn   *hub.Conn
-	Name   string         // what others call it, a token
-	Server *server.Server // answers; its keys do not count, as gateways check them
+	Name   string   // what others call it, a token
+	Server Answerer // mostly a [*server.Server], whose keys do not count, as gateways check them
 
 	// Patience is how long a gateway may be silent before its requests end; 0 means [DefaultPatience].
 	Patience time.Duration
@@ -129,13 +135,13 @@ func (w *Worker) asked(msg *nats.Msg) {
 		return
 	}
 	if h.Kind == kindPing {
-		w.mail.reply(msg, &header{Kind: kindPing, From: w.mail.id})
+		w.mail.reply(msg, w.progress(h))
 		return
 	}
 	r := newReply(w, h)
 	w.mu.Lock()
 	_, twice := w.calls[h.Call]
-	ends := w.ends && msg.Subject == w.mail.id // others go to another worker by themselves
+	ends := w.ends && msg.Subject == w.mail.id || h.Most > 0 && w.has(h.From) >= h.Most // others go to another worker by themselves
 	if !twice && !ends {
 		w.calls[h.Call] = r
 		w.open.Add(1)
@@ -156,6 +162,32 @@ func (w *Worker) asked(msg *nats.Msg) {
 		delete(w.calls, h.Call)
 		w.mu.Unlock()
 	}()
+}
+
+// has counts the requests of a gateway. w.mu is held.
+func (w *Worker) has(gateway string) (n int) {
+	for _, r := range w.calls {
+		if r.gateway == gateway {
+			n++
+		}
+	}
+	return n
+}
+
+// progress answers whether the worker is there, and how far the answer of the call is that the gateway names.
+func (w *Worker) progress(h *header) *header {
+	answer := &header{Kind: kindPing, From: w.mail.id}
+	if h.Call == "" {
+		return answer
+	}
+	w.mu.Lock()
+	r := w.calls[h.Call]
+	w.mu.Unlock()
+	if answer.End = r == nil || r.gateway != h.From; !answer.End {
+		r.read(h.At)
+		answer.At = r.sentBytes()
+	}
+	return answer
 }
 
 // take reads what a gateway has to say about a request.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ const DirectoryBytes = 256 << 20
 // bucket is the directory, once it is open.
 type bucket struct {
 	mu sync.Mutex
+	js jetstream.JetStream
 	kv jetstream.KeyValue
 }
 
@@ -48,7 +50,7 @@ func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstrea
 	if err != nil {
 		return nil, err
 	}
-	name := conn.StreamName("sequences")
+	name := conn.StreamName(hub.DirectoryName)
 	kv, err := js.KeyValue(ctx, name)
 	if create && errors.Is(err, jetstream.ErrBucketNotFound) {
 		config := jetstream.KeyValueConfig{Bucket: name, Description: "sequences of keys and values, and which workers hold them",
@@ -63,7 +65,7 @@ func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstrea
 		}
 	}
 	if err == nil {
-		b.kv = kv
+		b.js, b.kv = js, kv
 	}
 	return kv, err
 }
@@ -172,6 +174,26 @@ func (c *Client) read(ctx context.Context, name string) (*wire.Entry, uint64, er
 	return e, revision, nil
 }
 
+// readAfter reads the entry of a sequence that has replaced a revision. Of three servers one may not have it yet.
+func (c *Client) readAfter(ctx context.Context, name string, last uint64) (*wire.Entry, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	for {
+		e, revision, err := c.read(ctx, name)
+		if err != nil || revision > last {
+			return e, revision, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, 0, &DirectoryError{name, ctx.Err()}
+		case <-time.After(readPause):
+		}
+	}
+}
+
+// readPause is the time between two attempts to read what a server does not have yet.
+const readPause = 10 * time.Millisecond
+
 // readEntry reads an entry of any geometry.
 func readEntry(ctx context.Context, kv jetstream.KeyValue, name string) (*wire.Entry, uint64, error) {
 	value, err := kv.Get(ctx, name)
@@ -243,23 +265,43 @@ func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e
 	if err != nil {
 		return &DirectoryError{"", err}
 	}
-	names, err := kv.Keys(ctx)
-	if errors.Is(err, jetstream.ErrNoKeysFound) {
-		return nil
-	}
+	names, err := b.names(ctx, kv)
 	if err != nil {
 		return &DirectoryError{"", err}
 	}
 	for _, name := range names {
-		e, _, err := readEntry(ctx, kv, name)
+		one, cancel := context.WithTimeout(ctx, entryTime)
+		e, _, err := readEntry(one, kv, name)
+		cancel()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !errors.Is(err, ErrNotFound) { // removed meanwhile
+		if !errors.Is(err, ErrNotFound) { // removed
 			f(name, e, err)
 		}
 	}
 	return nil
+}
+
+// entryTime is how long the server may take for an entry. Of one that is damaged it may say nothing.
+const entryTime = 2 * time.Second
+
+// names returns the names of all entries, also of those that were removed lately. It asks for no entries, as one that is damaged would
+// end them.
+func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []string, err error) {
+	stream, err := b.js.Stream(ctx, "KV_"+kv.Bucket())
+	if err != nil {
+		return nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return nil, err
+	}
+	for subject := range info.State.Subjects {
+		names = append(names, subject[strings.LastIndexByte(subject, '.')+1:])
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // Forget removes an entry that this version cannot read from the directory: [Info].Err says why. An entry that it can

@@ -18,8 +18,7 @@ import (
 type keeper struct {
 	worker *Worker
 	gone   time.Duration        // after which a worker that does not answer counts as gone
-	seen   map[string]time.Time // when each worker has answered last
-	start  time.Time            // stands for workers that have never answered
+	seen   map[string]time.Time // when each worker has answered last, or an entry has named it first
 	looked time.Time            // of the last search
 	rest   int                  // rounds until the directory is read again if nothing changes
 	live   []string             // workers of the last round
@@ -75,7 +74,6 @@ func (k *keeper) round(ctx context.Context) error {
 		for w, last := range k.seen {
 			k.seen[w] = last.Add(now.Sub(k.looked))
 		}
-		k.start = k.start.Add(now.Sub(k.looked))
 	}
 	k.looked = now
 	for _, w := range live {
@@ -133,7 +131,7 @@ func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) (Copies
 			mine = append(mine, i)
 		}
 	}
-	found := count(e.Blocks, e.Replicas, len(k.live), func(_ int, w string) bool { return slices.Contains(k.live, w) })
+	found := count(e.Blocks, e.Replicas, len(k.live), func(_ int, w string) bool { return !k.isGone(w) }) // one search may miss a worker
 	if len(mine) == 0 {
 		return found, nil
 	}
@@ -172,7 +170,8 @@ func (k *keeper) isMine(holders []string, replicas int) (is, waits bool) {
 func (k *keeper) isGone(worker string) bool {
 	last, ok := k.seen[worker]
 	if !ok {
-		last = k.start
+		last = time.Now()
+		k.seen[worker] = last
 	}
 	return time.Since(last) >= k.gone
 }
@@ -193,7 +192,7 @@ func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers
 			return lost, err
 		}
 		for _, b := range left {
-			if b.after == nil {
+			if b.after == nil && !slices.ContainsFunc(b.causes, isBusy) {
 				lost++
 			}
 		}

@@ -248,6 +248,9 @@ func (s *Sequence) replace(ctx context.Context, resend bool, change func(ctx con
 	}
 	defer cancel()
 	for range tries {
+		s.mu.Lock()
+		last := s.shared.revision
+		s.mu.Unlock()
 		err := change(ctx, kv)
 		switch {
 		case err == nil:
@@ -255,7 +258,7 @@ func (s *Sequence) replace(ctx context.Context, resend bool, change func(ctx con
 		case !otherRevision(err):
 			return &DirectoryError{name, err}
 		}
-		e, revision, err := s.client.read(ctx, name)
+		e, revision, err := s.client.readAfter(ctx, name, last)
 		if err != nil {
 			return err
 		}

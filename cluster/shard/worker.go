@@ -126,7 +126,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	}
 	if c.Repair > 0 {
 		now := time.Now()
-		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, start: now, looked: now}
+		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, looked: now}
 		w.keepers.Go(func() { k.keep(w.ctx) })
 	}
 	if c.Keep > 0 {

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .numbers import INF, LN2, LOG2E, LOG2E64, NAN, ONE, ZERO, bits, canonical, f32, f64, fma, log2, philox, tanh, to_bf16, to_f16, weight
+from .linear import product_bf16
+from .numbers import INF, LN2, LOG2E, LOG2E64, NAN, ONE, ZERO, bits, canonical, f32, f64, fma, log2, philox, round_bf16, tanh, to_bf16, to_f16, weight
 
 BLOCK, COLUMNS, KEYS = 256, 64, 32
 MOST_BIAS, MOST_SLOPE = bits(0x7F317217), bits(0x63800000)
@@ -39,6 +40,7 @@ class Call:
 
     def __init__(self, a, additive=False):
         self.a, self.additive, self.first_head = a, additive, a.get("first_head", 0)
+        self.bfloat16 = a.get("bfloat16", 0)
         self.q, self.k, self.v = a["q"], self.scaled("k"), self.scaled("v")
         self.batch, self.heads, self.queries, self.size = self.q.shape
         self.kv_heads, self.keys = self.k.shape[1:3]
@@ -76,6 +78,8 @@ class Call:
         shape = (self.queries, self.keys)
         if not self.additive:
             c = f32(f64(self.scale) * LOG2E64)
+            if self.bfloat16:
+                return product_bf16(q, k) * c
             if self.a.get("quantized"):
                 return self.integer_products(to_bits(q * c, 10), b, h // self.group)
             return segments((q * c)[:, None], k[None], self.size, COLUMNS, np.zeros(shape))
@@ -113,6 +117,17 @@ class Call:
             a = np.concatenate(parts)
             o = a if o is None else o + a
         return o
+
+    def weight(self, x):
+        """Weights as sums take them."""
+        return round_bf16(weight(x)) if self.bfloat16 else weight(x)
+
+    def rounded_values(self, p, seen, b, h):
+        """The sum of the values of the keys seen of a block, with weights p, each at its place in the block."""
+        x, v = np.zeros((1, BLOCK), f32), np.zeros((self.v.shape[3], BLOCK), f32)
+        places = self.places(b)[seen] % BLOCK
+        x[0, places], v[:, places] = p, self.v[b, h][seen].T
+        return product_bf16(x, v)[0]
 
     def scores(self, b, h):
         """The scores of a head at the stages scaled, capped and final, and what is visible, all [Lq, Lk]."""
@@ -171,7 +186,7 @@ def reference_of(m):
     return ZERO if m == -INF else m
 
 
-def block(s, visible, v, factor, values=None):
+def block(s, visible, v, factor, weight, values=None):
     """m, l and o of a block that has a visible key, for one row. values, if given, makes o of weights and their keys."""
     seen = np.flatnonzero(visible)
     finite = s[seen][~np.isnan(s[seen])]
@@ -199,12 +214,12 @@ def blocks(call, b, h, stages, visible, factor):
     """For each block of keys, by position, and each row its (m, l, o), or None if it has no visible key."""
     v = call.v[b, h // call.group]
     number = call.places(b) // BLOCK
-    integers = call.a.get("quantized")
+    sums = call.integer_values if call.a.get("quantized") else call.rounded_values if call.bfloat16 else None
     for n in range(number[0], number[-1] + 1):
         part = np.flatnonzero(number == n)
-        values = (lambda p, seen, part=part: call.integer_values(p, part[seen], b, h // call.group)) if integers else None
+        values = (lambda p, seen, part=part: sums(p, part[seen], b, h // call.group)) if sums else None
         yield [
-            block(stages["masked"][i, part], visible[i, part], v[part], None if factor is None else factor[i, part], values) if visible[i, part].any() else None
+            block(stages["masked"][i, part], visible[i, part], v[part], None if factor is None else factor[i, part], call.weight, values) if visible[i, part].any() else None
             for i in range(call.queries)
         ]
 
@@ -318,7 +333,7 @@ def attention(a, additive=False):
                 if whole is None:
                     continue
                 m, l, inv = whole
-                p = dropped(weight(stages["masked"][i] - reference_of(m)), None if factor is None else factor[i])
+                p = dropped(call.weight(stages["masked"][i] - reference_of(m)), None if factor is None else factor[i])
                 weights[b, h, i] = NAN if np.isnan(l) else np.where(visible[i], canonical(p * inv + ZERO), ZERO)
     return {"out": rounded(out, a), "lse": lse, "weights": weights, **{"scores_" + name: x for name, x in scores.items()}}
 

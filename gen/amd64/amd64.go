@@ -28,5 +28,5 @@ type gen struct{ *emit.Gen }
 // kernels emits all kernels.
 type kernels struct {
 	*gen
-	spec.SkinnyEmitter
+	spec.BF16SkinnyEmitter
 }

@@ -27,6 +27,9 @@ func (g *gen) EvenOdd(s spec.TileShape) {
 	t.emit(min(most, g.evenOddFMAs()/(2*s.Vectors)))
 }
 
+// TakesPairs says that WeightGemm does.
+func (g *gen) TakesPairs() {}
+
 // evenOddSteps emits k steps, and adds both chains.
 func (t *gemmer) evenOddSteps(acc [][]reg.VecVirtual, name string) {
 	odds := t.odds[len(t.odds)-len(acc):]

@@ -55,6 +55,36 @@ func (g *gen) Read() {
 	g.Return()
 }
 
+// TileProbes multiply a tile once: they show whether a unit has the bits that kernels rely on.
+func (g *gen) TileProbes() {
+	if !g.EVEX() {
+		return
+	}
+	for _, probe := range []struct {
+		function spec.Function
+		multiply func(b, a, c emit.Tile)
+	}{{spec.TileInt8, g.TDPBSSD}, {spec.TileBF16, g.TDPBF16PS}} {
+		g.Kernel(probe.function)
+		var shapes [8]emit.TileShape
+		for i := range shapes {
+			shapes[i] = emit.TileShape{Rows: emit.TileRows, Bytes: spec.LineBytes}
+		}
+		config, line := g.GP64(), g.GP64()
+		g.LEAQ(g.TileConfig("tilesWhole", shapes), config)
+		g.LDTILECFG(emit.At(config, 0))
+		g.MOVQ(operand.U32(spec.LineBytes), line)
+		var rows [3]operand.Mem
+		for tile, name := range []string{"c", "a", "b"} {
+			rows[tile] = emit.Indexed(g.Slice(name), line, 1)
+			g.TILELOADD(rows[tile], emit.Tile(tile))
+		}
+		probe.multiply(2, 1, 0)
+		g.TILESTORED(0, rows[0])
+		g.TILERELEASE()
+		g.Return()
+	}
+}
+
 // Pause generates the function Pause, with PAUSE, which every CPU has.
 func Pause(contracts spec.Contracts) (spec.Output, error) {
 	f, c := spec.Pause, build.NewContext()

@@ -53,14 +53,25 @@ func (b *Builder) Exp2(x *Value, limit uint32) *Value {
 }
 
 // Weight is 2^x for x up to 0, and 0 below -100. A NaN stays.
+func (b *Builder) Weight(x *Value) *Value { return b.weight(x, spec.LeastWeight) }
+
+// weightBF16 is Weight rounded to 8 bits, and 0 below a limit of its own. With e the power of two in p, p + 1.5·2^16·e has
+// the last place that is left of p, and so the sum rounds it.
+func (b *Builder) weightBF16(x *Value) *Value {
+	p, magic := b.weight(x, spec.LeastWeightBF16), b.Const(spec.RoundBF16Magic)
+	e := b.And(p, b.Const(spec.Exponent))
+	return b.NegMulAdd(magic, e, b.MulAdd(magic, e, p))
+}
+
+// weight is 2^x for x up to 0, and 0 below the limit.
 //
 // With 128 more, an even number, so that ties do not change, the low bits are n+128, and shifted into the
 // exponent they are 2^(n+1). So the polynomial must be half of 2^r. Halving all coefficients halves every
 // step exactly, as no step is near the subnormals, and the last product is exact, too. Unlike a sum with the
 // exponent it keeps a NaN, whatever its bits.
-func (b *Builder) Weight(x *Value) *Value {
+func (b *Builder) weight(x *Value, limit uint32) *Value {
 	if b.Traits.Exp2 != ByMagic {
-		return b.Exp2(x, spec.LeastWeight)
+		return b.Exp2(x, limit)
 	}
 	var halves []uint32
 	for _, c := range spec.Exp2Coefficients {
@@ -69,7 +80,7 @@ func (b *Builder) Weight(x *Value) *Value {
 	round := b.Const(spec.RoundMagic + 128)
 	n := b.Add(x, round)
 	p := b.Mul(b.horner(halves, b.Sub(x, b.Sub(n, round))), b.ShiftLeft(n, 23))
-	return b.ZeroWhere(p, Less, x, b.Const(spec.LeastWeight))
+	return b.ZeroWhere(p, Less, x, b.Const(limit))
 }
 
 // Tanh is t + v·r / (h(r²) + t·r). c, t = tanh c and v = 1-t² come from tables of 8 points, for the point

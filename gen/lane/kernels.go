@@ -70,7 +70,8 @@ var scores = []Kernel{
 			return b.Between(b.Counter("j0"), lo, hi, x, b.Const(spec.MinusInf))
 		}
 	})},
-	{Function: spec.Softmax, Lanes: "max", Tile: true, Vectors: 4, Body: softmax},
+	{Function: spec.Softmax, Lanes: "max", Tile: true, Vectors: 4, Body: softmax((*Builder).Weight)},
+	{Function: spec.SoftmaxBF16, Lanes: "max", Tile: true, Vectors: 4, Body: softmax((*Builder).weightBF16)},
 	{Function: spec.MergeStats, Lanes: "max", Tile: true, Vectors: 1, Body: mergeStats},
 }
 
@@ -92,15 +93,17 @@ func scoreRows(lanes func(b *Builder) Function) func(b *Builder) {
 func (b *Builder) Finite(m *Value) *Value { return b.ZeroWhere(m, Equal, m, b.Const(spec.MinusInf)) }
 
 // softmax adds the weights of a lane one by one, as the contract wants.
-func softmax(b *Builder) {
-	s := b.Matrix("s", "ld")
-	z, sum := b.Finite(b.Load(b.Slice("max"))), b.Var(b.Const(0))
-	b.EachRow("n", func() {
-		p := b.Weight(b.Sub(b.Load(s), z))
-		b.Store(s, p)
-		b.Set(sum, b.Add(sum, p))
-	})
-	b.Store(b.Slice("sum"), sum)
+func softmax(weight Function) func(b *Builder) {
+	return func(b *Builder) {
+		s := b.Matrix("s", "ld")
+		z, sum := b.Finite(b.Load(b.Slice("max"))), b.Var(b.Const(0))
+		b.EachRow("n", func() {
+			p := weight(b, b.Sub(b.Load(s), z))
+			b.Store(s, p)
+			b.Set(sum, b.Add(sum, p))
+		})
+		b.Store(b.Slice("sum"), sum)
+	}
 }
 
 // mergeStats merges the statistics of a block into the running ones:

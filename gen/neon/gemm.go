@@ -26,7 +26,8 @@ type gemmer struct {
 	shape   spec.TileShape
 	element spec.Element
 
-	isWeights bool
+	segment int  // as in amd64/gemm.go
+	evenOdd bool // a product in bfloat16, see amd64/gemm_evenodd.go
 
 	a, c, m      a64.GP   // as in amd64/gemm.go
 	cs, ldb, ldc a64.GP   // in bytes
@@ -36,7 +37,8 @@ type gemmer struct {
 
 	first, mode, rest, left, begins, adds, height, start, maxima, alphas, betas a64.Param // as in amd64/gemm.go
 
-	all, acc [][]a64.Vec // all accumulators, and those of the current tile, which are the last ones
+	all, acc         [][]a64.Vec // all accumulators, and those of the current tile, which are the last ones
+	allOdds, accOdds [][]a64.Vec // the same for the chains of odd steps
 }
 
 // The modes, as in amd64/gemm.go.
@@ -85,7 +87,15 @@ func (g *neon) Gemm(s spec.TileShape, e spec.Epilogue) {
 
 func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
 	g.Kernel(spec.WeightGemm(b))
-	t := &gemmer{neon: g, shape: s, element: b, isWeights: true}
+	t := &gemmer{neon: g, shape: s, element: b, segment: spec.InputSegment}
+	t.emit(s.Rows)
+}
+
+// EvenOdd emits GemmEvenOdd. Register tiles have two chains for a sum, and half the height.
+func (g *neon) EvenOdd(s spec.TileShape) {
+	s.Rows /= 2
+	g.Kernel(spec.GemmEvenOdd(s.Vectors, s.Vectors*emit.VecLanes))
+	t := &gemmer{neon: g, shape: s, segment: spec.BF16Segment, evenOdd: true}
 	t.emit(s.Rows)
 }
 
@@ -128,6 +138,9 @@ func (t *gemmer) emit(rows int) {
 	t.all = make([][]a64.Vec, rows)
 	for i := range t.all {
 		t.all[i] = t.Vecs(t.shape.Vectors)
+		if t.evenOdd {
+			t.allOdds = append(t.allOdds, t.Vecs(t.shape.Vectors))
+		}
 	}
 	for h := rows; h > 0; h-- {
 		t.one(h)
@@ -150,20 +163,31 @@ func (t *gemmer) one(rows int) {
 	}
 	t.Load(t.first, t.k)
 	t.Label(name + "segment")
-	t.zeros()
+	t.zeros(t.acc)
+	if t.evenOdd {
+		t.accOdds = t.allOdds[len(t.all)-rows:]
+		t.zeros(t.accOdds)
+	}
 	t.Scope(func() {
-		for _, unused := range t.all[:len(t.all)-rows] {
-			t.Free(unused)
+		for i := range len(t.all) - rows {
+			t.Free(t.all[i])
+			if t.evenOdd {
+				t.Free(t.allOdds[i])
+			}
 		}
-		t.steps(name)
+		if t.evenOdd {
+			t.evenOddSteps(name)
+		} else {
+			t.steps(name)
+		}
 	})
 	t.toStore(rows)
 }
 
 // zeros clears the accumulators.
-func (t *gemmer) zeros() {
-	for i := range t.acc {
-		for _, v := range t.acc[i] {
+func (t *gemmer) zeros(acc [][]a64.Vec) {
+	for i := range acc {
+		for _, v := range acc[i] {
 			t.Zero(v)
 		}
 	}

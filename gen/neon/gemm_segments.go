@@ -1,13 +1,10 @@
 package neon
 
-import (
-	"github.com/attn-go/attn/gen/a64"
-	"github.com/attn-go/attn/gen/spec"
-)
+import "github.com/attn-go/attn/gen/a64"
 
 // single emits the test whether a product has a single segment that is not added to C.
 func (t *gemmer) single() {
-	if t.isWeights {
+	if t.segment > 0 {
 		t.Op("MOVD", storeOne, t.b)
 		t.Op("MOVD", t.b, t.mode)
 	} else {
@@ -19,7 +16,7 @@ func (t *gemmer) single() {
 	t.loadSegment(t.p)
 	t.Op("CMP", t.p, t.k)
 	t.Jump("BGT", "cut")
-	if !t.isWeights {
+	if t.segment == 0 {
 		t.Jump("CBNZ", "tiles", t.b)
 	}
 	t.Load(t.Param("load"), t.k)
@@ -52,8 +49,8 @@ func (t *gemmer) cut() {
 
 // loadSegment loads the number of steps of a segment.
 func (t *gemmer) loadSegment(r a64.GP) {
-	if t.isWeights {
-		t.Op("MOVD", spec.InputSegment, r)
+	if t.segment > 0 {
+		t.Op("MOVD", t.segment, r)
 	} else {
 		t.Load(t.Param("seg"), r)
 	}

@@ -50,6 +50,28 @@ func (t *gemmer) steps(name string) {
 	t.Label(name + "done")
 }
 
+// evenOddSteps emits k steps in two chains, and adds both.
+func (t *gemmer) evenOddSteps(name string) {
+	even := t.acc
+	t.Jump("CBZ", name+"done", t.k)
+	t.Align(32)
+	t.Label(name + "steps")
+	t.step()
+	t.Op("SUBS", 1, t.k, t.k)
+	t.Jump("BEQ", name+"done")
+	t.acc = t.accOdds
+	t.step()
+	t.acc = even
+	t.Op("SUBS", 1, t.k, t.k)
+	t.Jump("BNE", name+"steps")
+	t.Label(name + "done")
+	for i := range t.acc {
+		for v := range t.acc[i] {
+			t.FADD(t.acc[i][v], t.acc[i][v], t.accOdds[i][v])
+		}
+	}
+}
+
 // denseSteps emits the loops for rows or columns of A without gaps.
 func (t *gemmer) denseSteps(name string) {
 	t.Op("CMP", 4, t.row[1])

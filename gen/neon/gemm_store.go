@@ -56,7 +56,7 @@ func (t *gemmer) store() {
 	t.eachRow("store", func(sum a64.Vec, v int, c a64.Mem) { t.StoreTo(sum, c) })
 	t.Load(t.mode, t.x)
 	t.Jump("CBZ", "rows", t.x) // storeOne
-	if !t.isWeights {
+	if t.segment == 0 {
 		t.Op("CMP", maxOne, t.x)
 		t.Jump("BEQ", "rows")
 	}
@@ -65,7 +65,7 @@ func (t *gemmer) store() {
 	t.Commentf("C is added.")
 	t.Label("modes")
 	t.Op("MOVD", t.c, t.start)
-	if !t.isWeights {
+	if t.segment == 0 {
 		t.Op("CMP", merge, t.x)
 		t.Jump("BEQ", "merge")
 		t.Op("CMP", maxOne, t.x)
@@ -76,7 +76,7 @@ func (t *gemmer) store() {
 	t.toRowOf("add")
 	t.Scope(t.add)
 	t.Label("sums")
-	if !t.isWeights {
+	if t.segment == 0 {
 		t.Load(t.mode, t.x)
 		t.Op("CMP", maxMore, t.x)
 		t.Jump("BNE", "stores")
@@ -86,7 +86,7 @@ func (t *gemmer) store() {
 		t.Label("stores")
 	}
 	t.toRowOf("store")
-	if !t.isWeights {
+	if t.segment == 0 {
 		t.Scope(t.storeMerge)
 	}
 }

@@ -31,11 +31,20 @@ var widths = []int{4, 8, 16, 32, 64}
 type shape struct {
 	size    int
 	heights []int
+	evenOdd bool // a product in bfloat16, whose rows have two accumulators
 }
 
-var shapes = []shape{{1, []int{10, 4, 2, 1}}, {2, []int{8, 4, 2, 1}}, {4, []int{6, 4, 2, 1}}}
+var (
+	shapes        = []shape{{1, []int{10, 4, 2, 1}, false}, {2, []int{8, 4, 2, 1}, false}, {4, []int{6, 4, 2, 1}, false}}
+	evenOddShapes = []shape{{1, []int{8, 4, 2, 1}, true}, {2, []int{6, 4, 2, 1}, true}, {4, []int{3, 2, 1}, true}}
+)
 
-func (s shape) name() string { return fmt.Sprintf("product%d%s", s.size, isa) }
+func (s shape) name() string {
+	if s.evenOdd {
+		return fmt.Sprintf("evenOdd%d%s", s.size, isa)
+	}
+	return fmt.Sprintf("product%d%s", s.size, isa)
+}
 
 // The modes of a product.
 const (
@@ -68,7 +77,14 @@ func (g *gen) Gemm(lanes int, e spec.Epilogue) {
 		g.Op("MOV", g.Base("beta"), x)
 		g.Op("MOV", x, g.Len("b").Local())
 	}
-	g.toProduct(lanes, avl, of)
+	g.toProduct(shapes, lanes, avl, of)
+}
+
+// EvenOdd emits the product in bfloat16 for tiles of a number of lanes.
+func (g *gen) EvenOdd(lanes int) {
+	f := spec.GemmEvenOdd(lanes, lanes)
+	g.kernel(f)
+	g.toProduct(evenOddShapes, lanes, g.GP(), g.GP())
 }
 
 // WeightGemm emits the product with a packed panel of weights of float32: it is Gemm for the parts of the
@@ -82,11 +98,11 @@ func (g *gen) WeightGemm() {
 	g.Op("MOV", x, g.Cap("c").Local())
 	g.Op("MOV", spec.PanelLanes/panelPart, x)
 	g.Op("MOV", x, g.Len("b").Local())
-	g.toProduct(panelPart, avl, of)
+	g.toProduct(shapes, panelPart, avl, of)
 }
 
 // toProduct emits the jump to the register tile for a number of lanes.
-func (g *gen) toProduct(lanes int, avl, of riscv.GP) {
+func (g *gen) toProduct(shapes []shape, lanes int, avl, of riscv.GP) {
 	g.Op("MOV", lanes, avl)
 	g.Op("MOV", avl, g.Len("a").Local())
 	for _, s := range shapes[:len(shapes)-1] {
@@ -109,7 +125,7 @@ type tile struct {
 	p, column, row, steps, left, adds, x riscv.GP
 	height                               riscv.GP // rows of the tile
 	fs                                   []riscv.FP
-	acc                                  []riscv.Vec
+	acc, odds                            []riscv.Vec
 	v                                    riscv.Vec
 }
 
@@ -131,15 +147,20 @@ func (t *tile) is(mode int, label string) {
 // product emits the function for a size of groups. It has the signature of Gemm; seg and load lie where
 // GemmMax has them, and neither GemmMerge nor WeightGemm.
 func (g *gen) product(s shape) {
-	f := spec.Gemm(s.size, s.size, spec.Store)
+	f, what := spec.Gemm(s.size, s.size, spec.Store), "Gemm, GemmMax, GemmMerge or WeightGemm"
+	if s.evenOdd {
+		f, what = spec.GemmEvenOdd(s.size, s.size), "GemmEvenOdd"
+	}
 	name := s.name()
-	g.Func = g.file.Func(name, g.contracts.Signature(&f), name+" is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of "+
-		fmt.Sprintf("%d registers, which jump to it.", s.size))
+	g.Func = g.file.Func(name, g.contracts.Signature(&f), fmt.Sprintf("%s is %s for tiles in groups of %d registers, which jump to it.", name, what, s.size))
 	t := &tile{gen: g, shape: s}
 	t.arguments()
 	t.fs = g.fps(8)
 	t.v = g.Vec(s.size)
 	t.acc = g.Vecs(s.heights[0], s.size)
+	if s.evenOdd {
+		t.odds = g.Vecs(s.heights[0], s.size)
+	}
 	g.Label("rows")
 	for _, h := range s.heights {
 		t.Op("MOV", h, t.height)
@@ -155,6 +176,10 @@ func (g *gen) product(s shape) {
 
 // nextPart goes on to the next part of a panel, if there is one, else it returns.
 func (t *tile) nextPart() {
+	if t.evenOdd {
+		t.Ret()
+		return
+	}
 	t.is(storePanel, "part")
 	t.Ret()
 	t.Label("part")
@@ -185,6 +210,13 @@ func (t *tile) arguments() {
 	seg, load := t.steps, t.left
 	t.Op("MOV", t.Len("a"), t.x)
 	t.SetLanes(t.x, t.size, t.x)
+	if t.evenOdd {
+		t.Op("MOV", spec.BF16Segment, seg)
+		t.Op("MOVBU", t.Param("load"), load)
+		t.Op("MOV", seg, t.seg())
+		t.Op("MOV", load, t.load())
+		return
+	}
 	t.Op("MOV", riscv.Zero, load)
 	t.Op("MOV", math.MaxInt64, seg) // GemmMerge has one segment
 	t.is(storeMerge, "arguments")
@@ -228,6 +260,10 @@ func (t *tile) chains(rows int) {
 	for _, v := range acc {
 		t.Op("VMVVI", 0, v)
 	}
+	if t.evenOdd {
+		t.evenOddSteps(name, acc, t.odds[len(t.acc)-rows:])
+		return
+	}
 	if rows == len(t.acc) {
 		t.pairs()
 	}
@@ -235,6 +271,24 @@ func (t *tile) chains(rows int) {
 	t.Label(name + "step")
 	t.step(acc)
 	t.Jump("BNEZ", name+"step", t.steps)
+	t.Jump("JMP", "sums")
+}
+
+// evenOddSteps emits the steps of two chains, and adds both.
+func (t *tile) evenOddSteps(name string, acc, odds []riscv.Vec) {
+	for _, v := range odds {
+		t.Op("VMVVI", 0, v)
+	}
+	t.Jump("BEQZ", name+"both", t.steps)
+	t.Label(name + "step")
+	t.step(acc)
+	t.Jump("BEQZ", name+"both", t.steps)
+	t.step(odds)
+	t.Jump("BNEZ", name+"step", t.steps)
+	t.Label(name + "both")
+	for i, v := range acc {
+		t.Op("VFADDVV", odds[i], v, v)
+	}
 	t.Jump("JMP", "sums")
 }
 
@@ -325,27 +379,38 @@ func (t *tile) pair(name string, n int, distance riscv.GP, place func(step, row 
 // sums emits what happens to the accumulators.
 func (t *tile) sums() {
 	t.Label("sums")
-	ldc, max := t.stride("ldc"), t.Load(t.max())
-	t.is(storeMerge, "merge")
+	ldc := t.stride("ldc")
+	var max riscv.GP
+	if !t.evenOdd {
+		max = t.Load(t.max())
+		t.is(storeMerge, "merge")
+	}
 	t.Jump("BEQZ", "first", t.adds)
 	t.eachRow("add", ldc, func(v riscv.Vec) {
 		t.Op("VLE32V", riscv.At(t.p, 0), t.v)
 		t.Op("VFADDVV", v, t.v, v)
 	})
 	t.Label("first")
-	t.Jump("BNEZ", "more", t.left)
-	t.is(storeMax, "max")
-	t.Label("more")
+	if !t.evenOdd {
+		t.Jump("BNEZ", "more", t.left)
+		t.is(storeMax, "max")
+		t.Label("more")
+	}
 	t.eachRow("store", ldc, t.store)
 	t.Op("MOV", 1, t.adds)
 	t.Jump("BNEZ", "segment", t.left)
 
 	t.Commentf("The rows after the tile.")
-	t.Label("next")
+	if !t.evenOdd {
+		t.Label("next")
+	}
 	t.Op("SUB", t.height, t.m, t.m)
 	t.forward(t.height, ldc, t.c, t.x)
 	t.forward(t.height, t.rs, t.a, t.x)
 	t.Jump("JMP", "rows")
+	if t.evenOdd {
+		return
+	}
 
 	t.Commentf("Store; max = C > max ? C : max.")
 	t.Label("max")

@@ -28,7 +28,11 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	for _, s := range shapes {
 		g.product(s)
 	}
+	for _, s := range evenOddShapes {
+		g.product(s)
+	}
 	for _, lanes := range widths {
+		g.EvenOdd(lanes)
 		for _, e := range []spec.Epilogue{spec.Store, spec.StoreMax, spec.StoreMerge} {
 			g.Gemm(lanes, e)
 		}

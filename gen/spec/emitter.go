@@ -3,6 +3,7 @@ package spec
 // An Emitter emits the functions of one ISA into a file.
 type Emitter interface {
 	Gemm(s TileShape, e Epilogue)
+	EvenOdd(s TileShape)
 	WeightGemm(s TileShape, b Element)
 	WeightPack()
 	WeightPackHalves()
@@ -31,12 +32,19 @@ type SkinnyEmitter interface {
 	SkinnyUnpack()
 }
 
+// A BF16SkinnyEmitter emits products in bfloat16, too, which an ISA may lack: few rows take the kernels for many then.
+type BF16SkinnyEmitter interface {
+	SkinnyEmitter
+	QKEvenOdd()
+	PVEvenOdd()
+}
+
 // A CodeEmitter emits the kernels of quantized attention, which an ISA may lack: Go rounds then, and the
 // products are those for float32.
 type CodeEmitter interface{ Codes() }
 
-// An EvenOddEmitter emits products in bfloat16, which an ISA may lack. WeightGemm takes BF16Pairs then.
-type EvenOddEmitter interface{ EvenOdd(s TileShape) }
+// A PairEmitter is one whose WeightGemm takes BF16Pairs, too. Others widen them before a product.
+type PairEmitter interface{ TakesPairs() }
 
 // EmitAll emits the functions that every ISA has, in the order of the file. weights is
 // the register tile for packed panels of weights.
@@ -49,10 +57,10 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	for _, b := range []Element{Float32, F16, BF16} {
 		e.WeightGemm(weights, b)
 	}
-	if x, ok := e.(EvenOddEmitter); ok {
-		for _, s := range tiles {
-			x.EvenOdd(s)
-		}
+	for _, s := range tiles {
+		e.EvenOdd(s)
+	}
+	if _, ok := e.(PairEmitter); ok {
 		e.WeightGemm(weights, BF16Pairs)
 	}
 	e.WeightPack()
@@ -70,6 +78,10 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 		e.SkinnyQK(b)
 		e.SkinnyPV(b)
 	}
+	if x, ok := e.(BF16SkinnyEmitter); ok {
+		x.QKEvenOdd()
+		x.PVEvenOdd()
+	}
 	e.SkinnySoftmax()
 	e.SkinnyMerge()
 	e.SkinnyUnpack()
@@ -80,6 +92,9 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	emitNorms(e)
 	e.Peak()
 	e.Read()
+	if t, ok := e.(TileEmitter); ok {
+		t.TileProbes()
+	}
 }
 
 // An Output is the generated code of one ISA.

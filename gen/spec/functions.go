@@ -9,6 +9,7 @@ var (
 	AddBias          = kernel(WeightTable, "AddBias")
 	WeightQuantize   = kernel(WeightTable, "Quantize")
 	GemmUnpacked     = kernel(WeightTable, "GemmUnpacked")
+	GemmTiles        = kernel(WeightTable, "GemmTiles")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(WeightTable, "PackHalves")
 	Additive         = kernel(SkinnyTable, "Additive")
@@ -18,6 +19,8 @@ var (
 	QKCodes          = kernel(SkinnyTable, "QKCodes")
 	Pairs            = kernel(SkinnyTable, "Pairs")
 	PVCodes          = kernel(SkinnyTable, "PVCodes")
+	QKEvenOdd        = kernel(SkinnyTable, "QKEvenOdd")
+	PVEvenOdd        = kernel(SkinnyTable, "PVEvenOdd")
 	Round            = kernel(LaneTable, "Round")
 	CodeScores       = kernel(LaneTable, "CodeScores")
 	CodeValues       = kernel(LaneTable, "CodeValues")
@@ -30,6 +33,7 @@ var (
 	Bias             = kernel(LaneTable, "Bias")
 	MaskBool         = kernel(LaneTable, "MaskBool")
 	Softmax          = kernel(LaneTable, "Softmax")
+	SoftmaxBF16      = kernel(LaneTable, "SoftmaxBF16")
 	Dropout          = kernel(LaneTable, "Dropout")
 	MergeStats       = kernel(LaneTable, "MergeStats")
 	Pack             = kernel(LaneTable, "Pack")
@@ -90,6 +94,8 @@ var (
 	NormGradients    = kernel(RowTable, "NormGradients")
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")
+	TileInt8         = kernel(MachineTable, "TileInt8")
+	TileBF16         = kernel(MachineTable, "TileBF16")
 
 	VectorLanes = kernel(MachineTable, "VectorLanes")
 

@@ -10,8 +10,12 @@ const (
 	NaN         = contract.Canonical // narrowed to binary16 or bfloat16 it is the NaN that the contract wants there
 	Log2E       = contract.Log2E
 	LeastWeight = contract.LeastWeight
-	MostBias    = contract.MostBias
-	RoundMagic  = contract.RoundMagic
+
+	LeastWeightBF16 = contract.LeastWeightBF16
+	RoundBF16Magic  = 0x47c00000 // 1.5·2^16
+
+	MostBias   = contract.MostBias
+	RoundMagic = contract.RoundMagic
 
 	MostCode     = contract.MostCode
 	PerCode      = contract.PerCode
@@ -111,6 +115,9 @@ const (
 
 // SkinnyKeys is the number of keys in a tile of SkinnyQK and in an iteration of SkinnyPV.
 const SkinnyKeys = ukernel.SkinnyKeys
+
+// SkinnyGroup divides the columns of SkinnyQK and SkinnyPV for narrow types.
+const SkinnyGroup = ukernel.SkinnyGroup
 
 // LineBytes is the size of a cache line.
 const LineBytes = 64

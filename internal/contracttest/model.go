@@ -114,7 +114,10 @@ func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	if m.o.DynamicInt12 {
 		raw = m.quantizedScore([3]int{b, h, i}, q, scale, at)
 	}
-	for d := 0; d < len(q) && !m.o.DynamicInt12; d += 64 { // segments
+	if m.o.BFloat16 {
+		raw = float32(evenOdd(q, k) * scale)
+	}
+	for d := 0; d < len(q) && !m.o.DynamicInt12 && !m.o.BFloat16; d += 64 { // segments
 		acc := float32(0)
 		for x := d; x < min(d+64, len(q)); x++ {
 			acc = scalar.FMA(float32(q[x]*scale), k[x], acc)
@@ -232,10 +235,10 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 		if s == NegInf {
 			continue
 		}
-		p := scalar.Weight(s - z)
+		p := m.weight(s - z)
 		x.Sum += p
 		p = m.dropped(p, b, h, i, lo+j)
-		if weights[j] = p; m.o.DynamicInt12 {
+		if weights[j] = p; m.o.DynamicInt12 || m.o.BFloat16 {
 			continue
 		}
 		for e, v := range Row(&m.v, b, h/m.group, m.rowOf(b, h, i, lo+j)) {
@@ -244,6 +247,9 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 	}
 	if m.o.DynamicInt12 {
 		m.quantizedValues(x.Out, weights, s, [3]int{b, h, i}, lo)
+	}
+	if m.o.BFloat16 {
+		m.roundedValues(x.Out, weights, s, [3]int{b, h, i}, lo)
 	}
 	return x
 }
@@ -316,7 +322,7 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 		case l != l:
 			row.Weights[j] = CanonicalNaN
 		case s[j] != NegInf:
-			row.Weights[j] = float32(m.dropped(scalar.Weight(s[j]-top), b, h, i, j)*(1/l)) + 0
+			row.Weights[j] = float32(m.dropped(m.weight(s[j]-top), b, h, i, j)*(1/l)) + 0
 		}
 	}
 	if nan {

@@ -4,7 +4,7 @@ import "github.com/attn-go/attn/kernel"
 
 // BackwardOptions returns the options of the gradients of a call with these, without what has none.
 func BackwardOptions(o kernel.Options) *kernel.BackwardOptions {
-	o.Score, o.DynamicInt12 = nil, false
+	o.Score, o.DynamicInt12, o.BFloat16 = nil, false, false
 	return &kernel.BackwardOptions{Exec: o.Exec, Scoring: o.Scoring}
 }
 

@@ -39,8 +39,9 @@ const (
 
 // derived is what the engine derives from a Call before it plans.
 type derived struct {
-	group        int     // query heads per KV head
-	scale        float32 // the contract's c
+	group        int        // query heads per KV head
+	scale        float32    // the contract's c
+	scales       [1]float32 // the same, of all keys
 	mods         scoreMods
 	additive     []float32                         // padded weights in the unit of exp2, or nil
 	philox       [2 * contract.PhiloxRounds]uint32 // round keys of the dropout generator
@@ -66,6 +67,7 @@ func (j *Job) derive() {
 	}
 	j.derived.group = j.Call.Q.Dim(1) / j.Call.K.Dim(1)
 	j.derived.scale = scalar.Log2Units(NaturalScale(j.Call.Scale, j.d()))
+	j.derived.scales[0] = j.derived.scale
 	j.derived.keyRange = mask.Everything
 	if j.Call.Partial.isSet() && !j.Call.Partial.Resume {
 		first := j.Call.Partial.Block * BlockKeys

@@ -21,7 +21,7 @@ func (j *Job) isPlain() bool {
 // isProduct tells whether scores are products with the keys as they lie in
 // memory, and nothing else.
 func (j *Job) isProduct() bool {
-	return !j.derived.listed && !j.derived.tree && j.Call.K.DType() == view.Float32 && !j.Call.K.IsPaged() && j.derived.mods.n == 0 && !j.Call.Mask.HasGaps() && j.derived.additive == nil && !j.Call.DynamicInt12
+	return !j.derived.listed && !j.derived.tree && j.Call.K.DType() == view.Float32 && !j.Call.K.IsPaged() && j.derived.mods.n == 0 && !j.Call.Mask.HasGaps() && j.derived.additive == nil && !j.Call.DynamicInt12 && !j.Call.BFloat16
 }
 
 // hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in

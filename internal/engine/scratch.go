@@ -30,6 +30,7 @@ type scratch struct {
 	partial []float32   // output of one block, before it is merged
 	rounded []float32   // weights of a block, rounded, see integers.go
 	pairs   []int32     // the same as integers, of a segment
+	segment []float32   // values of a segment, see bfloat16.go
 	runs    []mask.Span // of keys that an exact tile sees
 	seen    []bool      // which of some keys the rows see, of lists
 
@@ -37,7 +38,7 @@ type scratch struct {
 	epoch                                             uint32 // of the memory, then
 	memory                                            parallel.Memory
 	rowsUsage, paddedUsage, partialUsage, scoresUsage parallel.Usage
-	roundedUsage, pairsUsage, seenUsage               parallel.Usage
+	roundedUsage, pairsUsage, seenUsage, segmentUsage parallel.Usage
 
 	// One element per lane: arguments of kernels.
 	spans           laneSpans
@@ -73,12 +74,15 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
 	s.keys.Fit(m, &j.Call.K, need)
 	need.Gather = !j.plan.shape.skinny
 	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.DynamicInt12 {
 		s.fitIntegers(j)
+	}
+	if j.Call.BFloat16 {
+		s.fitBFloat16(j)
 	}
 	for len(s.tiles) < j.plan.MaxTiles {
 		s.tiles = append(s.tiles, tile{})
@@ -111,10 +115,12 @@ type shape struct {
 	additive       int // weights of additive scores, or 0
 	kType, vType   view.DType
 	kPaged, vPaged bool
+	small          bool // pages of one of them, see kvrows.HasSmallPages
 	skinny         bool
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
 	quantized      bool
+	bfloat16       bool
 	unions         bool // of the mask
 	listed         bool // keys are those of lists
 	tree           int  // queries of a tree
@@ -126,8 +132,9 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 	return shape{
 		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
+		small:    kvrows.HasSmallPages(&j.Call.K) || kvrows.HasSmallPages(&j.Call.V),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, bfloat16: j.Call.BFloat16, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
 }

@@ -65,9 +65,13 @@ var (
 	skinnyIntegers = strategy{packCodes, skinnyIntegersScores, skinnySoftmax, skinnyIntegersValues, skinnyMerge, &inRows}
 	asFloats       = strategy{packRounded, asFloatsScores, panelSoftmax, asFloatsValues, panelMerge, &inLanes}
 
+	bfloat16       = strategy{packBFloat16, bfloat16Scores, bfloat16Softmax, bfloat16Values, bfloat16Merge, &inLanes}
+	skinnyBFloat16 = strategy{packBFloat16, skinnyBFloat16Scores, bfloat16Softmax, skinnyBFloat16Values, skinnyMerge, &inRows}
+
 	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactAdditive = strategy{packRows, additiveScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactIntegers = strategy{packRounded, asFloatsScores, exactSoftmax, exactIntegersValues, panelMerge, &inLanes}
+	exactBFloat16 = strategy{packBFloat16, bfloat16Scores, exactBFloat16Softmax, exactBFloat16Values, bfloat16Merge, &inLanes}
 )
 
 // strategies are those of a call, for KV heads with many rows and with few, and for rows
@@ -78,6 +82,7 @@ var (
 	ofFloats   = strategies{&panel, &skinny, &exactPanel}
 	ofAdditive = strategies{&additivePanel, &additiveSkinny, &exactAdditive}
 	ofIntegers = strategies{&integers, &skinnyIntegers, &exactIntegers}
+	ofBFloat16 = strategies{&bfloat16, &skinnyBFloat16, &exactBFloat16}
 	ofOthers   = strategies{&asFloats, &skinnyIntegers, &exactIntegers} // integers that the kernels for many rows do not take
 )
 
@@ -96,6 +101,8 @@ func (j *Job) strategies() *strategies {
 		return &ofIntegers
 	case j.Call.DynamicInt12:
 		return &ofOthers
+	case j.Call.BFloat16:
+		return &ofBFloat16
 	case j.derived.additive != nil:
 		return &ofAdditive
 	}
@@ -109,6 +116,9 @@ const MaxSkinnyWidth = 4 << 10
 func (j *Job) isSkinny(rows int) bool {
 	if j.Call.DynamicInt12 {
 		return rows <= j.tier.SkinnyRows && j.fitsCodes()
+	}
+	if j.Call.BFloat16 {
+		return rows <= j.tier.SkinnyRows && j.fitsHalves() && !j.fillsTile()
 	}
 	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
 }
@@ -130,6 +140,13 @@ func (j *Job) fitsCodes() bool {
 	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
 	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasCodes(k) && hasCodes(v) &&
 		(k.Group() <= ukernel.CodesColumns || k.Group() == j.d()) && max(j.d(), j.dv()) <= MaxSkinnyWidth
+}
+
+// fitsHalves tells whether kernels for products in bfloat16 and few rows take the keys and values.
+func (j *Job) fitsHalves() bool {
+	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
+	return kernels.QKEvenOdd != nil && kernels.PVEvenOdd != nil && k.DType() == view.BFloat16 && v.DType() == view.BFloat16 &&
+		hasGroups(k) && hasGroups(v) && max(j.d(), j.dv()) <= MaxSkinnyWidth
 }
 
 // hasCodes tells whether x has integers in groups of columns that such kernels take.

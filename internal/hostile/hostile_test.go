@@ -24,7 +24,7 @@ import (
 )
 
 // The public packages.
-var packages = []string{"kernel", "kvcache", "linear", "norm", "rope", "numeric", "activation", "recurrent", "layer", "loss", "optimize"}
+var packages = []string{"kernel", "kvcache", "linear", "norm", "rope", "numeric", "activation", "recurrent", "retrieval", "layer", "loss", "optimize"}
 
 // TestTable: the table has every exported function and method of the public packages, and
 // nothing else.

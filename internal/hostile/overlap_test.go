@@ -17,6 +17,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/recurrent"
+	"github.com/attn-go/attn/retrieval"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -116,6 +117,9 @@ var writers = []struct {
 		d := recurrent.Layer{Heads: 1, KeyHeads: 1, KeySize: 6, ValueSize: 5} // whose states are small after whole chunks
 		x := recurrent.Text{Q: p.tensor(1, 1, 64, 6), K: p.tensor(1, 1, 64, 6), V: p.tensor(1, 1, 64, 5), Decay: p.in(64), Gate: p.in(64), Position: 64, Before: p.in(d.StateSize(64)), After: p.out(d.StateSize(128))}
 		return d.Apply(p.output(1, 1, 64, 5), x, kernel.Exec{})
+	}},
+	{"retrieval.MaxSim", func(p *place) error {
+		return retrieval.MaxSim(p.out(2), p.tensor(1, 1, 3, 5), p.tensor(2, 1, 4, 5), kernel.Exec{})
 	}},
 	{"norm.RMSNorm", func(p *place) error {
 		return norm.RMSNorm(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.Options{})

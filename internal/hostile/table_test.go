@@ -18,6 +18,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/recurrent"
+	"github.com/attn-go/attn/retrieval"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -407,6 +408,10 @@ var table = []entry{
 		d := recurrent.Layer{Heads: 2, KeyHeads: 1, KeySize: 6, ValueSize: 5}
 		x := recurrent.Text{Q: w.tensor(1, 1, 3, 6), K: w.tensor(1, 1, 3, 6), V: w.tensor(1, 2, 3, 5), Decay: w.floats(6), Gate: w.floats(6), Position: 64, Before: w.floats(d.StateSize(64)), After: w.floats(d.StateSize(67))}
 		return []any{d, w.tensor(1, 2, 3, 5), x, someExec}
+	}},
+
+	{name: "retrieval.MaxSim", f: retrieval.MaxSim, args: func(w *world) []any {
+		return []any{w.floats(2), w.tensor(1, 1, 3, 5), w.tensor(2, 1, 4, 5), someExec}
 	}},
 
 	{name: "norm.RMSNorm", f: norm.RMSNorm, args: func(w *world) []any {

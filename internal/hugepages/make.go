@@ -49,8 +49,8 @@ func Make[E any](n int) []E {
 const certain = 16 << 20
 
 // Fits tells whether a program can allocate n elements of size bytes each. It cannot if that
-// is more than the memory limit of the program (GOMEMLIMIT), or than the system gives to a
-// program. An allocation that the system refuses ends the program, and nothing can recover
+// is more than the memory limit of the program (GOMEMLIMIT), than its control groups have left, as
+// those of a container, or than the system gives to a program. An allocation that the system refuses ends the program, and nothing can recover
 // from that: so whoever allocates as much as an argument says, asks first.
 //
 // A system that promises more than it has, as Linux does, refuses what can never fit. What
@@ -62,5 +62,5 @@ func Fits(n, size int) bool {
 	}
 	// Beside the elements the runtime takes memory to align them and to keep track of them.
 	all := ints.AddSat(bytes, bytes/128+2*hugePage)
-	return all < math.MaxInt && int64(bytes) <= debug.SetMemoryLimit(-1) && offers(all)
+	return all < math.MaxInt && int64(bytes) <= debug.SetMemoryLimit(-1) && groupHas(all) && offers(all)
 }

@@ -29,6 +29,22 @@ func WidenCodes(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
 	widen(t, dst, x, b, h, l, n, false)
 }
 
+// WidenBFloat16 is Widen for products in bfloat16, which take rounded numbers.
+func WidenBFloat16(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
+	d := x.Dim(3)
+	for step := max(1, MaxConvert/d); n > 0; n, l = n-step, l+step {
+		part := dst[:min(n, step)*d]
+		dst = dst[len(part):]
+		Widen(t, part, x, b, h, l, min(n, step))
+		switch {
+		case x.DType() == view.BFloat16:
+			t.Convert().Flush(part, len(part), part, len(part), 1, len(part), scalar.LeastBF16)
+		case x.DType().Size() > 1: // no number of 8 bits is rounded
+			t.Convert().RoundBF16(part, part)
+		}
+	}
+}
+
 func widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int, isScaled bool) {
 	d := x.Dim(3)
 	for stop := l + n; l < stop; l += n {

@@ -59,6 +59,21 @@ func Weight(x float32) float32 {
 	return Exp2(x)
 }
 
+var leastWeightBF16, roundBF16Magic = math.Float32frombits(contract.LeastWeightBF16), float32(3 << 15)
+
+// WeightBF16 is RoundBF16(Weight(x)) for x ≤ 0. A NaN stays one.
+//
+// With e the power of two in p, p + 1.5·2^16·e has the last place of a bfloat16 in p, and so the sum rounds as
+// that does.
+func WeightBF16(x float32) float32 {
+	if x < leastWeightBF16 {
+		return 0
+	}
+	p := Exp2(x)
+	e := math.Float32frombits(math.Float32bits(p) & 0xff800000)
+	return FMA(-e, roundBF16Magic, FMA(e, roundBF16Magic, p))
+}
+
 // Log2Units returns x·log2 e, rounded once: a score in the unit of Exp2.
 func Log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
 

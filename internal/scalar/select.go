@@ -12,6 +12,7 @@ var (
 	NegInf        = float32(math.Inf(-1))
 	Log2E         = math.Float32frombits(contract.Log2E)
 	LeastNormal   = math.Float32frombits(contract.LeastNormal)   // that is not subnormal
+	LeastBF16     = math.Float32frombits(contract.LeastBF16)     // that a product in bfloat16 takes
 	LeastGradient = math.Float32frombits(contract.LeastGradient) // that counts, 2^-100
 )
 

@@ -17,6 +17,7 @@ type Scoring Of[mask.Mask, view.Tensor, func(*Tile), view.KeyRows, Dropout]
 type Of[Mask, Tensor, Func, KeyRows, Dropout any] struct {
 	Scale                float32
 	DynamicInt12         bool
+	BFloat16             bool
 	Score                Func
 	Softcap              float32
 	ALiBi                []float32
@@ -36,6 +37,7 @@ type field uint8
 const (
 	scale field = iota
 	dynamicInt12
+	bfloat16
 	softcap
 	dropout
 	queryStart
@@ -102,6 +104,9 @@ var fields = [numFields]row{
 	dynamicInt12: {arg: "Options.DynamicInt12", got: "true", not: [calls]string{
 		Additive: "false: additive scores are no products", Gradients: "false: rounded products have no gradients",
 	}},
+	bfloat16: {arg: "Options.BFloat16", got: "true", not: [calls]string{
+		Additive: "false: additive scores are no products", Gradients: "false: rounded products have no gradients",
+	}},
 	softcap: {
 		arg: "Options.Softcap", kind: number, at: unsafe.Offsetof(Scoring{}.Softcap),
 		isValid: isCap, want: "2^-126 to 2^127, or 0 for none",
@@ -141,6 +146,7 @@ type Set uint32
 func (s *Scoring) Used() (u Set) {
 	u = u.with(scale, math.Float32bits(s.Scale) != 0)
 	u = u.with(dynamicInt12, s.DynamicInt12)
+	u = u.with(bfloat16, s.BFloat16)
 	u = u.with(softcap, s.Softcap != 0)
 	u = u.with(dropout, s.Dropout.Rate != 0 || s.Dropout.Sequences != nil)
 	u = u.with(queryStart, len(s.QueryStart) != 0)

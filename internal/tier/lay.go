@@ -97,7 +97,7 @@ func lay[T any](t *Tier, lanes int, reference T, overrides []ukernel.Override[T]
 func fits[T any](t *Tier, l *ukernel.Override[T], lanes int) bool {
 	return (l.Lanes == 0 || lanes%l.Lanes == 0) &&
 		(l.Variant == "" || slices.Contains(t.Tuning.variants(), l.Variant)) &&
-		!slices.ContainsFunc(l.Needs, lacks)
+		!slices.ContainsFunc(l.Needs, unusable)
 }
 
 // override replaces the kernels in to by those of from that are not nil.

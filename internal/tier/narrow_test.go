@@ -44,7 +44,48 @@ func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 		ref.Convert.WidenInt8(wide, a.Dv, a.V, a.Ldv, a.Scales, a.Lsc, a.Group, a.M, a.Dv)
 		f.PV(a.O, a.Ldo, wide, a.Dv, a.P, a.Ldp, a.N, a.M, a.Dv, a.Load, nil, 0)
 	}
-	return referenceCodes(f)
+	return referenceCodes(referenceEvenOdd(f))
+}
+
+// referenceEvenOdd adds the skinny kernels for products in bfloat16: those of query tiles, on factors.
+func referenceEvenOdd(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
+	widened := func(x []uint16, ld, n, d int) []float32 {
+		wide := make([]float32, n*d)
+		for i := range wide {
+			wide[i] = scalar.RoundBF16(scalar.BF16(x[i/d*ld+i%d]))
+		}
+		return wide
+	}
+	product := ref.GemmEvenOdd // of as many lanes as ref has: one of them counts
+	f.QKEvenOdd = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
+		w, wide, one := len(max), widened(k, ldk, m, d), make([]float32, ref.Lanes)
+		for lane := range (n + 3) / 4 * 4 {
+			panel := make([]float32, d*ref.Lanes)
+			for x := range d {
+				panel[x*ref.Lanes] = q[x*w+min(lane, n-1)]
+			}
+			for j := range m {
+				product(one, ref.Lanes, wide[j*d:], d, 1, panel, ref.Lanes, 1, d, false)
+				s[j*w+lane] = one[0] * scale
+				max[lane] = scalar.Larger(s[j*w+lane], max[lane])
+			}
+		}
+	}
+	f.PVEvenOdd = func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+		wide, one := widened(v, ldv, m, dv), make([]float32, ref.Lanes)
+		for i := range n {
+			column := make([]float32, m*ref.Lanes)
+			for j := range m {
+				column[j*ref.Lanes] = p[j*ldp+i]
+			}
+			for e := range dv {
+				one[0] = o[i*ldo+e]
+				product(one, ref.Lanes, wide[e:], 1, dv, column, ref.Lanes, 1, m, load)
+				o[i*ldo+e] = one[0]
+			}
+		}
+	}
+	return f
 }
 
 // An element is a narrow type of keys and values.
@@ -54,6 +95,7 @@ const (
 	f16 element = iota
 	bf16
 	int8s
+	factors // bfloat16, of products in bfloat16
 )
 
 // A narrowRows is a matrix of a narrow type, with the scales of int8.
@@ -142,6 +184,8 @@ func (c narrowQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 			p.Skinny.QKF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
 		case bf16:
 			p.Skinny.QKBF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
+		case factors:
+			p.Skinny.QKEvenOdd(s, k.u16, ldk, q, c.n, c.m, c.d, 0.7, top, k.u16, 16*ldk)
 		default:
 			p.Skinny.QKInt8(ukernel.QKInt8Args{S: s, K: k.i8, Ldk: ldk, Scales: k.scales, Lsc: lsc, Group: c.group, Q: q, N: c.n, M: c.m, D: c.d, Max: top, Next: k.i8, Far: 16 * ldk})
 		}
@@ -163,7 +207,10 @@ func narrowPVCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
 		for _, n := range skinnyRowCounts(w) {
 			for _, dv := range []int{16, 32, 48, 64, 80, 128} {
-				for _, m := range []int{0, 1, 2, 3, 15, 16, 17, 31, 32, 33} {
+				for _, m := range []int{0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 70} {
+					if m == 0 && t == factors {
+						continue
+					}
 					i := len(list)
 					c := skinnyPVCase{n, m, dv, i % 2 * 3, i % 3 * 2, i%5 == 0, testutil.KindOf(i)}
 					list = append(list, narrowPVCase{t, c, groupsOf(t, dv, i/2)})
@@ -185,6 +232,8 @@ func (c narrowPVCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 			k.Skinny.PVF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
 		case bf16:
 			k.Skinny.PVBF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
+		case factors:
+			k.Skinny.PVEvenOdd(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
 		default:
 			k.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: ldo, V: v.i8, Ldv: ldv, Scales: v.scales, Lsc: lsc, Group: c.group, P: p, Ldp: w, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v.i8, Far: 16 * ldv})
 		}
@@ -195,8 +244,8 @@ func (c narrowPVCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 // 8 bits and many scales: in K, one value per row, at every column of a step in turn, and
 // in V.
 func TestSkinnyWidenAll(t *testing.T) {
-	for _, typ := range []element{f16, bf16, int8s} {
-		kernel := [...]string{"F16", "BF16", "Int8"}[typ]
+	for _, typ := range []element{f16, bf16, int8s, factors} {
+		kernel := [...]string{"F16", "BF16", "Int8", "EvenOdd"}[typ]
 		t.Run(kernel, func(t *testing.T) {
 			const d, m = ukernel.SkinnyGroup, 1 << 16
 			r, k, v := testutil.Rand(9), narrowRows{}, narrowRows{}
@@ -228,6 +277,8 @@ func (k narrowRows) scores(p *kernelSet, typ element, d int) []float32 {
 			p.Skinny.QKF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
 		case bf16:
 			p.Skinny.QKBF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
+		case factors:
+			p.Skinny.QKEvenOdd(s, u16, d, q, 1, blockKeys, d, 1, top, u16, 0)
 		default:
 			p.Skinny.QKInt8(ukernel.QKInt8Args{S: s, K: i8, Ldk: d, Scales: k.scales[j:], Lsc: blockKeys, Group: d, Q: q, N: 1, M: blockKeys, D: d, Max: top, Next: i8})
 		}
@@ -238,7 +289,7 @@ func (k narrowRows) scores(p *kernelSet, typ element, d int) []float32 {
 // accumulate returns all elements times 1, in rows of 4096. 256 elements share a scale.
 func (v narrowRows) accumulate(p *kernelSet, typ element) []float32 {
 	const dv, group = 4096, 256
-	o, one := make([]float32, len(v.u16)), []float32{1}
+	o, one := make([]float32, len(v.u16)), testutil.Filled(8, 1)
 	for at := 0; at < len(o); at += dv {
 		o, u16, i8 := o[at:], v.u16[at:], v.i8[at:]
 		switch typ {
@@ -246,6 +297,8 @@ func (v narrowRows) accumulate(p *kernelSet, typ element) []float32 {
 			p.Skinny.PVF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
 		case bf16:
 			p.Skinny.PVBF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
+		case factors:
+			p.Skinny.PVEvenOdd(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
 		default:
 			p.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: dv, V: i8, Ldv: dv, Scales: v.scales[at/group:], Group: group, P: one, Ldp: 1, N: 1, M: 1, Dv: dv, Next: i8})
 		}
@@ -290,6 +343,18 @@ var narrowMutants = []mutant{
 			a.Group = a.Dv
 			f(a)
 		}
+	}},
+	{"Skinny.QKEvenOdd", "keys are no factors", func(p *kernelSet) {
+		f := p.Skinny.QKEvenOdd
+		p.Skinny.QKEvenOdd = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, next []uint16, far int) {
+			f(s, k, ldk, q, n, m, d, scale, max, next, far)
+			if x := k[0] &^ 0x8000; x > 0 && x < 0x2380 && scalar.BF16(k[0])*q[0] != 0 {
+				s[0] += scalar.BF16(k[0]) * q[0]
+			}
+		}
+	}},
+	{"Skinny.PVEvenOdd", "one chain for all rows", func(p *kernelSet) {
+		p.Skinny.PVEvenOdd = p.Skinny.PVBF16
 	}},
 	{"Skinny.PVBF16", "a half is rounded to 7 bits", func(p *kernelSet) {
 		f := p.Skinny.PVBF16

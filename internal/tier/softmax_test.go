@@ -10,10 +10,11 @@ import (
 	"github.com/attn-go/attn/internal/testutil"
 )
 
-// A softmaxCase is a call of Softmax.
+// A softmaxCase is a call of Softmax, or of SoftmaxBF16.
 type softmaxCase struct {
 	n, gap int
 	lanes  scoreKind
+	bf16   bool
 }
 
 // A scoreKind is a kind of scores of a lane.
@@ -38,29 +39,44 @@ const (
 var exp2Edges = []float32{
 	0, float32(math.Copysign(0, -1)), -0x1p-149, -0x1.fffffcp-127, -0x1p-126, -0x1p-30, -0x1p-24, -0x1p-23,
 	-0.49999997, -0.5, -0.50000006, -1, -1.4999999, -1.5, -1.5000001, -2.5, -3.5, -64.5,
-	-99.5, -99.99999, -100, -100.00001, -100.5, -101,
+	-55, -55.5, -56, -56.002815, -56.00282, -56.002823, -56.5, -99.5, -99.99999, -100, -100.00001, -100.5, -101,
 	-124.5, -125, -125.49999, -125.5, -125.50001, -125.99999, -126, -126.00001, -126.5, -127, -127.5,
 	-149, -149.5, -150, -151, -255.5, -256, -1e4, -0x1p22, -0x1.8p23, -0x1p31, -1e30, -math.MaxFloat32, -testutil.Inf,
 }
 
 func (c softmaxCase) String() string {
-	return fmt.Sprintf("n=%d ld=lanes+%d scores=%d", c.n, c.gap, c.lanes)
+	return fmt.Sprintf("n=%d ld=lanes+%d scores=%d bf16=%v", c.n, c.gap, c.lanes, c.bf16)
 }
 
 func softmaxCases(int) (list []kernelCase) {
 	for lanes := range mixedKinds + 1 {
 		for _, gap := range []int{0, 5} {
 			for _, n := range upTo(20, 255, 256) {
-				list = append(list, softmaxCase{n, gap, lanes})
+				list = append(list, softmaxCase{n, gap, lanes, false})
 			}
 		}
 	}
 	return list
 }
 
+func softmaxBF16Cases(w int) (list []kernelCase) {
+	for _, x := range softmaxCases(w) {
+		c := x.(softmaxCase)
+		c.bf16 = true
+		list = append(list, c)
+	}
+	return list
+}
+
 func (c softmaxCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 	s, top, sum := c.arguments(a, r, w)
-	return func(p *kernelSet) { p.Softmax(s, w+c.gap, c.n, top, sum) }
+	return func(p *kernelSet) {
+		softmax := p.Softmax
+		if c.bf16 {
+			softmax = p.SoftmaxBF16
+		}
+		softmax(s, w+c.gap, c.n, top, sum)
+	}
 }
 
 // arguments returns the arguments of the call: scores, their maxima, and memory for the
@@ -259,6 +275,18 @@ var softmaxMutants = []mutant{
 		}
 		return p
 	})},
+	{"SoftmaxBF16", "weights are not rounded", func(p *kernelSet) { p.SoftmaxBF16 = p.Softmax }},
+	{"SoftmaxBF16", "the weight at the cut-off is 0", func(p *kernelSet) {
+		softmax := p.SoftmaxBF16
+		p.SoftmaxBF16 = func(s []float32, ld, n int, max, sum []float32) {
+			softmax(s, ld, n, max, sum)
+			for j := range n {
+				if s[j*ld] == 0x1p-56 {
+					s[j*ld] = 0
+				}
+			}
+		}
+	}},
 	{"MergeStats", "the other product is rounded", func(p *kernelSet) {
 		merge := p.MergeStats
 		p.MergeStats = func(top, sum, blockMax, blockSum, alpha, beta []float32) {

@@ -80,6 +80,9 @@ type LaneKernels struct {
 	// one). It sets sum[lane] to the sum of p, j ascending, from +0.
 	Softmax func(s []float32, ld, n int, max, sum []float32)
 
+	// SoftmaxBF16 is Softmax whose weights are rounded: p = bf(weight(s - z)) of the contract, which the sum takes, too.
+	SoftmaxBF16 func(s []float32, ld, n int, max, sum []float32)
+
 	// Dropout drops weights, for n rows of which the first is key j0 ≥ 0:
 	// p = p·scale if the weight's random number is at least threshold, else p = +0.
 	// The number is word (j0+j) mod 4 of Philox4x32-10 at the counter (sequence,

@@ -115,6 +115,9 @@ func (t *Tensor) Pages(b int) (pages []int32, size int) {
 	return t.rows.table.Pages[b], int(t.rows.size)
 }
 
+// PageSize returns the rows of a page of a paged tensor.
+func (t *Tensor) PageSize() int { return int(t.rows.size) }
+
 // start returns the first row of batch row b of a ragged tensor. The last row of b
 // is the one before start(b+1).
 func (t *Tensor) start(b int) int { return unsafe.Slice(t.rows.starts, t.rows.count)[b] }

@@ -31,6 +31,7 @@ type config struct {
 	schema    string // a file
 	grammar   string // a file
 	receipt   flags.Receipt
+	fetch     flags.Fetch
 	options   decoder.Options
 	generate  decoder.GenerateOptions
 }
@@ -66,7 +67,7 @@ func usage(fs *flag.FlagSet) {
 // language are the settings of the model.
 func (c *config) language() flags.Language {
 	o := &c.options
-	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.DynamicInt8}
+	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Precision: &o.Precision}
 }
 
 // define defines the flags. It returns the value of -repeat-last-n.
@@ -93,8 +94,10 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	})
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	c.receipt.Flags(fs, "all answers")
+	c.fetch.Flag(fs)
 	c.language().Flags(fs)
 	command.ExecFlags(fs, &c.options.Exec)
+	command.KeepPackedFlag(fs, &c.options.KeepPacked)
 	return window
 }
 
@@ -154,7 +157,7 @@ func (c *config) readGrammar(ctx context.Context) error {
 
 // flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
-	"Options.Context": "-ctx", "Options.DynamicInt8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
+	"Options.Context": "-ctx", "Options.Precision": "-precision", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
 	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-repeat-penalty",
 	"Sampler.PresencePenalty": "-presence-penalty", "Sampler.FrequencyPenalty": "-frequency-penalty",
 }

@@ -60,6 +60,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err := c.readGrammar(ctx); err != nil {
 		return err
 	}
+	c.fetch.Allow(ctx, stderr)
 	m, err := c.load()
 	if err != nil {
 		return err

@@ -236,7 +236,7 @@ func (w *interrupting) Write(p []byte) (int, error) {
 func TestUsage(t *testing.T) {
 	model := tiny(t)
 	for _, args := range [][]string{
-		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-cache-values", "f64"}, {"-cache", "f16", "-cache-values", "f32"}, {"-activations", "f16"}, {"-attention", "f16"}, {"-attention", "integers"}, {"-attention", "integers", "-cache", "int8", "-cache-values", "f16"}, {"-tier", "mmx"}, {"-threads", "-1"}, {"-raw", "-system", "a"}, {"-unknown"},
+		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-cache-values", "f64"}, {"-cache", "f16", "-cache-values", "f32"}, {"-precision", "f16"}, {"-attention", "f16"}, {"-attention", "integers"}, {"-attention", "integers", "-cache", "int8", "-cache-values", "f16"}, {"-tier", "mmx"}, {"-threads", "-1"}, {"-raw", "-system", "a"}, {"-unknown"},
 	} {
 		if _, _, err := try(t.Context(), strings.NewReader(""), args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
@@ -279,7 +279,7 @@ func TestUsage(t *testing.T) {
 	if !errors.Is(err, flag.ErrHelp) || out != "" || !strings.Contains(help, "usage: chat") {
 		t.Errorf("-h: %v, %q", err, help)
 	}
-	if _, _, err := try(t.Context(), strings.NewReader(""), "-model", model, "-activations", "int8", "-text", "a"); err == nil || !strings.Contains(err.Error(), "-activations int8 is a model without") {
+	if _, _, err := try(t.Context(), strings.NewReader(""), "-model", model, "-precision", "int8", "-text", "a"); err == nil || !strings.Contains(err.Error(), "-precision is int8 of a model without") {
 		t.Errorf("8 bits for a model of float32: got %v", err)
 	}
 }

@@ -21,6 +21,11 @@ func ExecFlags(fs *flag.FlagSet, e *kernel.Exec) {
 	})
 }
 
+// KeepPackedFlag defines the flag -keep-packed of commands that open models, which changes no result.
+func KeepPackedFlag(fs *flag.FlagSet, keep *bool) {
+	fs.BoolVar(keep, "keep-packed", *keep, "keep the weights as kernels read them in a file beside the model, NAME.packed: the next command opens it in a\nfraction of the time; takes as much space as the model")
+}
+
 // CheckExec returns a [UsageError] if -threads of [ExecFlags] is negative, or the error about
 // ATTN_TIER if that names no tier that runs, so that a command can say it before it loads a model.
 func CheckExec(e kernel.Exec) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/precision"
 )
 
 var benchThreads = flag.Int("threads", 1, "the `number` of threads of BenchmarkPrompt, BenchmarkGenerate and BenchmarkBatch")
@@ -41,12 +42,12 @@ func eachActivation(b *testing.B, run func(b *testing.B, m *Model)) {
 			b.Fatal(err)
 		}
 	}
-	for _, int8 := range []bool{false, true} {
-		m, err := model.With(Options{DynamicInt8: int8, Exec: kernel.Exec{Threads: *benchThreads}})
+	for _, p := range []precision.Precision{precision.Float32, precision.Int8} {
+		m, err := model.With(Options{Precision: p, Exec: kernel.Exec{Threads: *benchThreads}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprintf("int8=%v", int8), func(b *testing.B) { run(b, m) })
+		b.Run(fmt.Sprintf("precision=%v", p), func(b *testing.B) { run(b, m) })
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/precision"
 )
 
 func tinyFolder(name string) string { return filepath.Join(filepath.Dir(tinyFolders), name) }
@@ -26,7 +27,7 @@ func TestEmbedderErrors(t *testing.T) {
 		t.Errorf("a model that generates: %v", err)
 	}
 	var option *kernel.Error
-	for _, o := range []embedding.LoadOptions{{QuantizeInt8: true}, {Context: -1}} {
+	for _, o := range []embedding.LoadOptions{{Precision: precision.Int8}, {Context: -1}} {
 		if _, err := LoadEmbedder(tinyFolder("embeddinggemma-2"), o); !errors.As(err, &option) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	engine "github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // A Step is what one text reads in a call of [Session.Forward].
@@ -196,7 +197,7 @@ func (s *Session) pass(ctx context.Context) error {
 		return err
 	}
 	m, p := s.model, &s.tokens
-	p.Settings = engine.Settings{Exec: m.options.Exec, Int8: m.options.DynamicInt8, Int12: m.options.DynamicInt12, Ropes: m.ropes}
+	p.Settings = engine.Settings{Exec: m.options.Exec, Int8: m.options.Precision == precision.Int8, Int12: m.options.DynamicInt12, Ropes: m.ropes}
 	h, err := m.layers.Run(ctx, p)
 	if err == nil {
 		s.carried()

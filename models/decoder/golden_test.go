@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // hash returns the SHA-256 of the bits of numbers, little-endian.
@@ -32,33 +33,35 @@ func TestGolden(t *testing.T) {
 	const unrotated = "F32, cache of int4 that is not rotated"
 	all := func(kind gguf.Type) func(string) gguf.Type { return func(string) gguf.Type { return kind } }
 	for _, x := range []struct {
-		name  string
-		of    func(name string) gguf.Type
-		cache kernel.DType
-		int8  bool
-		want  string
+		name      string
+		of        func(name string) gguf.Type
+		cache     kernel.DType
+		precision precision.Precision
+		want      string
 	}{
-		{"F32", nil, kernel.Float32, false, "43f20eb2743c4a81d8dfad5e6e4dc64c6682a093db74ac4375c3bf5d750abbc7"},
-		{"F32, cache of int8", nil, kernel.Int8, false, "e7e0c37974094d7dfe550c2e63aa9f15a7e418c07227d21b005a934605602f7a"},
-		{"F32, cache of int4", nil, kernel.Int4, false, "69e7cc237f3bbb57fde7b5a92c9a4e460b9c2a24f8e7a35806206dddbc935a10"},
-		{unrotated, nil, kernel.Int4, false, "1d4b5087451df39ef1c5f6d9e9e050c0ff2d0d2732bd3bcbe99897e3e3486a39"},
-		{"F16, cache of float16", all(gguf.F16), kernel.Float16, false, "9786b88656869cf220dad974c5b8b821ada715d058517389d034935aa020fece"},
-		{"BF16, cache of bfloat16", all(gguf.BF16), kernel.BFloat16, false, "578ec9e1896ee2c4c254b529b7f611c1c4ffbbec39a808737e4fb3d1253bb2a8"},
-		{"Q8_0", all(gguf.Q8_0), kernel.Float32, false, "b7c33ffd2f8699067314e5b041775d748c1f6df324a45bf881d3135c3b4a13dd"},
-		{"Q4_0", all(gguf.Q4_0), kernel.Float32, false, "17582a5f8e0e84d029e1dfa286943ccf334342e145f03809ae00af6ce60e79eb"},
+		{"F32", nil, kernel.Float32, precision.Float32, "43f20eb2743c4a81d8dfad5e6e4dc64c6682a093db74ac4375c3bf5d750abbc7"},
+		{"F32, cache of int8", nil, kernel.Int8, precision.Float32, "e7e0c37974094d7dfe550c2e63aa9f15a7e418c07227d21b005a934605602f7a"},
+		{"F32, cache of int4", nil, kernel.Int4, precision.Float32, "69e7cc237f3bbb57fde7b5a92c9a4e460b9c2a24f8e7a35806206dddbc935a10"},
+		{unrotated, nil, kernel.Int4, precision.Float32, "1d4b5087451df39ef1c5f6d9e9e050c0ff2d0d2732bd3bcbe99897e3e3486a39"},
+		{"F16, cache of float16", all(gguf.F16), kernel.Float16, precision.Float32, "9786b88656869cf220dad974c5b8b821ada715d058517389d034935aa020fece"},
+		{"BF16, cache of bfloat16", all(gguf.BF16), kernel.BFloat16, precision.Float32, "578ec9e1896ee2c4c254b529b7f611c1c4ffbbec39a808737e4fb3d1253bb2a8"},
+		{"Q8_0", all(gguf.Q8_0), kernel.Float32, precision.Float32, "b7c33ffd2f8699067314e5b041775d748c1f6df324a45bf881d3135c3b4a13dd"},
+		{"Q4_0", all(gguf.Q4_0), kernel.Float32, precision.Float32, "17582a5f8e0e84d029e1dfa286943ccf334342e145f03809ae00af6ce60e79eb"},
 		{"Q4_1, embedding of Q8_0", func(name string) gguf.Type {
 			if name == embeddingName {
 				return gguf.Q8_0
 			}
 			return gguf.Q4_1
-		}, kernel.Float32, false, "c8183f6aaf38139db73eba32e7fd76cbc8d79556d99189242759f1b03c904308"},
-		{"Q5_0", all(gguf.Q5_0), kernel.Float32, false, "24fe8ad8bc76035fafa8ff9ca092654e29a1f846ce360100d21e828e4e933657"},
-		{"Q5_0, int8", all(gguf.Q5_0), kernel.Float32, true, "ad03d23dc6cc739262ee6d5d6c2c9e267b4eafd1c20d5429d41fabecdded4747"},
-		{"Q8_0, int8", all(gguf.Q8_0), kernel.Float32, true, "b5defab6314b965fd9bb93e48aefea2ebce491f2091000eaabe8bdcd60201bf7"},
-		{"Q4_0, int8", all(gguf.Q4_0), kernel.Float32, true, "844258a35942728d399cfe1a5332246e126ea2237a50c4f4bc61a486f2dd1a35"},
-		{"Q4_1, int8", all(gguf.Q4_1), kernel.Float32, true, "808f29e22a8d6d9a421a28f1abfa3538171123ab3debab31fe83608ed10f65f3"},
+		}, kernel.Float32, precision.Float32, "c8183f6aaf38139db73eba32e7fd76cbc8d79556d99189242759f1b03c904308"},
+		{"Q5_0", all(gguf.Q5_0), kernel.Float32, precision.Float32, "24fe8ad8bc76035fafa8ff9ca092654e29a1f846ce360100d21e828e4e933657"},
+		{"Q5_0, int8", all(gguf.Q5_0), kernel.Float32, precision.Int8, "ad03d23dc6cc739262ee6d5d6c2c9e267b4eafd1c20d5429d41fabecdded4747"},
+		{"Q8_0, int8", all(gguf.Q8_0), kernel.Float32, precision.Int8, "b5defab6314b965fd9bb93e48aefea2ebce491f2091000eaabe8bdcd60201bf7"},
+		{"Q4_0, int8", all(gguf.Q4_0), kernel.Float32, precision.Int8, "844258a35942728d399cfe1a5332246e126ea2237a50c4f4bc61a486f2dd1a35"},
+		{"Q4_1, int8", all(gguf.Q4_1), kernel.Float32, precision.Int8, "808f29e22a8d6d9a421a28f1abfa3538171123ab3debab31fe83608ed10f65f3"},
+		{"F32, bf16", nil, kernel.Float32, precision.BFloat16, "12b95dc4a4bf74d31cb775be31d260bb801c345d516938098acb55216dd1b3fb"},
+		{"BF16, bf16", all(gguf.BF16), kernel.Float32, precision.BFloat16, "12b95dc4a4bf74d31cb775be31d260bb801c345d516938098acb55216dd1b3fb"},
 	} {
-		m, err := loadTiny(tinyllama.New(x.of), Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache, DynamicInt8: x.int8, Unrotated: x.name == unrotated})
+		m, err := loadTiny(tinyllama.New(x.of), Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache, Precision: x.precision, Unrotated: x.name == unrotated})
 		if err != nil {
 			t.Fatal(err)
 		}

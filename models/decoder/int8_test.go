@@ -9,13 +9,14 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // With 8-bit activations, too, a text gives the same logits in whatever way it is read.
 func TestReadingsInt8(t *testing.T) {
 	const n = 90
 	for _, kind := range []gguf.Type{gguf.Q8_0, gguf.Q4_0, gguf.Q4_1, gguf.Q5_0} {
-		m, err := loadTiny(tinyllama.New(func(string) gguf.Type { return kind }), Options{DynamicInt8: true, Exec: kernel.Exec{Threads: 1}})
+		m, err := loadTiny(tinyllama.New(func(string) gguf.Type { return kind }), Options{Precision: precision.Int8, Exec: kernel.Exec{Threads: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +24,7 @@ func TestReadingsInt8(t *testing.T) {
 		want := oneByOne(t, m, tokens)
 		for _, tier := range kernel.Tiers() {
 			for _, threads := range []int{1, 3} {
-				with, err := m.With(Options{DynamicInt8: true, Exec: kernel.Exec{Tier: tier, Threads: threads}})
+				with, err := m.With(Options{Precision: precision.Int8, Exec: kernel.Exec{Tier: tier, Threads: threads}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,7 +39,7 @@ func TestReadingsInt8(t *testing.T) {
 // The perplexity of the references with 8-bit activations is within 0.5% of that with float32.
 func TestInt8Perplexity(t *testing.T) {
 	r, m := readReferences(t, testdata), smollm2(t)
-	rounded, err := m.With(Options{DynamicInt8: true})
+	rounded, err := m.With(Options{Precision: precision.Int8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,11 +121,11 @@ func perplexity(t *testing.T, m *Model, ids []int32) float64 {
 	return math.Exp(-total / float64(len(ids)-1))
 }
 
-// A model whose weights are not quantized has nothing that DynamicInt8 could mean.
+// A model whose weights are not quantized has nothing that Int8 could mean.
 func TestInt8Errors(t *testing.T) {
 	m := tiny(t, Options{})
 	var option *kernel.Error
-	if _, err := m.With(Options{DynamicInt8: true}); !errors.As(err, &option) || option.Arg() != "Options.DynamicInt8" {
-		t.Errorf("got %v, want an error of Options.DynamicInt8", err)
+	if _, err := m.With(Options{Precision: precision.Int8}); !errors.As(err, &option) || option.Arg() != "Options.Precision" {
+		t.Errorf("got %v, want an error of Options.Precision", err)
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	engine "github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // Options are the settings of a model. Only Context, CacheType, CacheValueType,
-// Unrotated, DynamicInt12 and DynamicInt8 change results.
+// Unrotated, DynamicInt12 and Precision change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
@@ -48,14 +49,26 @@ type Options struct {
 	// too.
 	DynamicInt12 bool
 
-	// DynamicInt8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8
+	// Precision is what the products of linear layers are computed with; the zero value is float32. Logits change with it,
+	// and have the same bits on every CPU.
+	//
+	// precision.BFloat16 rounds weights of 16 and 32 bits when they are read, and their inputs, to bfloat16, see
+	// [linear.RoundBFloat16]. Embeddings that are the weights of the last layer are rounded with them. Layers with quantized weights stay as
+	// they are. A model all of whose layers are such refuses it, and so does [Model.With] unless the model was loaded with it.
+	//
+	// precision.Int8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8
 	// bits, in blocks of 32, see [linear.Options]. A prompt takes about half of the time
-	// then. Logits change, and have the same bits on every CPU, too. A model none of
-	// whose layers has such weights refuses it.
-	DynamicInt8 bool
+	// then. A model none of whose layers has such weights refuses it.
+	Precision precision.Precision
 
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
+
+	// KeepPacked keeps the weights as kernels read them in a file beside the model, NAME.packed, which later programs
+	// map in place of packing them again: so a model opens in a fraction of the time, and programs share its memory.
+	// The file takes as much space as the weights do in memory. It is written when there is none, or if the model's
+	// files, or the settings that change weights, are others than those that it was made of. It changes no result.
+	KeepPacked bool
 
 	// Progress, if not nil, is told how many bytes of the tensors are read while a model
 	// is loaded, from 0 to all of them, by the goroutine that loads.
@@ -63,8 +76,10 @@ type Options struct {
 }
 
 const (
-	defaultContext = 4096
-	mostContext    = 1 << 24
+	// DefaultContext is the most that Options.Context is by default.
+	DefaultContext = 4096
+
+	mostContext = 1 << 24
 )
 
 // A Model is a language model. It is immutable: any number of goroutines may use it at
@@ -81,7 +96,8 @@ type network struct {
 	config Config
 	layers *engine.Network
 
-	checkpoint int // see checkpointOf
+	checkpoint int  // see checkpointOf
+	rounded    bool // Options.Precision is bfloat16
 	head       engine.Head
 	ranking    *ranking.Ranking // of rerankers
 	vocabulary
@@ -118,8 +134,14 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	if err := l.Done(); err != nil {
 		return nil, err
 	}
-	l.End()
+	if err := l.End(); err != nil {
+		return nil, err
+	}
 	n.checkpoint = n.checkpointOf()
+	n.rounded = l.Pack.Precision == precision.BFloat16
+	if n.rounded && l.Rounded == 0 {
+		return nil, &kernel.Error{Where: "decoder: Options.Precision", Got: "bf16 of a model all of whose layers have quantized weights", Want: "one with weights of 16 or 32 bits"}
+	}
 	return (&Model{network: n}).With(o)
 }
 
@@ -129,14 +151,17 @@ func (m *Model) With(o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	if o.DynamicInt8 && !m.head.Quantized() && !m.layers.Quantized() {
-		return nil, &kernel.Error{Where: "decoder: Options.DynamicInt8", Got: "a model without layers of quantized weights", Want: "one with weights of Q8_0, Q4_0 or another type with blocks"}
+	if m.rounded != (o.Precision == precision.BFloat16) {
+		return nil, &kernel.Error{Where: "decoder: Options.Precision", Got: o.Precision.String() + " of a model that was loaded with another one", Want: "bf16 when a model is loaded, and then always"}
+	}
+	if o.Precision == precision.Int8 && !m.head.Quantized() && !m.layers.Quantized() {
+		return nil, &kernel.Error{Where: "decoder: Options.Precision", Got: "int8 of a model without layers of quantized weights", Want: "one with weights of Q8_0, Q4_0 or another type with blocks"}
 	}
 	if t := o.ValueType(); m.config.InKeys > 0 && t != o.CacheType {
 		return nil, &kernel.Error{Where: "decoder: Options.CacheValueType", Got: t.String(), Want: o.CacheType.String() + " as the keys, which hold the values of latent attention"}
 	}
 	if o.Context == 0 {
-		o.Context = min(m.config.Context, defaultContext)
+		o.Context = min(m.config.Context, DefaultContext)
 	}
 	if o.Context > m.config.Context && ropeOf(m.arch).Dynamic {
 		return nil, &kernel.Error{Where: "decoder: Options.Context", Got: fmt.Sprint(o.Context), Want: fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}
@@ -157,6 +182,9 @@ var cacheTypes = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16,
 // Check returns a [*kernel.Error] if an option is out of range, as [Load] would, or the
 // error of [kernel.Exec.Check].
 func (o *Options) Check() error {
+	if err := o.Precision.Check("decoder: Options.Precision"); err != nil {
+		return err
+	}
 	switch {
 	case o.Context < 0 || o.Context > mostContext:
 		return &kernel.Error{Where: "decoder: Options.Context", Got: fmt.Sprint(o.Context), Want: fmt.Sprintf("1 to %d, or 0", mostContext)}

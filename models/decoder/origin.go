@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/settings"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -148,9 +149,18 @@ func (x *origin) close() error {
 
 // load reads the weights.
 func (x *origin) load(o Options) (*Model, error) {
+	if o.Precision == precision.BFloat16 { // which is all that is packed in another way
+		x.Pack.Precision = o.Precision
+	}
 	x.Pack.Exec, x.Meter = o.Exec, loading.New(x.Bytes(), o.Progress)
 	if err := x.prepare(); err != nil {
 		return nil, err
+	}
+	if o.KeepPacked {
+		if err := x.KeepPacked(); err != nil {
+			return nil, err
+		}
+		defer x.Packed.Close()
 	}
 	if x.file != nil && x.path != "" {
 		x.file.DropMetadata()

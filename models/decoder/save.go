@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	engine "github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // savedForm is the version of what [Text.Save] writes and of how the layers of models compute. Raise it with every change
@@ -21,7 +22,10 @@ const savedForm = 1
 func (m *Model) StateFingerprint(digest string) string {
 	h, o := sha256.New(), &m.options
 	fmt.Fprintf(h, "saved %d\ncontract %d\nmodel %q\ncontext %d\ncache %v %v %v\nint12 %v\nint8 %v\n", savedForm, kernel.Contract, digest,
-		o.Context, o.CacheType, o.ValueType(), o.hadamardOf(m.caches(o, 0)), o.DynamicInt12, o.DynamicInt8)
+		o.Context, o.CacheType, o.ValueType(), o.hadamardOf(m.caches(o, 0)), o.DynamicInt12, o.Precision == precision.Int8)
+	if o.Precision == precision.BFloat16 {
+		fmt.Fprintln(h, "bf16")
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -44,7 +45,8 @@ type config struct {
 	kind     string // of the numbers that are written
 	cache    string // folder; "" keeps no vectors
 	noCache  bool
-	sparse   bool // weights of tokens, and no vectors
+	sparse   bool   // weights of tokens, and no vectors
+	tokens   string // vectors of tokens, of texts as queries or documents
 	load     embedding.LoadOptions
 	settings embedding.Options
 }
@@ -105,8 +107,10 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
 	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
-	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for bge-m3: \"sparse\": {\"indices\", \"values\"}")
+	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
+	fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT, of texts as document or query: \"token_ids\", \"token_embeddings\"")
 	command.ExecFlags(fs, &c.settings.Exec)
+	command.KeepPackedFlag(fs, &c.load.KeepPacked)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -121,8 +125,18 @@ func (c *config) check() error {
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
 	case c.Receipt.File != "" && (c.IsQuery || c.Long == "split"):
 		return command.Usage(errors.New("-receipt has one vector for each text: it goes with neither -query nor -long split"))
-	case c.sparse && (c.IsQuery || c.Receipt.File != "" || c.settings.Dimensions != 0 || c.out != "" && filepath.Ext(c.out) != ".jsonl"):
-		return command.Usage(errors.New("-sparse gives JSON lines: it goes with neither -query, -receipt, -dimensions nor -o .npy and .safetensors"))
+	case c.tokens != "" && c.tokens != "query" && c.tokens != "document":
+		return command.Usage(fmt.Errorf("-token-vectors is %q, want query or document", c.tokens))
+	case c.sparse && c.tokens != "":
+		return command.Usage(errors.New("-sparse and -token-vectors exclude each other"))
+	case (c.sparse || c.tokens != "") && (c.IsQuery || c.Receipt.File != "" || c.settings.Dimensions != 0 || c.out != "" && filepath.Ext(c.out) != ".jsonl"):
+		name := "-sparse"
+		if c.tokens != "" {
+			name = "-token-vectors"
+		}
+		return command.Usage(errors.New(name + " gives JSON lines: it goes with neither -query, -receipt, -dimensions nor -o .npy and .safetensors"))
+	case c.tokens != "" && (c.Long == "split" || c.Long == "error" || c.settings.Prompt != ""):
+		return command.Usage(errors.New("-token-vectors cuts texts to the lengths of the model, with its prefixes: it goes with neither -long nor -prompt"))
 	case c.Receipt.File != "" && filepath.Clean(c.Receipt.File) == filepath.Clean(c.out):
 		return command.Usage(fmt.Errorf("-receipt and -o are both %s", c.out))
 	case c.Passages.Context < 0:
@@ -140,7 +154,7 @@ func (c *config) check() error {
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
 		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
 	}
-	c.settings.Split, c.load.QuantizeInt8 = c.Long == "split", c.Int8
+	c.settings.Split, c.load.Precision = c.Long == "split", c.Precision
 	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec), c.nameFlag(c.settings.Check()))
 }
 
@@ -172,7 +186,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.Inputs.CheckOutput("-o", c.out); err != nil {
 		return err
 	}
-	if err := c.Start("embed", stdin, report); err != nil {
+	if err := c.Start(ctx, "embed", stdin, report); err != nil {
 		return err
 	}
 	e, err := c.embedder()
@@ -194,7 +208,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	}
 	defer func() { err = errors.Join(err, s.receipts.Close()) }()
 	if c.sparse {
-		err = s.writeSparse(ctx, c.out, out, report)
+		err = s.writeRecords(ctx, c.out, "texts with weights of tokens", s.sparse, out, report)
+	} else if c.tokens != "" {
+		err = s.writeRecords(ctx, c.out, "texts with vectors of tokens", func(ctx context.Context, texts []string) (func(h header, i int) any, error) {
+			return s.tokens(ctx, texts, c.tokens == "query")
+		}, out, report)
 	} else if c.IsQuery {
 		err = s.rank(ctx, c.asker(e), c.Query, c.Top, out, painter{wantsColours(c.colour, out), c.Passages.Context > 0})
 	} else {
@@ -257,14 +275,17 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.Model, load)
 	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && (bad.Arg() == "LoadOptions.QuantizeInt8" || bad.Arg() == "Options.DynamicInt8") {
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
+		return nil, fmt.Errorf("-precision: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if c.sparse && !e.HasSparse() {
 		return nil, fmt.Errorf("-sparse: %s: %w", c.Model, embedding.ErrNotSparse)
+	}
+	if c.tokens != "" && !e.HasTokenVectors() {
+		return nil, fmt.Errorf("-token-vectors: %s: %w", c.Model, embedding.ErrNoTokenVectors)
 	}
 	o := c.settings
 	if o.Prompt == "" && c.IsQuery {

@@ -78,9 +78,9 @@ func TestFlagErrors(t *testing.T) {
 		}
 	}
 	for model, want := range map[string]string{"bert-1": "multiples of 32", "embeddinggemma-2": "weights of Q8_0"} {
-		err := run(t.Context(), []string{"-model", "../testdata/tiny/" + model, "-text", "a", "-int8"}, nil, io.Discard, io.Discard)
-		if err == nil || !strings.HasPrefix(err.Error(), "-int8: ../testdata/tiny/"+model+": got a model ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("-int8 with %s: %v", model, err)
+		err := run(t.Context(), []string{"-model", "../testdata/tiny/" + model, "-text", "a", "-precision", "int8"}, nil, io.Discard, io.Discard)
+		if err == nil || !strings.HasPrefix(err.Error(), "-precision: ../testdata/tiny/"+model+": got int8 of a model ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("-precision int8 with %s: %v", model, err)
 		}
 	}
 }

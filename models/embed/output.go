@@ -10,8 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/attn-go/attn/models/embedding"
+	"time"
 )
 
 // A sink takes embeddings chunk by chunk. close completes what was written: it may be called
@@ -49,22 +48,73 @@ func (s *stream) write(ctx context.Context, name string, out, report io.Writer) 
 	})
 }
 
-// writeSparse writes the weights of tokens to a file of JSON lines, or to out if name is empty.
-func (s *stream) writeSparse(ctx context.Context, name string, out, report io.Writer) error {
+// writeRecords writes something else than vectors of texts to a file of JSON lines, or to out if name is empty: what compute makes
+// of lines.
+func (s *stream) writeRecords(ctx context.Context, name, what string, compute func(ctx context.Context, texts []string) (func(h header, i int) any, error), out, report io.Writer) error {
 	fill := func(w io.Writer) error {
 		to := newJSONLines(w)
 		return s.chunks(ctx, func(lines []line) error {
-			weights, err := s.sparse(ctx, lines)
+			begin := time.Now()
+			texts := make([]string, len(lines))
+			for i := range lines {
+				if err := s.lengths.add(&lines[i]); err != nil {
+					return err
+				}
+				texts[i] = lines[i].text
+			}
+			of, err := compute(ctx, texts)
 			if err != nil {
 				return err
 			}
-			return to.putSparse(lines, weights)
+			s.texts += len(lines)
+			s.took += time.Since(begin)
+			return to.records(lines, of)
 		})
 	}
 	if name == "" {
 		return fill(out)
 	}
-	return s.toFile(name, report, "texts with weights of tokens", func(f *os.File) error { return fill(f) })
+	return s.toFile(name, report, what, func(f *os.File) error { return fill(f) })
+}
+
+// sparse computes the weights of tokens.
+func (s *stream) sparse(ctx context.Context, texts []string) (func(h header, i int) any, error) {
+	type sparse struct {
+		Indices []int32   `json:"indices"`
+		Values  []float32 `json:"values"`
+	}
+	weights, err := s.embedder.Sparse(ctx, texts)
+	return func(h header, i int) any {
+		x := sparse{[]int32{}, []float32{}} // and not null
+		if w := weights[i]; len(w.Tokens) > 0 {
+			x = sparse{w.Tokens, w.Weights}
+		}
+		return struct {
+			header
+			Sparse sparse `json:"sparse"`
+		}{h, x}
+	}, err
+}
+
+// tokens computes the vectors of tokens of texts as documents, or as queries.
+func (s *stream) tokens(ctx context.Context, texts []string, queries bool) (func(h header, i int) any, error) {
+	e := s.embedder
+	of, vectorsOf := e.DocumentTokens, e.DocumentVectors
+	if queries {
+		of, vectorsOf = e.QueryTokens, e.QueryVectors
+	}
+	var ids [][]int32
+	for _, text := range texts {
+		ids = append(ids, of(text))
+	}
+	all, err := vectorsOf(ctx, ids)
+	return func(h header, i int) any {
+		return struct {
+			header
+			IDs     []int32     `json:"token_ids"`
+			Vectors [][]float32 `json:"token_embeddings"`
+		}{h, append([]int32{}, all[i].Tokens...), append([][]float32{}, all[i].Vectors...)}
+	}, err
 }
 
 // toFile writes a file that appears when it is complete, and reports how many of what it has.
@@ -135,24 +185,6 @@ func (j *jsonLines) put(lines []line, vectors [][]float32) error {
 			header
 			Embedding []float32 `json:"embedding"`
 		}{h, vectors[i]}
-	})
-}
-
-// putSparse is put for the weights of tokens.
-func (j *jsonLines) putSparse(lines []line, weights []embedding.Sparse) error {
-	type sparse struct {
-		Indices []int32   `json:"indices"`
-		Values  []float32 `json:"values"`
-	}
-	return j.records(lines, func(h header, i int) any {
-		s := sparse{[]int32{}, []float32{}} // and not null
-		if w := weights[i]; len(w.Tokens) > 0 {
-			s = sparse{w.Tokens, w.Weights}
-		}
-		return struct {
-			header
-			Sparse sparse `json:"sparse"`
-		}{h, s}
 	})
 }
 

@@ -89,22 +89,6 @@ func (s *stream) record(lines []line, vectors [][]float32) error {
 	return s.receipts.Write(r)
 }
 
-// sparse returns the weights of the tokens of lines.
-func (s *stream) sparse(ctx context.Context, lines []line) ([]embedding.Sparse, error) {
-	begin := time.Now()
-	texts := make([]string, len(lines))
-	for i := range lines {
-		if err := s.lengths.add(&lines[i]); err != nil {
-			return nil, err
-		}
-		texts[i] = lines[i].text
-	}
-	weights, err := s.embedder.Sparse(ctx, texts)
-	s.texts += len(weights)
-	s.took += time.Since(begin)
-	return weights, err
-}
-
 // embed returns the vectors of lines. Those that are known are not computed again, and of equal
 // texts only one is.
 func (s *stream) embed(ctx context.Context, lines []line) ([][]float32, error) {

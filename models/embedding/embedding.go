@@ -46,8 +46,16 @@ type Parts struct {
 // use it at once.
 type Embedder struct {
 	p     *Parts
-	width int // of a vector, without Options.Dimensions
+	late  *late // of models with vectors of tokens, or nil
+	width int   // of a vector, without Options.Dimensions
 	opts  Options
+}
+
+// NewLate returns the Embedder of parts whose Modules have a Late. The error is a [*kernel.Error].
+func NewLate(p Parts) (_ *Embedder, err error) {
+	e := New(p)
+	e.late, err = newLate(&p)
+	return e, err
 }
 
 // New returns the Embedder of its parts.
@@ -191,6 +199,12 @@ func (e *Embedder) EmbedEncoded(ctx context.Context, ids [][]int32) ([][]float32
 // vectors computes the embeddings of texts. The first tokens of each, as many as prompts has, do not count in the pooling; nil
 // stands for zeros.
 func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([][]float32, error) {
+	switch {
+	case e.late != nil:
+		return nil, ErrTokenVectors
+	case e.p.Modules.Words:
+		return nil, ErrSparseOnly
+	}
 	if bad := e.checkAll(ids); bad != nil {
 		return nil, bad
 	}

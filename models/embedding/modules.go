@@ -55,6 +55,20 @@ type Modules struct {
 	Similarity string
 
 	Task string // of the transformer, such as sequence-classification
+
+	Words bool // the model gives words weights, as SPLADE does, and has no Poolings
+
+	Late *Late // of models with a vector for each token, which have no Poolings; or nil
+}
+
+// A Late says how a model of late interaction makes tokens of texts, by the names of PyLate. A prefix is a token that follows
+// the first one of a text; "" is none.
+type Late struct {
+	QueryPrefix, DocumentPrefix string
+	QueryLength, DocumentLength int      // tokens to which texts are cut, the prefix included
+	Expand                      bool     // mask tokens fill up a query, and have vectors as its tokens do
+	Attend                      bool     // all tokens of the query see them
+	Skip                        []string // tokens of documents that have no vector
 }
 
 // A Module follows the pooling: a linear layer, a norm or, if both are nil, the division by the L2 norm.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // Options are the settings of an [Embedder]. None but Prompt, Dimensions and Split with Overlap changes a bit of a result.
@@ -62,14 +63,19 @@ func (o *Options) Check() error {
 
 // LoadOptions are settings of a model that change its results.
 type LoadOptions struct {
-	// QuantizeInt8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs in
-	// every call, in blocks of 32, see [linear.QuantizeInt8] and [linear.Options]. These weights take a
-	// quarter of the memory, and texts less time. Embeddings have the same bits on every CPU, but others
-	// than without QuantizeInt8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and 0.9985 or
+	// Precision is what the products of linear layers are computed with; the zero value is float32. Embeddings have
+	// the same bits on every CPU, but others than those of another precision.
+	//
+	// With precision.BFloat16 weights take half of the memory of float32, and the cosine of an embedding of MiniLM with that
+	// of float32 is 0.9999 or more. Of decoders, weights in blocks stay as they are.
+	//
+	// With precision.Int8 weights and inputs are rounded to 8 bits in blocks of 32, see [linear.QuantizeInt8] and
+	// [linear.Options]. These weights take a quarter of the memory, and texts less time: for MiniLM the cosine is
+	// 0.9993 or more from 10 tokens on, and 0.9985 or
 	// more below. Columns of the states are sorted by size, so that large ones share blocks, unless the file has
 	// quantized weights, which keep their blocks. The model's width and that of its inner layers are multiples of 32. Of decoders it
 	// rounds inputs alone, and these have quantized weights, see the Options of package decoder.
-	QuantizeInt8 bool
+	Precision precision.Precision
 
 	// Unit divides vectors by their L2 norms also if modules.json does not ask for that.
 	Unit bool
@@ -77,6 +83,10 @@ type LoadOptions struct {
 	// Context is the most tokens of a text for a decoder; 0 means what it was trained for, but at
 	// most 4096, as its cache of keys and values has room for them. Encoders ignore it.
 	Context int
+
+	// KeepPacked keeps the weights in a file beside the model, as that of the Options of package decoder does. A static
+	// table has none to keep.
+	KeepPacked bool
 
 	// Progress, if not nil, is told how many bytes of the tensors are read, from 0 to all of them, by the
 	// goroutine that loads. It changes no result.

@@ -11,15 +11,18 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// A Sparse gives a text's tokens weights, as bge-m3 does. Its Tokens are ids in ascending order, each once, and Weights[i] is the positive
+// A Sparse gives tokens weights in a text, as bge-m3 does, or SPLADE, also to words that do not stand in it. Its Tokens are ids in ascending order, each once, and Weights[i] is the positive
 // weight of Tokens[i].
 type Sparse struct {
 	Tokens  []int32
 	Weights []float32
 }
 
-// ErrNotSparse is the error of [Embedder.Sparse] for a model without weights of tokens.
-var ErrNotSparse = errors.New("embedding: the model has no weights of tokens, which are in sparse_linear.pt of bge-m3")
+// The errors of models that have no weights of tokens, for [Embedder.Sparse], and of those that have nothing else.
+var (
+	ErrNotSparse  = errors.New("embedding: the model has no weights of tokens, as SPLADE and bge-m3 with its sparse_linear.pt have them")
+	ErrSparseOnly = errors.New("embedding: the model has weights of tokens alone, and no vector")
+)
 
 // Dot returns the scalar product of two texts' weights, which FlagEmbedding calls their lexical matching score: the sum of the products
 // of the weights that both have, in float64 and in the order of the tokens.
@@ -39,17 +42,19 @@ func (s Sparse) Dot(t Sparse) float64 {
 	return sum
 }
 
-// A SparseHead gives a state the weight max(0, w·state + b), without which a text has no [Sparse].
+// A SparseHead makes weights of states, without which a text has no [Sparse]: a token has the weight max(0, w·state + b), or,
+// with [NewWordHead], words that need not stand in the text have weights.
 type SparseHead struct {
 	layer *linear.Linear
 	not   []int32
+	words *wordHead // or nil
 }
 
 // NewSparseHead returns the head of weights w, one for each number of a state, and the bias. Tokens with the ids of not
 // get no weight. The error is that of [linear.New].
 func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) {
 	l, err := linear.New(linear.DenseMatrix(w, 1, len(w)), []float32{bias}, kernel.Exec{})
-	return &SparseHead{l, not}, err
+	return &SparseHead{layer: l, not: not}, err
 }
 
 // HasSparse tells whether the model has weights of tokens, see [Embedder.Sparse].
@@ -88,42 +93,45 @@ func (e *Embedder) SparseTokens(ctx context.Context, ids [][]int32) ([]Sparse, e
 
 // sparse returns the weights of the tokens of texts.
 func (e *Embedder) sparse(ctx context.Context, all *pieces) ([]Sparse, error) {
-	weights, err := e.tokenWeights(ctx, all.ids)
+	pieces, err := e.tokenWeights(ctx, all.ids)
 	if err != nil {
 		return nil, err
 	}
 	out, at := make([]Sparse, len(all.counts)), 0
 	for i, n := range all.counts {
-		out[i] = e.p.Sparse.collect(all.ids[at:at+n], weights[at:at+n])
+		out[i] = e.p.Sparse.collect(pieces[at : at+n])
 		at += n
 	}
 	return out, nil
 }
 
-// tokenWeights computes the weight of every token.
-func (e *Embedder) tokenWeights(ctx context.Context, ids [][]int32) ([][]float32, error) {
+// tokenWeights computes weights of each piece, of tokens in any order and perhaps several times.
+func (e *Embedder) tokenWeights(ctx context.Context, ids [][]int32) ([]Sparse, error) {
 	if bad := e.checkAll(ids); bad != nil {
 		return nil, bad
 	}
-	weights := make([][]float32, len(ids))
-	opts := linear.Options{Exec: e.opts.Exec}
-	err := e.p.Model.States(ctx, ids, nil, &e.opts, "", func(text int, states []float32) error {
+	pieces, h := make([]Sparse, len(ids)), e.p.Sparse
+	err := e.p.Model.States(ctx, ids, nil, &e.opts, "", func(text int, states []float32) (err error) {
 		rows := len(ids[text])
 		if len(states) != rows*e.p.Width {
 			return fmt.Errorf("embedding: %d numbers of states for %d tokens", len(states), rows)
 		}
-		weights[text] = make([]float32, rows)
-		return e.p.Sparse.layer.Apply(linear.DenseMatrix(weights[text], rows, 1), linear.DenseMatrix(states, rows, e.p.Width), opts)
+		if h.words != nil {
+			pieces[text], err = h.words.weights(states, rows, e.opts.Exec)
+			return err
+		}
+		pieces[text] = Sparse{ids[text], make([]float32, rows)}
+		return h.layer.Apply(linear.DenseMatrix(pieces[text].Weights, rows, 1), linear.DenseMatrix(states, rows, e.p.Width), linear.Options{Exec: e.opts.Exec})
 	})
-	return weights, err
+	return pieces, err
 }
 
 // collect returns the weights of a text of some pieces.
-func (h *SparseHead) collect(ids [][]int32, weights [][]float32) (s Sparse) {
+func (h *SparseHead) collect(pieces []Sparse) (s Sparse) {
 	best := map[int32]float32{}
-	for i, piece := range ids {
-		for j, id := range piece {
-			if w := weights[i][j]; w > best[id] && !slices.Contains(h.not, id) {
+	for _, piece := range pieces {
+		for j, id := range piece.Tokens {
+			if w := piece.Weights[j]; w > best[id] && !slices.Contains(h.not, id) {
 				best[id] = w
 			}
 		}

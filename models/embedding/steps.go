@@ -14,6 +14,7 @@ import (
 // A Step follows the pooling.
 type Step struct {
 	apply func(v []float64, exec kernel.Exec) ([]float64, error) // may change v
+	dense *dense                                                 // that it applies, or nil
 	width int                                                    // of its output, 0 for that of its input
 	unit  bool                                                   // its output has the L2 norm 1
 }
@@ -33,11 +34,11 @@ func (e *Embedder) normalises() bool {
 // ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error is
 // a [*kernel.Error].
 func ReadSteps(dir string, m *Modules, width int, o LoadOptions) (steps []Step, err error) {
-	if len(m.Poolings) == 0 {
+	if len(m.Poolings) == 0 && m.Late == nil && !m.Words {
 		return nil, &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
 	}
-	unit := false
-	width *= len(m.Poolings)
+	unit, vectors := false, m.Late == nil && !m.Words // vectors of tokens have the norm 1 anyway
+	width *= max(1, len(m.Poolings))
 	for _, x := range m.After {
 		s := Unit
 		switch {
@@ -52,7 +53,7 @@ func ReadSteps(dir string, m *Modules, width int, o LoadOptions) (steps []Step, 
 		}
 		steps, unit = append(steps, s), s.unit
 	}
-	if !unit && (o.Unit || !m.Listed) {
+	if vectors && !unit && (o.Unit || !m.Listed) {
 		steps = append(steps, Unit)
 	}
 	return steps, nil
@@ -74,8 +75,8 @@ func readDense(dir string, d *DenseModule, width int, o LoadOptions) (Step, erro
 		return Step{}, err
 	}
 	defer r.Close()
-	r.Pack = tensors.Pack{Widen: true, Int8: o.QuantizeInt8}
-	x := &dense{width: d.Out, int8: o.QuantizeInt8, activation: act, residual: d.Residual}
+	r.Pack = tensors.Pack{Widen: true, Precision: o.Precision}
+	x := &dense{width: d.Out, int8: r.Pack.Int8(), activation: act, residual: d.Residual}
 	bias := arch.Absent
 	if d.Bias {
 		bias = arch.Present
@@ -84,7 +85,7 @@ func readDense(dir string, d *DenseModule, width int, o LoadOptions) (Step, erro
 	if d.Residual && d.In != d.Out {
 		x.across = r.Linear(tensors.Inner, tensors.Part{Name: "residual", Shape: []int{d.Out, d.In}, Bias: arch.Absent}).One()
 	}
-	return Step{apply: x.apply, width: d.Out}, r.Done()
+	return Step{apply: x.apply, dense: x, width: d.Out}, r.Done()
 }
 
 // readNorm reads layer normalization. Its epsilon is that of PyTorch.
@@ -112,7 +113,7 @@ func readNorm(dir string, n *NormModule, width int) (Step, error) {
 func Dense(w []float32, n, k int) (Step, error) {
 	l, err := linear.New(linear.DenseMatrix(w, n, k), nil, kernel.Exec{})
 	d := &dense{linear: l, width: n}
-	return Step{apply: d.apply, width: n}, err
+	return Step{apply: d.apply, dense: d, width: n}, err
 }
 
 // finish writes the embedding of a text with some states: the poolings of those from the first one on, and what follows them.
@@ -135,7 +136,7 @@ func (e *Embedder) finish(out, states []float32, v []float64, first int) (err er
 	return nil
 }
 
-// A dense is a linear layer of one row, whose numbers are rounded to float32.
+// A dense is a linear layer, whose numbers are rounded to float32.
 type dense struct {
 	linear, across *linear.Linear // across is nil if there is no residual, or one of the inputs as they are
 	width          int            // of the output
@@ -144,12 +145,24 @@ type dense struct {
 }
 
 func (d *dense) apply(v []float64, exec kernel.Exec) ([]float64, error) {
-	x, y := make([]float32, len(v)), make([]float32, d.width)
+	x := make([]float32, len(v))
 	for i := range v {
 		x[i] = float32(v[i])
 	}
+	y, err := d.rows(x, 1, exec)
+	if err != nil {
+		return nil, err
+	}
+	v = make([]float64, len(y))
+	widen(v, y)
+	return v, nil
+}
+
+// rows computes the layer of so many rows.
+func (d *dense) rows(x []float32, rows int, exec kernel.Exec) ([]float32, error) {
+	y := make([]float32, rows*d.width)
 	opts := linear.Options{Exec: exec, DynamicInt8: d.int8, Activation: d.activation.Fused}
-	if err := d.product(d.linear, y, x, opts); err != nil {
+	if err := product(d.linear, y, x, rows, opts); err != nil {
 		return nil, err
 	}
 	if d.activation.After != nil {
@@ -158,8 +171,8 @@ func (d *dense) apply(v []float64, exec kernel.Exec) ([]float64, error) {
 		}
 	}
 	if d.across != nil {
-		z := make([]float32, d.width)
-		if err := d.product(d.across, z, x, linear.Options{Exec: exec, DynamicInt8: d.int8}); err != nil {
+		z := make([]float32, len(y))
+		if err := product(d.across, z, x, rows, linear.Options{Exec: exec, DynamicInt8: d.int8}); err != nil {
 			return nil, err
 		}
 		x = z
@@ -169,11 +182,9 @@ func (d *dense) apply(v []float64, exec kernel.Exec) ([]float64, error) {
 			y[i] += x[i]
 		}
 	}
-	v = make([]float64, len(y))
-	widen(v, y)
-	return v, nil
+	return y, nil
 }
 
-func (d *dense) product(l *linear.Linear, y, x []float32, opts linear.Options) error {
-	return l.Apply(linear.DenseMatrix(y, 1, len(y)), linear.DenseMatrix(x, 1, len(x)), opts)
+func product(l *linear.Linear, y, x []float32, rows int, opts linear.Options) error {
+	return l.Apply(linear.DenseMatrix(y, rows, len(y)/rows), linear.DenseMatrix(x, rows, len(x)/rows), opts)
 }

@@ -92,7 +92,7 @@ func TestRerankerAsEmbedder(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	v, err := inspect("../testdata/tiny/nomic_bert-1", true)
+	v, err := inspect("../testdata/tiny/t5-4", true)
 	if err != nil || len(v.Problems) != 1 {
 		t.Errorf("an architecture without a classifier has the problems %v, want one (%v)", v, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/digests"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -58,7 +59,10 @@ func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 		}
 		fmt.Fprintf(h, "%s %x\n", name, sum)
 	}
-	if o.QuantizeInt8 {
+	switch o.Precision {
+	case precision.BFloat16:
+		fmt.Fprintln(h, "bf16")
+	case precision.Int8:
 		fmt.Fprintln(h, "int8, columns sorted")
 	}
 	if o.Unit {

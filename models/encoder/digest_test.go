@@ -3,6 +3,7 @@ package encoder
 import (
 	"errors"
 	"fmt"
+	"github.com/attn-go/attn/models/precision"
 	"io/fs"
 	"path/filepath"
 	"testing"
@@ -42,7 +43,7 @@ func TestDigest(t *testing.T) {
 		}
 		seen[d] = what
 	}
-	for _, o := range []LoadOptions{{QuantizeInt8: true}, {Unit: true}, {Context: 5}, {Context: 6}} {
+	for _, o := range []LoadOptions{{Precision: precision.Int8}, {Precision: precision.BFloat16}, {Unit: true}, {Context: 5}, {Context: 6}} {
 		d, err := Digest(newSmall("").write(t, "F32"), o)
 		if other, ok := seen[d]; err != nil || ok {
 			t.Errorf("%+v: the digest of %s, error %v", o, other, err)

@@ -56,6 +56,15 @@ func (e *Encoder) With(opts Options) *Encoder {
 // States computes the outputs of the last layer for batches of texts, see
 // [embedding.Model].
 func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, how embedding.Pooling, each func(text int, states []float32) error) error {
+	return r.states(ctx, ids, types, nil, o, how, each)
+}
+
+// ExpandedStates is that of an [embedding.Expander].
+func (r *runner) ExpandedStates(ctx context.Context, ids [][]int32, seen []int, o *Options, each func(text int, states []float32) error) error {
+	return r.states(ctx, ids, nil, seen, o, "", each)
+}
+
+func (r *runner) states(ctx context.Context, ids, types [][]int32, seen []int, o *Options, how embedding.Pooling, each func(text int, states []float32) error) error {
 	p := r.pass(o.Exec)
 	defer r.free.Put(p)
 	p.All = how != embedding.PoolFirst && how != embedding.PoolLast
@@ -67,6 +76,9 @@ func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, h
 				of = types[text]
 			}
 			p.Add(ids[text], of, 0)
+			if seen != nil {
+				p.Seen = append(p.Seen, seen[text])
+			}
 			at := len(p.Tokens) - 1
 			if how == embedding.PoolFirst {
 				at = len(p.Tokens) - len(ids[text])

@@ -34,7 +34,7 @@ func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 		_, err = x.head(head)
 	} else {
 		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
-		sparse, bad := x.readSparse(m.Width)
+		sparse, bad := x.readSparse(m.Width, v)
 		v.Problem(bad)
 		if sparse != nil {
 			v.Size("sparse weights", 1)

@@ -11,10 +11,11 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/race"
 	"github.com/attn-go/attn/models/internal/testweights"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/weights"
 )
 
-// int8Golden is golden of the model with LoadOptions.QuantizeInt8.
+// int8Golden is golden of the model with precision.Int8.
 const int8Golden = "3ee561c7af94e6490c3fba869086ea68d7a18329959618b7823ea8e5ed727f17"
 
 var loadInt8Once = sync.OnceValues(func() (*Encoder, error) {
@@ -22,7 +23,7 @@ var loadInt8Once = sync.OnceValues(func() (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Load(path, LoadOptions{QuantizeInt8: true})
+	return Load(path, LoadOptions{Precision: precision.Int8})
 })
 
 func miniLMInt8(t testing.TB) *Encoder {
@@ -70,15 +71,15 @@ func TestInt8Bits(t *testing.T) {
 
 // TestInt8Widths expects an error if a width is no multiple of a block.
 func TestInt8Widths(t *testing.T) {
-	_, err := Load(newSmall("").write(t, "F32"), LoadOptions{QuantizeInt8: true})
+	_, err := Load(newSmall("").write(t, "F32"), LoadOptions{Precision: precision.Int8})
 	var bad *kernel.Error
-	if !errors.As(err, &bad) || bad.Arg() != "LoadOptions.QuantizeInt8" || !strings.Contains(bad.Got, "width 24") || !strings.Contains(bad.Want, "multiples of 32") {
+	if !errors.As(err, &bad) || bad.Arg() != "LoadOptions.Precision" || !strings.Contains(bad.Got, "int8 of a model of width 24") || !strings.Contains(bad.Want, "multiples of 32") {
 		t.Errorf("got %v, want an error that names the option, the widths and the multiple", err)
 	}
 }
 
-// BenchmarkInt8 embeds sentences with float32 and with int8, on one thread.
-func BenchmarkInt8(b *testing.B) {
+// BenchmarkPrecisions embeds sentences with each precision, on one thread.
+func BenchmarkPrecisions(b *testing.B) {
 	for _, size := range [][2]int{{1, 16}, {8, 64}, {32, 128}} {
 		ids := make([][]int32, size[0])
 		for i := range ids {
@@ -89,7 +90,7 @@ func BenchmarkInt8(b *testing.B) {
 		for _, e := range []struct {
 			name string
 			*Encoder
-		}{{"float32", miniLM(b)}, {"int8", miniLMInt8(b)}} {
+		}{{"float32", miniLM(b)}, {"bf16", miniLMBF16(b)}, {"int8", miniLMInt8(b)}} {
 			one := e.With(Options{Exec: kernel.Exec{Threads: 1}})
 			b.Run(fmt.Sprintf("texts=%d/tokens=%d/%s", size[0], size[1], e.name), func(b *testing.B) {
 				for b.Loop() {

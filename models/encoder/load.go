@@ -31,7 +31,7 @@ func Architectures() (folders, files []string) {
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
-//	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert, new or deberta-v2
+//	config.json          model_type one of those that [Architectures] lists
 //	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [embedding.Modules]; without it a vector is the pooling divided by its L2 norm. The
@@ -43,7 +43,7 @@ func Architectures() (folders, files []string) {
 // tokenizer and a pooling. Its vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as BERT has it.
 //
 // Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one is
-// missing or does not fit. With LoadOptions.QuantizeInt8 and widths that are no multiples of 32 it is a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
+// missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
 // first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(model string, o LoadOptions) (*Encoder, error) {
 	x, err := open(model)
@@ -51,6 +51,11 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 		return nil, err
 	}
 	defer x.close()
+	return x.load(o)
+}
+
+// load reads an embedding model.
+func (x *origin) load(o LoadOptions) (*Encoder, error) {
 	m, err := x.read(o)
 	if err != nil {
 		return nil, err
@@ -67,16 +72,36 @@ func Load(model string, o LoadOptions) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	sparse, err := x.readSparse(m.Width)
+	sparse, err := x.readSparse(m.Width, nil)
 	if err != nil {
 		return nil, err
 	}
 	n := &runner{model: m}
-	e := embedding.New(embedding.Parts{
+	parts := embedding.Parts{
 		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse,
 		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: x.longest(),
-	})
-	return &Encoder{Embedder: e, net: n}, nil
+	}
+	if late := x.modules.Late; late != nil {
+		e, err := embedding.NewLate(parts)
+		if err == nil {
+			err = x.checkLate(late)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", x.path, err)
+		}
+		return &Encoder{Embedder: e, net: n}, nil
+	}
+	return &Encoder{Embedder: embedding.New(parts), net: n}, nil
+}
+
+// checkLate reports layers in which a token that fills up a query may see none of it, or that cannot hide these tokens.
+func (x *origin) checkLate(l *embedding.Late) error {
+	for _, a := range x.model.Attentions() {
+		if l.Expand && !l.Attend && (a.Apart != nil || a.Window > 0 && a.Window < l.QueryLength) {
+			return &kernel.Error{Where: "config_sentence_transformers.json: do_query_expansion", Got: fmt.Sprintf("true with %d tokens of a query", l.QueryLength), Want: "layers that see as many tokens to each side, without positions apart"}
+		}
+	}
+	return nil
 }
 
 // An origin is the files of a model: a folder or a GGUF file.
@@ -170,15 +195,15 @@ func (x *origin) checkEnds(n int) error {
 
 // readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else to the
 // length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
-// more than the model was trained for, and so may those of DeBERTa without a table, up to settings.MostApart. A table ends, where
+// more than the model was trained for, and so may those of T5, and of DeBERTa without a table, up to settings.MostApart. A table ends, where
 // sentence-transformers fails with a longer text: here it is cut.
 func (x *origin) readLength() {
 	n := x.modules.MaxTokens
 	if x.positions = cmp.Or(x.model.Embed.Table, x.model.Context); x.model.Embed.Table == 0 {
 		x.positions = max(x.positions, n)
-	}
-	if x.model.Layers[0].Attention().Apart != nil {
-		x.positions = min(x.positions, settings.MostApart)
+		if a := x.model.Layers[0].Attention(); a.Apart != nil || a.Relative > 0 {
+			x.positions = min(x.positions, settings.MostApart)
+		}
 	}
 	x.maxTokens = x.longest()
 	if n = cmp.Or(n, x.modules.TokenizerMax); n > 0 {

@@ -15,8 +15,8 @@ import (
 )
 
 // LoadReranker reads a cross-encoder: from a folder as Hugging Face has it BertForSequenceClassification, and the same of
-// DistilBERT, RoBERTa, XLM-RoBERTa, MPNet, ModernBERT, DeBERTa v2 and v3 and gte's new; from a GGUF
-// file the architecture bert with pooling_type 4. It has one label or several, see [reranking.Options]. Everything else is as
+// the other encoders but T5; from a GGUF file the architecture bert with pooling_type 4. So is a
+// model with a vector for each token in PyLate's form, which reads queries and passages apart, see [reranking.Late]. It has one label or several, see [reranking.Options]. Everything else is as
 // with [Load]; LoadOptions.Unit has no effect.
 func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
 	x, err := open(model)
@@ -24,6 +24,13 @@ func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
 		return nil, err
 	}
 	defer x.close()
+	if x.modules.Late != nil {
+		e, err := x.load(o)
+		if err != nil {
+			return nil, err
+		}
+		return reranking.Late(e.Embedder), nil
+	}
 	p, err := x.reranker(o)
 	if err != nil {
 		return nil, err
@@ -56,13 +63,13 @@ func (x *origin) reranker(o LoadOptions) (*reranking.Parts, error) {
 func (x *origin) head(r *tensors.Reader) (*reranking.Head, error) {
 	w, h := x.model.Width, x.model.Head
 	if h == nil {
-		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of bert, deberta-v2, distilbert, modernbert, mpnet, new, roberta or xlm-roberta"}
+		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known classifier", Want: "a folder of an encoder of transformers with a head for sequence classification"}
 	}
 	ends, _ := x.tokenizer.EncodePair("", "", tokenizer.Options{Limit: 1})
 	if err := x.checkEnds(len(ends)); err != nil {
 		return nil, err
 	}
-	out := &reranking.Head{Pooling: h.Pooling, Padding: -1, Activation: h.Activation.Alone}
+	out := &reranking.Head{Pooling: h.Pooling, Late: h.Late, Padding: -1, Activation: h.Activation.Alone}
 	if h.Dense != "" {
 		m := matrix(r, h.Dense, w, w, h.Bias)
 		out.Dense = &m

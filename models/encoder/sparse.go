@@ -5,7 +5,11 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -13,11 +17,14 @@ import (
 // sparseName is the file of bge-m3 with the layer that gives tokens their weights, a torch.nn.Linear of one output.
 const sparseName = "sparse_linear.pt"
 
-// readSparse reads the weights of tokens for states of a width, or returns nil if the model has none. The tokens that FlagEmbedding
+// readSparse reads the weights of tokens for states of a width, or returns nil if the model has none. Of a model that predicts words it only checks them for an inventory. The tokens that FlagEmbedding
 // leaves out are cls_token, eos_token, pad_token and unk_token.
-func (x *origin) readSparse(width int) (*embedding.SparseHead, error) {
+func (x *origin) readSparse(width int, v *inventory.Inventory) (*embedding.SparseHead, error) {
 	if !x.folder {
 		return nil, nil
+	}
+	if x.modules.Words {
+		return x.readWords(v)
 	}
 	f, err := tensors.OpenTorch(filepath.Join(x.path, sparseName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,4 +46,29 @@ func (x *origin) readSparse(width int) (*embedding.SparseHead, error) {
 		}
 	}
 	return embedding.NewSparseHead(w, bias[0], not)
+}
+
+// readWords reads the head that predicts words, or only checks it for an inventory.
+func (x *origin) readWords(v *inventory.Inventory) (*embedding.SparseHead, error) {
+	names, w, vocab := x.model.Family.Words, x.model.Width, x.model.Vocab
+	if names == nil || x.model.Embed.Width > 0 {
+		return nil, &kernel.Error{Where: x.path + ": the architecture", Got: "one without a known head that predicts words", Want: "bert, distilbert, roberta, xlm-roberta or camembert"}
+	}
+	r, ofTable := &tensors.Reader{Store: x.Store, Dry: v}, x.reader()
+	ofTable.Dry = v
+	act := x.model.Layers[0].Feed.(*arch.Dense).Activation
+	if names.GELU {
+		act = activations.GELU
+	}
+	head := &embedding.Words{
+		Dense: r.Floats(names.Dense+".weight", w, w), DenseBias: r.Floats(names.Dense+".bias", w), Activation: act.Alone,
+		Weight: r.Floats(names.Norm+".weight", w), NormBias: r.Floats(names.Norm+".bias", w), Epsilon: float32(x.model.Layers[0].Norm.Epsilon),
+		Bias: r.Floats(names.Bias, vocab),
+	}
+	table := ofTable.Numbers(words, vocab, w)
+	if err := r.Err(); err != nil || v != nil {
+		return nil, err
+	}
+	head.Table = table.Matrix(vocab, w)
+	return embedding.NewWordHead(head)
 }

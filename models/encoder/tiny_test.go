@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/reranking"
@@ -23,6 +24,7 @@ type tinyRefs struct {
 	IDs        [][]int32
 	Sparse     [][]int32 // the tokens of each text that have a weight
 	Labels     []string  // of rerankers with several ones
+	Queries    bool      // the texts with vectors of tokens are queries
 }
 
 // readTiny returns the references of a folder of make.py's form, or nil if it has another form. The kind of those of decoders as
@@ -59,7 +61,7 @@ func TestTiny(t *testing.T) {
 	}
 	for _, path := range folders {
 		dir := filepath.Dir(path)
-		if r := readTiny(t, dir); r.Kind == "encoder" || r.Kind == "reranker" {
+		if r := readTiny(t, dir); r.Kind == "encoder" || r.Kind == "reranker" || r.Kind == "multivector" || r.Kind == "sparse" {
 			t.Run(filepath.Base(dir), func(t *testing.T) { r.compare(t, dir) })
 		}
 	}
@@ -78,6 +80,10 @@ func (r *tinyRefs) compare(t *testing.T, dir string) {
 		r.compareEncoder(c, dir)
 	case "reranker":
 		r.compareReranker(c, dir)
+	case "multivector":
+		r.compareTokens(c, dir)
+	case "sparse":
+		r.compareWords(c, dir)
 	default:
 		t.Fatalf("%s: references of the kind %q, want encoder or reranker", dir, r.Kind)
 	}
@@ -129,6 +135,69 @@ func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
 			c.t.Errorf("%q alone: %v, want %v (%v)", r.Texts[i], alone, got, err)
 		}
 	}
+}
+
+// compareWords compares weights of words.
+func (r *tinyRefs) compareWords(c *comparison, dir string) {
+	e, err := Load(dir, LoadOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all, err := e.SparseTokens(c.t.Context(), r.IDs)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, got := range all {
+		weights := make([]float32, e.Vocab())
+		for j, id := range got.Tokens {
+			weights[id] = got.Weights[j]
+		}
+		c.check(i, "sparse", weights)
+	}
+	if _, err := e.Embed(c.t.Context(), r.Texts); !errors.Is(err, embedding.ErrSparseOnly) {
+		c.t.Errorf("vectors: %v", err)
+	}
+	c.finish(nil)
+}
+
+// compareTokens compares vectors of tokens, and scores of pairs by them.
+func (r *tinyRefs) compareTokens(c *comparison, dir string) {
+	e, err := Load(dir, LoadOptions{Unit: true}) // as vectors of tokens are anyway
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	tokens, vectors := e.DocumentTokens, e.DocumentVectors
+	if r.Queries {
+		tokens, vectors = e.QueryTokens, e.QueryVectors
+	}
+	var ids [][]int32
+	for i, text := range r.Texts {
+		if ids = append(ids, tokens(text)); !slices.Equal(ids[i], r.IDs[i]) {
+			c.t.Errorf("%q: ids %d, want %d", text, ids[i], r.IDs[i])
+		}
+	}
+	all, err := vectors(c.t.Context(), ids)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, got := range all {
+		c.check(i, "vectors", slices.Concat(got.Vectors...))
+	}
+	m, err := LoadReranker(dir, LoadOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	least := 0.0
+	for i, pair := range r.Pairs {
+		got, err := m.Score(c.t.Context(), pair[0], []string{"a", pair[1]})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.check(i, "maxsim", got[1:])
+		// A product of unit vectors has the errors of two elements of these, and a score those of so many products.
+		least += square(scoreErrors) * 2 * float64(len(e.QueryTokens(pair[0]))) * c.sums["vectors"].theirs / float64(len(all))
+	}
+	c.finish(map[string]float64{"maxsim": least})
 }
 
 func (r *tinyRefs) compareReranker(c *comparison, dir string) {

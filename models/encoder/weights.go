@@ -1,7 +1,9 @@
 package encoder
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/arch"
@@ -20,7 +22,7 @@ type model struct {
 }
 
 // prefixes are what the names of a model's tensors may begin with.
-var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta."}
+var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta.", "electra.", "albert.", "gte."}
 
 // prefix returns the one that the names of tensors have.
 func (x *origin) prefix() string {
@@ -47,18 +49,29 @@ const words = "token_embd.weight"
 // read reads the weights of the model itself.
 func (x *origin) read(o LoadOptions) (*model, error) {
 	r := x.reader()
-	r.Pack.Int8, r.Meter = o.QuantizeInt8, loading.New(x.Bytes(), o.Progress)
-	if o.QuantizeInt8 {
+	if err := o.Precision.Check("LoadOptions.Precision"); err != nil {
+		return nil, fmt.Errorf("encoder: %w", err)
+	}
+	r.Pack.Precision, r.Meter = o.Precision, loading.New(x.Bytes(), o.Progress)
+	if r.Pack.Int8() {
 		if err := x.checkInt8(); err != nil {
 			return nil, err
 		}
 		r.Pack.Order = network.Columns(x.model, r)
 	}
+	if o.KeepPacked {
+		if err := r.KeepPacked(); err != nil {
+			return nil, err
+		}
+		defer r.Packed.Close()
+	}
 	m := x.readModel(r)
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	r.End()
+	if err := r.End(); err != nil {
+		return nil, err
+	}
 	var err error
 	if m.ropes, err = m.network.Rotations(0, x.positions); err != nil {
 		return nil, fmt.Errorf("encoder: %s: %w", x.path, err)
@@ -71,9 +84,12 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 	if err := x.checkApart(); err != nil {
 		r.Fail(err)
 	}
-	embeddings := r.Numbers(words, x.model.Vocab, x.model.Width)
-	embeddings.PermuteColumns(r.Pack.Order)
-	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8, inverse: inverse(r.Pack.Order)}
+	width := x.model.Embed.Width
+	embeddings := r.Numbers(words, x.model.Vocab, cmp.Or(width, x.model.Width))
+	if width == 0 {
+		embeddings.PermuteColumns(r.Pack.Order)
+	}
+	m := &model{Model: x.model, network: network.Read(x.model, r, embeddings), int8: r.Pack.Int8(), inverse: inverse(r.Pack.Order)}
 	if x.folder {
 		r.Ignore(x.model.Family.Ignored...)
 	}
@@ -82,11 +98,17 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 
 // checkInt8 reports a model whose weights cannot be rounded.
 func (x *origin) checkInt8() error {
-	w, inner := x.model.Width, x.model.Layers[0].Feed.(*arch.Dense).Inner
-	if w%32 == 0 && inner%32 == 0 {
+	w, layer := x.model.Width, x.model.Layers[0]
+	a, others := layer.Attention(), []int{layer.Feed.(*arch.Dense).Inner}
+	for _, n := range []int{x.model.Embed.Width, a.Heads * a.Size} {
+		if n != 0 && n != w {
+			others = append(others, n)
+		}
+	}
+	if w%32 == 0 && !slices.ContainsFunc(others, func(n int) bool { return n%32 != 0 }) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.QuantizeInt8", Got: fmt.Sprintf("a model of width %d and inner width %d", w, inner), Want: "multiples of 32, the weights of a block"})
+	return fmt.Errorf("%s: %w", x.path, &kernel.Error{Where: "LoadOptions.Precision", Got: fmt.Sprintf("int8 of a model of width %d, with layers of %d other inputs", w, others), Want: "multiples of 32, the weights of a block"})
 }
 
 // checkApart reports keys and queries of positions that take much more memory than the

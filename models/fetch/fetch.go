@@ -3,7 +3,6 @@ package main
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,33 +11,24 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/attn-go/attn/models/hub"
+	"github.com/attn-go/attn/models/internal/digests"
 )
 
 // state returns what is wrong with a file, "" if nothing is.
 func (f *file) state(folder string) (problem string, err error) {
-	r, err := os.Open(filepath.Join(folder, filepath.FromSlash(f.path)))
+	sum, err := digests.OfFile(filepath.Join(folder, filepath.FromSlash(f.path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "missing", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	defer r.Close()
-	sum, err := sumOf(io.Discard, r)
-	if err != nil {
-		return "", err
-	}
-	if sum != f.sha256 {
-		return fmt.Sprintf("damaged: sha256 %s, want %s", sum, f.sha256), nil
+	if got := hex.EncodeToString(sum[:]); got != f.sha256 {
+		return fmt.Sprintf("damaged: sha256 %s, want %s", got, f.sha256), nil
 	}
 	return "", nil
-}
-
-// sumOf copies a stream and returns its sha256.
-func sumOf(w io.Writer, r io.Reader) (string, error) {
-	h := sha256.New()
-	_, err := io.Copy(io.MultiWriter(w, h), r)
-	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // wanted returns the files that are missing or damaged, and what is wrong with the first one.
@@ -128,21 +118,8 @@ func (f *file) unpack(archive fs.FS, name, folder string) error {
 		return err
 	}
 	defer r.Close()
-	to := filepath.Join(folder, filepath.FromSlash(f.path))
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return err
+	if err := hub.WriteFile(filepath.Join(folder, filepath.FromSlash(f.path)), r, f.sha256); err != nil {
+		return fmt.Errorf("%s in the package: %w", name, err)
 	}
-	w, err := os.CreateTemp(filepath.Dir(to), ".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(w.Name()) // fails if all went well
-	sum, err := sumOf(w, r)
-	if err = errors.Join(err, w.Chmod(0o644), w.Close()); err != nil {
-		return err
-	}
-	if sum != f.sha256 {
-		return fmt.Errorf("%s in the package has the sha256 %s, want %s", name, sum, f.sha256)
-	}
-	return os.Rename(w.Name(), to)
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/models/internal/hubtest"
 	_ "github.com/attn-go/attn/models/internal/testweights" // for -refs
 )
 
@@ -107,6 +108,31 @@ func TestFetchErrors(t *testing.T) {
 		}
 		if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
 			t.Errorf("%s: left %q", want, left)
+		}
+	}
+}
+
+// TestHub: a model that is named comes from the hub, and its path is printed.
+func TestHub(t *testing.T) {
+	published := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(published, "org", "one"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(published, "org", "one", "a.gguf"), []byte("GGUF"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	t.Setenv("ATTN_HUB", hubtest.New(t, published).URL)
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"org/one"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(strings.TrimSpace(out.String())); err != nil || string(data) != "GGUF" {
+		t.Errorf("%q: %v, %q", out.String(), err, data)
+	}
+	for _, args := range [][]string{{"one"}, {"-check", "org/one"}, {"org/../one"}} {
+		if err := run(t.Context(), args, &out); err == nil || !strings.Contains(err.Error(), "want ORG/NAME") {
+			t.Errorf("%q: %v", args, err)
 		}
 	}
 }

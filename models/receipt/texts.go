@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -20,7 +21,8 @@ type Embeddings struct {
 
 // EmbeddingSettings are those of [embedding.LoadOptions] and [embedding.Options] that change vectors.
 type EmbeddingSettings struct {
-	Int8       bool   `json:"int8"`
+	Int8       bool   `json:"int8"`               // the precision is that, as in [Settings]
+	BFloat16   bool   `json:"bfloat16,omitempty"` // or that
 	Unit       bool   `json:"unit"`
 	Context    int    `json:"context"`
 	Prompt     string `json:"prompt"` // its name
@@ -29,7 +31,8 @@ type EmbeddingSettings struct {
 
 // A Ranking is what a reranker has made of passages.
 type Ranking struct {
-	Int8        bool      `json:"int8"`                  // of [embedding.LoadOptions]
+	Int8        bool      `json:"int8"`                  // the precision is that, as in [Settings]
+	BFloat16    bool      `json:"bfloat16,omitempty"`    // or that
 	Instruction string    `json:"instruction,omitempty"` // of [reranking.Options], as is Label
 	Label       string    `json:"label,omitempty"`
 	Query       string    `json:"query"`
@@ -72,7 +75,7 @@ func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embe
 	if len(vectors) != len(texts) {
 		return nil, bad("vectors", len(vectors), fmt.Sprintf("%d, one for each text", len(texts)))
 	}
-	all := &Embeddings{Settings: EmbeddingSettings{load.QuantizeInt8, load.Unit, load.Context, o.Prompt, o.Dimensions}}
+	all := &Embeddings{Settings: EmbeddingSettings{load.Precision == precision.Int8, load.Precision == precision.BFloat16, load.Unit, load.Context, o.Prompt, o.Dimensions}}
 	for i, text := range texts {
 		text = valid(text)
 		all.Texts = append(all.Texts, read(text, e.Tokens(text), vectors[i]))
@@ -89,7 +92,7 @@ func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions,
 		return nil, bad("scores", len(scores), fmt.Sprintf("%d, one for each passage", len(passages)))
 	}
 	o := k.Options()
-	all := &Ranking{Int8: load.QuantizeInt8, Instruction: o.Instruction, Label: o.Label, Query: valid(query)}
+	all := &Ranking{Int8: load.Precision == precision.Int8, BFloat16: load.Precision == precision.BFloat16, Instruction: o.Instruction, Label: o.Label, Query: valid(query)}
 	texts := make([]string, len(passages))
 	for i, p := range passages {
 		texts[i] = valid(p)
@@ -107,10 +110,14 @@ func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions,
 
 // LoadOptions returns the options to load the embedder with.
 func (s *EmbeddingSettings) LoadOptions() embedding.LoadOptions {
-	return embedding.LoadOptions{QuantizeInt8: s.Int8, Unit: s.Unit, Context: s.Context}
+	p, _ := precisionOf("", s.Int8, s.BFloat16) // a receipt that is read has one
+	return embedding.LoadOptions{Precision: p, Unit: s.Unit, Context: s.Context}
 }
 
 func (e *Embeddings) check() error {
+	if _, err := precisionOf("embeddings.settings", e.Settings.Int8, e.Settings.BFloat16); err != nil {
+		return err
+	}
 	if s := &e.Settings; s.Context < 0 || s.Context > MostTokens {
 		return bad("embeddings.settings.context", s.Context, fmt.Sprintf("0 to %d", MostTokens))
 	} else if s.Dimensions < 0 {
@@ -119,7 +126,12 @@ func (e *Embeddings) check() error {
 	return checkReadings("texts", e.Texts)
 }
 
-func (k *Ranking) check() error { return checkReadings("passages", k.Passages) }
+func (k *Ranking) check() error {
+	if _, err := precisionOf("ranking", k.Int8, k.BFloat16); err != nil {
+		return err
+	}
+	return checkReadings("passages", k.Passages)
+}
 
 func checkReadings(field string, all []Reading) error {
 	if n := len(all); n < 1 || n > MostTexts {
@@ -158,7 +170,7 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 	})
 }
 
-// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's Int8; the other settings
+// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's precision; the other settings
 // are taken from the receipt. Other errors are those of [reranking.Reranker.Score].
 func VerifyRanking(ctx context.Context, model Model, k *reranking.Reranker, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Ranking != nil, "a ranking"); err != nil {

@@ -79,6 +79,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that says what a good answer is, for models that read one, such as Qwen3-Reranker; default that of the model")
 	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
 	command.ExecFlags(fs, &c.settings.Exec)
+	command.KeepPackedFlag(fs, &c.load.KeepPacked)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (c *config) check() error {
 	case !c.IsQuery:
 		return command.Usage(errors.New("-query is missing: want the text that passages answer"))
 	}
-	c.load.QuantizeInt8 = c.Int8
+	c.load.Precision = c.Precision
 	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec))
 }
 
@@ -107,7 +108,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err != nil {
 		return err
 	}
-	if err := c.Start("rerank", stdin, report); err != nil {
+	if err := c.Start(ctx, "rerank", stdin, report); err != nil {
 		return err
 	}
 	r, err := c.reranker(report)
@@ -140,8 +141,8 @@ func (c *config) reranker(report io.Writer) (*reranking.Reranker, error) {
 	load.Progress, end = loadbar.New(report)
 	r, err := models.OpenReranker(c.Model, load)
 	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Where == "LoadOptions.QuantizeInt8" {
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
+		return nil, fmt.Errorf("-precision: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
 	}
 	if err != nil {
 		return nil, err

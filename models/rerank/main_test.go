@@ -17,6 +17,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/berttest"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/receipt"
 )
 
@@ -144,7 +145,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestInt8: -int8 gives the scores of LoadOptions.QuantizeInt8, and receipts say so.
+// TestInt8: -precision int8 gives the scores of LoadOptions.Precision, and receipts say so.
 func TestInt8(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "r.json")
 	m := berttest.NewSized("bert.", 96, 64)
@@ -153,8 +154,8 @@ func TestInt8(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain, _, err := rerank(t, "", "-model", dir, "-query", "a b", "-text", "c")
-	rounded, _, err2 := rerank(t, "", "-model", dir, "-query", "a b", "-text", "c", "-int8", "-receipt", file)
-	r, err3 := encoder.LoadReranker(dir, encoder.LoadOptions{QuantizeInt8: true})
+	rounded, _, err2 := rerank(t, "", "-model", dir, "-query", "a b", "-text", "c", "-precision", "int8", "-receipt", file)
+	r, err3 := encoder.LoadReranker(dir, encoder.LoadOptions{Precision: precision.Int8})
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestInt8(t *testing.T) {
 	if err := receipt.VerifyRanking(t.Context(), all[0].Model, r, all[0], receipt.Options{}); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := rerank(t, "", "-text", "a", "-int8"); err == nil || !strings.HasPrefix(err.Error(), "-int8: "+model+": got a model of width 36") {
+	if _, _, err := rerank(t, "", "-text", "a", "-precision", "int8"); err == nil || !strings.HasPrefix(err.Error(), "-precision: "+model+": got int8 of a model of width 36") {
 		t.Errorf("widths that no block fits: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package reranking
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
@@ -9,9 +10,11 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A Head makes scores of the states of a pair: out(norm(activation(dense(pooling)))). What is nil is left out.
+// A Head makes scores of the states of a pair: out(norm(activation(dense(pooling)))). What is nil is left out. With Late
+// it is out(pooling(norm(activation(dense(state))))).
 type Head struct {
 	Pooling    embedding.Pooling // First, Mean or Last
+	Late       bool              // there is a Dense then
 	Dense      *Matrix           // [width, width]
 	Activation func(x []float32, exec kernel.Exec) error
 	Norm       *Norm
@@ -58,13 +61,9 @@ func (h *Head) width() int { return len(h.Out.Weight) / len(h.Labels) }
 
 // Logits returns the outputs for the states of a pair, [tokens, width].
 func (h *Head) Logits(states []float32) ([]float64, error) {
-	x := make([]float64, h.width())
-	embedding.Pool(x, states, h.Pooling)
-	if h.Dense != nil {
-		var err error
-		if x, err = h.inner(x); err != nil {
-			return nil, err
-		}
+	x, err := h.pooled(states)
+	if err != nil {
+		return nil, err
 	}
 	z := h.Out.apply(x)
 	for i := range z {
@@ -75,7 +74,32 @@ func (h *Head) Logits(states []float32) ([]float64, error) {
 	return z, nil
 }
 
-// inner returns what the last layer reads, rounded to float32.
+// pooled returns what the last layer reads.
+func (h *Head) pooled(states []float32) ([]float64, error) {
+	x := make([]float64, h.width())
+	if !h.Late {
+		embedding.Pool(x, states, h.Pooling)
+		if h.Dense == nil {
+			return x, nil
+		}
+		return h.inner(x)
+	}
+	var all []float32
+	for row := range slices.Chunk(states, len(x)) {
+		for i, v := range row {
+			x[i] = float64(v)
+		}
+		y, err := h.inner(x)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, narrow(y)...)
+	}
+	embedding.Pool(x, all, h.Pooling)
+	return x, nil
+}
+
+// inner returns a vector behind Dense, Activation and Norm, rounded to float32.
 func (h *Head) inner(x []float64) ([]float64, error) {
 	one := kernel.Exec{Threads: 1}
 	y := narrow(h.Dense.apply(x))

@@ -23,6 +23,8 @@ type Parts struct {
 	Vocab     int  // ids that tokens may have
 	MaxTokens int  // to which a pair is cut
 	Positions int  // the most tokens that the model can take
+
+	Late *embedding.Embedder // of models that read a passage without the query, or nil; see [Late]
 }
 
 // Options are the settings of a [Reranker]. None but Label and Instruction changes a bit of a score.
@@ -134,6 +136,7 @@ func (r *Reranker) Score(ctx context.Context, query string, passages []string) (
 // A Pair is a query and a passage as tokens of a [Reranker], and the label whose score is wanted.
 type Pair struct {
 	ids, types []int32
+	query      []int32 // of models that read a passage without it
 	label      int
 }
 
@@ -154,11 +157,15 @@ func (r *Reranker) Pairs(ctx context.Context, query string, passages []string) (
 		return nil, err
 	}
 	pairs := make([]Pair, len(passages))
+	var asked []int32
+	if r.p.Late != nil {
+		asked = r.p.Late.QueryTokens(query)
+	}
 	for i, p := range passages {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pairs[i].label = label
+		pairs[i].label, pairs[i].query = label, asked
 		if pairs[i].ids, pairs[i].types, err = with(p); err != nil {
 			return nil, err
 		}
@@ -168,6 +175,9 @@ func (r *Reranker) Pairs(ctx context.Context, query string, passages []string) (
 
 // ScorePairs is [Reranker.Score] for pairs that [Reranker.Pairs] has made, of any queries and settings.
 func (r *Reranker) ScorePairs(ctx context.Context, pairs []Pair) ([]float32, error) {
+	if r.p.Late != nil {
+		return r.lateScores(ctx, pairs)
+	}
 	ids, types := make([][]int32, len(pairs)), make([][]int32, len(pairs))
 	for i, p := range pairs {
 		ids[i], types[i] = p.ids, p.types
@@ -187,6 +197,9 @@ func (r *Reranker) ScoreTokens(ctx context.Context, ids, types [][]int32) ([]flo
 	label, err := r.label()
 	if err != nil {
 		return nil, err
+	}
+	if r.p.Late != nil {
+		return nil, &kernel.Error{Where: "reranking: ids", Got: "tokens of pairs", Want: "texts, as the model reads queries and passages apart"}
 	}
 	out := make([]float32, len(ids))
 	if err := r.logits(ctx, ids, types, func(pair int, z []float64) { out[pair] = logOdds(z, label) }); err != nil {

@@ -36,6 +36,7 @@ type config struct {
 }
 
 const usage = `usage: serve -model MODEL [-model MODEL ...] [flags]
+       serve -models FOLDER [flags]
 
 Answers HTTP requests with models, in the forms of OpenAI's, Anthropic's and Ollama's APIs. A MODEL is a GGUF file, a folder as
 Hugging Face has it, or the name of one that make models fetches. It is served under its base name, or
@@ -60,6 +61,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c.models.Flags(fs, &c.settings)
 	c.web.Flags(fs, &c.settings, "")
 	serving.Kept(fs, &c.settings)
+	c.models.FolderFlags(fs, &c.settings)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func run(ctx context.Context, args []string, help, report io.Writer) error {
 	if err != nil {
 		return err
 	}
-	handler, err := c.models.Load(c.settings, log)
+	handler, err := c.models.Load(ctx, c.settings, log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

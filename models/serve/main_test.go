@@ -192,3 +192,52 @@ func TestUsage(t *testing.T) {
 		t.Errorf("a model that is not there: %v", err)
 	}
 }
+
+// TestFolder: the models of a folder are served under the names of their paths, and pages of one start serve the next one.
+func TestFolder(t *testing.T) {
+	folder, pages := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(folder, "org"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(tiny(t), filepath.Join(folder, "org", "small.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "broken.gguf"), []byte("<html>"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var bodies []string
+	for range 2 {
+		s := start(t, "-models", folder, "-memory", "200", "-cache-memory", "10", "-cache-dir", pages, "-cache-disk", "100")
+		for _, body := range []string{"", `{"prompt": "` + strings.Repeat("pages of keys and values ", 20) + `", "max_tokens": 9, "model": "org/small"}`} {
+			var response *http.Response
+			var err error
+			if body == "" {
+				response, err = http.Get("http://" + s.addr + "/v1/models")
+			} else {
+				response, err = http.Post("http://"+s.addr+"/v1/completions", "application/json", strings.NewReader(body))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != 200 {
+				t.Fatalf("%v, status %d, %s", err, response.StatusCode, data)
+			}
+			if body == "" && (strings.Count(string(data), `"id":`) != 1 || !strings.Contains(string(data), `"id":"org/small"`) || !strings.Contains(string(data), `"loaded":false`)) {
+				t.Errorf("the models are %s", data)
+			}
+			if body != "" {
+				bodies = append(bodies, regexp.MustCompile(`"id":"[^"]*"|"created":\d+`).ReplaceAllString(string(data), ""))
+			}
+		}
+		if err := s.stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
+		}
+	}
+	if bodies[0] != bodies[1] {
+		t.Errorf("after a restart\n%s\nwant\n%s", bodies[1], bodies[0])
+	}
+	if left, err := filepath.Glob(filepath.Join(pages, "*.page")); err != nil || len(left) < 2 {
+		t.Errorf("%d pages are kept, %v", len(left), err)
+	}
+}

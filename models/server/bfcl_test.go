@@ -207,7 +207,7 @@ func TestBFCL(t *testing.T) {
 	cases := bfclCases(t, files)
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
-	file.Set("tokenizer.chat_template", toolTemplate)
+	file.AddTools()
 	f, err := gguf.New(file.Bytes())
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func TestPageInBrowser(t *testing.T) {
 
 // chat: an answer comes in parts and is that of the API; Escape stops one.
 func (b *browser) chat(s *Server) {
-	b.run(`window.changes = 0; new MutationObserver((list) => changes += list.length).observe(document.getElementById("log"), {subtree: true, characterData: true})`)
+	b.run(`window.changes = 0; new MutationObserver((list) => changes += list.filter((m) => m.target.classList.contains("formed")).length).observe(document.getElementById("log"), {subtree: true, childList: true})`)
 	b.run(`document.getElementById("settings").open = true`)
 	b.set("most", "30")
 	b.set("seed", "7")
@@ -65,7 +65,7 @@ func (b *browser) chat(s *Server) {
 	want = answerOf[struct {
 		Choices []struct{ Message struct{ Content string } }
 	}](b.t, post(s, "/v1/chat/completions", body))
-	if got := evaluate[string](b, `document.querySelector(".turn.assistant .text").textContent`); got != want.Choices[0].Message.Content || got == "" {
+	if got := evaluate[string](b, `document.querySelector(".turn.assistant .text").dataset.text`); got != want.Choices[0].Message.Content || got == "" {
 		b.t.Errorf("the page shows %q, the API answers %q", got, want.Choices[0].Message.Content)
 	}
 	if n := evaluate[int](b, "changes"); n < 3 {

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/receipt"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/request"
 	"github.com/attn-go/attn/models/tokenizer"
 )

@@ -11,7 +11,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/grammar"
-	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/internal/batch"
+	"github.com/attn-go/attn/models/internal/ondemand"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
@@ -77,6 +78,7 @@ var failures = []struct {
 	{ErrUnavailable, http.StatusServiceUnavailable, "", "nobody can answer now"},
 	{ErrBackend, http.StatusBadGateway, "", "those who could answer have failed"},
 	{batch.ErrClosed, http.StatusServiceUnavailable, "", "the server is shutting down"},
+	{ondemand.ErrClosed, http.StatusServiceUnavailable, "", "the server is shutting down"},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "", "the request took longer than it may"},
 	{context.Canceled, dialect.StatusGone, "", "the client has gone"},
 }

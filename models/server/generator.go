@@ -7,9 +7,9 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/promptcache"
 	"github.com/attn-go/attn/models/receipt"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -181,12 +181,9 @@ func (g *generator) facts(f *request.Facts) {
 			f.Abilities = append(f.Abilities, "insert")
 		}
 	}
-	f.CacheType, f.Activations = o.CacheType.String(), "float32"
+	f.CacheType, f.Activations = o.CacheType.String(), o.Precision.String()
 	if o.ValueType() != o.CacheType {
 		f.CacheValueType = o.CacheValueType.String()
-	}
-	if o.DynamicInt8 {
-		f.Activations = "int8"
 	}
 	if o.DynamicInt12 {
 		f.Attention = "integers"

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 

@@ -12,6 +12,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -25,6 +26,7 @@ type Model struct {
 	load         embedding.LoadOptions // of encoders, if the files are known
 	exec         *kernel.Exec          // how encoders compute, nil for their own settings
 	model        models.Model
+	later        *later // of one that is loaded on demand, else nil
 }
 
 // LoadOptions are the settings of a model.
@@ -40,17 +42,18 @@ type LoadOptions struct {
 	Unrotated      bool // of Int4
 	DynamicInt12   bool // with a cache of integers
 
-	// QuantizeInt8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
-	// [embedding.LoadOptions].
-	QuantizeInt8 bool
+	// Precision is what linear layers compute with, see [decoder.Options] and [embedding.LoadOptions].
+	Precision precision.Precision
+
+	KeepPacked bool // keeps the weights in a file beside the model, see [decoder.Options]
 }
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
 func Load(model string, o LoadOptions) (*Model, error) {
-	load := embedding.LoadOptions{QuantizeInt8: o.QuantizeInt8}
+	load := embedding.LoadOptions{Precision: o.Precision, KeepPacked: o.KeepPacked}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, DynamicInt8: o.QuantizeInt8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, Precision: o.Precision, KeepPacked: o.KeepPacked},
 	})
 	if err != nil {
 		return nil, err
@@ -60,8 +63,8 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	}
 	files, err := receipt.Digests(opened.About().Path)
 	digest := digestOf(files)
-	if o.QuantizeInt8 {
-		digest += " int8"
+	if o.Precision != precision.Float32 {
+		digest += " " + o.Precision.String()
 	}
 	m := NewModel(o.Name, opened, digest)
 	m.files, m.load, m.exec = files, load, &o.Exec
@@ -106,13 +109,16 @@ func (m *Model) fingerprint(s *Settings) string {
 		}
 		o := g.Options()
 		attention := ""
+		if o.Precision == precision.BFloat16 {
+			attention = "precision bf16\n"
+		}
 		if o.DynamicInt12 {
-			attention = "attention integers\n"
+			attention += "attention integers\n"
 		}
 		if o.CachesInt4() && !o.Unrotated {
 			attention += "rotation hadamard\n"
 		}
-		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, o.ValueType(), o.DynamicInt8, attention, s.MaxTokens, *s.Sampler)
+		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, o.ValueType(), o.Precision == precision.Int8, attention, s.MaxTokens, *s.Sampler)
 	case models.Ranks:
 		if k := x.Reranker(); k.TakesInstruction() {
 			fmt.Fprintf(h, "prompt %v\n", promptTokens(k))

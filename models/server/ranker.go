@@ -7,9 +7,9 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/request"
 	"github.com/attn-go/attn/models/tokenizer"
 )

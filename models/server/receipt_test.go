@@ -226,7 +226,7 @@ func TestReceiptsOfTexts(t *testing.T) {
 func TestReceiptsOfTools(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
-	file.Set("tokenizer.chat_template", toolTemplate)
+	file.AddTools()
 	m, err := Load(file.Write(t), LoadOptions{Context: 400, Name: toolModel})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/page"
 	"github.com/attn-go/attn/models/server/internal/request"

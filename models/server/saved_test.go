@@ -15,6 +15,7 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/promptcache"
 )
 
@@ -83,7 +84,7 @@ func TestRecordedPages(t *testing.T) {
 // BenchmarkRestart: the first token of a conversation of some 2,000 tokens after a restart, without a prompt cache and with
 // one. The cache memory is allocated before.
 func BenchmarkRestart(b *testing.B) {
-	m, err := Load(testweights.Path(b, testweights.SmolLM2), LoadOptions{Exec: kernel.Exec{Threads: 1}, Name: chatModel, QuantizeInt8: true})
+	m, err := Load(testweights.Path(b, testweights.SmolLM2), LoadOptions{Exec: kernel.Exec{Threads: 1}, Name: chatModel, Precision: precision.Int8})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/internal/batch"
 	"github.com/attn-go/attn/models/receipt"
-	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/dialect"
 	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"
@@ -109,17 +109,23 @@ func (s *Server) work(r *request.Request, emit func(*request.Event) error) error
 	if err != nil {
 		return err
 	}
-	switch w := r.Work.(type) {
-	case *request.About:
+	kind := r.Work.Kind()
+	if w, ok := r.Work.(*request.About); ok {
 		w.Models = []request.Facts{factsOf(m, r)}
 		return nil
+	}
+	if kind != "" && kind != m.kind() {
+		return badParam("model", "%q is %s, want %s", r.Model, kinds[m.kind()], kinds[kind])
+	}
+	if m, err = hold(m, r); err != nil {
+		return err
+	}
+	r.Fingerprint = m.about().fingerprint
+	switch w := r.Work.(type) {
 	case *request.Tokenize:
 		return tokenize(m, r, w)
 	case *request.Detokenize:
 		return detokenize(m, w)
-	}
-	if want := r.Work.Kind(); want != m.kind() {
-		return badParam("model", "%q is %s, want %s", r.Model, kinds[m.kind()], kinds[want])
 	}
 	return m.do(r, func(e *request.Event) error {
 		if e.First && r.Made == 1 {
@@ -142,8 +148,7 @@ func (s *Server) model(r *request.Request) (served, error) {
 	if len(found) != 1 {
 		return nil, dialect.Fail(http.StatusNotFound, "model_not_found", "there is no model %.100q", name).Of("model")
 	}
-	h := found[0].about()
-	r.Model, r.Fingerprint = h.name, h.fingerprint
+	r.Model = found[0].about().name
 	return found[0], nil
 }
 

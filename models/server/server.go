@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/internal/batch"
+	"github.com/attn-go/attn/models/internal/ondemand"
 	"github.com/attn-go/attn/models/server/internal/kept"
 )
 
@@ -27,8 +28,9 @@ type Server struct {
 	bytes   atomic.Int64  // of bodies that may still come
 
 	limits
-	noted   noted       // fields of requests
-	kept    *kept.Shelf // answers, nil for none
+	awake   *ondemand.Pool[*awake] // models that are loaded on demand
+	noted   noted                  // fields of requests
+	kept    *kept.Shelf            // answers, nil for none
 	metrics *metrics
 	mux     *http.ServeMux
 	created time.Time
@@ -58,7 +60,7 @@ func New(s Settings, models ...*Model) (*Server, error) {
 		if srv.find(m.name) != nil {
 			return nil, &kernel.Error{Where: "server: " + fmt.Sprintf("models[%d]", i), Got: fmt.Sprintf("a second one of the name %q", m.name), Want: "names that differ"}
 		}
-		one, err := serve(m, &srv.s, &srv.limits, turns)
+		one, err := srv.served(m, turns)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +72,14 @@ func New(s Settings, models ...*Model) (*Server, error) {
 		srv.run.Go(func() { m.run(srv.ctx) })
 	}
 	return srv, nil
+}
+
+// served returns what serves a model.
+func (srv *Server) served(m *Model, turns *batch.Turns) (served, error) {
+	if m.later == nil {
+		return serve(m, &srv.s, &srv.limits, turns)
+	}
+	return srv.newLazy(hosted{Model: m, s: &srv.s, limits: &srv.limits}, turns)
 }
 
 // newBare returns a server without models, whose settings are complete.
@@ -86,6 +96,7 @@ func newBare(s Settings) (*Server, error) {
 	}
 	srv.bytes.Store(srv.s.BodiesBytes)
 	srv.limits = limits{newShare(s.BodyBytes), make(chan struct{}, s.Grammars)}
+	srv.awake = ondemand.New[*awake](srv.s.ModelsBytes)
 	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
 	return srv, nil
 }
@@ -155,6 +166,7 @@ func (s *Server) Close(ctx context.Context) (err error) {
 		err = ctx.Err()
 	}
 	s.stop(batch.ErrClosed)
+	s.awake.Close()
 	s.run.Wait()
 	return err
 }

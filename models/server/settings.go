@@ -17,13 +17,17 @@ import (
 
 // Settings say what a [Server] takes and how much at once. A field that is 0 has its default.
 type Settings struct {
-	// CacheBytes is the memory for keys and values of each language model, which is allocated at
+	// CacheBytes is the most memory for keys and values of each language model, which has to fit at
 	// start. The default is 1 GiB, or more if a text of the whole context needs that.
 	CacheBytes int64
 
 	// PromptCache, if not nil, keeps what language models have computed of texts for the next server, or for those that
 	// share it. It never changes an answer. It is the caller's, and may be used until Close has returned.
 	PromptCache *promptcache.Cache
+
+	// ModelsBytes is the memory of models that are loaded on demand, see [OnDemand], with their keys and values; default 8 GiB. The one
+	// that was used least recently is unloaded when another one needs its room. Requests keep theirs.
+	ModelsBytes int64
 
 	Running       int // texts that a language model continues at once; others wait; default 32
 	Waiting       int // texts or calls that wait for a model; default 256
@@ -92,7 +96,7 @@ func (s *Settings) complete() error {
 		fill("Grammars", &s.Grammars, 8), fill("MaxTokens", &s.MaxTokens, 512), fill("Messages", &s.Messages, 4096),
 		fill("Timeout", &s.Timeout, 10*time.Minute), fill("BodyTimeout", &s.BodyTimeout, 30*time.Second),
 		fill("WriteTimeout", &s.WriteTimeout, 30*time.Second), fill("RetryAfter", &s.RetryAfter, 2*time.Second),
-		fill("CacheBytes", &s.CacheBytes, 1<<30), fill("BodyBytes", &s.BodyBytes, 4<<20), fill("BodiesBytes", &s.BodiesBytes, 64<<20),
+		fill("CacheBytes", &s.CacheBytes, 1<<30), fill("ModelsBytes", &s.ModelsBytes, 8<<30), fill("BodyBytes", &s.BodyBytes, 4<<20), fill("BodiesBytes", &s.BodiesBytes, 64<<20),
 	); err != nil {
 		return err
 	}

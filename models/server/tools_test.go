@@ -20,21 +20,12 @@ import (
 // toolModel is the name of a model whose template has tools and thinking, in the form of Qwen's.
 const toolModel = "tools"
 
-// toolTemplate writes the names of tools alone, as every letter is a token.
-const toolTemplate = `{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}
-{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>
-{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
-</tool_call>{% endfor %}<|im_end|>
-{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
-{% if enable_thinking is defined and enable_thinking %}<think>
-{% endif %}{% endif %}{# </think> #}`
-
 // tooled returns a model with a template of tools.
 func tooled(t testing.TB, e kernel.Exec, pageSize int) *Model {
 	t.Helper()
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
-	file.Set("tokenizer.chat_template", toolTemplate)
+	file.AddTools()
 	f, err := gguf.New(file.Bytes())
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/internal/flags"
@@ -26,6 +28,8 @@ type Models struct {
 	Options server.LoadOptions
 	list    []named
 
+	folder    string // of models that are loaded on demand
+	fetch     flags.Fetch
 	cacheDir  string
 	cacheDisk int64
 }
@@ -51,6 +55,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		}
 		return nil
 	})
+	m.fetch.Flag(fs)
 	m.language().Flags(fs)
 	settings.Sampler = &decoder.Sampler{}
 	const unless = "; counts if a request does not say, and changes answers"
@@ -61,12 +66,13 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		return err
 	})
 	command.ExecFlags(fs, &m.Options.Exec)
+	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
 }
 
 // language are the settings of language models.
 func (m *Models) language() flags.Language {
 	o := &m.Options
-	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Bytes: &o.QuantizeInt8}
+	return flags.Language{Context: &o.Context, CacheType: &o.CacheType, CacheValueType: &o.CacheValueType, Unrotated: &o.Unrotated, Integers: &o.DynamicInt12, Precision: &o.Precision}
 }
 
 // limits defines the flags of what the models take at once.
@@ -87,7 +93,7 @@ func (m *Models) limits(fs *flag.FlagSet, s *server.Settings) {
 
 // Check reports settings that are missing or do not fit each other, as a [command.UsageError].
 func (m *Models) Check(s *server.Settings) error {
-	if len(m.list) == 0 {
+	if len(m.list) == 0 && m.folder == "" {
 		return command.Usage(errors.New("-model is missing: want at least one"))
 	}
 	for _, n := range []struct {
@@ -110,8 +116,9 @@ func (m *Models) Check(s *server.Settings) error {
 	return command.CheckExec(m.Options.Exec)
 }
 
-// Load loads the models and returns a server of them.
-func (m *Models) Load(s server.Settings, log *slog.Logger) (*server.Server, error) {
+// Load loads the models and returns a server of them. Models may be fetched until ctx ends.
+func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) (*server.Server, error) {
+	m.fetch.Allow(ctx, os.Stderr)
 	if m.cacheDir != "" {
 		folder, err := promptcache.OpenFolder(m.cacheDir, m.cacheDisk)
 		if err != nil {
@@ -131,7 +138,11 @@ func (m *Models) Load(s server.Settings, log *slog.Logger) (*server.Server, erro
 		log.Info("loaded", "model", model.Name(), "duration", time.Since(begin))
 		list = append(list, model)
 	}
-	srv, err := server.New(s, list...)
+	later, err := m.onDemand(&s, log)
+	if err != nil {
+		return nil, err
+	}
+	srv, err := server.New(s, append(list, later...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +150,44 @@ func (m *Models) Load(s server.Settings, log *slog.Logger) (*server.Server, erro
 		log.Info("serving", "model", model.Name(), "system_fingerprint", srv.Fingerprint(model.Name()))
 	}
 	return srv, nil
+}
+
+// FolderFlags defines the flags of models that are loaded on demand, for a command that is no worker of a gateway.
+func (m *Models) FolderFlags(fs *flag.FlagSet, s *server.Settings) {
+	fs.StringVar(&m.folder, "models", "", "`folder` whose models, and those in folders below it, are loaded when a request asks for them, under the names of their paths there")
+	megabytes(fs, "memory", &s.ModelsBytes, 8192, "of memory for the models of -models, with their keys and values: the one that was used least recently goes when another one needs its room")
+}
+
+// onDemand returns the models of the folder. Those that cannot be loaded, or take more memory than there is, are left out, and the log says why.
+func (m *Models) onDemand(s *server.Settings, log *slog.Logger) (list []*server.Model, err error) {
+	if m.folder == "" {
+		return nil, nil
+	}
+	paths, err := models.List(m.folder)
+	if err != nil {
+		return nil, fmt.Errorf("-models: %w", err)
+	}
+	for _, path := range paths {
+		o := m.Options
+		if o.Name, err = filepath.Rel(m.folder, path); err != nil {
+			return nil, fmt.Errorf("-models: %w", err)
+		}
+		o.Name = strings.TrimSuffix(filepath.ToSlash(o.Name), ".gguf")
+		model, err := server.OnDemand(path, o)
+		if err == nil && model.Memory(s) > s.ModelsBytes {
+			err = fmt.Errorf("it takes %d MiB with its keys and values, want at most the %d of -memory", model.Memory(s)>>20, s.ModelsBytes>>20)
+		}
+		if err != nil {
+			log.Warn("not served", "model", path, "error", err)
+			continue
+		}
+		log.Info("served on demand", "model", model.Name(), "MiB", model.Memory(s)>>20)
+		list = append(list, model)
+	}
+	if len(list) == 0 && len(m.list) == 0 {
+		return nil, fmt.Errorf("-models %s: got no model that can be served, want at least one", m.folder)
+	}
+	return list, nil
 }
 
 // Kept defines the flag that sets how many bytes of answers a server keeps, for a command that is no worker of a gateway.

@@ -12,8 +12,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/server"
 )
@@ -43,7 +41,7 @@ func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	megabytes(fs, "body", &s.BodyBytes, 4, "that a request may have")
 	megabytes(fs, "bodies", &s.BodiesBytes, 64, "that all requests which are being answered may have")
 	fs.IntVar(&s.Requests, "requests", 512, "requests that are read and answered at once; others get status 503")
-	fs.IntVar(&w.Connections, "connections", 1024, "connections that are open at once; others wait")
+	fs.IntVar(&w.Connections, "connections", 1024, "connections that are open at once; one more ends that which lacks a whole request for the longest, or waits")
 	fs.Func("host", "`name` by which clients on this machine may call a server without keys, beside localhost; may be repeated", hosts(s))
 	fs.Func("origins", "`origin` whose pages may ask in the browsers of people who may use the server, such as https://chat.example, or * for all; may be repeated", func(origin string) error {
 		s.Origins = append(s.Origins, origin)
@@ -95,7 +93,7 @@ func (w *Web) Listen() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l = netutil.LimitListener(l, w.Connections)
+	l = limitConnections(l, w.Connections)
 	if w.Cert == "" {
 		return l, nil
 	}
@@ -111,7 +109,7 @@ func (w *Web) Listen() (net.Listener, error) {
 // is left after w.Shutdown. It closes l and handler, and returns the cause of ctx or an error of l.
 func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server, log *slog.Logger) error {
 	s := &http.Server{
-		Handler: handler, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler: noting(handler), ConnContext: withConnection, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	log.Info("listening", "addr", l.Addr().String(), "tls", w.Cert != "")

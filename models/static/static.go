@@ -60,7 +60,9 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	if err := m.load(); err != nil {
 		return nil, err
 	}
-	m.End()
+	if err := m.End(); err != nil {
+		return nil, err
+	}
 	t, err := tokenizer.Load(m.dir)
 	if err != nil {
 		return nil, fmt.Errorf("static: %s: %w", m.dir, err)

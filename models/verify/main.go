@@ -47,6 +47,7 @@ func main() {
 type config struct {
 	model  string
 	spot   int
+	turns  bool
 	rehash bool
 	key    ed25519.PublicKey
 	exec   kernel.Exec
@@ -74,6 +75,7 @@ func parse(ctx context.Context, args []string, help io.Writer) (*config, error) 
 	}
 	fs.StringVar(&c.model, "model", "", "`path` of the model: a GGUF file or a folder (default the name that the receipt has)")
 	fs.IntVar(&c.spot, "spot", 0, "verify so many tokens, texts or passages of each receipt, chosen at random; 0 means all")
+	fs.BoolVar(&c.turns, "session", false, "the receipts of a file are the turns of one conversation: also verify that each goes on with the answer of the one before it")
 	fs.BoolVar(&c.rehash, "rehash", false, "compute the SHA-256 of the model's files, also where it is kept")
 	key := fs.String("key", "", "`file` of a public key of Ed25519 in PEM: receipts must be signed by it")
 	command.ExecFlags(fs, &c.exec)
@@ -135,6 +137,9 @@ func (c *config) file(ctx context.Context, name string, out io.Writer) (first er
 	}
 	for i, r := range all {
 		err := c.verify(ctx, r)
+		if err == nil && c.turns && i > 0 {
+			err = c.follows(ctx, all[i-1], r)
+		}
 		n, what := parts(r)
 		switch {
 		case err == nil && c.spot > 0 && c.spot < n:
@@ -151,6 +156,15 @@ func (c *config) file(ctx context.Context, name string, out io.Writer) (first er
 		}
 	}
 	return first
+}
+
+// follows verifies that a receipt, of the model that is loaded, goes on from the one before it.
+func (c *config) follows(ctx context.Context, before, r *receipt.Receipt) error {
+	m, ok := c.loaded.(*decoder.Model)
+	if !ok {
+		return command.Usage(errors.New("-session is for receipts of conversations"))
+	}
+	return receipt.Follows(ctx, m, before, r)
 }
 
 // parts returns how many things a receipt has, and what they are.
@@ -232,7 +246,7 @@ func (c *config) open(path, name string, r *receipt.Receipt) (any, error) {
 		settings = r.Embeddings.Settings
 		settings.Prompt, settings.Dimensions = "", 0 // which receipt.VerifyEmbeddings sets
 	} else {
-		settings.Int8 = r.Ranking.Int8
+		settings.Int8, settings.BFloat16 = r.Ranking.Int8, r.Ranking.BFloat16
 	}
 	same = same && settings == c.as
 	c.as = settings

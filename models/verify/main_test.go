@@ -61,6 +61,42 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestSession: with -session the receipts of a file are turns, of which none may be missing.
+func TestSession(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	f := tinyllama.New(nil)
+	f.AddVocabulary()
+	f.AddTools()
+	model := f.Write(t)
+	const session = "../receipt/testdata/session.json"
+	data, err := os.ReadFile(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	cut := filepath.Join(t.TempDir(), "cut")
+	if err := os.WriteFile(cut, []byte(lines[0]+lines[2]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		want  string
+		holds bool
+	}{{[]string{session}, "session.json:5: all", true}, {[]string{cut}, "cut:2: does not hold: receipt: messages[", false}} {
+		var out strings.Builder
+		if err := run(t.Context(), append(c.args, "-session", "-model", model), &out); (err == nil) != c.holds || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%q: %q, %v", c.args, &out, err)
+		}
+	}
+	texts := filepath.Join(t.TempDir(), "texts")
+	if err := os.WriteFile(texts, []byte(lines[0]+lines[0]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{texts, "-session", "-model", model}, &strings.Builder{}); !errors.Is(err, receipt.ErrMismatch) {
+		t.Errorf("a turn twice: %v", err)
+	}
+}
+
 // The command verifies receipts of all kinds in one file, whatever model is loaded, and finds what is forged.
 func TestKinds(t *testing.T) {
 	embedder, reranker := filepath.Join(t.TempDir(), "embedder"), filepath.Join(t.TempDir(), "reranker")

@@ -29,7 +29,9 @@ func fetched(name string) (string, bool) {
 
 // Resolve returns the path of a model that a person names: a path that exists, or else the name of
 // a fetched model, all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, also with who has published it, as sentence-transformers/all-MiniLM-L6-v2, and in
-// any case, or any path below [Folder]. An error says where Resolve looked, and is an [os.ErrNotExist] if there is nothing.
+// any case, or any path below [Folder], or the name of a model of a hub that was fetched, see [hub.ParseName]. With [AllowFetch], or if ATTN_HUB
+// has the address of a hub, such a model is fetched on its first use. An error says where Resolve looked, and is an [os.ErrNotExist] if there is
+// nothing.
 func Resolve(model string) (string, error) {
 	if model == "" {
 		return "", errors.New("no model is named")
@@ -55,6 +57,9 @@ func Resolve(model string) (string, error) {
 			return at, nil
 		}
 	}
+	if path, err := ofHub(folder, model); path != "" || err != nil {
+		return path, err
+	}
 	return "", missing(model, places[0], ok)
 }
 
@@ -65,7 +70,7 @@ func missing(model, path string, fetched bool) error {
 	if path != "" {
 		got += ", neither here nor at " + path
 	}
-	want := "a path, or " + strings.Join(slices.Sorted(maps.Keys(names)), " or ") + ", which make models and the command fetch bring"
+	want := "a path, or " + strings.Join(slices.Sorted(maps.Keys(names)), " or ") + ", which make models and the command fetch bring; or ORG/NAME of a hub, which -fetch or ATTN_HUB lets be fetched"
 	if fetched {
 		want = "make models or the command fetch to put it there"
 	}

@@ -78,7 +78,7 @@ func (c *Config) decodeRow(ctx context.Context, d *stepDecoder, e kernel.Exec, p
 	}
 	part := max(int(bytes)/4, min(leastRead, len(d.memory)))
 	reader := machine.NewReader(nil)
-	d.opts = kernel.Options{Exec: e, Scoring: kernel.Scoring{DynamicInt12: t.quantized}}
+	d.opts = kernel.Options{Exec: e, Scoring: kernel.Scoring{DynamicInt12: t.quantized, BFloat16: t.rounds}}
 	var times, reads, peaks []float64
 	at := 0
 	for start := time.Now(); len(times) < minRounds || time.Since(start) < c.time(decodeTime); {

@@ -62,7 +62,7 @@ type elementType struct {
 	bytes float64 // of an element, with its part of a scale
 	make  func(x []float32, sets, heads, keys int) []kernel.Tensor
 
-	quantized bool // see kernel.Options
+	quantized, rounds bool // Options.DynamicInt12 and BFloat16
 }
 
 var elementTypes = []elementType{
@@ -71,6 +71,9 @@ var elementTypes = []elementType{
 		return repeatSets(numbers.Convert(x, numeric.ToF16), sets, heads, keys)
 	}},
 	{name: "bfloat16", bytes: 2, make: func(x []float32, sets, heads, keys int) []kernel.Tensor {
+		return repeatSets(numbers.Convert(x, numeric.ToBF16), sets, heads, keys)
+	}},
+	{name: "bfloat16, products too", bytes: 2, rounds: true, make: func(x []float32, sets, heads, keys int) []kernel.Tensor {
 		return repeatSets(numbers.Convert(x, numeric.ToBF16), sets, heads, keys)
 	}},
 	{name: "int8", bytes: 1 + 4.0/decodeSize, make: int8Sets},

@@ -44,6 +44,7 @@ var options = []option{
 	{"LSE", 1, func(s *problem.Shape, o *kernel.Options) {
 		o.LSE = kernel.BHLD(make([]float32, s.Heads*s.Lq), 1, s.Heads, s.Lq, 1)
 	}},
+	{"bfloat16", 1, func(s *problem.Shape, o *kernel.Options) { o.BFloat16 = true }},
 	{"dropout", 1, func(s *problem.Shape, o *kernel.Options) { o.Dropout = kernel.Dropout{Rate: 0.1, Seed: 1} }},
 	{"weights", 1, func(s *problem.Shape, o *kernel.Options) {
 		o.Weights = kernel.BHLD(make([]float32, s.Heads*s.Lq*s.Lk), 1, s.Heads, s.Lq, s.Lk)

@@ -190,10 +190,23 @@ func halves() (w []workload, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return fewAndMany(l), nil
+}
+
+func rounded() (w []workload, err error) {
+	l, err := linear.RoundBFloat16(linear.DenseMatrix(numbers.Normals(size*size), size, size), nil, kernel.Exec{})
+	if err != nil {
+		return nil, err
+	}
+	return fewAndMany(l), nil
+}
+
+// fewAndMany are products with few rows to many.
+func fewAndMany(l *linear.Linear) (w []workload) {
 	for _, rows := range []int{1, 2, 4, 8, 16, 48} {
 		w = append(w, product(l, rows, size, size))
 	}
-	return w, nil
+	return w
 }
 
 func quantized() (w []workload, err error) {

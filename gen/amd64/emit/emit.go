@@ -29,13 +29,13 @@ type Gen struct {
 	contracts   spec.Contracts
 	takesStruct bool // the function that is emitted takes a struct of its arguments
 	functions   []spec.Function
-	frames      map[string]int    // sizes of stack frames, by function
-	jumps       map[string]string // the functions that functions jump to
+	frames      map[string]int      // sizes of stack frames, by function
+	jumps       map[string][]string // the functions that functions jump to
 }
 
 // New returns what emits the functions of an ISA.
 func New(i ISA, c spec.Contracts) *Gen {
-	return &Gen{Context: build.NewContext(), ISA: i, contracts: c, data: map[string]operand.Mem{}, frames: map[string]int{}, jumps: map[string]string{}}
+	return &Gen{Context: build.NewContext(), ISA: i, contracts: c, data: map[string]operand.Mem{}, frames: map[string]int{}, jumps: map[string][]string{}}
 }
 
 // Output returns what was emitted. It returns an error unless all functions compile and pass
@@ -48,6 +48,9 @@ func (g *Gen) Output() (spec.Output, error) {
 	if err != nil {
 		return spec.Output{}, err
 	}
+	if asm, err = encodeTiles(asm); err != nil {
+		return spec.Output{}, err
+	}
 	return spec.Output{ISA: g.Name(), Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, nil
 }
 
@@ -58,10 +61,17 @@ func (g *Gen) findNeeds(file *ir.File) {
 	for _, f := range file.Functions() {
 		extensions[f.Name] = f.ISA
 	}
+	var all func(name string) []string
+	all = func(name string) []string {
+		list := slices.Clone(extensions[name])
+		for _, to := range g.jumps[name] {
+			list = append(list, all(to)...)
+		}
+		return list
+	}
 	for i := range g.functions {
 		f := &g.functions[i]
-		name := f.Symbol(g.Name())
-		f.Needs = features(append(slices.Clone(extensions[name]), extensions[g.jumps[name]]...))
+		f.Needs = features(all(f.Symbol(g.Name())))
 	}
 }
 
@@ -147,7 +157,8 @@ func (g *Gen) TailJump(name string) { g.jump(name + g.Name()) }
 func (g *Gen) TailJumpTo(f spec.Function, i ISA) { g.jump(f.Symbol(i.Name())) }
 
 func (g *Gen) jump(name string) {
-	g.jumps[g.current().Name] = name
+	from := g.current().Name
+	g.jumps[from] = append(g.jumps[from], name)
 	to := operand.Mem{Symbol: operand.Symbol{Name: "·" + name}, Base: reg.StaticBase}
 	g.Instruction(&ir.Instruction{Opcode: "JMP", Operands: []operand.Op{to}, IsTerminal: true})
 }

@@ -17,7 +17,8 @@ import (
 func lint(file *ir.File, i ISA, frames map[string]int) []error {
 	var errs []error
 	for _, fn := range file.Functions() {
-		cleared := false
+		cleared, tiles := false, usesTiles(fn)
+		before := ""
 		for _, node := range fn.Nodes {
 			inst, ok := node.(*ir.Instruction)
 			if !ok {
@@ -30,9 +31,10 @@ func lint(file *ir.File, i ISA, frames map[string]int) []error {
 				errs = append(errs, fmt.Errorf("%s: %s: %s", fn.Name, inst.Opcode, what))
 			}
 			if inst.Opcode == "RET" && !cleared {
-				fail("without VZEROUPPER before it")
+				fail("without VZEROUPPER before it, and TILERELEASE before that where there are tiles")
 			}
-			cleared = inst.Opcode == "VZEROUPPER"
+			cleared = inst.Opcode == "VZEROUPPER" && (!tiles || before == "TILERELEASE")
+			before = inst.Opcode
 			if i.EVEX() {
 				continue
 			}

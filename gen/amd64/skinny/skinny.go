@@ -10,4 +10,4 @@ import (
 type gen struct{ *emit.Gen }
 
 // New returns what emits these kernels into the file of g.
-func New(g *emit.Gen) spec.SkinnyEmitter { return &gen{g} }
+func New(g *emit.Gen) spec.BF16SkinnyEmitter { return &gen{g} }

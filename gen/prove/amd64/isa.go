@@ -1,4 +1,4 @@
-// Package amd64 has the semantics of the instructions of AVX, AVX2, FMA, F16C and AVX-512 that generated
+// Package amd64 has the semantics of the instructions of AVX, AVX2, FMA, F16C, AVX-512 and AMX that generated
 // assembly uses, and those for addresses and counts, for package machine. Operands are in the order of Go's
 // assembler: the destination last. The numbers in comments are those of Intel's manual.
 package amd64
@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// The registers in State.W: 16 of 64 bits, 8 masks of 16, 32 vectors of 16 words, and what is known of the
-// flags: which instruction set them, and from what.
+// The registers in State.W: 16 of 64 bits, 8 masks of 16, 32 vectors of 16 words, what is known of the
+// flags: which instruction set them, and from what, and tiles.
 const (
 	firstMask = 16
 	firstVec  = firstMask + 8
@@ -21,7 +21,8 @@ const (
 	flagX     = flagKind + 1
 	flagY     = flagKind + 2
 	upper     = flagKind + 3 // whether words of vectors beyond the fourth were written since VZEROUPPER
-	registers = flagKind + 4
+	firstTile = flagKind + 4 // see tiles.go
+	registers = firstTile + tileState
 )
 
 // ISA executes instructions.
@@ -43,6 +44,9 @@ func (ISA) Enter(s *machine.State, frame *expr.Node) {
 func (ISA) Leave(s *machine.State) {
 	if u := s.W[upper]; !u.IsConst() || u.Val != 0 {
 		machine.Failf("%v: returns without VZEROUPPER", s.Now)
+	}
+	if s.W[tileShapes] != nil {
+		machine.Failf("%v: returns without TILERELEASE", s.Now)
 	}
 }
 
@@ -68,7 +72,7 @@ func (ISA) Step(s *machine.State, in *machine.Inst) *expr.Node {
 	if c, is := e.jump(); is {
 		return c
 	}
-	if e.scalar() || e.vector() {
+	if e.tile() || e.scalar() || e.vector() {
 		return nil
 	}
 	machine.Failf("%v: no such instruction", in)

@@ -4,6 +4,7 @@
 package composed
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/attn-go/attn/fallback"
@@ -151,4 +152,80 @@ func CodeMerge(o, part []float32, n int, alpha, beta []float32) {
 		lane := i % len(alpha)
 		o[i] = fma(part[i], beta[lane], float32(o[i]*alpha[lane]))
 	}
+}
+
+const tileRows = 16
+
+// TileInt8 is Machine.TileInt8.
+func TileInt8(c []int32, a, b []uint32) {
+	for i := range c {
+		for g := range tileRows {
+			x, y := a[i/tileRows*tileRows+g], b[g*tileRows+i%tileRows]
+			for n := range 4 {
+				c[i] += int32(int8(x>>(8*n))) * int32(int8(y>>(8*n)))
+			}
+		}
+	}
+}
+
+// TileBF16 is Machine.TileBF16.
+func TileBF16(c []float32, a, b []uint32) {
+	for i := range c {
+		var even, odd float32
+		for g := range tileRows {
+			x, y := a[i/tileRows*tileRows+g], b[g*tileRows+i%tileRows]
+			even = fma(math.Float32frombits(x<<16), math.Float32frombits(y<<16), even)
+			odd = fma(math.Float32frombits(x>>16<<16), math.Float32frombits(y>>16<<16), odd)
+		}
+		c[i] += even + odd
+	}
+}
+
+// QKEvenOdd is Skinny.QKEvenOdd.
+func QKEvenOdd(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
+	w, wide := len(max), factors(k, ldk, m, d)
+	for j := range m {
+		for lane := range (n + 3) / 4 * 4 {
+			x := scale * evenOdd(0, true, wide[j*d:], 1, q[min(lane, n-1):], w, d)
+			s[j*w+lane] = x
+			max[lane] = larger(x, max[lane])
+		}
+	}
+}
+
+// PVEvenOdd is Skinny.PVEvenOdd.
+func PVEvenOdd(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+	wide := factors(v, ldv, m, dv)
+	for i := range n {
+		for e := range dv {
+			o[i*ldo+e] = evenOdd(o[i*ldo+e], load, wide[e:], dv, p[i:], ldp, m)
+		}
+	}
+}
+
+// factors are rows of bfloat16 as products in bfloat16 take them.
+func factors(x []uint16, ld, n, d int) []float32 {
+	wide := make([]float32, n*d)
+	fallback.Convert().Widen[bfloat16](wide, d, bytesOf(x), 2*ld, n, d)
+	fallback.Convert().Flush(wide, d, wide, d, n, d, 0x1p-56)
+	return wide
+}
+
+// evenOdd adds a product in bfloat16 of k ≥ 1 numbers to sum, or replaces it.
+func evenOdd(sum float32, load bool, a []float32, lda int, b []float32, ldb, k int) float32 {
+	for x := 0; x < k; x += 32 {
+		var even, odd float32
+		for y := x; y < min(x+32, k); y += 2 {
+			even = fma(a[y*lda], b[y*ldb], even)
+			if y+1 < k {
+				odd = fma(a[(y+1)*lda], b[(y+1)*ldb], odd)
+			}
+		}
+		if x > 0 || load {
+			sum += odd + even
+		} else {
+			sum = odd + even
+		}
+	}
+	return sum
 }

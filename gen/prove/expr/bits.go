@@ -207,6 +207,9 @@ func (g *Graph) Sext(x *Node, w int) *Node {
 		if lo, hi, ok := x.exact(); ok && lo >= -1<<(x.Width-1) && hi < 1<<(x.Width-1) {
 			return g.sextSum(x, w)
 		}
+		if half := uint64(1) << (x.Width - 1); x.Val == half && len(x.Args) == 1 && x.Coefs[0] == 1 { // the sign is turned over
+			return g.Plus(g.Zext(x.Args[0], w), -int64(half))
+		}
 	case x.Op == Mul:
 		if lo, hi, ok := times(x.Args[0], x.Args[1]); ok && lo >= -1<<(x.Width-1) && hi < 1<<(x.Width-1) {
 			return g.Mul(g.Sext(x.Args[0], w), g.Sext(x.Args[1], w))

@@ -46,6 +46,10 @@ func products(k *Kernel, quick bool, add func(c Case, m, steps int)) {
 	if quick {
 		steps = []int{9}
 	}
+	productsOf(k, quick, steps, add)
+}
+
+func productsOf(k *Kernel, quick bool, steps []int, add func(c Case, m, steps int)) {
 	i := 0
 	for _, m := range rowsOf(quick) {
 		for j, n := range steps {
@@ -73,6 +77,18 @@ func gemm(k *Kernel, quick bool) (list []Case) {
 	segments := []int{1 << 40, 1, 2, 3, 4, 5, 8}
 	products(k, quick, func(c Case, m, n int) {
 		c["seg"] = segments[len(list)%len(segments)]
+		c["load"] = len(list)/2%2 == 1
+		list = append(list, c)
+	})
+	return list
+}
+
+func gemmEvenOdd(k *Kernel, quick bool) (list []Case) {
+	steps := []int{0, 1, 2, 3, 4, 31, 32, 33, 34, 65}
+	if quick {
+		steps = []int{35}
+	}
+	productsOf(k, quick, steps, func(c Case, m, n int) {
 		c["load"] = len(list)/2%2 == 1
 		list = append(list, c)
 	})
@@ -217,6 +233,26 @@ func skinnyPV(step int) func(k *Kernel, quick bool) []Case {
 		}
 		return list
 	}
+}
+
+// qkEvenOdd and pvEvenOdd return calls for products in bfloat16, whose kernels take whole groups of 8 lanes. Values have more than a segment
+// of keys, too.
+func qkEvenOdd(k *Kernel, quick bool) []Case {
+	list := skinnyQK(16)(k, quick)
+	for _, c := range list {
+		c["scale"] = Unknown{}
+	}
+	return list
+}
+
+func pvEvenOdd(k *Kernel, quick bool) (list []Case) {
+	for i, c := range skinnyPV(16)(k, quick) {
+		m := max(1, c["m"].(int)) + i%2*31
+		dv, ldp := c["dv"].(int), 16
+		c["m"], c["ldp"], c["v"], c["p"] = m, ldp, in(span(m, c["ldv"].(int), dv)), in(m*ldp)
+		list = append(list, c)
+	}
+	return list
 }
 
 // withScales adds scales to calls. Those of keys lie side by side, those of values row by row.

@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
@@ -129,6 +130,14 @@ func pairColumns(k *Kernel, quick bool) (list []Case) {
 	for i := range 6 {
 		n, d := 1+i%4, 16*(1+i)
 		list = append(list, Case{"dst": out(n * d / 2), "src": in(span(n, d+i%3, d)), "lds": d + i%3, "n": n, "d": d})
+	}
+	return list
+}
+
+func widenPairs(k *Kernel, quick bool) (list []Case) {
+	for i, d := range lengths(quick) {
+		n, ldd, lds := 1+i%3, d+i%4, d+i%2
+		list = append(list, Case{"even": out(span(n, ldd, d)), "odd": out(span(n, ldd, d)), "ldd": ldd, "src": in(span(n, lds, d)), "lds": lds, "n": n, "d": d})
 	}
 	return list
 }
@@ -261,6 +270,19 @@ func weightGemm(k *Kernel, quick bool) (list []Case) {
 	if quick {
 		steps = []int{130}
 	}
+	return panelGemm(steps, 1, quick)
+}
+
+func weightPairs(k *Kernel, quick bool) (list []Case) {
+	steps := []int{0, 2, 4, 6, 8, 30, 32, 34, 64, 66, 96}
+	if quick {
+		steps = []int{66}
+	}
+	return panelGemm(steps, 2, quick)
+}
+
+// panelGemm are products with a panel of which a row is for so many steps.
+func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 	for j, n := range steps {
 		for m := range 19 {
 			if quick && m != 3 || !quick && n > 8 && m != 1+j && m != j-4 {
@@ -273,7 +295,7 @@ func weightGemm(k *Kernel, quick bool) (list []Case) {
 			if m > 0 && n > 0 {
 				a = (m-1)*rs + (n-1)*cs + 1
 			}
-			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": in(span(n, ldb, panelLanes)), "ldb": ldb,
+			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": in(span(n/perRow, ldb, panelLanes)), "ldb": ldb,
 				"m": m, "k": n, "load": i%2 == 1, "next": Buffer{Len: 1000 * (i % 2), Absent: true}})
 		}
 	}
@@ -361,20 +383,69 @@ func quantizedRows(g *expr.Graph, i int) *expr.Node {
 }
 
 func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
+	if strings.Contains(k.Function, "Tiles") {
+		return tilesInt8(k, quick)
+	}
 	for j, n := range []int{32, 64, 96} {
 		for _, lanes := range []int{16, 32, 48} {
 			for m := range 10 {
 				if quick && (m != 2 || n != 64 || lanes != 48) || !quick && n > 32 && m != 1+j && m != 4 {
 					continue
 				}
-				i := len(list)
-				ldc, ldx := lanes+i%3, 12*n/32+i%2*12
-				list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
-					"b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1})
+				list = append(list, int8Case(k, len(list), n, lanes, m))
 			}
 		}
 	}
 	return list
+}
+
+// int8Case is call i of a product of quantized rows.
+func int8Case(k *Kernel, i, n, lanes, m int) Case {
+	ldc, ldx := lanes+i%3, 12*n/32+i%2*12
+	return Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
+		"b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
+}
+
+// tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones, sums that go around
+// their ring, and more blocks than fit on the stack.
+func tilesInt8(k *Kernel, quick bool) (list []Case) {
+	add := func(n, lanes, m int) { list = append(list, int8Case(k, len(list), n, lanes, m)) }
+	add(160, 16, 18)
+	add(32, 32, 17)
+	if quick {
+		return list
+	}
+	for i, m := range []int{0, 1, 7, 15, 16, 17, 31, 32, 35} {
+		add(32*(1+i%4), 16*(1+i%3), m)
+		add(32*(5+i%5), 16, m)
+	}
+	add(544, 16, 17)
+	return list
+}
+
+func tileGemm(k *Kernel, quick bool) (list []Case) {
+	add := func(m, n, lanes int) {
+		i := len(list)
+		lda, ldc := n+i%3, lanes+i%2
+		list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "a": in(span(m, lda, n)), "lda": lda, "b": in(lanes * n / 2), "lanes": lanes,
+			"m": m, "k": n, "load": i%2 == 0})
+	}
+	add(33, 64, 48)
+	if quick {
+		return list
+	}
+	for i, m := range []int{0, 1, 15, 16, 17, 31, 32, 48, 49, 65} {
+		for lanes := 16; lanes <= 48; lanes += 16 {
+			add(m, 32*(1+i%3), lanes)
+		}
+		add(m, 32, 64+16*(i%3))
+	}
+	return list
+}
+
+func tileProbe(k *Kernel, quick bool) []Case {
+	const words = 16 * 16
+	return []Case{{"c": out(words), "a": in(words), "b": in(words)}}
 }
 
 func blockWiden(k *Kernel, quick bool) (list []Case) {

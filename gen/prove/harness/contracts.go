@@ -2,9 +2,10 @@ package harness
 
 // contracts are the kernels, by table and field, or by table and array of fields.
 var contracts = map[string]contract{
-	"Products.Gemm":      {cases: gemm},
-	"Products.GemmMax":   {cases: gemmMax},
-	"Products.GemmMerge": {cases: gemmMerge},
+	"Products.Gemm":        {cases: gemm},
+	"Products.GemmEvenOdd": {cases: gemmEvenOdd},
+	"Products.GemmMax":     {cases: gemmMax},
+	"Products.GemmMerge":   {cases: gemmMerge},
 
 	"Lanes.MaskSpan":   {cases: maskSpan},
 	"Lanes.MaskBool":   {cases: maskBool},
@@ -22,6 +23,10 @@ var contracts = map[string]contract{
 	"Lanes.CodeValues": {cases: codeValues},
 	"Lanes.CodeMerge":  {cases: codeMerge},
 	"Lanes.HeadScores": {cases: headScores},
+
+	"Lanes.SoftmaxBF16": {cases: softmax, suppose: scoresBelow},
+	"Skinny.QKEvenOdd":  {cases: qkEvenOdd},
+	"Skinny.PVEvenOdd":  {cases: pvEvenOdd},
 
 	"Gradients.BackwardWeights": {cases: backwardWeights},
 	"Gradients.BackwardScores":  {cases: backwardScores},
@@ -52,6 +57,8 @@ var contracts = map[string]contract{
 	"Convert.QuantizeInt4": {cases: quantizeInt4, open: "its scale bounds what is rounded, which the lemmas do not know"},
 	"Convert.PairColumns":  {cases: pairColumns},
 	"Convert.PairRows":     {cases: pairRows},
+	"Convert.RoundBF16":    {cases: overSlices("src")},
+	"Convert.WidenPairs":   {cases: widenPairs},
 	"Convert.Flush":        {cases: flush, open: "the least number may be any"},
 	"Convert.Gather":       {cases: gather},
 	"Convert.Finite":       {cases: finite},
@@ -59,6 +66,8 @@ var contracts = map[string]contract{
 	"Weights.Gemm":            {cases: weightGemm},
 	"Weights.GemmF16":         {cases: weightGemm},
 	"Weights.GemmBF16":        {cases: weightGemm},
+	"Weights.GemmPairs":       {cases: weightPairs},
+	"Weights.GemmTiles":       {cases: tileGemm},
 	"Weights.Quantize":        {cases: quantizeRow, open: "its scale bounds what is rounded, which the lemmas do not know"},
 	"Weights.AddBias":         {cases: addBias, strict: true},
 	"Weights.Pack":            {cases: weightPack},
@@ -91,6 +100,9 @@ var contracts = map[string]contract{
 	"Rows.Squares":          {cases: center},
 	"Rows.NormTerms":        {cases: normTerms},
 	"Rows.NormGradients":    {cases: normGradients, strict: true},
+
+	"Machine.TileInt8": {cases: tileProbe},
+	"Machine.TileBF16": {cases: tileProbe},
 
 	"Norms.RMSNorm":   {cases: norm(false), strict: true},
 	"Norms.LayerNorm": {cases: norm(true), strict: true},

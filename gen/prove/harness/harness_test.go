@@ -42,6 +42,8 @@ func TestProofs(t *testing.T) {
 		{"amd64", "gemm1AVX2", "VFMADD231PS", "VFMADD213PS"},
 		{"amd64", "softmaxAVX2", "VSUBPS", "VADDPS"},
 		{"amd64", "gemmMerge4AVX512", "VMULPS", "VADDPS"},
+		{"amd64", "tileBF16AVX512", "TDPBF16PS", "TDPBSSD"},
+		{"amd64", "weightGemmInt8TilesS4AVX512", "VPSUBB", "VPADDB"},
 		{"arm64", "softmaxNEON", "fsub", "fadd"},
 		{"arm64", "gemmMax2NEON", "fcmgt", "fcmeq"},
 		{"riscv64", "softmaxRVV", "VFSUBVV", "VFADDVV"},
@@ -74,13 +76,17 @@ func spoiled(t *testing.T, f *machine.File, from, to string) *machine.File {
 // TestRules finds functions that break a rule which no result shows.
 func TestRules(t *testing.T) {
 	p := newProver(t)
-	a, k := kernel(t, "amd64", "exp2AVX2")
-	for _, x := range []struct{ from, to, want string }{
-		{"VZEROUPPER", "NOP", "returns without VZEROUPPER"},
-		{"(BX)(AX*1)", "4(BX)(AX*1)", "bytes"},
-		{"dst_base+0(FP)", "src_base+24(FP)", "writes to src"},
-		{"VSUBPS", "VHSUBPS", "no such instruction"},
+	for _, x := range []struct{ function, from, to, want string }{
+		{"exp2AVX2", "VZEROUPPER", "NOP", "returns without VZEROUPPER"},
+		{"exp2AVX2", "(BX)(AX*1)", "4(BX)(AX*1)", "bytes"},
+		{"exp2AVX2", "dst_base+0(FP)", "src_base+24(FP)", "writes to src"},
+		{"exp2AVX2", "VSUBPS", "VHSUBPS", "no such instruction"},
+		{"tileInt8AVX512", "// TILERELEASE", "// TILEZERO T0", "returns without TILERELEASE"},
+		{"tileInt8AVX512", "// LDTILECFG", "// TILERELEASE", "has no shape"},
+		{"tileInt8AVX512", "T2, T1, T0", "T2, T2, T0", "used twice"},
+		{"tileInt8AVX512", "(DX)(AX*1), T2", "(DX)(AX*2), T2", "no distance of rows"},
 	} {
+		a, k := kernel(t, "amd64", x.function)
 		b := *a
 		b.Files = map[string]*machine.File{k.ISA: rewritten(t, a.Files[k.ISA], k.Function, x.from, x.to)}
 		if v := p.Prove(&b, k); v.Err == nil {

@@ -87,7 +87,9 @@ func ReadArchitecture(root, goarch string) (*Architecture, error) {
 		}
 	}
 	// What measures a CPU or waits computes nothing.
-	a.Kernels = slices.DeleteFunc(a.Kernels, func(k *Kernel) bool { return k.Table == "Machine" })
+	a.Kernels = slices.DeleteFunc(a.Kernels, func(k *Kernel) bool {
+		return k.Table == "Machine" && !strings.HasPrefix(k.Field, "Tile")
+	})
 	for _, k := range a.Kernels {
 		if a.Files[k.ISA] == nil {
 			text, err := os.ReadFile(filepath.Join(root, "asm", k.ISA+"_"+goarch+".s"))

@@ -143,7 +143,10 @@ func (p *Prover) reference(l *call, contract contract) (result *expr.Node, err e
 // fallback returns the function of package fallback, nil if it has none.
 func (k *Kernel) fallback(m *reference.Machine) reference.Value {
 	var args []reference.Value
-	if k.Table == "Products" {
+	switch k.Table {
+	case "Machine":
+		return nil
+	case "Products":
 		args = append(args, m.G.Int(int64(k.Lanes)))
 	}
 	table := m.Table("fallback", k.Table, args...)

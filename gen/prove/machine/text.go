@@ -75,7 +75,7 @@ var (
 	static    = regexp.MustCompile(`^\$?(\w+<>)(?:\+(\d+))?\(SB\)$`)
 	local     = regexp.MustCompile(`^\$?\w+(-\d+)\(SP\)$`)
 	memory    = regexp.MustCompile(`^(-?\d+)?\((\w+)\)(?:\((\w+)(?:\*(\d))?\))?$`)
-	word      = regexp.MustCompile(`^WORD +\$0x[0-9a-f]+ *// *(.*)$`)
+	word      = regexp.MustCompile(`^(?:WORD|BYTE) +\$0x[0-9a-fBYTE$; x]+ *// *(.*)$`)
 	name      = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 )
 
@@ -124,8 +124,8 @@ func Read(text string) (*File, error) {
 	return f, finish()
 }
 
-// Parse takes an instruction apart. Of one that is written as a word the comment counts, which the tests of
-// the generator compare with the word.
+// Parse takes an instruction apart. Of one that is written as a word or as bytes the comment counts, which the tests
+// of the generator compare with them.
 func Parse(line string) (Inst, error) {
 	in := Inst{Text: line, Target: -1}
 	if m := word.FindStringSubmatch(line); m != nil {

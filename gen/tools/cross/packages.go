@@ -50,6 +50,7 @@ var known = []testedPackage{
 		skip:   "Alloc|Concurrent|Large|ParallelFor",
 		sweeps: "Guard|TestBackward$|TestQuantizedRows|TestRowsAreIndependent|TestThreadsShareTheWork|TestTunings|TestWidening|Fuzz"},
 	{path: "norm", must: "TestContract TestGolden TestNaN TestBackward TestBackwardGolden", skip: "Alloc|Concurrent"},
+	{path: "retrieval", must: "TestBits TestSpecial TestErrors", skip: "Alloc"},
 	{path: "recurrent", must: "TestBits TestExact TestErrors", skip: "Alloc"},
 	{path: "rope", must: "TestGolden TestCosSin TestApply TestAngleTimes", skip: "Alloc|Concurrent"},
 	{path: "activation", must: "TestGolden TestActivations TestGated TestGradients TestSlopes", skip: "Alloc"},
@@ -63,8 +64,8 @@ var known = []testedPackage{
 	{path: "models/internal/tensors", must: "TestNumbers TestLinear TestForms", only: "s390x 386", run: "TestNumbers|TestLinear|TestForms"},              // as above
 	{path: "models/encoder", must: "TestSmall TestTinyGolden", only: "arm64", run: "TestGolden|TestSmall|TestTinyGolden"},                                // TestGolden needs the real weights
 	{path: "models/decoder", must: "TestGolden TestGoldenArchitectures", only: "arm64", run: "TestGolden$|TestGoldenArchitectures"},
-	{path: "models/receipt", must: "TestCommitted TestCommittedTexts", only: "arm64 rv64 s390x", run: "TestCommitted"}, // made on amd64, verified here
-	{path: "models/server", must: "TestRecordedMix TestRecordedPages", only: "arm64", run: "TestRecorded"},             // the bodies and pages that another CPU has recorded
+	{path: "models/receipt", must: "TestCommitted TestCommittedTexts TestCommittedSession", only: "arm64 rv64 s390x", run: "TestCommitted"}, // made on amd64, verified here
+	{path: "models/server", must: "TestRecordedMix TestRecordedPages", only: "arm64", run: "TestRecorded"},                                  // the bodies and pages that another CPU has recorded
 	{path: "models/gobytes", must: "TestLogits", only: "arm64", skip: "TestSameBits|TestGreedy"},
 	{path: "bench/examples/generate", must: "TestTrainedWeights", only: "arm64", run: "TestTrainedWeights$|TestTrainingIsInference|TestResume"},
 	{path: "bench/examples/dates", must: "TestReference TestSameBits TestTranslate TestTrainedWeights", only: "arm64", skip: "TestTrust|TestTrain$|TestGradients|OfDefaults"},

@@ -8,12 +8,15 @@ import (
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
 // Rows says which rows are the keys of a head: those of a list, or those before a tree of queries and of the queries on a
-// path of it.
+// path of it, or every row.
 type Rows struct {
+	every bool
+
 	Lists *view.KeyRows // nil if there is a tree
 
 	Parents              view.Parents
@@ -21,9 +24,16 @@ type Rows struct {
 	QueryStart, KeyStart []int
 }
 
+// everyRow are the Rows of a tensor whose pages are so small that kernels for few rows of queries would find no run of keys:
+// copies of rows are faster.
+var everyRow = Rows{every: true}
+
+// HasSmallPages tells whether rows of x are copied as those of a list are.
+func HasSmallPages(x *view.Tensor) bool { return x.IsPaged() && x.PageSize() < ukernel.SkinnyKeys }
+
 // past returns the number of keys of batch row b that are the rows of the same number: the first ones.
 func (s *Rows) past(b int) int {
-	if s.Lists != nil {
+	if s.Lists != nil || s.every {
 		return 0
 	}
 	return position.Of(s.QueryStart, b) - position.Of(s.KeyStart, b)
@@ -170,10 +180,8 @@ func (r *Reader) copyListed(n int) {
 func (r *Reader) offsets(lo, n int) []int {
 	l := &r.list
 	if l.head != l.offHead || lo < l.offKeys.Lo || lo+n > l.offKeys.Hi {
-		list := l.from(r.x, lo, len(l.off))
-		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(list)}
-		off := l.off[:len(list)]
-		find(off, r.x, l.head, list)
+		off := l.find(l.off[:], r.x, lo)
+		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(off)}
 		toBytes(off, r.x.DType())
 	}
 	return l.off[lo-l.offKeys.Lo : l.offKeys.Len()]
@@ -193,22 +201,58 @@ func toBytes(off []int, t view.DType) {
 // copyScales writes the scales of n rows from key lo on to dst.
 func (r *Reader) copyScales(dst []float32, lo, n int) {
 	x := r.x.ScaleRows()
-	var off [blockKeys]int
-	find(off[:n], &x, r.list.head, r.list.from(r.x, lo, n))
+	var room [blockKeys]int
+	off := r.list.find(room[:n], &x, lo)
 	all, groups := x.F32(), x.Dim(3)
 	if groups == 1 {
-		for i, at := range off[:n] {
+		for i, at := range off {
 			dst[i] = all[at]
 		}
 		return
 	}
-	for i, at := range off[:n] {
+	for i, at := range off {
 		copy(dst[i*groups:][:groups], all[at:])
 	}
 }
 
-// find sets off to where the rows of x begin that a list names.
-func find(off []int, x *view.Tensor, h lanes.Head, list []int32) {
+// find sets off to where the rows of x begin that are keys of the head from number lo on, as many as there are.
+func (l *list) find(off []int, x *view.Tensor, lo int) []int {
+	if l.rows.every {
+		off = off[:min(len(off), x.Length(l.head.Batch)-lo)]
+		findRows(off, x, l.head, lo)
+		return off
+	}
+	list := l.from(x, lo, len(off))
+	off = off[:len(list)]
+	findListed(off, x, l.head, list)
+	return off
+}
+
+// findRows sets off to where the rows of x begin, which is paged, from row lo on.
+func findRows(off []int, x *view.Tensor, h lanes.Head, lo int) {
+	stride, most := x.Stride(2), uint(x.Len()-x.Dim(3))
+	pages, size := x.Pages(h.Batch)
+	for page, row := lo/size, lo%size; len(off) > 0; page, row = page+1, 0 {
+		n := min(size-row, len(off))
+		at := x.At(int(pages[page]), h.Head, row)
+		if uint(at) > most || uint(at+(n-1)*stride) > most {
+			panic(changed(at, x))
+		}
+		for i := range off[:n] {
+			off[i] = at
+			at += stride
+		}
+		off = off[n:]
+	}
+}
+
+// changed says that a row is not in the slice: assembly must not follow lists and pages that change during the call.
+func changed(at int, x *view.Tensor) string {
+	return fmt.Sprintf("attn: a row at %d in a slice of %d elements: lists of rows or pages have changed during the call", at, x.Len())
+}
+
+// findListed sets off to where the rows of x begin that a list names.
+func findListed(off []int, x *view.Tensor, h lanes.Head, list []int32) {
 	stride, most := x.Stride(2), uint(x.Len()-x.Dim(3))
 	first, size, rows := 0, 0, uint32(x.Dim(2))
 	var pages []int32
@@ -222,8 +266,8 @@ func find(off []int, x *view.Tensor, h lanes.Head, list []int32) {
 		if size > 0 {
 			at = x.At(int(pages[uint32(row)/uint32(size)]), h.Head, int(uint32(row)%uint32(size)))
 		}
-		if uint(at) > most || size == 0 && uint32(row) >= rows { // assembly must not follow lists that change during the call
-			panic(fmt.Sprintf("attn: a row at %d in a slice of %d elements: lists of rows have changed during the call", at, x.Len()))
+		if uint(at) > most || size == 0 && uint32(row) >= rows {
+			panic(changed(at, x))
 		}
 		off[i] = at
 	}

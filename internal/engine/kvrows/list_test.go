@@ -88,3 +88,39 @@ func TestCopiesAreShort(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallPages: from pages of fewer rows than kernels for few queries take, rows are copied side by side, so that a call
+// has as many as there are.
+func TestSmallPages(t *testing.T) {
+	const d, keys, heads = 4, 50, 2
+	for _, size := range []int{1, 3, 8, 15, 16} {
+		n := (keys + size - 1) / size
+		data := make([]float32, n*heads*size*d)
+		for i := range data {
+			data[i] = float32(i)
+		}
+		var pages []int32
+		for i := range n {
+			pages = append(pages, int32(n-1-i))
+		}
+		x := view.Floats(data, [4]int{n, heads, size, d}, [3]int{heads * size * d, size * d, d}).Paged(&view.PageTable{Pages: [][]int32{pages}, Lengths: []int{keys}})
+		var r Reader
+		r.Fit(new(parallel.Memory), &x, Need{})
+		r.Begin(&tier.Tiers[0], &x, nil)
+		for h := range heads {
+			for lo, got := 0, 0; lo < keys; lo += got {
+				var rows []float32
+				var stride int
+				rows, stride, got, _, _ = r.Hinted(lanes.Head{Head: h}, lo, keys-lo)
+				if want := min(ukernel.SkinnyKeys, keys-lo); got < want {
+					t.Fatalf("pages of %d: %d rows from row %d on, want %d or more", size, got, lo, want)
+				}
+				for i := range got {
+					if want := x.Row(0, h, lo+i); !slices.Equal(rows[i*stride:][:d], want) {
+						t.Fatalf("pages of %d: row %d is %v, want %v", size, lo+i, rows[i*stride:][:d], want)
+					}
+				}
+			}
+		}
+	}
+}

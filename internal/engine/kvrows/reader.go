@@ -24,6 +24,7 @@ type Reader struct {
 	tier *tier.Tier
 	x    *view.Tensor
 
+	rounds bool // rows are rounded to bfloat16
 	copies bool // rows are copied to memory as float32; otherwise they are read in place
 	widen  func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
 	memory []float32
@@ -44,16 +45,22 @@ type Need struct {
 	Path   int  // and of queries of a tree, so many at most
 	Pairs  bool // of integers
 	Codes  bool // integers without their scales, as float32
+
+	BFloat16 bool // rows rounded as products in bfloat16 take them, as float32
 }
 
 // Fit makes room for blocks of rows of x. Rows are copied unless they are float32 and lie
 // at equal distances.
 func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	d := x.Dim(3)
+	need.Listed = need.Listed || HasSmallPages(x)
 	if r.widen = rows.Widen; need.Codes {
 		r.widen = rows.WidenCodes
+	} else if need.BFloat16 {
+		r.widen = rows.WidenBFloat16
 	}
-	r.copies = x.DType() != view.Float32 || (x.IsPaged() || need.Listed) && need.Gather
+	r.rounds = need.BFloat16
+	r.copies = r.rounds || x.DType() != view.Float32 || (x.IsPaged() || need.Listed) && need.Gather
 	if r.copies {
 		parallel.Fit(m, &r.usage, &r.memory, blockKeys*d, rows.Aligned)
 	}
@@ -75,6 +82,9 @@ func (r *Reader) Len() int { return len(r.memory) }
 func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	r.tier, r.x = t, x
 	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
+	if rows == nil && HasSmallPages(x) {
+		rows = &everyRow
+	}
 	if r.list.rows = nil; rows != nil {
 		r.list.begin(x, rows)
 	}
@@ -85,7 +95,7 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 // converted again, and only rows that are asked for are read.
 func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got int) {
 	x := r.x
-	if x.DType() == view.Float32 {
+	if x.DType() == view.Float32 && !r.rounds {
 		if run := r.Run(h, lo, n); run == n || !r.copies {
 			x, h, lo := r.locate(h, lo, run)
 			return x.Rows(h.Batch, h.Head, lo, run), x.Stride(2), run

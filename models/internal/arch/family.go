@@ -12,8 +12,17 @@ type Family struct {
 
 	InTurn bool // experts in folders have the gate and the layer up in one tensor, output by output in turn
 
+	Words *Words // the head that predicts words, of folders, or nil
+
 	Ignored []string // beginnings of names of tensors in folders that nothing depends on
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
+}
+
+// Words are the names of a head that predicts words, whole ones. Its table is the embedding of words, and its
+// activation that of the layers, or always GELU.
+type Words struct {
+	Dense, Norm, Bias string
+	GELU              bool
 }
 
 // Names maps names of tensors in GGUF files to names in folders. Both lack .weight and .bias; where the

@@ -26,6 +26,7 @@ type Model struct {
 
 	Embed  Embed
 	Layers []Layer // pointers in equal layers are the same; nothing changes what they point to
+	Repeat bool    // all layers have the weights of the first one (ALBERT)
 	More   int     // layers that files have after them, which guess further tokens and are not computed
 	Final  *Norm   // after the last layer, or nil
 	Logits Logits
@@ -34,6 +35,7 @@ type Model struct {
 
 // An Embed makes hidden states of tokens.
 type Embed struct {
+	Width   int     // of the embeddings and their norm, of which a linear layer makes states; 0: they are as wide as states
 	Types   int     // rows of the embedding of types of tokens; 0 for none
 	Table   int     // rows of the embedding of positions; 0 for none
 	Padding int     // the first position is the one after it (RoBERTa), or -1
@@ -118,7 +120,8 @@ type Attention struct {
 	Scale        float32   // of scores; 0 means 1/√Size
 	Softcap      float32   // limits scores, if not 0
 	Sinks        bool      // each head has a score of a key without a value
-	Relative     int       // [Buckets] of distances, of which scores have a bias (MPNet), or 0
+	Relative     int       // [Buckets] of distances, of which scores have a bias (MPNet, T5), or 0
+	ALiBi        []float32 // slopes of heads: scores fall with the distance (JinaBERT), or nil
 	Apart        *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
 }
 
@@ -216,11 +219,13 @@ type Logits struct {
 	Softcap float32 // limits logits, if not 0
 }
 
-// A Head turns the pooling of the states into scores: out(norm(activation(dense(x)))). Names are whole
+// A Head turns the pooling of the states into scores: out(norm(activation(dense(x)))). With Late the pooling
+// follows the activation. Names are whole
 // ones; "" is a part that it does not have.
 type Head struct {
 	Pooling          string
 	Dense, Norm, Out string
 	Bias             bool // of Dense; Out has one
+	Late             bool
 	Activation       activations.Function
 }

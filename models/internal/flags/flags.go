@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/internal/passage"
 	"github.com/attn-go/attn/models/internal/terminal"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // A Receipt is the file of receipts that a command writes, and that of the key that signs them; "" for none.
@@ -44,25 +47,41 @@ func (r *Receipt) Check() error {
 	return nil
 }
 
+// Fetch is whether models may be fetched from a hub.
+type Fetch bool
+
+// Flag defines -fetch.
+func (f *Fetch) Flag(fs *flag.FlagSet) {
+	fs.BoolVar((*bool)(f), "fetch", false, "fetch a model that is named as ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE from huggingface.co, or from the hub of ATTN_HUB, on its first use")
+}
+
+// Allow lets models be fetched if the flag is set, until ctx ends. report gets a line for each file.
+func (f Fetch) Allow(ctx context.Context, report io.Writer) {
+	if f {
+		weights.AllowFetch(ctx, report)
+	}
+}
+
 // Texts are what the commands have in common that turn texts into numbers: a model, texts, of files or not, and a query
 // to which the best ones are shown.
 type Texts struct {
-	Model    string
-	Inputs   command.Inputs
-	Query    string
-	IsQuery  bool
-	Top      int
-	Long     string // what is done with a text of more tokens than the model sees
-	Int8     bool
-	Passages passage.Options
-	Receipt  Receipt
+	Model     string
+	Inputs    command.Inputs
+	Query     string
+	IsQuery   bool
+	Top       int
+	Long      string // what is done with a text of more tokens than the model sees
+	Precision precision.Precision
+	Passages  passage.Options
+	Receipt   Receipt
+	Fetch     Fetch
 }
 
 // Words are how the flags of a command speak of its texts.
 type Words struct {
 	Model, DefaultModel string
 	Text                string // what -text is
-	Texts               string // what is made of them, in receipts and by -int8
+	Texts               string // what is made of them, in receipts and by -precision
 	Query, Top          string
 	Long                []string // the values of -long, the default first
 	LongHelp            string
@@ -83,8 +102,9 @@ func (t *Texts) Flags(fs *flag.FlagSet, w Words) {
 		t.Passages.Unit, err = passage.ParseUnit(s)
 		return err
 	})
-	fs.BoolVar(&t.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; "+w.Texts+" change a little, and\nhave the same bits on every CPU, too")
+	Precision(fs, &t.Precision, w.Texts)
 	t.Receipt.Flags(fs, "all "+w.Texts)
+	t.Fetch.Flag(fs)
 }
 
 // Check reports settings that do not fit each other, as a [command.UsageError].
@@ -99,7 +119,8 @@ func (t *Texts) Check() error {
 }
 
 // Start checks the inputs and the file of receipts, and says that a command of this name waits for a terminal.
-func (t *Texts) Start(name string, stdin io.Reader, report io.Writer) error {
+func (t *Texts) Start(ctx context.Context, name string, stdin io.Reader, report io.Writer) error {
+	t.Fetch.Allow(ctx, report)
 	if err := t.Inputs.Check(report); err != nil {
 		return err
 	}

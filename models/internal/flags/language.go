@@ -9,13 +9,15 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // Language are the settings of a language model that flags set.
 type Language struct {
-	Context                    *int
-	CacheType, CacheValueType  *kernel.DType
-	Unrotated, Integers, Bytes *bool // Integers is DynamicInt12 of decoder.Options, and Bytes DynamicInt8
+	Context                   *int
+	CacheType, CacheValueType *kernel.DType
+	Unrotated, Integers       *bool // Integers is DynamicInt12 of decoder.Options
+	Precision                 *precision.Precision
 }
 
 // cacheTypes are the values of -cache, and cacheNames their order.
@@ -35,8 +37,13 @@ func (l Language) Flags(fs *flag.FlagSet) {
 	fs.BoolVar(l.Unrotated, "unrotated", false, "keep keys and values of int4 as they are: they are rotated before they are rounded, which loses less; changes answers")
 	Choice(fs, "attention", "`what` attention computes with: f32, or integers, with which tokens after long texts take less time, the least with a -cache of\nint8; needs one of int8 or int4, and changes answers (default f32)",
 		[]string{"f32", "integers"}, func(word string) { *l.Integers = word == "integers" })
-	Choice(fs, "activations", "`what` layers with weights of 8 or 4 bits compute with: f32, or int8, with which a prompt takes about half of the time; changes\nanswers (default f32)",
-		[]string{"f32", "int8"}, func(word string) { *l.Bytes = word == "int8" })
+	Precision(fs, l.Precision, "answers")
+}
+
+// Precision defines -precision. what changes with it.
+func Precision(fs *flag.FlagSet, p *precision.Precision, what string) {
+	Choice(fs, "precision", "`what` linear layers compute with: float32; bf16, which rounds weights and inputs to bfloat16 and takes less time on CPUs with\nunits for it (AMX); or int8, which rounds them to 8 bits, takes the least time elsewhere and costs more accuracy, and of\nlanguage models needs weights of 8 or fewer bits. Each has the same bits on every CPU; changes "+what+" (default float32)",
+		precision.Names, func(word string) { *p, _ = precision.Parse(word) })
 }
 
 // Check reports settings that do not fit each other, as a [command.UsageError].

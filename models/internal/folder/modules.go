@@ -35,7 +35,7 @@ func ReadModules(dir string) (*embedding.Modules, error) {
 			err = read(m)
 		}
 	}
-	if err == nil && m.Poolings == nil && !classifies(m) {
+	if err == nil && m.Poolings == nil && m.Late == nil && !m.Words && !classifies(m) {
 		err = &kernel.Error{Where: f.Path(modulesName) + ": the modules", Got: "a Transformer alone", Want: "Transformer and Pooling at least"}
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func ReadModules(dir string) (*embedding.Modules, error) {
 // Transformer returns the folder of the transformer of a model: that of modules.json, or the model's own. An error of
 // modules.json is left to [ReadModules].
 func Transformer(dir string) string {
-	if list, err := ReadList(dir); err == nil && len(list) > 0 && kindOf(list[0].Type) == "Transformer" {
+	if list, err := ReadList(dir); err == nil && len(list) > 0 && strings.HasSuffix(kindOf(list[0].Type), "Transformer") {
 		return filepath.Join(dir, filepath.FromSlash(list[0].Path))
 	}
 	return dir
@@ -61,10 +61,19 @@ var moduleKeys = strict.Table{}.Add(strict.Any, "idx", "name", "path", "type", "
 
 // kindOf returns the class of a module of sentence-transformers, or what else it is.
 func kindOf(class string) string {
-	if strings.HasPrefix(class, "sentence_transformers.") {
+	if strings.HasPrefix(class, "sentence_transformers.") || class == lateDense {
 		return class[strings.LastIndex(class, ".")+1:]
 	}
 	return class
+}
+
+// lateDense is the class of PyLate's linear layers of tokens, which stand in place of a pooling.
+const lateDense = "pylate.models.Dense.Dense"
+
+// IsLate tells whether modules.json is that of a model with a vector for each token, as PyLate has it.
+func IsLate(dir string) bool {
+	list, err := ReadList(dir)
+	return err == nil && len(list) > 1 && list[1].Type == lateDense
 }
 
 // A Listed is what modules.json says of a module.
@@ -128,9 +137,17 @@ func (f *Folder) readModule(m *embedding.Modules, i int, at, class string) (err 
 	kind := kindOf(class)
 	first, second := i == 0, i == 1
 	switch {
-	case kind == "SpladePooling" || kind == "MLMTransformer" || kind == "SparseStaticEmbedding":
+	case kind == "SparseStaticEmbedding" || kind == "SpladePooling" && (!second || !m.Words):
 		return sparseModel(f.Path(modulesName), fmt.Sprintf("module %d", i), class)
-	case first != (kind == "Transformer") || second != (kind == "Pooling"):
+	case first && kind == "MLMTransformer":
+		m.Words, kind = true, "Transformer"
+	case second && kind == "SpladePooling":
+		return f.checkSplade(at)
+	case m.Words:
+		return &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", class), Want: "MLMTransformer and SpladePooling alone"}
+	case second && class == lateDense:
+		m.Late = defaultLate()
+	case first != (kind == "Transformer") || m.Late == nil && second != (kind == "Pooling") || m.Late != nil && class != lateDense:
 		return &kernel.Error{Where: f.Path(modulesName) + ": " + fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", class), Want: wantModules}
 	}
 	var next embedding.Module
@@ -161,17 +178,25 @@ func (f *Folder) readModule(m *embedding.Modules, i int, at, class string) (err 
 	return err
 }
 
-// sparseModel is the error of a model whose vectors have a number for each token of the vocabulary.
-func sparseModel(path, name, got string) error {
-	return &kernel.Error{Where: path + ": " + name, Got: fmt.Sprintf("%q, a sparse model such as SPLADE, whose vectors have a number for every token of the vocabulary", got), Want: "a dense embedder, with Transformer and Pooling, or bge-m3 for weights of tokens"}
+// checkSplade checks how logits become weights: ln(1 + max(0, x)) of the largest ones.
+func (f *Folder) checkSplade(at string) error {
+	_, err := f.known(at+"/config.json", strict.Table{
+		"pooling_strategy": strict.Only(`"max"`), "activation_function": strict.Only(`"relu"`), "word_embedding_dimension": strict.Any, "embedding_dimension": strict.Any, "chunk_size": strict.Any,
+	})
+	return err
 }
 
-// known reads a file of JSON whose keys are those of a table.
-func (f *Folder) known(name string, t strict.Table) (all map[string]json.RawMessage, err error) {
+// sparseModel is the error of a model whose vectors have a number for each token of the vocabulary.
+func sparseModel(path, name, got string) error {
+	return &kernel.Error{Where: path + ": " + name, Got: fmt.Sprintf("%q, a sparse model such as SPLADE, whose vectors have a number for every token of the vocabulary", got), Want: "a dense embedder, with Transformer and Pooling, or MLMTransformer and SpladePooling, or bge-m3"}
+}
+
+// known reads a file of JSON whose keys are those of tables.
+func (f *Folder) known(name string, t ...strict.Table) (all map[string]json.RawMessage, err error) {
 	if err := f.JSON(name, &all); err != nil {
 		return nil, err
 	}
-	if p := strict.Check(all, t); p != nil {
+	if p := strict.Check(all, t...); p != nil {
 		return nil, &kernel.Error{Where: f.Path(name) + ": " + p.Key, Got: p.Got, Want: p.Want}
 	}
 	return all, nil

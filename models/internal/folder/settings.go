@@ -74,7 +74,7 @@ func (f *Folder) readTransformer(m *embedding.Modules) error {
 		}
 		m.MaxTokens = *c.Max
 	}
-	return f.checkTask(name, c.Task, c.Modality)
+	return f.checkTask(m, name, c.Task, c.Modality)
 }
 
 // outputs are what a transformer computes of a text, by its task.
@@ -82,10 +82,13 @@ var outputs = map[string]string{"": "last_hidden_state", "feature-extraction": "
 
 // checkTask checks what a transformer is given and computes. Other modalities than text and message do not count, as
 // no image or sound reaches the model.
-func (f *Folder) checkTask(name, task string, modality map[string]json.RawMessage) error {
+func (f *Folder) checkTask(m *embedding.Modules, name, task string, modality map[string]json.RawMessage) error {
 	output, ok := outputs[task]
+	if m.Words && task == "fill-mask" {
+		output, ok = "logits", true
+	}
 	switch {
-	case task == "fill-mask":
+	case task == "fill-mask" && !m.Words:
 		return sparseModel(f.Path(name), "transformer_task", task)
 	case !ok:
 		return &kernel.Error{Where: f.Path(name) + ": transformer_task", Got: fmt.Sprintf("%q", task), Want: "feature-extraction, or sequence-classification for a cross-encoder"}
@@ -144,7 +147,11 @@ func (f *Folder) readSettings(m *embedding.Modules) error {
 		Similarity string            `json:"similarity_fn_name"`
 		Dimensions *int              `json:"truncate_dim"`
 	}
-	if _, err := f.known(name, strict.SentenceTransformers); errors.Is(err, fs.ErrNotExist) {
+	tables := []strict.Table{strict.SentenceTransformers}
+	if m.Late != nil {
+		tables = append(tables, lateKeys)
+	}
+	if _, err := f.known(name, tables...); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -157,6 +164,15 @@ func (f *Folder) readSettings(m *embedding.Modules) error {
 		return &kernel.Error{Where: f.Path(name) + ": " + key, Got: got, Want: want}
 	}
 	switch {
+	case m.Late != nil:
+		if c.Type != "ColBERT" {
+			return bad("model_type", fmt.Sprintf("%q", c.Type), "ColBERT, as modules.json has no pooling")
+		}
+		return f.readLate(name, m.Late)
+	case m.Words:
+		if c.Type != "SparseEncoder" && c.Type != "" {
+			return bad("model_type", fmt.Sprintf("%q", c.Type), "SparseEncoder")
+		}
 	case c.Type == "SparseEncoder":
 		return sparseModel(f.Path(name), "model_type", c.Type)
 	case c.Type == "CrossEncoder":

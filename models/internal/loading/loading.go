@@ -27,6 +27,14 @@ func (m *Meter) tell() {
 	}
 }
 
+// Skip counts bytes that nothing was read for.
+func (m *Meter) Skip(bytes int64) {
+	if m != nil {
+		m.done = min(m.done+bytes, m.total)
+		m.tell()
+	}
+}
+
 // Add counts bytes. Each tensor leaves copies of itself that are garbage once it is packed, which the collector
 // would let grow to the size of the model: it is run after each 128th of all, but not for less than 4 MiB. The
 // weights have no pointers, so that this takes far less time than to read them.
@@ -34,8 +42,7 @@ func (m *Meter) Add(bytes int64) {
 	if m == nil {
 		return
 	}
-	m.done = min(m.done+bytes, m.total)
-	m.tell()
+	m.Skip(bytes)
 	if m.fresh += bytes; m.fresh > max(4<<20, m.total/128) {
 		m.fresh = 0
 		runtime.GC()

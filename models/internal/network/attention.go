@@ -29,6 +29,7 @@ type Attention struct {
 	Sinks    []float32 // a score for each head that takes part in the softmax, or nil
 
 	Relative *Relative // a bias of distances, or nil
+	ALiBi    []float32 // slopes of heads, or nil
 	Apart    *Apart    // scores of positions, without windows and the like, or nil
 }
 
@@ -191,7 +192,7 @@ func (a *Attention) attend(p *Pass, layer int, out, qkv []float32) error {
 	}
 	k, v, s := p.Cache.read(p, layer, a, qkv)
 	o := kernel.Options{Exec: p.Exec, Scoring: s}
-	o.Scale, o.Softcap, o.Sinks, o.DynamicInt12 = a.Scale, a.Softcap, a.Sinks, p.Int12
+	o.Scale, o.Softcap, o.Sinks, o.ALiBi, o.DynamicInt12 = a.Scale, a.Softcap, a.Sinks, a.ALiBi, p.Int12
 	n := a.Window
 	switch {
 	case n > 0 && a.BothWays:
@@ -203,6 +204,9 @@ func (a *Attention) attend(p *Pass, layer int, out, qkv []float32) error {
 	}
 	if a.Relative != nil {
 		o.Bias = a.Relative.view(p.longest())
+	}
+	if len(p.Seen) > 0 {
+		o.Mask = o.Mask.And(kernel.KeyLengths(p.Seen))
 	}
 	queries := p.heads(qkv, 0, a.Heads, a.Size, a.width())
 	if err := kernel.Attention(p.heads(out, 0, a.Heads, a.valueSize(), a.Heads*a.valueSize()), queries, k, v, &o); err != nil {

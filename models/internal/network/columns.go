@@ -28,7 +28,10 @@ func Columns(m *arch.Model, r *tensors.Reader) (order []int) {
 	if _, blocks := info.Type.Format(); blocks || r.Err() != nil {
 		return nil
 	}
-	norms := []string{"token_embd_norm"}
+	var norms []string
+	if m.Embed.Norm != nil && m.Embed.Width == 0 {
+		norms = append(norms, "token_embd_norm")
+	}
 	for i, l := range m.Layers {
 		if l.Order == arch.Post {
 			norms = append(norms, at(i, "attn_output_norm"), at(i, "layer_output_norm"))

@@ -3,16 +3,19 @@ package network
 import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 // An Embedding makes the first states of tokens: to their embeddings it adds those of
 // their types, and then those of their positions. This is the order of BERT.
 type Embedding struct {
 	Words            Table
-	Types, Positions []float32 // [.., Width], or nil
-	Padding          int       // -1, or the id that takes no position; those of others begin after it (RoBERTa)
-	Scale            float32   // multiplies embeddings, if not 0
-	Norm             *Norm     // of the sums, or nil
+	Width            int            // of embeddings
+	Project          tensors.Linear // makes states of embeddings; without outputs they are states
+	Types, Positions []float32      // [.., Width], or nil
+	Padding          int            // -1, or the id that takes no position; those of others begin after it (RoBERTa)
+	Scale            float32        // multiplies embeddings, if not 0
+	Norm             *Norm          // of the sums, or nil
 }
 
 // A Table has embeddings of tokens. Rows writes those of ids to x, [ids, Width].
@@ -28,8 +31,22 @@ func (l Packed) Rows(x []float32, ids []int32, exec kernel.Exec) error {
 	return l.Linear.Rows(linear.DenseMatrix(x, len(ids), len(x)/len(ids)), ids, exec)
 }
 
-// look computes the states of the tokens of a pass, [tokens, w].
-func (e *Embedding) look(p *Pass, x []float32, w int) error {
+// look computes the states of the tokens of a pass.
+func (e *Embedding) look(p *Pass, x []float32) error {
+	if e.Project.N == 0 {
+		return e.sum(p, x)
+	}
+	defer p.release(p.mark())
+	rows := len(p.Tokens)
+	y := p.floats.take(rows * e.Width)
+	if err := e.sum(p, y); err != nil {
+		return err
+	}
+	return p.apply(&e.Project, x, y, rows, e.Width, 0)
+}
+
+// sum computes the embeddings of the tokens of a pass, [tokens, Width].
+func (e *Embedding) sum(p *Pass, x []float32) error {
 	if err := e.Words.Rows(x, p.Tokens, p.Exec); err != nil {
 		return err
 	}
@@ -37,10 +54,10 @@ func (e *Embedding) look(p *Pass, x []float32, w int) error {
 		scale(x, e.Scale)
 	}
 	for i, t := range p.Types {
-		add(x[i*w:][:w], e.Types, int(t))
+		add(x[i*e.Width:][:e.Width], e.Types, int(t))
 	}
 	if e.Positions != nil {
-		e.place(p, x, w)
+		e.place(p, x, e.Width)
 	}
 	if e.Norm == nil {
 		return nil

@@ -144,7 +144,7 @@ func (n *Network) begin(p *Pass) (*stream, error) {
 	s.rows = len(p.Tokens)
 	s.x, s.y = p.floats.take(s.rows*n.Width), p.floats.take(s.rows*n.Width)
 	s.h = s.x
-	if err := n.Embed.look(p, s.x, n.Width); err != nil {
+	if err := n.Embed.look(p, s.x); err != nil {
 		return nil, err
 	}
 	p.see("embd", 0, s.x)

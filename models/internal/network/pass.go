@@ -36,6 +36,7 @@ type Pass struct {
 	Types     []int32 // of the tokens
 	Positions []int   // of the tokens in their texts
 	Starts    []int   // the row of the first token of each text, and the number of rows
+	Seen      []int   // how many tokens of each text others see, its first ones; then all have as many tokens. Empty: all
 	Wanted    []int   // the rows whose states are wanted, in ascending order, without All
 	All       bool
 
@@ -51,7 +52,7 @@ type Pass struct {
 // Reset removes the tokens.
 func (p *Pass) Reset() {
 	p.Tokens, p.Types, p.Positions, p.Wanted = p.Tokens[:0], p.Types[:0], p.Positions[:0], p.Wanted[:0]
-	p.Starts = append(p.Starts[:0], 0)
+	p.Starts, p.Seen = append(p.Starts[:0], 0), p.Seen[:0]
 }
 
 // Add adds the tokens of a text, of which the first has a position. types may be nil,

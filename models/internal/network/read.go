@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,16 +14,14 @@ import (
 func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	n := &Network{Width: m.Width, Embed: Embedding{Words: words, Scale: m.Embed.Scale, Padding: m.Embed.Padding}}
 	b := &builder{Reader: r, model: m, network: n}
-	if rows := m.Embed.Table; rows > 0 {
-		n.Embed.Positions = b.states("position_embd.weight", rows)
-	}
-	if rows := m.Embed.Types; rows > 0 {
-		n.Embed.Types = b.states("token_types.weight", rows)
-	}
-	n.Embed.Norm = b.norm(m.Embed.Norm, "token_embd_norm")
+	b.embedding(&n.Embed)
 	b.shared()
 	b.inputs()
 	for i := 0; i < len(m.Layers) && r.Err() == nil; i++ {
+		if m.Repeat && i > 0 {
+			n.Layers = append(n.Layers, n.Layers[0])
+			continue
+		}
 		n.Layers = append(n.Layers, b.layer(i, &m.Layers[i]))
 	}
 	final := "output_norm"
@@ -32,6 +31,25 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	n.Final = b.norm(m.Final, final)
 	b.factors()
 	return n
+}
+
+// embedding reads what is added to the embeddings of tokens, and what follows. The order of columns is that of states.
+func (b *builder) embedding(e *Embedding) {
+	of, order := &b.model.Embed, b.Pack.Order
+	e.Width = cmp.Or(of.Width, b.model.Width)
+	if of.Width > 0 {
+		b.Pack.Order = nil
+	}
+	if of.Table > 0 {
+		e.Positions = b.rows("position_embd.weight", of.Table, e.Width)
+	}
+	if of.Types > 0 {
+		e.Types = b.rows("token_types.weight", of.Types, e.Width)
+	}
+	e.Norm = ReadNorm(of.Norm, b.Reader, "token_embd_norm", e.Width)
+	if b.Pack.Order = order; of.Width > 0 {
+		e.Project = b.Linear(tensors.Writes, tensors.Part{Name: "token_embd_proj", Shape: []int{b.model.Width, e.Width}, Bias: arch.Present})
+	}
 }
 
 // A builder makes the parts of a network.
@@ -62,9 +80,9 @@ func (b *builder) inputs() {
 	}
 }
 
-// states reads rows of states, or none.
-func (b *builder) states(name string, shape ...int) []float32 {
-	x := b.Floats(name, append(shape, b.model.Width)...)
+// rows reads rows of a width, whose columns are in the order of states.
+func (b *builder) rows(name string, n, width int) []float32 {
+	x := b.Floats(name, n, width)
 	tensors.PermuteColumns(x, b.Pack.Order)
 	return x
 }
@@ -193,7 +211,7 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 		Heads: t.Heads, KVHeads: t.KVHeads, Size: t.Size, Rope: b.rope(t.Rope),
 		QKV: b.Linear(tensors.Reads, qkv...), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, w, queries)),
 		QueryNorm: b.headNorms(t, at(i, "attn_q_norm"), t.Heads), KeyNorm: b.headNorms(t, at(i, "attn_k_norm"), t.KVHeads), Late: t.HeadNorm != nil && t.HeadNorm.Late,
-		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap, Relative: b.relative,
+		Window: t.Window, BothWays: b.model.BothWays, Scale: t.Scale, Softcap: t.Softcap, Relative: b.relative, ALiBi: t.ALiBi,
 	}
 	if t.ValueNorm {
 		a.ValueNorm = []*Norm{{Weight: slices.Repeat([]float32{1}, t.Size), Epsilon: float32(t.HeadNorm.Epsilon)}}

@@ -21,7 +21,7 @@ func (b *builder) shared() {
 		return
 	}
 	b.places = &Distances{Span: d.Span, Buckets: d.Buckets, Most: d.Most}
-	b.buckets = b.states("rel_embd.weight", 2*d.Span)
+	b.buckets = b.rows("rel_embd.weight", 2*d.Span, b.model.Width)
 	if !d.Norm {
 		return
 	}
@@ -63,7 +63,7 @@ func (b *builder) ofBuckets(l tensors.Linear) []float32 {
 	}
 	n := 2 * b.places.Span
 	y := make([]float32, n*l.N)
-	p := &Pass{Settings: Settings{Int8: b.Pack.Int8}}
+	p := &Pass{Settings: Settings{Int8: b.Pack.Int8()}}
 	b.Fail(p.apply(&l, y, b.buckets, n, b.model.Width, 0))
 	return y
 }

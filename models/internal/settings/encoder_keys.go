@@ -23,6 +23,65 @@ func types(r *reader) { r.model.Embed.Types = r.Size("type_vocab_size", 0) }
 // typesOrNone is types for models that may have none.
 func typesOrNone(r *reader) { r.model.Embed.Types = r.Integer("type_vocab_size", 0, 0, r.most) }
 
+// embeddingSize reads the width of embeddings. ELECTRA makes states of them if it is another one than that of states.
+func embeddingSize(r *reader) {
+	if embeddingLayer(r); r.model.Embed.Width == r.model.Width {
+		r.model.Embed.Width = 0
+	}
+}
+
+// embeddingLayer reads the width of embeddings, of which ALBERT makes states whatever it is.
+func embeddingLayer(r *reader) { r.model.Embed.Width = r.Size("embedding_size", 0) }
+
+// oneGroup refuses layers of ALBERT with weights of their own.
+func oneGroup(r *reader) {
+	r.json.Only("num_hidden_groups", 1)
+	r.json.Only("inner_group_num", 1)
+}
+
+// headSize reads the size of a head of T5.
+func headSize(r *reader) {
+	if r.attention.Size = r.Size("head_dim", 0); r.beyond(r.attention.Heads, r.attention.Size) {
+		r.Fail("head_dim", fmt.Sprint(r.attention.Size), fmt.Sprintf("at most %d for all heads together", r.most))
+	}
+}
+
+// feedOfT5 reads the activation of T5 and whether there is a gate. With a gate gelu is the approximation by tanh.
+func feedOfT5(r *reader) {
+	const key = "feed_forward_proj"
+	name := r.Text(key)
+	act, gated := strings.CutPrefix(name, "gated-")
+	if name == "gated-gelu" {
+		act = "gelu_new"
+	}
+	var ok bool
+	if r.dense.Activation, ok = activations.Hidden(act); !ok {
+		r.Fail(key, quoted(name), activations.HiddenNames()+", or one of them after gated-")
+	}
+	if r.dense.Gated = gated; !gated {
+		own := *r.model.Family
+		own.Names = named(own.Names, arch.Names{"blk.%d.ffn_up": "encoder.block.%d.layer.1.DenseReluDense.wi"})
+		r.model.Family = &own
+	}
+}
+
+// nearBuckets refuses buckets up to another distance.
+func nearBuckets(r *reader) { r.json.Only("relative_attention_max_distance", 128) }
+
+// lateHead reads the classifier of EuroBERT.
+func lateHead(r *reader) {
+	h := &arch.Head{Dense: "dense", Out: "classifier", Bias: true, Activation: activations.GELU}
+	switch pooling := r.Text("classifier_pooling"); pooling {
+	case "bos":
+		h.Pooling = embedding.PoolFirst
+	case "mean", "late":
+		h.Pooling, h.Late = embedding.PoolMean, pooling == "late"
+	default:
+		r.Fail("classifier_pooling", quoted(pooling), `"bos", "mean" or "late"`)
+	}
+	r.model.Head = h
+}
+
 // twoPositions demands as many tokens as stand around a text.
 func twoPositions(r *reader) {
 	if r.model.Context < 2 {

@@ -18,13 +18,13 @@ var Encoders = &Families{
 	want: func(names []string) string { return "an encoder: " + list(slices.Sorted(slices.Values(names))) },
 	rows: []family{
 		{
-			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Ignored: bertIgnored}, // a file also of RoBERTa, whose positions are cut to those of texts
+			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias"}, Ignored: bertIgnored}, // a file also of RoBERTa, whose positions are cut to those of texts
 			draft:  bertBlock(activations.GELU, firstToken("bert.pooler.dense", "classifier")), folder: join(bertKeys, types, table),
 			file:    join(fileEncoderKeys, fileTable, fileTypes, fileParts, fileAlike),
 			missing: bertMissing.with(values{"type_vocab_size": 2}),
 		},
 		{
-			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},
+			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Words: &arch.Words{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"}, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},
 			draft:  withEpsilon(bertBlock(activations.GELU, withActivation(firstToken("pre_classifier", "classifier"), activations.ReLU)), 1e-12),
 			folder: []group{sizes, inner, vocabulary, activation("hidden_act"), wholeHeads, twoPositions, table}, missing: values{"hidden_act": "gelu"},
 			renamed: &renaming{"", map[string]string{
@@ -33,7 +33,19 @@ var Encoders = &Families{
 			harmless: strict.Table{"sinusoidal_pos_embds": strict.Any}, // which the tensor has
 		},
 		{
-			Family: arch.Family{Types: []string{"roberta", "xlm-roberta"}, Names: bertNames, Ignored: bertIgnored},
+			Family: arch.Family{Types: []string{"electra"}, Names: electraNames, Ignored: append([]string{"discriminator_predictions.", "generator_predictions.", "generator_lm_head."}, bertIgnored...)},
+			draft:  bertBlock(activations.GELU, withActivation(firstToken("classifier.dense", "classifier.out_proj"), activations.GELU)), folder: join(bertKeys, types, table, embeddingSize),
+			missing:  bertMissing.with(values{"type_vocab_size": 2, "embedding_size": 128}),
+			harmless: strict.Table{}.Add(strict.Any, "summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"), // of a head for multiple choice
+		},
+		{
+			Family: arch.Family{Types: []string{"albert"}, Names: albertNames, Ignored: append([]string{"predictions.", "sop_classifier."}, bertIgnored...)},
+			draft:  repeated(bertBlock(activations.GELUTanh, firstToken("albert.pooler", "classifier"))), folder: join(bertKeys, types, table, embeddingLayer, oneGroup),
+			missing:  bertMissing.with(values{"type_vocab_size": 2, "embedding_size": 128, "hidden_act": "gelu_new"}),
+			harmless: strict.Table{"classifier_dropout_prob": strict.Any}.Add(strict.Any, "down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"), // which published models say, and no class reads
+		},
+		{
+			Family: arch.Family{Types: []string{"roberta", "xlm-roberta", "camembert"}, Names: bertNames, Words: &arch.Words{Dense: "lm_head.dense", Norm: "lm_head.layer_norm", Bias: "lm_head.bias", GELU: true}, Ignored: bertIgnored},
 			draft:  bertBlock(activations.GELU, firstToken("classifier.dense", "classifier.out_proj")), folder: join(bertKeys, types, table, padding),
 			missing: bertMissing.with(values{"type_vocab_size": 2, "pad_token_id": 1}),
 		},
@@ -82,6 +94,33 @@ var Encoders = &Families{
 			}),
 			harmless: strict.Table{"pooler_dropout": strict.Any, "legacy": strict.Any},
 		},
+		{
+			Family: arch.Family{Types: []string{"gte"}, Names: newNames, Ignored: []string{"pooler.", "lm_head."}}, // of transformers 5
+			draft:  gteBlock(), folder: join(bertKeys, typesOrNone, rotaryOfNomic),
+			missing: bertMissing.with(values{"type_vocab_size": 1, "rope_theta": 160000}),
+		},
+		{
+			Family: arch.Family{Types: []string{"jina_embeddings_v3"}, Names: jinaNames, Ignored: []string{"pooler.", "lm_head."}},
+			draft:  bertBlock(activations.GELU, firstToken("classifier.dense", "classifier.out_proj")), folder: join(bertKeys, types, rotaryOfNomic),
+			missing: bertMissing.with(values{"type_vocab_size": 1, "rope_theta": 20000, "layer_norm_eps": 1e-5}),
+		},
+		{
+			Family: arch.Family{Types: []string{"eurobert"}, Names: llamaNames, Ignored: []string{"lm_head."}},
+			draft:  bothWays(withoutEnds(gatedBlock(activations.SiLU))), folder: []group{sizes, inner, vocabulary, rmsEpsilon, grouped, activation("hidden_act"), rotaryOfNomic, attentionBias, mlpBias, lateHead},
+			missing: values{"rms_norm_eps": 1e-5, "hidden_act": "silu", "rope_theta": 10000, "classifier_pooling": "late"},
+		},
+		{
+			Family: arch.Family{Types: []string{"t5"}, Names: t5Names, Ignored: []string{"decoder.", "lm_head.", "encoder.embed_tokens."}},
+			draft:  t5Block(), folder: []group{sizes, headSize, inner, vocabulary, epsilon("rms_norm_eps", 1), feedOfT5, buckets, nearBuckets},
+			missing: values{"rms_norm_eps": 1e-6, "max_position_embeddings": 512, "head_dim": 64, "feed_forward_proj": "relu", "relative_attention_max_distance": 128},
+			renamed: &renaming{"", map[string]string{
+				"hidden_size": "d_model", "intermediate_size": "d_ff", "num_hidden_layers": "num_layers", "num_attention_heads": "num_heads", "head_dim": "d_kv",
+				"max_position_embeddings": "n_positions", "rms_norm_eps": "layer_norm_epsilon",
+			}},
+			harmless: strict.Table{}.Add(strict.Any, "is_encoder_decoder", // a T5 has both, of which the encoder is computed
+				"dense_act_fn", "is_gated_act", // which repeat feed_forward_proj
+				"num_decoder_layers", "scale_decoder_outputs", "dropout_rate", "initializer_factor", "output_past"),
+		},
 	},
 }
 
@@ -122,9 +161,28 @@ func withEpsilon(d draft, x float64) draft {
 	return d
 }
 
+// repeated is a block of whose layers all have the same weights.
+func repeated(d draft) draft {
+	d.model.Repeat = true
+	return d
+}
+
+// withoutEnds is a block of encoders whose embeddings have neither positions nor a norm.
+func withoutEnds(d draft) draft {
+	d.model.Embed.Padding = -1
+	return d
+}
+
+// t5Block is that of T5, whose scores are not divided.
+func t5Block() draft {
+	d := bothWays(withoutEnds(gatedBlock(activations.Function{})))
+	d.attention.Scale = 1
+	return d
+}
+
 // nomicBlock is that of nomic, whose linear layers have no biases.
 func nomicBlock() draft {
-	d := bertBlock(activations.SiLU, nil)
+	d := bertBlock(activations.SiLU, firstToken("nomic_bert.pooler.dense", "classifier"))
 	d.attention = arch.Attention{Fused: true}
 	d.dense = arch.Dense{Gated: true, Activation: activations.SiLU}
 	return d
@@ -144,6 +202,14 @@ func modernBlock() draft {
 func newBlock() draft {
 	d := bertBlock(activations.GELU, firstToken("new.pooler.dense", "classifier"))
 	d.dense = arch.Dense{Gated: true, Fused: true, UpFirst: true, DownBias: arch.Present, Activation: activations.GELU}
+	return d
+}
+
+// gteBlock is newBlock, in folders with queries, keys and values, and gate and up, in one tensor or each in its own.
+func gteBlock() draft {
+	d := newBlock()
+	d.dense.Fused = false
+	d.model.Head = firstToken("gte.pooler.dense", "classifier")
 	return d
 }
 

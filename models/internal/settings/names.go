@@ -31,6 +31,45 @@ var distilNames = named(bertLayer, arch.Names{
 	"blk.%d.ffn_up": "transformer.layer.%d.ffn.lin1", "blk.%d.ffn_down": "transformer.layer.%d.ffn.lin2", "blk.%d.layer_output_norm": "transformer.layer.%d.output_layer_norm",
 })
 
+var electraNames = named(bertNames, arch.Names{"token_embd_proj": "embeddings_project"})
+
+// albertNames are those of one layer, which stands for all.
+var albertNames = named(bertNames, arch.Names{
+	"token_embd_proj":          "encoder.embedding_hidden_mapping_in",
+	"blk.%d.attn_q":            oneLayer + "attention.query",
+	"blk.%d.attn_k":            oneLayer + "attention.key",
+	"blk.%d.attn_v":            oneLayer + "attention.value",
+	"blk.%d.attn_output":       oneLayer + "attention.dense",
+	"blk.%d.attn_output_norm":  oneLayer + "attention.LayerNorm",
+	"blk.%d.ffn_up":            oneLayer + "ffn",
+	"blk.%d.ffn_down":          oneLayer + "ffn_output",
+	"blk.%d.layer_output_norm": oneLayer + "full_layer_layer_norm",
+})
+
+const oneLayer = "encoder.albert_layer_groups.0.albert_layers.0."
+
+var t5Names = arch.Names{
+	"token_embd":         "shared",
+	"attn_rel_b":         "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+	"blk.%d.attn_norm":   "encoder.block.%d.layer.0.layer_norm",
+	"blk.%d.attn_q":      "encoder.block.%d.layer.0.SelfAttention.q",
+	"blk.%d.attn_k":      "encoder.block.%d.layer.0.SelfAttention.k",
+	"blk.%d.attn_v":      "encoder.block.%d.layer.0.SelfAttention.v",
+	"blk.%d.attn_output": "encoder.block.%d.layer.0.SelfAttention.o",
+	"blk.%d.ffn_norm":    "encoder.block.%d.layer.1.layer_norm",
+	"blk.%d.ffn_down":    "encoder.block.%d.layer.1.DenseReluDense.wo",
+	"blk.%d.ffn_gate":    "encoder.block.%d.layer.1.DenseReluDense.wi_0",
+	"blk.%d.ffn_up":      "encoder.block.%d.layer.1.DenseReluDense.wi_1",
+	"output_norm":        "encoder.final_layer_norm",
+}
+
+// jinaNames are those of jina-embeddings-v3.
+var jinaNames = named(nomicNames, arch.Names{
+	"blk.%d.attn_qkv":    "encoder.layers.%d.mixer.Wqkv",
+	"blk.%d.attn_output": "encoder.layers.%d.mixer.out_proj",
+	"blk.%d.ffn_up":      "encoder.layers.%d.mlp.fc1",
+})
+
 // In nomic's feed-forward network fc12 is the gate.
 var nomicNames = arch.Names{
 	"token_embd": "embeddings.word_embeddings", "token_types": "embeddings.token_type_embeddings", "token_embd_norm": "emb_ln",
@@ -41,7 +80,8 @@ var nomicNames = arch.Names{
 var newNames = named(bertLayer, arch.Names{
 	"token_types":     "embeddings.token_type_embeddings",
 	"blk.%d.attn_qkv": "encoder.layer.%d.attention.qkv_proj",
-	"blk.%d.attn_q":   "encoder.layer.%d.attention.q_proj", "blk.%d.attn_k": "encoder.layer.%d.attention.k_proj", "blk.%d.attn_v": "encoder.layer.%d.attention.v_proj",
+	"blk.%d.ffn_gate": "encoder.layer.%d.mlp.gate_proj", "blk.%d.ffn_up": "encoder.layer.%d.mlp.up_proj", // of gte
+	"blk.%d.attn_q": "encoder.layer.%d.attention.q_proj", "blk.%d.attn_k": "encoder.layer.%d.attention.k_proj", "blk.%d.attn_v": "encoder.layer.%d.attention.v_proj",
 	"blk.%d.attn_output": "encoder.layer.%d.attention.o_proj", "blk.%d.attn_output_norm": "encoder.layer.%d.attn_ln",
 	"blk.%d.ffn_gate_up": "encoder.layer.%d.mlp.up_gate_proj", "blk.%d.ffn_down": "encoder.layer.%d.mlp.down_proj", "blk.%d.layer_output_norm": "encoder.layer.%d.mlp_ln",
 })

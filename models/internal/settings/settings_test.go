@@ -139,8 +139,10 @@ func TestSilence(t *testing.T) {
 					delete(config, key)
 				}
 				config["num_hidden_layers"] = 6.0
-				if _, ok := config["n_layers"]; ok {
-					delete(config, "num_hidden_layers")
+				for _, other := range []string{"n_layers", "num_layers"} {
+					if config[other] != nil {
+						delete(config, "num_hidden_layers")
+					}
 				}
 				if _, ok := config["use_sliding_window"]; ok {
 					maps.Copy(config, map[string]any{"use_sliding_window": true, "sliding_window": 100.0, "max_window_layers": 1.0})
@@ -314,6 +316,8 @@ var moot = map[string]string{
 	"qwen3_next intermediate_size":           "all layers have experts",
 	"gemma4_text num_global_key_value_heads": "of models whose values are their keys",
 	"gemma4_text use_double_wide_mlp":        "of layers with the keys of others",
+	"gte head_dim":                           "others than the width divided by the heads are refused",
+	"jina_embeddings_v3 head_dim":            "likewise",
 	"gemma4_text rope_theta":                 "without rope_parameters the class has some with bases",
 }
 

@@ -11,16 +11,22 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/inventory"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // A Pack says how weights of linear layers are kept. The zero Pack keeps them as the file
 // has them: in blocks, of 16 bits or of float32.
 type Pack struct {
 	Widen bool        // blocks become float32, and weights of different types that are joined, too, so that parts are one layer
-	Int8  bool        // weights are rounded to blocks of 8 bits; with Widen
 	Order []int       // of the columns of states: column i is column Order[i] of the file; with Widen. nil is that of the file
 	Exec  kernel.Exec // of packing
+
+	// Precision is what weights that are no blocks are rounded to: with Int8 to blocks of 8 bits; with Widen.
+	Precision precision.Precision
 }
+
+// Int8 reports whether weights are rounded to 8 bits.
+func (p *Pack) Int8() bool { return p.Precision == precision.Int8 }
 
 // A Side says what states of tokens are to a linear layer.
 type Side int
@@ -165,8 +171,14 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	}
 	bias := biasOf(all)
 	dtype, dense := dtypes[kept]
+	if dense && r.Pack.Precision == precision.BFloat16 {
+		r.Rounded++
+	}
 	switch {
 	case r.err != nil:
+		return nil
+	case r.Dry != nil && dense && r.Pack.Precision == precision.BFloat16:
+		r.note(kernel.BFloat16, n*all[0].k)
 		return nil
 	case r.Dry != nil && dense:
 		r.note(dtype, n*all[0].k)
@@ -175,12 +187,29 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		r.Dry.Memory += kept.Size(n * all[0].k)
 		return nil
 	}
-	var l *linear.Linear
+	if dense && r.Pack.Precision == precision.BFloat16 {
+		r.Rounded++
+	}
+	key := ""
+	if r.Packed != nil {
+		key = r.packedKey(side, all)
+	}
+	l := r.Packed.Layer(key)
+	if l != nil {
+		for _, w := range all {
+			from, to := w.span()
+			r.Meter.Skip(to - from)
+		}
+		return l
+	}
 	var err error
 	if dense {
 		l, err = r.packNumbers(side, all, n, bias)
 	} else {
 		l, err = r.packBlocks(all, n, bias)
+	}
+	if err == nil && r.err == nil {
+		err = r.Packed.Add(key, l)
 	}
 	if err != nil {
 		r.Fail(fmt.Errorf("%s: %w", r.Where(r.name(all[0].name+".weight")), err))
@@ -285,7 +314,10 @@ func (r *Reader) packNumbers(side Side, all []*weights, n int, bias []float32) (
 		PermuteColumns(bias, r.Pack.Order)
 	}
 	pack := linear.New
-	if r.Pack.Int8 {
+	switch r.Pack.Precision {
+	case precision.BFloat16:
+		pack = linear.RoundBFloat16
+	case precision.Int8:
 		pack = linear.QuantizeInt8
 	}
 	return pack(x.Matrix(n, k), bias, r.Pack.Exec)

@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/loading"
+	"github.com/attn-go/attn/models/internal/packed"
 )
 
 // A Reader takes the tensors of a model out of a store. The first error stays, and after
@@ -18,8 +19,11 @@ type Reader struct {
 	*Store
 	Rename func(name string) string // names of the store, by those of the model; nil if they are the same
 	Pack   Pack
-	Meter  *loading.Meter       // nil if nobody is told how far it is
-	Dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
+
+	Rounded int                  // layers that Pack.Precision has rounded to bfloat16
+	Packed  *packed.Cache        // layers that were packed before, or are kept; nil for none
+	Meter   *loading.Meter       // nil if nobody is told how far it is
+	Dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 
 	part   Numbers // of the layer that is read: memory that all of them use
 	joined []byte  // likewise, of blocks
@@ -59,10 +63,11 @@ func (r *Reader) Has(name string) bool {
 // Info describes a tensor, and returns false if there is none.
 func (r *Reader) Info(name string) (Info, bool) { return r.Store.Info(r.name(name)) }
 
-// End tells that all is read.
-func (r *Reader) End() {
+// End tells that all is read. The error is that of keeping the packed layers.
+func (r *Reader) End() error {
 	r.part, r.joined, r.room = Numbers{}, nil, nil
 	r.Meter.End()
+	return r.endPacked()
 }
 
 // Done returns the first error, or that of a tensor that nothing has asked for.

@@ -183,5 +183,16 @@ func (f *File) AddDate() {
 	f.Set("tokenizer.chat_template", "{{ strftime_now('%d %b %Y') }} "+template)
 }
 
+// AddTools gives conversations a template of tools and of thinking, which writes the names of tools alone, as every letter is a token.
+func (f *File) AddTools() { f.Set("tokenizer.chat_template", toolTemplate) }
+
+const toolTemplate = `{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% if enable_thinking is defined and enable_thinking %}<think>
+{% endif %}{% endif %}{# </think> #}`
+
 const template = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}" +
 	"{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make.py for rerankers of ModernBERT and DeBERTa v2, and for decoders as rerankers.
+"""make.py for rerankers of further encoders, and for decoders as rerankers.
 
 usage: rerankers.py ARCH SEED OUTDIR        `rerankers.py list` prints the architectures; decoders also need pip install sentence-transformers
 
@@ -22,7 +22,25 @@ def deberta():
 V3 = dict(type_vocab_size=0, relative_attention=True, position_buckets=16, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type="p2c|c2p", position_biased_input=False, max_relative_positions=-1, layer_norm_eps=1e-7)
 NLI = dict(id2label={0: "contradiction", 1: "entailment", 2: "neutral"}, label2id={"contradiction": 0, "entailment": 1, "neutral": 2})
 ROBERTA = dict(pad_token_id=1, bos_token_id=0, eos_token_id=2, cls_token_id=0, sep_token_id=2, local_attention=16, global_attn_every_n_layers=2)
+BASES = ARCHS # of make.py
+def like(base, cls, more=lambda s: {}, tok=None):
+    _, own, conf, _ = BASES[base]
+    def changed(s, v):
+        c = conf(s, v); c.num_labels = 1
+        for k, x in more(s).items(): setattr(c, k, x)
+        return c
+    return "reranker", tok or own, changed, cls
+def pair(tok):  # without types
+    def t():
+        x = tok(); x.model_input_names = ["input_ids", "attention_mask"]; return x
+    return t
 ARCHS = {
+ "albert": like("albert", tf.AlbertForSequenceClassification),
+ "camembert": ("reranker", unigram, lambda s, v: tf.CamembertConfig(vocab_size=v, num_labels=1, pad_token_id=1, bos_token_id=0, eos_token_id=2, **enc(s)), tf.CamembertForSequenceClassification),
+ "gte": like("gte", tf.GteForSequenceClassification),
+ "jina_embeddings_v3": like("jina_embeddings_v3", tf.JinaEmbeddingsV3ForSequenceClassification),
+ "eurobert": like("eurobert", tf.EuroBertForSequenceClassification, lambda s: {"classifier_pooling": ["late", "bos", "mean"][s % 3]}, pair(lambda: bytebpe(True))),
+ "nomic_bert": like("nomic_bert", tf.NomicBertForSequenceClassification),
  "deberta": ("reranker", deberta, lambda s, v: tf.DebertaV2Config(vocab_size=v, num_labels=1, **enc(s) | V3), tf.DebertaV2ForSequenceClassification),
  # positions in the input, types, no buckets and fewer distances than positions, layers of their own for positions, three labels
  "deberta-nli": ("reranker", deberta, lambda s, v: tf.DebertaV2Config(vocab_size=v, **NLI, **enc(s) | V3 | dict(type_vocab_size=2, position_biased_input=True, position_buckets=-1, max_relative_positions=20, share_att_key=False, norm_rel_ebd="none", pos_att_type=[["c2p"], ["p2c"]][s % 2])), tf.DebertaV2ForSequenceClassification),

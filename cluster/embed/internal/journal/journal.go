@@ -24,9 +24,8 @@ import (
 
 // A Header is what the results of a run depend on, apart from the texts.
 type Header struct {
-	Run     string `json:"run"`     // identifies the run, so that its messages are found again
 	Version string `json:"version"` // of the numeric contract and the messages
-	Model   string `json:"model"`   // digest of the model, in hexadecimal
+	Model   string `json:"model"`   // fingerprint of the model
 	Width   int    `json:"width"`   // numbers of a vector
 	MaxText int    `json:"maxText"` // most bytes of a text
 
@@ -90,7 +89,7 @@ func noJournal(path string, err error) error {
 }
 
 // Open opens the journal of a run, or begins it if there is none. A journal that exists has
-// its own Run and Files, and must equal h in all other fields: otherwise the error is a
+// its own Files, and must equal h in all other fields: otherwise the error is a
 // one of the kind [ErrMismatch]. replay is called with each entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))
@@ -157,7 +156,7 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	return j.Sync()
 }
 
-// match returns a Mismatch if want differs in more than the run.
+// match returns a Mismatch if want differs in more than the files.
 func (h Header) match(path string, want Header) error {
 	switch {
 	case h.Version != want.Version:
@@ -171,9 +170,6 @@ func (h Header) match(path string, want Header) error {
 	}
 	return nil
 }
-
-// Header returns the header of the journal, with the Run with which it began.
-func (j *Journal) Header() Header { return j.header }
 
 // Lost returns how many bytes of the journal were dropped when it was opened, as they do not begin with a
 // frame that is whole: a process was killed while it wrote them, or the file was damaged there.

@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-var header = Header{Run: "r", Version: "1.2", Model: "ab", Width: 2, MaxText: 9}
+var header = Header{Version: "1.2", Model: "ab", Width: 2, MaxText: 9}
 
 var entries = []Entry{
 	{Key: [32]byte{1}, Source: "a:1", ID: `"x"`, Vector: []float32{1, -2}},
@@ -56,10 +56,10 @@ func reopen(t testing.TB, path string, h Header, want []Entry) *Journal {
 func TestResume(t *testing.T) {
 	path := write(t)
 	other := header
-	other.Run = "another"
+	other.Files = []string{"another"}
 	j := reopen(t, path, other, entries)
-	if !reflect.DeepEqual(j.Header(), header) {
-		t.Errorf("header %+v, want %+v", j.Header(), header)
+	if !reflect.DeepEqual(j.header, header) {
+		t.Errorf("header %+v, want %+v", j.header, header)
 	}
 	if err := errors.Join(j.Append(entries[1]), j.Sync()); err != nil {
 		t.Fatal(err)

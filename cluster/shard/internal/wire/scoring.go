@@ -42,6 +42,7 @@ var fields = [...]field{
 	{name: "Parents", refused: func(s *kernel.Scoring) bool { return s.Parents != nil }, got: "parents", want: "nil: workers have parts of the keys"},
 	{name: "KeyRows", refused: func(s *kernel.Scoring) bool { return s.KeyRows.Rows != nil || s.KeyRows.Shape != [4]int{} }, got: "lists of rows", want: "none: workers have parts of the keys"},
 	{name: "DynamicInt12", refused: func(s *kernel.Scoring) bool { return s.DynamicInt12 }, got: "true", want: "false"},
+	{name: "BFloat16", refused: func(s *kernel.Scoring) bool { return s.BFloat16 }, got: "true", want: "false"},
 	{name: "Score", refused: func(s *kernel.Scoring) bool { return s.Score != nil }, got: "a function", want: "nil: workers cannot call it"},
 	{name: "Bias", refused: func(s *kernel.Scoring) bool { return !s.Bias.IsZero() }, got: "a tensor", want: "none: it is not sent to workers"},
 	{name: "Dropout", refused: func(s *kernel.Scoring) bool { return s.Dropout.Rate != 0 }, got: "a rate", want: "none: there is no training on workers"},

@@ -235,7 +235,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("%d fields in the table, kernel.Scoring has %d", len(fields), all.NumField())
 	}
 	value := kernel.Scoring{
-		Scale: 2, DynamicInt12: true, Score: func(*kernel.ScoreTile) {}, Softcap: 3, ALiBi: []float32{4}, Bias: kernel.BHLD([]float32{5}, 1, 1, 1, 1),
+		Scale: 2, DynamicInt12: true, BFloat16: true, Score: func(*kernel.ScoreTile) {}, Softcap: 3, ALiBi: []float32{4}, Bias: kernel.BHLD([]float32{5}, 1, 1, 1, 1),
 		Mask: kernel.Window(6, 7), QueryStart: []int{8}, KeyStart: []int{9}, Sinks: []float32{10}, Dropout: kernel.Dropout{Rate: 0.5},
 		Parents: []int32{-1}, KeyRows: kernel.KeyRows{Rows: []int32{11}, Shape: [4]int{1, 1, 1, 1}},
 	}

@@ -70,7 +70,7 @@ func ollamaDetailsOf(f *request.Facts) map[string]any {
 	return map[string]any{"family": f.Architecture, "families": []string{f.Architecture}, "format": "", "parent_model": "", "parameter_size": "", "quantization_level": ""}
 }
 
-// ollamaModels is /api/tags and /api/ps: the models, all of which are loaded.
+// ollamaModels is /api/tags and /api/ps: the models, and those that are loaded.
 type ollamaModels struct {
 	ollama
 	asksAll
@@ -100,6 +100,9 @@ func (m *ollamaModels) Whole(r *request.Request) any {
 	list := []ollamaModel{}
 	for _, f := range r.Work.(*request.About).Models {
 		one := ollamaModel{Name: f.ID, Model: f.ID, Digest: f.Digest, Details: ollamaDetailsOf(&f)}
+		if m.loaded && f.Loaded != nil && !*f.Loaded {
+			continue
+		}
 		if m.loaded { // until the server ends, as with keep_alive -1 in Ollama
 			one.ollamaLoaded = &ollamaLoaded{ollamaTime(r.Created.Add(math.MaxInt64)), 0, f.Context}
 		} else {

@@ -3,9 +3,9 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
@@ -18,6 +18,7 @@ import (
 var responsesPaths = []Path{
 	{"POST /v1/responses", func() Dialect { return &responses{} }, "model tools instructions input"},
 	{"GET /v1/responses/{name}", func() Dialect { return &keptResponse{} }, ""},
+	{"GET /v1/responses/{name}/input_items", func() Dialect { return &inputItems{} }, ""},
 	{"DELETE /v1/responses/{name}", func() Dialect { return &keptResponse{remove: true} }, ""},
 	{"POST /v1/responses/{name}/cancel", func() Dialect { return &keptResponse{cancel: true} }, ""},
 }
@@ -81,6 +82,9 @@ var responsesNames = map[string]string{"max_tokens": "max_output_tokens", "respo
 // logprobsIncluded is what include has for logarithms.
 const logprobsIncluded = "message.output_text.logprobs"
 
+// included are the values of include. There is no reasoning that is not said openly.
+var included = []string{logprobsIncluded, "reasoning.encrypted_content"}
+
 // Read is that of [Dialect].
 func (d *responses) Read(in *Input) (*request.Request, error) {
 	var q responsesRequest
@@ -111,13 +115,10 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 		return nil, err
 	}
 	for _, name := range q.Include {
-		switch name {
-		case logprobsIncluded:
-			d.logprobs = true
-		case "reasoning.encrypted_content": // there is none that is not said openly
-		default:
-			return nil, fields.Errorf("include", "include: got %.60q, want %s or reasoning.encrypted_content", name, logprobsIncluded)
+		if !slices.Contains(included, name) {
+			return nil, fields.Errorf("include", "include: got %.60q, want %s", name, strings.Join(included, " or "))
 		}
+		d.logprobs = d.logprobs || name == logprobsIncluded
 	}
 	d.echo = q.echo(in, &w.Options)
 	return r, readTop(&w.Options, d.logprobs, q.TopLogprobs)
@@ -173,6 +174,8 @@ type keptAnswer struct {
 	said  []chattemplate.Message // with the answer
 	bytes int64
 	body  json.RawMessage
+
+	logprobs bool // the body has them
 }
 
 // memoryOf returns the bytes that messages take beside their texts.
@@ -191,7 +194,7 @@ func (d *responses) keep(r *request.Request, answer *response, items []item) jso
 	}
 	said := spoken(items)
 	d.bytes += int64(len(body)) + memoryOf(said)
-	d.in.Kept.Put(d.in.Shelf, answer.ID, &keptAnswer{append(d.said[:len(d.said):len(d.said)], said), d.bytes, body}, d.bytes)
+	d.in.Kept.Put(d.in.Shelf, answer.ID, &keptAnswer{append(d.said[:len(d.said):len(d.said)], said), d.bytes, body, d.logprobs}, d.bytes)
 	return body
 }
 
@@ -229,44 +232,4 @@ func (d *responses) Break(f *Failure) []byte {
 	d.b = &b
 	d.write("error", map[string]any{"code": f.Code, "message": f.Message, "param": f.Param})
 	return b.Bytes()
-}
-
-// keptResponse is a response that is asked for again, deleted or cancelled.
-type keptResponse struct {
-	OpenAI
-	remove, cancel bool
-	name           string
-	body           json.RawMessage
-}
-
-// Read is that of [Dialect].
-func (d *keptResponse) Read(in *Input) (*request.Request, error) {
-	if q := in.Query.Get("stream"); len(in.Query) > 0 && (len(in.Query) > 1 || q != "false" && q != "False") {
-		name := slices.Sorted(maps.Keys(in.Query))[0]
-		return nil, fields.Errorf(name, "%.40s: got %.40q in the query, want none: a kept response comes as a whole, as it was", name, in.Query.Get(name))
-	}
-	v, ok := in.Kept.Get(in.Shelf, in.Name)
-	if !ok {
-		return nil, noResponse(in.Name)
-	}
-	d.name, d.body = in.Name, v.(*keptAnswer).body
-	if d.cancel {
-		return nil, Fail(http.StatusBadRequest, "", "the response is complete, and none is made in the background: whoever closes the connection cancels one")
-	}
-	if d.remove {
-		in.Kept.Delete(in.Shelf, in.Name)
-	}
-	return &request.Request{Work: &request.About{All: true}}, nil
-}
-
-// Whole is that of [Dialect].
-func (d *keptResponse) Whole(*request.Request) any {
-	if !d.remove {
-		return d.body
-	}
-	return struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Deleted bool   `json:"deleted"`
-	}{d.name, "response", true}
 }

@@ -17,7 +17,7 @@ import (
 var files embed.FS
 
 // scripts are the parts of the script. Later ones use what earlier ones define.
-var scripts = []string{"api.js", "chat.js", "search.js", "main.js"}
+var scripts = []string{"api.js", "markdown.js", "passages.js", "chat.js", "search.js", "main.js"}
 
 // Handler returns what answers with the page. It does not look at the path.
 func Handler() http.Handler {

@@ -5,13 +5,6 @@ const mostShown = 20;
 
 const searchModel = () => models.find((m) => m.id === $("search-model").value);
 
-// passagesOf cuts a text.
-const passagesOf = (text, by) => {
-  const lines = text.split(by === "paragraph" ? /\n\s*\n/ : /\n/);
-  const segments = (line) => Array.from(new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(line), (s) => s.segment);
-  return (by === "sentence" ? lines.flatMap(segments) : lines).map((s) => s.trim()).filter(Boolean);
-};
-
 // vectorOf reads the numbers of an answer in base64: float32, the low bytes first.
 const vectorOf = (text) => {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -22,17 +15,21 @@ const vectorOf = (text) => {
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 const cosine = (a, b) => dot(a, b) / (Math.sqrt(dot(a, a)) * Math.sqrt(dot(b, b)) || 1);
 
-// inParts calls work with some passages after the other, and says how far it is.
+// inParts calls work with some passages after the other, and says how far it is. It returns passages with their results, of those
+// that are too long those of their windows.
 const inParts = async (list, work) => {
+  const all = [];
+  const limit = { characters: Infinity };
   for (let i = 0; i < list.length; i += perRequest) {
     if (list.length > perRequest) $("search-state").textContent = `${i.toLocaleString("en")} of ${count(list.length, "passage")} read`;
-    await work(list.slice(i, i + perRequest), i);
+    all.push(...(await windows(list.slice(i, i + perRequest), work, limit)));
   }
+  return all;
 };
 
-let kept = { of: "", vectors: new Map() }; // of the last search, by passage
+let kept = { of: "", vectors: new Map() }; // of the last search, by passage: its windows with their vectors
 
-// byVectors scores passages by the cosines of their vectors and that of the query.
+// byVectors returns passages, or their windows, with the cosines of their vectors and that of the query.
 const byVectors = async (model, query, passages, signal) => {
   const prompts = model.prompts ?? {};
   const embed = async (input) => {
@@ -41,26 +38,27 @@ const byVectors = async (model, query, passages, signal) => {
   };
   const of = model.id + " " + model.system_fingerprint;
   const old = kept.of === of ? kept.vectors : new Map();
+  const prompt = prompts.document ?? prompts.passage ?? "";
   const vectors = new Map(passages.map((p) => [p, old.get(p)]));
   const missing = [...vectors.keys()].filter((p) => !vectors.get(p));
-  await inParts(missing, async (part) => {
-    const prompt = prompts.document ?? prompts.passage ?? "";
-    const found = await embed(part.map((p) => prompt + p));
-    found.forEach((v, i) => vectors.set(part[i], v));
-  });
+  for (const [p, vector] of await inParts(missing, (part) => embed(part.map((text) => prompt + text)))) {
+    const whole = vectors.has(p) ? p : missing.find((m) => m.includes(p));
+    vectors.set(whole, [...(vectors.get(whole) ?? []), [p, vector]]);
+  }
   kept = { of, vectors };
   const [asked] = await embed([(prompts.query ?? "") + query]);
-  return passages.map((p) => cosine(asked, vectors.get(p)));
+  return passages.flatMap((p) => vectors.get(p)).map(([text, vector]) => ({ text, score: cosine(asked, vector) }));
 };
 
-// byReading lets a reranker score passages.
+// byReading lets a reranker score passages, or their windows.
 const byReading = async (model, query, passages, signal) => {
-  const scores = new Array(passages.length);
-  await inParts(passages, async (documents, begin) => {
+  const all = await inParts(passages, async (documents) => {
     const answer = await ask("v1/rerank", { model: model.id, query, documents }, signal);
-    for (const r of answer.results) scores[begin + r.index] = r.relevance_score;
+    const scores = new Array(documents.length);
+    for (const r of answer.results) scores[r.index] = r.relevance_score;
+    return scores;
   });
-  return scores;
+  return all.map(([text, score]) => ({ text, score }));
 };
 
 // result is an item of the list.
@@ -79,8 +77,7 @@ const find = async (signal) => {
   if (!query.trim()) throw new Failure("Say what to look for.");
   const begin = performance.now();
   const reranks = model.tasks.includes("rerank");
-  const scores = await (reranks ? byReading : byVectors)(model, query, passages, signal);
-  const list = passages.map((text, i) => ({ text, score: scores[i] })).sort((a, b) => b.score - a.score);
+  const list = (await (reranks ? byReading : byVectors)(model, query, passages, signal)).sort((a, b) => b.score - a.score);
   $("results").replaceChildren(...list.slice(0, mostShown).map(result));
   const shown = list.length > mostShown ? `${mostShown} best of ` : "";
   $("search-state").textContent = [shown + count(list.length, "passage"), reranks ? "relevance" : "cosine", seconds(performance.now() - begin), model.system_fingerprint].join(" · ");
@@ -95,7 +92,7 @@ const search = async () => {
     try {
       await find(signal);
     } catch (e) {
-      if (e.code === "context_length_exceeded") throw new Failure(e.message + " Cut the text into shorter passages.", e.status, e.code);
+      if (e.code === "context_length_exceeded") throw new Failure(e.message + " What to look for is too long.", e.status, e.code);
       throw e;
     }
   });

@@ -138,6 +138,7 @@ type Facts struct {
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
+	Loaded  *bool  `json:"loaded,omitempty"` // of a model that is loaded on demand; others always are
 
 	Kind           models.Kind       `json:"kind"`
 	Tasks          []string          `json:"tasks"` // of chat, completion, embedding and rerank
@@ -148,7 +149,7 @@ type Facts struct {
 	Vocabulary     int               `json:"vocab_size,omitempty"`
 	CacheType      string            `json:"cache_type,omitempty"`
 	CacheValueType string            `json:"cache_value_type,omitempty"` // if it is another one
-	Activations    string            `json:"activations,omitempty"`      // float32 or int8
+	Activations    string            `json:"activations,omitempty"`      // float32, bf16 or int8
 	Attention      string            `json:"attention,omitempty"`        // integers, if it computes with them
 	Defaults       *Defaults         `json:"defaults,omitempty"`
 	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names

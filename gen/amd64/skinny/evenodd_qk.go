@@ -1,0 +1,306 @@
+package skinny
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// QKEvenOdd is SkinnyQK for products in bfloat16. The keys in the lanes are as many as a vector has, and a word of 32
+// bits has a column of an even chain and one of an odd chain, whose small numbers become +0. A segment is 4 steps
+// of 4 words: then both chains are added to the sum.
+//
+//	k[0..15][x..] ──► t0 t1 t2 t3     even[query] += t·2^16 · q̂[x][query]     odd[query] += t & ffff0000 · q̂[x+1][query]
+//
+// Each number of queries has a loop of its own. The sums stay in registers if there are 32, else on the stack.
+func (g *gen) QKEvenOdd() {
+	g.Kernel(spec.QKEvenOdd)
+	f := &evenOddQK{g: g, keys: g.Lanes(), s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), left: g.Argument("m"), columns: g.Memory(g.Param("k").Cap())}
+	f.ld4 = g.StrideOf("ldk", spec.BF16)
+	f.prefetch = g.NewPrefetch(f.ld4, "d", spec.BF16, prefetchedLines*spec.LineBytes, 1)
+	f.w = g.SliceLen("max")
+	g.SHLQ(operand.Imm(2), f.w)
+	f.k[0] = g.Slice("k")
+	for i := 1; i < 4; i++ {
+		f.k[i] = g.GP64()
+		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
+	}
+	g.SHLQ(operand.Imm(2), f.ld4)
+	if f.keys > 8 {
+		f.ld12 = g.GP64()
+		g.LEAQ(emit.Indexed(f.ld4, f.ld4, 2), f.ld12)
+	}
+	f.q, f.steps = g.GP64(), g.GP64()
+	f.factors = g.newFactors()
+	f.even, f.odd = g.Vecs(g.SkinnyRows()), g.Vecs(g.SkinnyRows())
+	if g.EVEX() {
+		f.sums = g.Vecs(g.SkinnyRows())
+	} else {
+		f.waiting = g.Frame(g.SkinnyRows() * g.VecBytes())
+	}
+	f.tiles()
+}
+
+// prefetchedLines are prefetched at once: those of 64 columns.
+const prefetchedLines = 2
+
+// stepWords are the words of a row in a step.
+const stepWords = 4
+
+type evenOddQK struct {
+	g        *gen
+	prefetch *emit.Prefetch
+	factors  *factors
+
+	keys      int              // of a tile
+	s         operand.Mem      // scores of the tile
+	lane      operand.Mem      // first query of the current group
+	left      operand.Mem      // keys, from the tile on
+	columns   operand.Mem      // that are left
+	w         reg.GPVirtual    // bytes of a row of scores, and of q̂
+	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
+	ld4, ld12 reg.GPVirtual    // 4 rows and 12 rows of K, in bytes
+	q         reg.GPVirtual    // q̂ at the current column
+	steps     reg.GPVirtual    // left in the segment
+
+	even, odd, sums []reg.VecVirtual
+	waiting         operand.Mem // the sums, with 16 registers
+}
+
+// queriesOf are the numbers of queries that have a loop.
+func (g *gen) queriesOf() []int {
+	return slices.DeleteFunc([]int{1, 2, 4, 8}, func(n int) bool { return n > g.SkinnyRows() })
+}
+
+// tiles emits the loop over the tiles, and in it the loop over groups of queries.
+func (f *evenOddQK) tiles() {
+	g := f.g
+	g.Label("tile")
+	g.CMPQ(f.left, operand.Imm(uint64(f.keys)))
+	g.JGE(operand.LabelRef("whole"))
+	g.CMPQ(f.left, operand.Imm(0))
+	g.JE(operand.LabelRef("done"))
+	g.Comment("The last tile reaches back.")
+	back, bytes := g.GP64(), g.GP64()
+	g.MOVQ(f.left, back)
+	g.SUBQ(operand.Imm(uint64(f.keys)), back)
+	g.MOVQ(f.w, bytes)
+	g.IMULQ(back, bytes)
+	g.ADDQ(bytes, f.s)
+	g.MOVQ(f.ld4, bytes)
+	g.SARQ(operand.Imm(2), bytes)
+	g.IMULQ(back, bytes)
+	f.move(bytes)
+	g.MOVQ(operand.I32(f.keys), f.left)
+	g.Label("whole")
+	g.MOVQ(operand.I32(0), f.lane)
+	g.Label("group")
+	g.MOVQ(f.lane, f.q)
+	queries := g.Num("n")
+	g.SUBQ(f.q, queries)
+	g.SHLQ(operand.Imm(2), f.q)
+	g.ADDQ(g.Memory(g.Param("q").Base()), f.q)
+	f.prefetch.Start()
+	g.Move(g.Argument("d"), f.columns)
+	sizes := g.queriesOf()
+	for i, n := range slices.Backward(sizes[1:]) {
+		g.CMPQ(queries, operand.Imm(uint64(sizes[i]+1)))
+		g.JGE(operand.LabelRef(groupLabel(n)))
+	}
+	for i, n := range sizes {
+		f.group(n)
+		if i+1 < len(sizes) {
+			g.JMP(operand.LabelRef("next"))
+		}
+	}
+	g.Label("next")
+	row := g.StrideOf("d", spec.BF16)
+	g.NEGQ(row)
+	f.move(row)
+	lane := g.GP64()
+	g.MOVQ(f.lane, lane)
+	g.CMPQ(lane, g.Argument("n"))
+	g.JL(operand.LabelRef("group"))
+	rows := g.GP64()
+	g.MOVQ(f.ld4, rows)
+	g.SHLQ(operand.Imm(uint64(f.keys/8)), rows) // 2 or 4 times 4 rows
+	f.move(rows)
+	g.ADDQ(rows, f.prefetch.Base)
+	scores := g.GP64()
+	g.MOVQ(f.w, scores)
+	g.IMUL3Q(operand.Imm(uint64(f.keys)), scores, scores)
+	g.ADDQ(scores, f.s)
+	g.SUBQ(operand.Imm(uint64(f.keys)), f.left)
+	g.JMP(operand.LabelRef("tile"))
+	g.Label("done")
+	g.Return()
+}
+
+// move moves all rows.
+func (f *evenOddQK) move(bytes operand.Op) {
+	for i := range f.k {
+		f.g.ADDQ(bytes, f.k[i])
+	}
+}
+
+// row is the address of row i of the tile at the current step.
+func (f *evenOddQK) row(i int) operand.Mem {
+	m := emit.At(f.k[i%4], 0)
+	switch i / 4 {
+	case 1, 2:
+		m.Index, m.Scale = f.ld4, uint8(i/4)
+	case 3:
+		m.Index, m.Scale = f.ld12, 1
+	}
+	return m
+}
+
+// group emits the scores of up to n queries.
+func (f *evenOddQK) group(n int) {
+	g, name := f.g, groupLabel(n)
+	g.Commentf("%d queries.", n)
+	g.Label(name)
+	for i := range n {
+		if g.EVEX() {
+			g.Zero(g.Context, f.sums[i])
+		} else {
+			g.Zero(g.Context, f.even[0])
+			g.VMOVUPS(f.even[0], f.sum(i))
+		}
+	}
+	g.Label(name + "segment")
+	for i := range n {
+		g.Zero(g.Context, f.even[i])
+		g.Zero(g.Context, f.odd[i])
+	}
+	g.MOVQ(f.columns, f.steps)
+	g.CMPQ(f.steps, operand.Imm(spec.BF16Segment))
+	g.JLE(operand.LabelRef(name + "short"))
+	g.MOVQ(operand.U32(spec.BF16Segment), f.steps)
+	g.Label(name + "short")
+	g.SUBQ(f.steps, f.columns)
+	g.SHRQ(operand.Imm(3), f.steps)
+	g.AlignLoop()
+	g.Label(name + "step")
+	f.step(n, name)
+	g.DECQ(f.steps)
+	g.JNZ(operand.LabelRef(name + "step"))
+	for i := range n {
+		g.VADDPS(f.odd[i], f.even[i], f.even[i])
+		if g.EVEX() {
+			g.VADDPS(f.even[i], f.sums[i], f.sums[i])
+		} else {
+			g.VADDPS(f.sum(i), f.even[i], f.even[i])
+			g.VMOVUPS(f.even[i], f.sum(i))
+		}
+	}
+	g.CMPQ(f.columns, operand.Imm(0))
+	g.JNE(operand.LabelRef(name + "segment"))
+	sums := f.sums
+	if !g.EVEX() {
+		sums = f.even
+	}
+	g.MulBroadcast(g.Context, g.Argument("scale"), sums[:n])
+	f.repeat(sums[:n], name)
+	for first := 0; first < n; first += 4 {
+		f.store(sums[first:n], first)
+	}
+	g.ADDQ(operand.Imm(uint64(max(4, n))), f.lane)
+}
+
+// repeat makes the lanes after the last query repeat it. A smaller group would do for n/2 queries.
+func (f *evenOddQK) repeat(sums []reg.VecVirtual, name string) {
+	queries := f.g.Num("n")
+	f.g.SUBQ(f.lane, queries)
+	for i := len(sums)/2 + 1; i < len(sums); i++ {
+		f.g.CMPQ(queries, operand.Imm(uint64(i)))
+		f.g.JG(operand.LabelRef(fmt.Sprint(name, "has", i)))
+		f.g.VMOVAPS(sums[i-1], sums[i])
+		f.g.Label(fmt.Sprint(name, "has", i))
+	}
+}
+
+func (f *evenOddQK) sum(i int) operand.Mem { return f.waiting.Offset(i * f.g.VecBytes()) }
+
+// step emits 4 words of all keys.
+func (f *evenOddQK) step(n int, name string) {
+	g := f.g
+	for x := range f.keys / 8 {
+		f.prefetch.Lines(fmt.Sprintf("%snear%d", name, x), upTo(prefetchedLines)...)
+		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
+	}
+	for _, t := range g.Transpose4(g.KeyRows(f.row, 0)) {
+		x := f.factors.lower(t)
+		for i := range n {
+			g.FMABroadcast(g.Context, emit.At(f.q, 4*i), x, f.even[i])
+		}
+		f.factors.upper(t)
+		for i := range n {
+			g.FMABroadcast(g.Context, emit.Indexed(f.q, f.w, 1).Offset(4*i), t, f.odd[i])
+		}
+		g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
+	}
+	for i := range f.k {
+		g.ADDQ(operand.Imm(4*stepWords), f.k[i])
+	}
+}
+
+// store stores 4 lanes of all keys, from lane first of the group on, and raises their maxima, key by key.
+func (f *evenOddQK) store(sums []reg.VecVirtual, first int) {
+	g := f.g
+	four := make([]reg.VecVirtual, 4)
+	for i := range four {
+		four[i] = sums[min(i, len(sums)-1)]
+	}
+	s, p, lane, top := g.GP64(), g.Slice("max"), g.GP64(), g.XMM()
+	g.MOVQ(f.lane, lane)
+	g.MOVQ(f.s, s)
+	g.LEAQ(emit.Indexed(s, lane, 4).Offset(4*first), s)
+	g.LEAQ(emit.Indexed(p, lane, 4).Offset(4*first), p)
+	t := g.Transpose4(four)
+	g.VMOVUPS(emit.At(p, 0), top)
+	for q := range g.Lanes() / 4 {
+		for _, x := range t {
+			x := g.Quarter(g.Context, x, q)
+			g.VMOVUPS(x, emit.At(s, 0))
+			g.VMAXPS(top, x, top)
+			g.ADDQ(f.w, s)
+		}
+	}
+	g.VMOVUPS(top, emit.At(p, 0))
+}
+
+// factors make float32 of the bfloat16 that products in bfloat16 take: those below 2^-56 in magnitude become +0.
+type factors struct {
+	g           *gen
+	mask, least operand.Op
+}
+
+func (g *gen) newFactors() *factors {
+	return &factors{g, g.AtHand(g.Constant(0xffff0000)), g.AtHand(g.Constant(2 * spec.LeastBF16))}
+}
+
+// lower is the lower halves of words.
+func (f *factors) lower(t reg.VecVirtual) reg.VecVirtual {
+	x := f.g.Vec()
+	f.g.VPSLLD(operand.Imm(16), t, x)
+	f.flush(x)
+	return x
+}
+
+// upper makes words their upper halves.
+func (f *factors) upper(t reg.VecVirtual) {
+	f.g.VANDPS(f.mask, t, t)
+	f.flush(t)
+}
+
+// flush compares twice the bits of x, which have no sign, as integers.
+func (f *factors) flush(x reg.VecVirtual) {
+	y := f.g.Vec()
+	f.g.VPADDD(x, x, y)
+	f.g.ZeroBelow(f.g.Context, x, y, f.least)
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// The steps of calls whose products are those in bfloat16. Queries, keys, values and weights are rounded, and lie in memory
+// as float32. The scale multiplies the products, as it would round a second time what a scaled query keeps of it.
+//
+// The last segment of the contract may be short, and so may be the first one of a block, if its keys begin later: a
+// product that begins with an odd key has even and odd chains exchanged, whose sum is the same.
+
+// fitBFloat16 makes room for calls with products in bfloat16.
+func (s *scratch) fitBFloat16(j *Job) {
+	parallel.Fit(&s.memory, &s.segmentUsage, &s.segment, contract.ValueSegment*j.dv(), rows.Aligned)
+}
+
+// roundBFloat16 rounds numbers in place.
+func (j *Job) roundBFloat16(x []float32) {
+	for len(x) > 0 {
+		n := min(len(x), rows.MaxConvert)
+		j.tier.Convert().RoundBF16(x[:n], x[:n])
+		x = x[n:]
+	}
+}
+
+func packBFloat16(t *tile) {
+	data, off := t.Floats(&t.job.Call.Q)
+	t.PackRows(t.q, data, off, t.job.d(), 1)
+	t.job.roundBFloat16(t.q[:t.job.d()*t.Lanes])
+}
+
+func bfloat16Scores(t *tile, part mask.Span, top []float32) {
+	w, d := t.Lanes, t.job.d()
+	if top == nil {
+		top = t.ignored()
+	}
+	for part.Lo < part.Hi {
+		s := t.scoresFrom(part)
+		k, stride, n := t.keys().Floats(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
+		t.kern.GemmEvenOdd(s, w, k, stride, 1, t.q, w, n, d, false)
+		t.kern.ScaleRows(s, w, s, w, n, t.job.derived.scales[:], 0, false, top)
+		part.Lo += n
+	}
+}
+
+func bfloat16Softmax(t *tile, n int, max, sum []float32) {
+	t.kern.SoftmaxBF16(t.block.scores, t.Lanes, n, max, sum)
+}
+
+func bfloat16Values(t *tile) {
+	t.roundDropped()
+	b, w, dv := &t.block, t.Lanes, t.job.dv()
+	n := b.keys.Len()
+	first := min(n, contract.BF16Segment-b.keys.Lo%contract.BF16Segment)
+	v, stride, _ := t.values().Floats(t.Head, t.Key(b.keys.Lo), n)
+	o := t.room()
+	for e := 0; e < dv; {
+		m := valuesPerCall(dv-e, w, n)
+		t.kern.GemmEvenOdd(o[e*w:], w, v[e:], 1, stride, b.scores, w, m, first, false)
+		if first < n {
+			t.kern.GemmEvenOdd(o[e*w:], w, v[first*stride+e:], 1, stride, b.scores[first*w:], w, m, n-first, true)
+		}
+		e += m
+	}
+	t.mergeBlock(o)
+}
+
+// bfloat16Merge is panelMerge by one kernel, where the tier has it.
+func bfloat16Merge(t *tile, part []float32) {
+	if t.kern.CodeMerge == nil {
+		panelMerge(t, part)
+		return
+	}
+	integersMerge(t, part)
+}
+
+// roundDropped rounds the weights of the current block once more, if dropout has multiplied them.
+func (t *tile) roundDropped() {
+	if t.job.Call.Dropout.Rate != 0 {
+		t.job.roundBFloat16(t.block.scores)
+	}
+}
+
+// The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys and values as they lie in
+// memory. Where too few lie at equal distances, those for many rows take copies.
+
+func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
+	w, d := t.Lanes, t.job.d()
+	if top == nil {
+		top = t.ignored()
+	}
+	for n := 0; part.Lo < part.Hi; part.Lo += n {
+		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
+		if n = got; n < ukernel.SkinnyKeys {
+			bfloat16Scores(t, mask.Span{Lo: part.Lo, Hi: part.Lo + n}, top)
+			continue
+		}
+		t.job.tier.Skinny().QKEvenOdd(t.scoresFrom(part), k, stride, t.q, t.N, n, d, t.job.derived.scale, top, next, far)
+	}
+}
+
+// skinnyBFloat16Values takes whole segments. The columns of V are the lanes of those that are copied.
+func skinnyBFloat16Values(t *tile) {
+	t.roundDropped()
+	o, dv, keys, product := t.room(), t.job.dv(), t.block.keys, &t.job.tier.Tiles()[0]
+	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
+		p, load := t.scoresFrom(keys), keys.Lo > t.block.keys.Lo
+		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(keys.Len(), t.N*dv))
+		if n = got; n < keys.Len() {
+			n -= (keys.Lo + n) % contract.ValueSegment
+		}
+		if n > 0 {
+			t.job.tier.Skinny().PVEvenOdd(o, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
+			continue
+		}
+		n = min(keys.Len(), contract.ValueSegment-keys.Lo%contract.ValueSegment)
+		rows, stride, _ := t.values().Floats(t.Head, t.Key(keys.Lo), n)
+		for e := 0; e < dv; e += product.Lanes {
+			product.GemmEvenOdd(o[e:], dv, p, 1, t.Lanes, rows[e:], stride, t.N, n, load)
+		}
+	}
+	t.mergeBlock(o)
+}
+
+func exactBFloat16Softmax(t *tile, n int, max, sum []float32) {
+	t.findRuns()
+	bfloat16Softmax(t, n, max, sum)
+}
+
+// exactBFloat16Values is bfloat16Values with zeros in place of the values of keys that are in none of the runs.
+func exactBFloat16Values(t *tile) {
+	t.roundDropped()
+	b, w, dv, o := &t.block, t.Lanes, t.job.dv(), t.room()
+	for part := range segments(b.keys) {
+		v, n := t.scratch.segment, part.Len()
+		clear(v[:n*dv])
+		for _, r := range t.scratch.runs {
+			seen := mask.Span{Lo: r.Lo + b.keys.Lo, Hi: r.Hi + b.keys.Lo}.And(part)
+			if seen.Lo < seen.Hi {
+				from, stride, _ := t.values().Floats(t.Head, t.Key(seen.Lo), seen.Len())
+				rows.Copy(v[(seen.Lo-part.Lo)*dv:], dv, from, stride, seen.Len(), dv)
+			}
+		}
+		for e, m := 0, 0; e < dv; e += m {
+			m = valuesPerCall(dv-e, w, n)
+			t.kern.GemmEvenOdd(o[e*w:], w, v[e:], 1, dv, t.scoresFrom(part), w, m, n, part.Lo > b.keys.Lo)
+		}
+	}
+	t.mergeBlock(o)
+}

@@ -1,0 +1,117 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/promptcache"
+)
+
+// A shelf is a backend in memory.
+type shelf struct {
+	mu      sync.Mutex
+	objects map[promptcache.Key][]byte
+}
+
+func (s *shelf) Get(_ context.Context, k promptcache.Key) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.objects[k]; o != nil {
+		return bytes.Clone(o), nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (s *shelf) Put(_ context.Context, k promptcache.Key, object []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[k] = object
+	return nil
+}
+
+func (s *shelf) Remove(_ context.Context, k promptcache.Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.objects, k)
+	return nil
+}
+
+// TestSavedPages: a program that begins with the pages of another one gives the same answers, with room for all and
+// for few, and reads little of the prompts. So it does if some pages are damaged, which are gone then.
+func TestSavedPages(t *testing.T) {
+	for _, name := range []string{"llama-2", "deepseek_v3-31", "lfm2-1", "qwen3_5_text-2"} {
+		t.Run(name, func(t *testing.T) { checkSaved(t, newStories(t, "../../testdata/tiny/"+name)) })
+	}
+}
+
+func checkSaved(t *testing.T, x *stories) {
+	store := &shelf{objects: map[promptcache.Key][]byte{}}
+	run := func(pages int) (Stats, promptcache.Stats) {
+		t.Helper()
+		cache := promptcache.New(store, slog.New(slog.DiscardHandler))
+		saved := &promptcache.Pages{Cache: cache, First: promptcache.First(x.m.StateFingerprint(""), storyPage), Size: storyPage}
+		s := x.scheduler(t, pages, func(o *Options) { o.Saved = saved })
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { s.Run(ctx) })
+		x.submit(t, s)()
+		stop()
+		running.Wait()
+		return s.Stats(), cache.Stats()
+	}
+	_, wrote := run(300)
+	if wrote.Written == 0 || wrote.Damaged != 0 || wrote.Failed != 0 {
+		t.Errorf("first: %+v", wrote)
+	}
+	all := len(store.objects)
+	for _, pages := range []int{300, 40, 16} {
+		again, cache := run(pages)
+		t.Logf("%d pages: %+v, %+v", pages, again, cache)
+		if again.Loaded == 0 || cache.Damaged != 0 || cache.Failed != 0 || len(store.objects) != all {
+			t.Errorf("%d pages: %+v, %+v, %d objects, want the %d of before", pages, again, cache, len(store.objects), all)
+		}
+	}
+	// Alone, a request reads what lies behind the last whole page, or the last state.
+	requests := x.all
+	for _, x.all = range slices.Collect(slices.Chunk(requests, 1)) {
+		prompt := x.all[0].prompt
+		session := x.open(t, 16)
+		text := session.NewText()
+		if _, err := session.Forward(t.Context(), decoder.Step{Text: text, Tokens: prompt}); err != nil {
+			t.Fatal(err)
+		}
+		want := len(prompt) - text.Checkpoint((len(prompt)-1)/storyPage*storyPage)
+		if stats, _ := run(300); stats.Read != uint64(want) {
+			t.Errorf("%d tokens of a prompt of %d were read, want %d", stats.Read, len(prompt), want)
+		}
+	}
+	x.all = requests
+	damaged := 0
+	for k, o := range store.objects {
+		if damaged++; damaged%3 == 0 {
+			o[len(o)/2] ^= 1
+		} else if damaged%3 == 1 {
+			store.objects[k] = o[:len(o)/2]
+		}
+	}
+	if _, cache := run(300); cache.Damaged == 0 {
+		t.Errorf("with damaged pages: %+v", cache)
+	}
+	if len(store.objects) != all {
+		t.Errorf("%d pages are there of %d, want new ones in place of those that were damaged", len(store.objects), all)
+	}
+	// A page whose bytes are whole, but not of this model: it has the right hash and the wrong length.
+	for k := range store.objects {
+		store.objects[k] = nil
+		promptcache.New(store, slog.New(slog.DiscardHandler)).Put(t.Context(), k, []byte("short"))
+	}
+	if _, cache := run(300); cache.Damaged == 0 {
+		t.Errorf("with pages of another length: %+v", cache)
+	}
+}

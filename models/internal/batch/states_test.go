@@ -1,0 +1,137 @@
+package batch
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/attn-go/attn/models/decoder"
+)
+
+// TestStatesDoNotDependOnLoad: the answers of a model whose layers carry states are the same alone and
+// beside others, whose prompts begin alike, with few pages and in small chunks.
+func TestStatesDoNotDependOnLoad(t *testing.T) {
+	for _, name := range []string{"lfm2-1", "qwen3_5_text-2"} {
+		t.Run(name, func(t *testing.T) { checkStates(t, newStories(t, "../../testdata/tiny/"+name)) })
+	}
+}
+
+// storyPage is the tokens of a page in stories.
+const storyPage = 16
+
+// Stories are requests of a real model, with their answers alone.
+type stories struct {
+	m   *decoder.Model
+	all []*story
+}
+
+type story struct {
+	prompt    []int32
+	n         int
+	got, want []int32
+}
+
+func choose(logits []float32) int32 { return int32(slices.Index(logits, slices.Max(logits))) }
+
+// newStories returns requests of the model of a folder, many of which begin alike.
+func newStories(t *testing.T, folder string) *stories {
+	m, err := decoder.Load(folder, decoder.Options{PageSize: storyPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &stories{m: m}
+	r := rand.New(rand.NewPCG(3, 4))
+	begin := [][]int32{tokensOf(r, 130), tokensOf(r, 40)}
+	for range 24 {
+		prefix := begin[r.IntN(2)]
+		one := &story{prompt: slices.Concat(prefix[:r.IntN(len(prefix)+1)], tokensOf(r, 1+r.IntN(40))), n: 1 + r.IntN(60)}
+		s := x.open(t, 16)
+		text := s.NewText()
+		next := one.prompt
+		for range one.n {
+			logits, err := s.Forward(t.Context(), decoder.Step{Text: text, Tokens: next})
+			if err != nil {
+				t.Fatal(err)
+			}
+			next = []int32{choose(logits[0])}
+			one.want = append(one.want, next[0])
+		}
+		x.all = append(x.all, one)
+	}
+	return x
+}
+
+func (x *stories) open(t *testing.T, pages int) *decoder.Session {
+	s, err := x.m.NewSession(pages, storyPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// scheduler returns one of the model with so many pages.
+func (x *stories) scheduler(t *testing.T, pages int, change func(*Options)) *Scheduler {
+	o := Options{Open: func() (Session, error) { return x.open(t, pages), nil }, Pages: pages, Page: storyPage, Running: 8, Step: 64, Chunk: 16, Waiting: 1000, PerKey: 1000}
+	if change != nil {
+		change(&o)
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// submit makes all requests at once. wait returns when they have ended, with what they have to be.
+func (x *stories) submit(t *testing.T, s *Scheduler) (wait func()) {
+	t.Helper()
+	var open sync.WaitGroup
+	for _, one := range x.all {
+		one.got = nil
+		open.Add(1)
+		task := Task{
+			Context: context.Background(), Prompt: one.prompt, Most: len(one.prompt) + one.n,
+			Next: func(logits []float32, _ []int32) (int32, bool, error) {
+				id := choose(logits)
+				one.got = append(one.got, id)
+				return id, false, nil
+			},
+			Done: func(err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				open.Done()
+			},
+		}
+		if err := s.Submit(&task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		t.Helper()
+		open.Wait()
+		for i, one := range x.all {
+			if !slices.Equal(one.got, one.want) {
+				t.Errorf("%d pages, request %d: %v, want %v", s.o.Pages, i, one.got, one.want)
+			}
+		}
+	}
+}
+
+func checkStates(t *testing.T, x *stories) {
+	for _, pages := range []int{16, 40, 200} {
+		s := x.scheduler(t, pages, nil)
+		for range 2 { // the second time from prefixes that are kept
+			wait := x.submit(t, s)
+			finish(t, s)
+			wait()
+		}
+		stats := s.Stats()
+		t.Logf("%d pages: %+v", pages, stats)
+		if pages == 16 && stats.Preempted == 0 || pages == 200 && stats.Shared == 0 {
+			t.Errorf("%d pages: %d tokens were shared, %d requests preempted", pages, stats.Shared, stats.Preempted)
+		}
+	}
+}

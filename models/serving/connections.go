@@ -1,0 +1,148 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// connections is a listener that has some connections open at once. Where one more comes, the one that has been without a whole request
+// for the longest ends, as it may be one of many that send theirs byte by byte, or nothing. If all have requests that are being answered,
+// one more waits.
+type connections struct {
+	net.Listener
+	most int
+
+	mu     sync.Mutex
+	change sync.Cond
+	open   map[*connection]uint64 // the number since which it lacks a request, 0 while one is answered
+	next   uint64
+	closed bool
+}
+
+// A connection is one of connections.
+type connection struct {
+	net.Conn
+	of *connections
+}
+
+func limitConnections(l net.Listener, most int) *connections {
+	c := &connections{Listener: l, most: most, open: map[*connection]uint64{}}
+	c.change.L = &c.mu
+	return c
+}
+
+// Accept is that of [net.Listener].
+func (c *connections) Accept() (net.Conn, error) {
+	inner, err := c.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	x := &connection{inner, c}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.open) >= c.most && !c.closed {
+		var slow *connection
+		for y, since := range c.open {
+			if since > 0 && (slow == nil || since < c.open[slow]) {
+				slow = y
+			}
+		}
+		if slow == nil {
+			c.change.Wait()
+			continue
+		}
+		delete(c.open, slow)
+		slow.Conn.Close()
+	}
+	c.wants(x)
+	return x, nil
+}
+
+// wants notes that a connection lacks a request. c.mu is held.
+func (c *connections) wants(x *connection) {
+	c.next++
+	c.open[x] = c.next
+	c.change.Broadcast()
+}
+
+// Close is that of [net.Listener].
+func (c *connections) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.change.Broadcast()
+	c.mu.Unlock()
+	return c.Listener.Close()
+}
+
+// Close is that of [net.Conn].
+func (x *connection) Close() error {
+	x.of.mu.Lock()
+	delete(x.of.open, x)
+	x.of.change.Broadcast()
+	x.of.mu.Unlock()
+	return x.Conn.Close()
+}
+
+// connectionKey is the key of a connection in the context of its requests.
+type connectionKey struct{}
+
+// withConnection is ConnContext of a server.
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// noting returns a handler that notes which connections have whole requests.
+func noting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if x, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+			if b := (&whole{r.Body, x}); r.ContentLength == 0 {
+				b.end()
+			} else {
+				r.Body = b
+			}
+			defer x.answered()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answered notes that the connection lacks a request again.
+func (x *connection) answered() {
+	x.of.mu.Lock()
+	defer x.of.mu.Unlock()
+	if _, open := x.of.open[x]; open {
+		x.of.wants(x)
+	}
+}
+
+// whole is the body of a request, which is whole at its end.
+type whole struct {
+	io.ReadCloser
+	of *connection
+}
+
+// Read is that of [io.Reader].
+func (b *whole) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.end()
+	}
+	return n, err
+}
+
+// end notes that the request is whole.
+func (b *whole) end() {
+	c := b.of.of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, open := c.open[b.of]; open {
+		c.open[b.of] = 0
+	}
+}

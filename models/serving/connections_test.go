@@ -1,0 +1,106 @@
+package serving
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// As many slow connections as there may be do not keep others from being answered, nor end those whose requests are answered. No time
+// limit is set, so that they would for ever.
+func TestSlowConnections(t *testing.T) {
+	const most = 40
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	s := &http.Server{ConnContext: withConnection, Handler: noting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		if r.URL.Path == "/wait" {
+			begun <- struct{}{}
+			<-goOn
+		}
+		fmt.Fprintf(w, "%s %s", r.URL.Path, body)
+	}))}
+	go s.Serve(limitConnections(l, most))
+	defer s.Close()
+	url := "http://" + l.Addr().String()
+	ask := func(path string) (string, error) {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		r, err := client.Post(url+path, "text/plain", strings.NewReader("body"))
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		return string(text), err
+	}
+	waited := make(chan error, 1)
+	go func() {
+		text, err := ask("/wait")
+		if err == nil && text != "/wait body" {
+			err = fmt.Errorf("%q", text)
+		}
+		waited <- err
+	}()
+	<-begun
+	for i := range 3 * most { // nothing, a part of the header, a part of the body
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, []string{"", "POST / HTTP/1.1\r\nHo", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab"}[i%3])
+	}
+	for range 3 {
+		if text, err := ask("/quick"); err != nil || text != "/quick body" {
+			t.Fatalf("%q, %v", text, err)
+		}
+	}
+	close(goOn)
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+}
+
+// While all connections have requests that are being answered, one more waits for one of them.
+func TestBusyConnections(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, goOn := make(chan string, 3), make(chan struct{})
+	s := &http.Server{ConnContext: withConnection, Handler: noting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun <- r.URL.Path
+		<-goOn
+	}))}
+	go s.Serve(limitConnections(l, 2))
+	defer s.Close()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	done := make(chan error, 3)
+	for i := range 3 {
+		go func() {
+			r, err := client.Get(fmt.Sprintf("http://%s/%d", l.Addr(), i))
+			if err == nil {
+				r.Body.Close()
+			}
+			done <- err
+		}()
+		if i < 2 {
+			<-begun
+		}
+	}
+	close(goOn)
+	for range 3 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
