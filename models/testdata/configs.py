@@ -28,7 +28,7 @@ CLASSES = [
     tf.ElectraConfig, tf.AlbertConfig, tf.CamembertConfig, tf.T5Config, tf.EuroBertConfig, *(tf.CONFIG_MAPPING[x] for x in ("gte", "jina_embeddings_v3")),
 ]
 AROUND = [tf.Gemma3Config, tf.CONFIG_MAPPING["gemma4"], tf.LlavaConfig, tf.Mistral3Config, tf.Qwen3_5Config]  # with a model of texts in text_config
-OTHERS = {tf.Qwen3_5TextConfig: {"num_hidden_layers": 4}, tf.Qwen3NextConfig: {"num_hidden_layers": 4}, tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}, tf.Glm4MoeConfig: {"head_dim": 128}}  # which all published models have
+OTHERS = {tf.GraniteMoeHybridConfig: {"layer_types": ["linear_attention", "full_attention"], "position_embedding_type": "rope"}, tf.Qwen3_5TextConfig: {"num_hidden_layers": 4}, tf.Qwen3NextConfig: {"num_hidden_layers": 4}, tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}, tf.Glm4MoeConfig: {"head_dim": 128}}  # which all published models have
 if __name__ == "__main__":
     configs = {}
     for c in CLASSES + AROUND:

@@ -71,11 +71,11 @@ var spaces = []family{
 		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{kindsOfNemotron, sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, nemotronSpaces),
 		missing: values{
 			"layer_norm_epsilon": 1e-5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
-			"mamba_num_heads": 128, "n_groups": 8, "ssm_state_size": 128, "mamba_head_dim": 64, "conv_kernel": 4, "use_conv_bias": true, "time_step_min": 0.001,
-			"n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 1, "norm_topk_prob": true, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1,
+			"mamba_n_heads": 128, "mamba_n_groups": 8, "mamba_d_state": 128, "mamba_d_head": 64, "mamba_d_conv": 4, "mamba_conv_bias": true, "time_step_min": 0.001,
+			"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1,
 		},
 		renamed:  nemotronKeys,
-		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "num_nextn_predict_layers", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
+		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "n_shared_experts", "num_nextn_predict_layers", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
 	},
 }
 
@@ -122,7 +122,10 @@ func mambaSpaces(r *reader) {
 		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of mamba_expand·hidden_size, which is %d, together", t.Heads, inner))
 	}
 	r.spaces(t)
-	lacks, _ := r.lacking("linear_attention", "mamba")
+	lacks, ok := r.lacking("linear_attention", "mamba")
+	for i := 0; i < len(lacks) && !ok; i++ {
+		lacks[i] = true
+	}
 	r.replace(lacks, t)
 }
 
@@ -177,8 +180,12 @@ func (r *reader) limits(key string, to *[2]float32) {
 // sharedOfGranite reads the experts of Granite, and the network that all tokens take, alone if there are no experts.
 func sharedOfGranite(r *reader) {
 	shared := r.Size("shared_intermediate_size", 0)
-	if n := r.optional("num_experts", 0, r.most); n > 0 {
-		chosen("num_experts")(r)
+	const key = "num_experts"
+	if !r.Has(key) {
+		r.Fail(key, "none", "an integer from 0 on")
+	}
+	if n := r.optional(key, 0, r.most); n > 0 {
+		chosen(key)(r)
 		r.experts.Shared = shared
 		return
 	}
@@ -205,10 +212,6 @@ func kindsOfNemotron(r *reader) {
 		return
 	}
 	r.json.Default(values{"num_hidden_layers": len(names)})
-	if n := r.Integer("num_hidden_layers", 0, 1, mostLayers); n != len(names) {
-		r.Fail("num_hidden_layers", fmt.Sprint(n), fmt.Sprintf("%d, as many as layers have kinds", len(names)))
-		return
-	}
 	kinds := make([]int, len(names))
 	for i, name := range names {
 		kinds[i] = slices.IndexFunc(nemotronKinds, func(k struct{ name, old, letter string }) bool {
@@ -220,7 +223,7 @@ func kindsOfNemotron(r *reader) {
 		}
 	}
 	const space, attention, mlp, moe = 0, 1, 2, 3
-	r.mixer = nil
+	r.kinds = len(kinds)
 	r.each = func(i int, l *arch.Layer) {
 		switch kinds[i] {
 		case space:
@@ -240,7 +243,13 @@ func nemotronSpaces(r *reader) {
 	t := r.space()
 	t.ValueSize = r.Integer("mamba_d_head", 0, 1, mostHead)
 	t.Limits = [2]float32{float32(r.Number("time_step_min", 0, 0, 0x1p16)), float32(math.Inf(1))}
-	r.json.Only("mamba_hidden_act", "silu")
+	if key := "time_step_min"; !r.Has(key) {
+		r.Fail(key, "none", "a number from 0 on")
+	}
+	if act := r.Text("mamba_hidden_act"); act != "silu" {
+		r.Fail("mamba_hidden_act", quoted(act), `"silu"; others are not supported`)
+	}
+	r.count = r.kinds // whatever num_hidden_layers says
 	r.spaces(t)
 	r.ofSpaces = t
 }
@@ -257,7 +266,6 @@ func expertsOfNemotron(r *reader) {
 	r.correct()
 	e := &r.experts
 	e.Inner, e.Shares, e.Scale = r.Size("moe_intermediate_size", 7688), r.json.Yes("norm_topk_prob"), r.above("routed_scaling_factor")
-	r.json.Only("n_shared_experts", 1)
 	e.Shared = r.Size("moe_shared_expert_intermediate_size", 7688)
 	r.groups(r.Size("n_group", 0), r.Size("topk_group", 0))
 	if key := "moe_latent_size"; r.Has(key) {
